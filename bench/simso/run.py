@@ -14,15 +14,15 @@ from typing import Any
 _MS = 1_000_000
 
 
-def done(asked: dict[str, Any]) -> list[tuple[str, int, int]]:
+def done(request: dict[str, Any]) -> list[tuple[str, int, int]]:
     """Of all jobs that were done; SimSo goes on with a late one beside the next, as we do."""
     from simso.configuration import Configuration
     from simso.core import Model
 
     configuration = Configuration()
     configuration.cycles_per_ms = _MS
-    configuration.duration = asked["until_ns"]
-    for number, task in enumerate(asked["tasks"]):
+    configuration.duration = request["until_ns"]
+    for number, task in enumerate(request["tasks"]):
         configuration.add_task(
             name=task["name"],
             identifier=number + 1,
@@ -46,4 +46,4 @@ def done(asked: dict[str, Any]) -> list[tuple[str, int, int]]:
 
 
 if __name__ == "__main__":
-    json.dump([done(asked) for asked in json.load(sys.stdin)], sys.stdout)
+    json.dump([done(request) for request in json.load(sys.stdin)], sys.stdout)

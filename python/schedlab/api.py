@@ -99,15 +99,15 @@ class Runs:
         """The single runs, each with its manifest, trace, metrics and tables (docs/tables.md)."""
         from schedlab.analysis.tables import Run
 
-        return [Run(kept) for kept in self._collection]
+        return [Run(stored) for stored in self._collection]
 
     @property
     def failed(self) -> dict[str, str]:
         """The reason of each failed run, by the name of its folder."""
         return {
-            kept.folder.name: str(kept.manifest.get("message") or kept.status)
-            for kept in self._collection
-            if not kept.succeeded
+            stored.folder.name: str(stored.manifest.get("message") or stored.status)
+            for stored in self._collection
+            if not stored.succeeded
         }
 
     @property
@@ -234,8 +234,8 @@ def run_sweep(
 
     folder = Path(out).absolute()
     with _notes(progress):
-        wanted = command.plan(Path(description), {}, None)
-        command.carry_out(wanted, command.Doing(folder, None, None, workers, False, False))
+        plan = command.plan(Path(description), {}, None)
+        command.carry_out(plan, command.Doing(folder, None, None, workers, False, False))
     return {name: read_table(folder, name) for name in ("runs", "groups", "told")}
 
 
@@ -321,7 +321,9 @@ def policies() -> pl.DataFrame:
                 "meaning": policy.meaning,
                 "source": policy.source,
                 "presets": list(policy.presets),
-                "tunables": [f"{name}={each.default}" for name, each in policy.tunables.items()],
+                "tunables": [
+                    f"{name}={tunable.default}" for name, tunable in policy.tunables.items()
+                ],
             }
             for policy in read_catalogue().values()
             if policy.number is not None
@@ -372,7 +374,9 @@ def _carry_out(make: Any, out: Place | None, progress: bool | None) -> Runs:
             finished = perform(plan, with_metrics=False)
         except Interrupted as interruption:
             raise KeyboardInterrupt from interruption
-    return Runs(Collection(kept_run(each.folder) for each in finished), notes, scratch)
+    return Runs(
+        Collection(kept_run(finished_run.folder) for finished_run in finished), notes, scratch
+    )
 
 
 @contextmanager

@@ -128,13 +128,13 @@ def environment_of(caches: Sequence[Path]) -> Environment:
     key = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     places = [Environment(cache / "python" / f"{key}-{version}") for cache in caches]
-    return next((each for each in places if each.has(BASE)), places[0])
+    return next((environment for environment in places if environment.has(BASE)), places[0])
 
 
 def own_environment() -> Environment | None:
     """Returns the environment that this process runs in, or None if it is none of a checkout's."""
-    here = Environment(Path(sys.prefix))
-    return here if here.has(BASE) else None
+    current = Environment(Path(sys.prefix))
+    return current if current.has(BASE) else None
 
 
 def need_execution(folder: Path, cure: str) -> None:
@@ -146,7 +146,7 @@ def need_execution(folder: Path, cure: str) -> None:
 
 
 def _has_execution(folder: Path) -> bool:
-    place = next(each for each in (folder, *folder.parents) if each.exists())
+    place = next(parent for parent in (folder, *folder.parents) if parent.exists())
     return not os.statvfs(place).f_flag & getattr(os, "ST_NOEXEC", 0)
 
 
@@ -218,17 +218,17 @@ def _caches() -> list[Path]:
             )
         if not Path(home).is_dir():
             raise WrongUsage(f"HOME is '{home}', which is no folder; {_CURE}")
-    own = cache_folder()
-    if own.parent.resolve() == ROOT:
-        raise WrongUsage(f"{own}: the cache would lie among the files of this checkout; {_CURE}")
+    local = cache_folder()
+    if local.parent.resolve() == ROOT:
+        raise WrongUsage(f"{local}: the cache would lie among the files of this checkout; {_CURE}")
     shared = shared_cache()
     if os.environ.get(SHARED) and not (shared and shared.is_dir()):
         _say(
-            f"{SHARED} is '{os.environ[SHARED]}', where there is no cache to share; going on with {own}. Name the"
+            f"{SHARED} is '{os.environ[SHARED]}', where there is no cache to share; going on with {local}. Name the"
             " folder that was XDG_CACHE_HOME when it was made, or unset it."
         )
         shared = None
-    return [own, *([shared] if shared else [])]
+    return [local, *([shared] if shared else [])]
 
 
 @contextmanager
@@ -261,8 +261,8 @@ def _install(python: Path, extra: str, environment: Path) -> None:
     counts as progress."""
     scratch = environment / "tmp"
     scratch.mkdir(exist_ok=True)
-    wanted = scratch / "requirements.txt"
-    wanted.write_text(libraries_of(extra))
+    requirements = scratch / "requirements.txt"
+    requirements.write_text(libraries_of(extra))
     command = [
         str(python),
         "-I",
@@ -273,7 +273,7 @@ def _install(python: Path, extra: str, environment: Path) -> None:
         "--quiet",
         "--no-deps",
     ]
-    command += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(wanted)]
+    command += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(requirements)]
     try:
         done = _quiet(command, environment, TMPDIR=str(scratch))
     finally:

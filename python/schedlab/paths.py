@@ -64,5 +64,9 @@ def shared_cache() -> Path | None:
 
 def in_caches(name: str) -> Path:
     """The place of what is kept under this name: in the user's own cache, unless the shared one alone has it."""
-    own, shared = cache_folder() / name, shared_cache()
-    return shared / name if shared and not own.exists() and (shared / name).exists() else own
+    user_cache, shared = cache_folder() / name, shared_cache()
+    return (
+        shared / name
+        if shared and not user_cache.exists() and (shared / name).exists()
+        else user_cache
+    )

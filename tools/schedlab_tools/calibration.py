@@ -66,7 +66,7 @@ def call_cost(seen: Observed) -> Cost:
 
 
 def scheduler_cost(seen: Observed) -> Cost:
-    visits = [each for each in seen.visits if each.note == YIELD and each.before == each.after]
+    visits = [visit for visit in seen.visits if visit.note == YIELD and visit.before == visit.after]
     return _measured(
         map(seen.work, visits), "SCHEDULER_ENTER to SCHEDULER_EXIT where the same process goes on"
     )
@@ -75,19 +75,19 @@ def scheduler_cost(seen: Observed) -> Cost:
 def crowd_cost(seen: Observed, scheduler: Cost, switch: Cost) -> Cost:
     """Per 100 processes that wait."""
     visits = [
-        each
-        for each in seen.visits
-        if each.note == CROWD and each.cause == Kind.YIELD and each.before != each.after
+        visit
+        for visit in seen.visits
+        if visit.note == CROWD and visit.cause == Kind.YIELD and visit.before != visit.after
     ]
-    works = [(seen.work(each) - scheduler.ns - switch.ns) * 100 / CROWD_SIZE for each in visits]
+    works = [(seen.work(visit) - scheduler.ns - switch.ns) * 100 / CROWD_SIZE for visit in visits]
     return _measured(works, f"the same with {CROWD_SIZE} processes that yield, less `switch`")
 
 
 def switch_cost(seen: Observed, scheduler: Cost) -> Cost:
     visits = [
-        each
-        for each in seen.visits
-        if each.note == FORK and each.cause == Kind.YIELD and each.before != each.after
+        visit
+        for visit in seen.visits
+        if visit.note == FORK and visit.cause == Kind.YIELD and visit.before != visit.after
     ]
     return _measured(
         map(seen.work, visits), "the same where another process is picked", -scheduler.ns
@@ -101,7 +101,7 @@ def tick_cost(seen: Observed, call: Cost) -> Cost:
         return _late_tick_cost(seen)
     works = []
     for parts in _computings(seen):
-        ticks = sum(seen.ticks_in(each.begin_ns, each.end_ns) for each in parts)
+        ticks = sum(seen.ticks_in(part.begin_ns, part.end_ns) for part in parts)
         extra = sum(map(seen.work, parts)) - _BURN_NS * 1e9 / seen.cycles_per_second - call.ns
         if ticks:
             works.append(extra / ticks)
@@ -116,7 +116,7 @@ def _computings(seen: Observed) -> Iterator[list[Stay]]:
             continue
         parts.append(stay)
         if stay.cause == Kind.YIELD:
-            if sum(each.cycles for each in parts) >= _CYCLES_OF_BURN or not seen.by_cycles:
+            if sum(part.cycles for part in parts) >= _CYCLES_OF_BURN or not seen.by_cycles:
                 yield parts
             parts = []
 
@@ -137,9 +137,9 @@ def wakeup_cost(seen: Observed) -> Cost:
     idle = [stay for stay in seen.stays if stay.note == WAKE and not stay.pid]
     many = [stay for stay in idle if stay.count(Kind.WAKEUP) == 8]
     if not seen.by_cycles:
-        return _measured([(each.events[-1][1] - each.events[0][1]) / 7 for each in many], source)
+        return _measured([(stay.events[-1][1] - stay.events[0][1]) / 7 for stay in many], source)
     one = _measured([seen.work(s) for s in idle if s.count(Kind.WAKEUP) == 1], source)
-    return _measured([(seen.work(each) - one.ns) / 7 for each in many], source)
+    return _measured([(seen.work(visit) - one.ns) / 7 for visit in many], source)
 
 
 def sleep_cost(seen: Observed) -> Cost:
@@ -184,10 +184,10 @@ def stagger_cost(several: Trace) -> Cost:
     rows = several.rows(Kind.WAKEUP)
     rows = rows[several.at("first", rows) == 0]
     cpu, time = several.at("cpu", rows), several.at("time_ns", rows)
-    own, first = np.unique(np.stack((cpu, time // several.header.tick_ns)), True, axis=1)
+    ticks_of_cpu, first = np.unique(np.stack((cpu, time // several.header.tick_ns)), True, axis=1)
     late = time[first] % several.header.tick_ns
-    base = late[own[0] == 0]
-    return _measured(late[own[0] == 1] - np.median(base) if len(base) else [], source)
+    base = late[ticks_of_cpu[0] == 0]
+    return _measured(late[ticks_of_cpu[0] == 1] - np.median(base) if len(base) else [], source)
 
 
 def copy_cost(calls: Observed) -> Cost:
@@ -195,7 +195,7 @@ def copy_cost(calls: Observed) -> Cost:
     touched = [s for s in calls.quiet(TOUCH) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
     plain = [s for s in calls.quiet(FORK) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
     base = _measured(map(calls.work, plain), "a fork between two yields")
-    works = [(calls.work(each) - base.ns) / _PAGES for each in touched]
+    works = [(calls.work(visit) - base.ns) / _PAGES for visit in touched]
     return _measured(works, f"a fork and {_PAGES} pages written between two yields, less without")
 
 
@@ -348,8 +348,10 @@ def profile_of_runs(runs: Sequence[RunSpec], traces: Sequence[Trace], machine: s
     calls, creation, cut = (seen(label, REFERENCE) for label in ("calls", "creation", "cut"))
     costs = reference_costs(calls, creation, cut, by_run["calls", REFERENCE, True])
     for policy in dict.fromkeys(run.policy for run in runs if run.policy != REFERENCE):
-        own = policy_costs(seen("calls", policy), seen("creation", policy), costs["switch"])
-        costs.update({f"{name}.{policy}": cost for name, cost in own.items()})
+        costs_of_policy = policy_costs(
+            seen("calls", policy), seen("creation", policy), costs["switch"]
+        )
+        costs.update({f"{name}.{policy}": cost for name, cost in costs_of_policy.items()})
     return Profile(costs, "none", f"Our kernel on {machine}.", machine, header.tick_ns)
 
 
@@ -368,7 +370,7 @@ def plan(
     cut = replace(creation, label="cut", tick_ns=_CUT_TICK_NS)
     several = replace(base, cpus=cpus)
     all_policies = dict.fromkeys((REFERENCE, *policies))
-    runs = [replace(run, policy=each) for each in all_policies for run in (base, creation)]
+    runs = [replace(run, policy=policy) for policy in all_policies for run in (base, creation)]
     return Plan(folder, (several, cut, *runs))
 
 
@@ -391,11 +393,11 @@ _NEARNESS_NS = 20
 def drifts(before: Profile, now: Profile) -> list[Drift]:
     """Costs that differ by more than both spreads, 3 % and 20 ns. A policy that has none of its own has that of
     all."""
-    found = []
+    drift_rows = []
     for name, cost in now.costs.items():
         general = before.costs.get(name.partition(".")[0], Cost(0))
         old = before.costs.get(name, general)
         bound = max(cost.spread_ns, old.spread_ns, _NEARNESS_NS, _NEARNESS * old.ns)
         if abs(cost.ns - old.ns) > bound:
-            found.append(Drift(name, old.ns, cost.ns))
-    return found
+            drift_rows.append(Drift(name, old.ns, cost.ns))
+    return drift_rows

@@ -39,11 +39,11 @@ class Stay:
         return self.events[-1][0] if self.events else None
 
     def count(self, kind: Kind) -> int:
-        return sum(1 for each, _ in self.events if each == kind)
+        return sum(1 for kind_of_event, _ in self.events if kind_of_event == kind)
 
     def time_of(self, kind: Kind) -> int:
         """The time of its first event of the kind."""
-        return next(time for each, time in self.events if each == kind)
+        return next(time for kind_of_event, time in self.events if kind_of_event == kind)
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class Observed:
     called: list[tuple[int, Stay]] = field(default_factory=list)
     """Idle CPUs for which another CPU had work: when it woke a process (ns), and how they idled."""
 
-    def work(self, each: Stay | Visit) -> float:
+    def work(self, item: Stay | Visit) -> float:
         """Its length in ns."""
         if self.by_cycles:
-            return each.cycles * 1e9 / self.cycles_per_second
-        return each.end_ns - each.begin_ns
+            return item.cycles * 1e9 / self.cycles_per_second
+        return item.end_ns - item.begin_ns
 
     def quiet(self, note: int) -> list[Stay]:
         """The stays of processes in a part of the program in which no tick came."""
@@ -108,14 +108,14 @@ class _Cpu:
 
 def observe(trace: Trace, by_cycles: bool) -> Observed:
     header = trace.header
-    found = Observed(header.tick_ns, header.cycles_per_second, by_cycles)
-    _Reader(found, header.cpus).read(trace)
-    return found
+    observed = Observed(header.tick_ns, header.cycles_per_second, by_cycles)
+    _Reader(observed, header.cpus).read(trace)
+    return observed
 
 
 class _Reader:
-    def __init__(self, found: Observed, cpus: int) -> None:
-        self.found = found
+    def __init__(self, observed: Observed, cpus: int) -> None:
+        self.found = observed
         self.cpus = [_Cpu() for _ in range(cpus)]
         self.seen: set[int] = set()
         self.note = 0

@@ -127,7 +127,7 @@ def compiles(path: Path) -> bool:
 
 def compile_command(path: str) -> list[str]:
     """Returns the command for a file that the last build compiled, or for one that includes it."""
-    found = compiler()
+    program = compiler()
     for folder in ("sim", "kernel", "host-tests"):
         for dependencies in sorted((BUILD / folder).rglob("*.d")):
             words = dependencies.read_text().replace("\\\n", " ").split()
@@ -137,11 +137,11 @@ def compile_command(path: str) -> list[str]:
                 name = dependencies.stem.replace("-", "_")
                 macros = [f"-DENGINE=engine_{name}", f"-DPOLICY=policy_{name}"]
                 policy = next(w for w in words if re.fullmatch(r"policies/.*\.c", w))
-                return [*found.host, *HOST_C.split(), *macros, "-include", policy, "sim/engine.c"]
+                return [*program.host, *HOST_C.split(), *macros, "-include", policy, "sim/engine.c"]
             source = next(word for word in words if word.endswith(".c"))
             if folder == "kernel":
-                return [*found.clang, *KERNEL_C.split(), source]
-            return [*found.host, *HOST_C.split(), source]
+                return [*program.clang, *KERNEL_C.split(), source]
+            return [*program.host, *HOST_C.split(), source]
     raise LookupError(f"{path}: nothing that is built includes it")
 
 

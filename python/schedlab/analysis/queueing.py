@@ -74,31 +74,31 @@ def priorities(classes: Sequence[tuple[float, Work]], preemptive: bool) -> list[
 
     Source: A. Cobham 1954; H. White and L. S. Christie 1958 for the preemptive.
     """
-    found = []
-    above, own = 0.0, 0.0
+    times = []
+    above, below = 0.0, 0.0
     residual = 0.0 if preemptive else _residual(classes)
     for rate, work in classes:
         until = above + rate * work.mean
-        own += rate * work.square / 2
+        below += rate * work.square / 2
         if until >= 1:
-            found.append(Delay(math.inf, 1.0))
+            times.append(Delay(math.inf, 1.0))
         else:
-            waits = (own if preemptive else residual) / ((1 - above) * (1 - until))
-            found.append(Delay(waits, 1 / (1 - above) if preemptive else 1.0))
+            waits = (below if preemptive else residual) / ((1 - above) * (1 - until))
+            times.append(Delay(waits, 1 / (1 - above) if preemptive else 1.0))
         above = until
-    return found
+    return times
 
 
 def _residual(classes: Sequence[tuple[float, Work]]) -> float:
     """What is left, in the mean over time, of the job that is served. Of a class that the server cannot bear it
     serves what the classes above leave."""
-    left, found = 1.0, 0.0
+    left, total = 1.0, 0.0
     for rate, work in classes:
         load = rate * work.mean
         served = min(1.0, left / load) if load > 0 else 1.0
         left -= served * load
-        found += served * rate * work.square / 2
-    return found
+        total += served * rate * work.square / 2
+    return total
 
 
 def shortest_remaining(
@@ -110,7 +110,7 @@ def shortest_remaining(
     without steps. Computed at so many steps. Source: L. Schrage and L. Miller 1966.
     """
     part = (np.arange(steps) + 0.5) / steps
-    work = np.array([quantile(float(each)) for each in part])
+    work = np.array([quantile(float(probability)) for probability in part])
     load = rate * np.cumsum(work) / steps
     if load[-1] >= 1:
         return math.inf

@@ -39,7 +39,7 @@ class Reserved:
 
 def task_set(file: WorkloadFile) -> tuple[Reserved, ...]:
     """Returns the processes of a workload file that have a runtime and a period from their beginnings on."""
-    found: list[Reserved] = []
+    reservations: list[Reserved] = []
     for task in file.tasks:
         runtime, deadline, period, priority = (
             task.attributes.get(name, ATTRIBUTES[name].standard)
@@ -47,9 +47,9 @@ def task_set(file: WorkloadFile) -> tuple[Reserved, ...]:
         )
         if runtime and period:
             within = min(deadline or period, period)
-            own = Reserved(task.name, runtime, within, period, priority, task.group)
-            found += [own] * task.instances
-    return tuple(found)
+            reservation = Reserved(task.name, runtime, within, period, priority, task.group)
+            reservations += [reservation] * task.instances
+    return tuple(reservations)
 
 
 def utilisation(tasks: Sequence[Reserved]) -> Fraction:
@@ -164,13 +164,13 @@ def response_times(tasks: Sequence[Reserved]) -> tuple[int | None, ...]:
 
 
 def _response(tasks: Sequence[Reserved], place: int) -> int | None:
-    own = tasks[place]
+    task = tasks[place]
     others = [
-        each for at, each in enumerate(tasks) if at != place and each.priority <= own.priority
+        other for at, other in enumerate(tasks) if at != place and other.priority <= task.priority
     ]
-    length = own.runtime
-    while length <= own.deadline:
-        longer = own.runtime + sum(-(-length // each.period) * each.runtime for each in others)
+    length = task.runtime
+    while length <= task.deadline:
+        longer = task.runtime + sum(-(-length // other.period) * other.runtime for other in others)
         if longer == length:
             return length
         length = longer
@@ -207,7 +207,7 @@ class Verdict:
             return "That is more than there is: in whatever order tasks are served, deadlines are missed."
         if self.overload:
             within, needed = (
-                format_time(each) for each in (self.overload.interval, self.overload.demand)
+                format_time(value) for value in (self.overload.interval, self.overload.demand)
             )
             return f"{first} misses deadlines: jobs within {within} need {needed}."
         if self.meets and self.cpus == 1:
@@ -219,7 +219,9 @@ class Verdict:
     def _of_priorities(self) -> str:
         how = "as given" if self.given_priorities else "the shorter the deadline, the higher"
         late = [
-            task.name for task, each in zip(self.tasks, self.responses, strict=True) if each is None
+            task.name
+            for task, response in zip(self.tasks, self.responses, strict=True)
+            if response is None
         ]
         bound = utilisation_bound(len(self.tasks))
         simple = all(task.deadline == task.period for task in self.tasks)
@@ -235,14 +237,19 @@ def judge(tasks: Sequence[Reserved], cpus: int) -> Verdict:
     given = len({task.priority for task in tasks}) > 1
     alone = cpus == 1
     responses = response_times(tasks if given else deadline_monotonic(tasks))
-    found: Overload | None = None
+    first_overload: Overload | None = None
     meets: bool | None = False
     if utilisation(tasks) <= cpus:
         try:
-            found = overload(tasks) if alone else None
-            meets = not found if alone else fits_several(tasks, cpus) or None
+            first_overload = overload(tasks) if alone else None
+            meets = not first_overload if alone else fits_several(tasks, cpus) or None
         except TooLong:
             meets = None
     return Verdict(
-        tuple(tasks), cpus, found, meets, given, responses if alone else (None,) * len(tasks)
+        tuple(tasks),
+        cpus,
+        first_overload,
+        meets,
+        given,
+        responses if alone else (None,) * len(tasks),
     )

@@ -37,12 +37,12 @@ def rule_in(lines: Iterable[str]) -> str:
 
 def killed_in(console: str) -> str:
     """Returns how many processes a policy has ended by TICK_KILL, in words, or "" if it has ended none."""
-    found = _KILLED.findall(console)
-    if not found:
+    match = _KILLED.findall(console)
+    if not match:
         return ""
-    ended = "a process" if len(found) == 1 else f"{len(found)} processes"
-    hooks = " and ".join(dict.fromkeys(hook for _, hook in found))
-    return f"policy {found[0][0]} has ended {ended}: its {hooks} returned TICK_KILL"
+    ended = "a process" if len(match) == 1 else f"{len(match)} processes"
+    hooks = " and ".join(dict.fromkeys(hook for _, hook in match))
+    return f"policy {match[0][0]} has ended {ended}: its {hooks} returned TICK_KILL"
 
 
 def explained(lines: Sequence[str], program: Path | None) -> tuple[str, list[str]]:
@@ -58,7 +58,7 @@ def explained(lines: Sequence[str], program: Path | None) -> tuple[str, list[str
     if fault and not rule:
         at = places.get(int(fault["pc"], 16), [])
         rule = _rule_of_fault(fault, at, [place for a in frames for place in places.get(a, [])])
-    return rule, [told for line in lines for told in _with_places(line, places)]
+    return rule, [rule for line in lines for rule in _with_places(line, places)]
 
 
 def _rule_of_fault(fault: re.Match[str], at: Sequence[Place], above: Sequence[Place]) -> str:
@@ -73,17 +73,17 @@ def _rule_of_fault(fault: re.Match[str], at: Sequence[Place], above: Sequence[Pl
     deed = _DEEDS.get(what, f"ends in a {what}").format(address=fault["address"] or "unknown")
     place = chain[0]
     helper = f" in {place.function}()," if place.function != hook.function else ""
-    told = f"{hook.function}() {deed},{helper} at {place.file}:{place.line}"
-    return f"policy {Path(hook.file).stem} broke a rule: {told}"
+    rule = f"{hook.function}() {deed},{helper} at {place.file}:{place.line}"
+    return f"policy {Path(hook.file).stem} broke a rule: {rule}"
 
 
 def _with_places(line: str, places: dict[int, list[Place]]) -> Iterator[str]:
     match = _FRAME.match(line)
-    found = places.get(int(match[1], 16), []) if match else []
-    if not match or not found:
+    located = places.get(int(match[1], 16), []) if match else []
+    if not match or not located:
         yield line
         return
-    for place in found:
-        own = place.function.startswith(_LABEL) and match[2]
-        named = replace(place, function=match[2].partition("+")[0]) if own else place
+    for place in located:
+        is_label = place.function.startswith(_LABEL) and match[2]
+        named = replace(place, function=match[2].partition("+")[0]) if is_label else place
         yield f"  {match[1]} {named}"

@@ -95,10 +95,10 @@ class Passed:
 
 def sources_of(choice: PolicyChoice) -> list[Path]:
     """Returns the files that define a policy and its presets, its own first."""
-    own = POLICIES / f"{choice.name}.c"
+    source = POLICIES / f"{choice.name}.c"
     bears_name = re.compile(rf'\.name = "{re.escape(choice.name)}"')
     studies = sorted((POLICIES / "studies").glob("*.c")) if choice.preset else []
-    return [own, *(file for file in studies if bears_name.search(file.read_text()))]
+    return [source, *(file for file in studies if bears_name.search(file.read_text()))]
 
 
 _FAULTS: dict[int, str] = {
@@ -114,8 +114,8 @@ def has_sanitizers() -> bool:
     """Returns whether this host has clang with AddressSanitizer's library, and no limit of addresses forbids it."""
     need_checkout("checks of policies")
     need_if_there("system-compiler", "sanitizers")
-    found = system_compiler_there()
-    return bool(found and found.sanitizer_library) and address_limit() is None
+    compiler = system_compiler_there()
+    return bool(compiler and compiler.sanitizer_library) and address_limit() is None
 
 
 def unchecked() -> str:
@@ -134,9 +134,9 @@ def unchecked() -> str:
 def check_once(source: Path) -> None:
     """Checks a source that has not passed since it was changed last, without tasks that are bound to a CPU: a run may
     have none. Raises RuleBroken."""
-    kept = _folder(source) / "passed"
-    wanted = _hash_of(source)
-    if kept.is_file() and kept.read_text() == wanted:
+    passed_file = _folder(source) / "passed"
+    expected_hash = _hash_of(source)
+    if passed_file.is_file() and passed_file.read_text() == expected_hash:
         return
     check(source, bound=False)
 
@@ -204,8 +204,8 @@ def variables_of(kind: str, source: Path) -> dict[str, str]:
 
 
 def _build(source: Path) -> None:
-    found = variables_of(_kind(), source)
-    variables = {"CHECKED": found["FILE"], "CHECKED_NAME": found["NAME"]}
+    build_variables = variables_of(_kind(), source)
+    variables = {"CHECKED": build_variables["FILE"], "CHECKED_NAME": build_variables["NAME"]}
     build("checked", variables=variables if has_sanitizers() else {**variables, "SANITIZED": ""})
 
 
@@ -238,9 +238,11 @@ def _run(source: Path, arguments: list[str]) -> Passed:
     return Passed(**counts, wraps=tuple(_wraps(source, done.stderr)))
 
 
-def _wraps(source: Path, said: str) -> Iterator[str]:
+def _wraps(source: Path, output: str) -> Iterator[str]:
     file = from_root(str(source))
-    lines = {int(match[2]) for match in _WRAP.finditer(said) if Path(match[1]).name == source.name}
+    lines = {
+        int(match[2]) for match in _WRAP.finditer(output) if Path(match[1]).name == source.name
+    }
     yield from (f"{file}:{line}" for line in sorted(lines))
 
 
@@ -268,7 +270,7 @@ def told(source: Path, program: Path, lines: list[str]) -> str:
     )
     if not about:
         known = (_RULE, _FLAW, _WRAP)
-        about = [line for line in lines if not any(each.match(line) for each in known)][-20:]
+        about = [line for line in lines if not any(pattern.match(line) for pattern in known)][-20:]
     return f"{headline}:\n{indent(about)}" if about else headline
 
 
@@ -284,8 +286,8 @@ def _rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
     ):
         # The trace leaves this place out if the signal came between two steps of a call.
         address = int(stopped[stopped.re.groups], 16)
-        here = places_of(program, [address]).get(address, [])
-        stack = [place for place in (*here, *stack) if place.in_policy and place.line]
+        frames = places_of(program, [address]).get(address, [])
+        stack = [place for place in (*frames, *stack) if place.in_policy and place.line]
     at = f", at {stack[0].file}:{stack[0].line}" if stack else ""
     inside = f", in {stack[0].function}()" if len(set(stack)) > 1 else ""
     for line in lines:
@@ -315,12 +317,12 @@ def _writers(source: Path, rule: str) -> str:
         rf"->{match[2]}\s*(?:[-+*/|&^]?=(?!=)|\+\+|--)|(?:\+\+|--)\w+->{match[2]}\b"
     )
     file = from_root(str(source))
-    found = [
+    places = [
         f"{file}:{number}"
         for number, line in enumerate(source.read_text().splitlines(), 1)
         if written.search(line)
     ]
-    return f", at {' or '.join(found)}" if found else ""
+    return f", at {' or '.join(places)}" if places else ""
 
 
 def _circumstances(program: Path, lines: list[str]) -> Iterator[str]:
@@ -352,7 +354,7 @@ def _hash_of(source: Path) -> str:
         *sorted((ROOT / "sim" / "checked").iterdir()),
         *tools,
     ]
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in files:
-        whole.update(file.name.encode() + b"\0" + file.read_bytes())
-    return whole.hexdigest()
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()

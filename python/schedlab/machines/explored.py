@@ -93,7 +93,7 @@ def source_of(choice: PolicyChoice) -> Path:
     """Returns the file that holds a policy, or the preset that is chosen."""
     sources = sources_of(choice)
     holds = re.compile(rf'\{{"{re.escape(choice.preset)}",')
-    return next((each for each in sources[1:] if holds.search(each.read_text())), sources[0])
+    return next((source for source in sources[1:] if holds.search(source.read_text())), sources[0])
 
 
 def named(source: Path) -> str:
@@ -166,8 +166,8 @@ def explore(
         raise WrongUsage(f"there is no policy {source}")
     check_source(source)
     words = words_of(source)
-    found = variables_of("explore", source)
-    build("explorer", variables={"EXPLORED": found["FILE"], "EXPLORED_NAME": found["NAME"]})
+    variables = variables_of("explore", source)
+    build("explorer", variables={"EXPLORED": variables["FILE"], "EXPLORED_NAME": variables["NAME"]})
     return run(source, words, policy, tunables, limits, on_level)
 
 
@@ -180,12 +180,12 @@ def run(
     on_level: Callable[[Level], None] = lambda level: None,
 ) -> Explored:
     """As explore(), with the program that it has built. `words`: what words_of() returned."""
-    status, lines, said = _walk(source, words, policy, tunables, limits, "anytime", on_level)
+    status, lines, complaints = _walk(source, words, policy, tunables, limits, "anytime", on_level)
     if status == BROKEN_RULE:
-        raise RuleBroken(_counterexample(source, lines, said))
+        raise RuleBroken(_counterexample(source, lines, complaints))
     match = _END.match(lines[-1]) if lines else None
     if status or not match:
-        raise SchedlabError("the search failed: " + " ".join(said[-3:]))
+        raise SchedlabError("the search failed: " + " ".join(complaints[-3:]))
     return Explored(match[1], int(match[2]), int(match[3]), int(match[4]), _seconds(lines), words)
 
 
@@ -253,10 +253,10 @@ def _walk(
             assert program.stdout
             lines = list(_hear(program.stdout, on_level))
         complaints.seek(0)
-        said = complaints.read().splitlines()
+        complaints_text = complaints.read().splitlines()
     if program.returncode == WrongUsage.exit_status:
-        raise WrongUsage(" ".join(said))
-    return program.returncode, lines, said
+        raise WrongUsage(" ".join(complaints_text))
+    return program.returncode, lines, complaints_text
 
 
 def _folder(source: Path) -> Path:
@@ -297,12 +297,12 @@ def _seconds(lines: list[str]) -> float:
     return max((float(match[3]) for line in lines if (match := _LEVEL.match(line))), default=0.0)
 
 
-def _counterexample(source: Path, lines: list[str], said: list[str]) -> str:
+def _counterexample(source: Path, lines: list[str], complaints: list[str]) -> str:
     """Returns the rule, the operations that lead there, and the circumstances."""
     steps = [line for line in lines if _OPERATION.match(line)]
-    headline, _, circumstances = told(source, _program(source), said).partition("\n")
+    headline, _, circumstances = told(source, _program(source), complaints).partition("\n")
     count = sum(1 for step in steps if not step.startswith("     then"))
-    told_steps = [f"no shorter sequence of operations breaks a rule than {count}:", *steps]
+    shown_steps = [f"no shorter sequence of operations breaks a rule than {count}:", *steps]
     if not steps:
         return headline
-    return "\n".join(filter(None, (f"{headline.rstrip(':')}:", indent(told_steps), circumstances)))
+    return "\n".join(filter(None, (f"{headline.rstrip(':')}:", indent(shown_steps), circumstances)))

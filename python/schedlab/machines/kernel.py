@@ -140,7 +140,7 @@ _PARAMETERS = {"tick": "tick_ns", "seed": "first_seed"}
 """Parameters that set boot arguments of another name."""
 
 
-def with_more_arguments(told: dict[str, str], more: str) -> str:
+def with_more_arguments(arguments: dict[str, str], more: str) -> str:
     """All boot arguments as one text: those of the command's options, by name, and a user's.
 
     Raises WrongUsage if the kernel would read them otherwise than they are meant.
@@ -150,11 +150,13 @@ def with_more_arguments(told: dict[str, str], more: str) -> str:
             "only printable ASCII characters, and each quote has its second",
             what=parameter("arguments", more),
         )
-    for name in told:
+    for name in arguments:
         if any(word.split("=")[0] == name for word in more.split()):
-            own = _PARAMETERS.get(name, name)
-            raise WrongUsage(f"{parameter(own)} sets {name}", what=parameter("arguments", more))
-    words = " ".join([*(f"{name}={value}" for name, value in told.items()), *more.split(" ")])
+            parameter_name = _PARAMETERS.get(name, name)
+            raise WrongUsage(
+                f"{parameter(parameter_name)} sets {name}", what=parameter("arguments", more)
+            )
+    words = " ".join([*(f"{name}={value}" for name, value in arguments.items()), *more.split(" ")])
     if len(words) > BOOT_ARGUMENTS_MAX:
         raise WrongUsage(
             f"{len(words) - BOOT_ARGUMENTS_MAX} characters too long to be passed to the kernel",

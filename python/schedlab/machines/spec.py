@@ -287,12 +287,12 @@ class RunSpec:
 
     def files(self) -> dict[str, str]:
         """Returns the texts that the run is made of, by the names of their files."""
-        own = {WORKLOAD_FILE: self.file.source} if self.file else {}
+        run_files = {WORKLOAD_FILE: self.file.source} if self.file else {}
         if self.shape:
-            own[SHAPE_FILE] = self.shape.source
+            run_files[SHAPE_FILE] = self.shape.source
         if self.replay:
-            own[WORKLOAD_TEXT] = self.replay.source
-        return own
+            run_files[WORKLOAD_TEXT] = self.replay.source
+        return run_files
 
     def played(self) -> bytes | None:
         """Returns what the machine acts out, as a file of abi/workload_file.h; None: a command."""

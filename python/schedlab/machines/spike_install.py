@@ -42,10 +42,10 @@ class Part:
 
     def checked(self, content: bytes) -> bytes:
         """Returns these bytes. Raises MachineUnfit if they are not the part's."""
-        found = hashlib.sha256(content).hexdigest()
-        if found != self.sha256:
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != self.sha256:
             raise MachineUnfit(
-                f"{self.size} bytes of the package, from {self.first} on, have the hash {found}, not"
+                f"{self.size} bytes of the package, from {self.first} on, have the hash {digest}, not"
                 f" {self.sha256}: they were damaged or exchanged; nothing was installed"
             )
         return content
@@ -173,8 +173,8 @@ def files_of(part: Part, content: bytes) -> Iterator[tuple[str, bytes]]:
         at = begin + packed
         data = content[begin:at]
         if method == _DEFLATED:
-            wanted = unpacked if at <= len(content) else part.last_file_bytes
-            data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, wanted)
+            needed = unpacked if at <= len(content) else part.last_file_bytes
+            data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, needed)
         if not name.endswith("/"):
             yield name, data
 
@@ -192,8 +192,8 @@ def url_of(wheel: str, project: str) -> str:
         text=True,
         check=False,
     )
-    found = re.search(rf"\bhttps?://\S+/{re.escape(wheel)}(?=[\s#])", done.stdout)
-    return found[0] if found else ""
+    match = re.search(rf"\bhttps?://\S+/{re.escape(wheel)}(?=[\s#])", done.stdout)
+    return match[0] if match else ""
 
 
 _LOAD, _DYNAMIC = 1, 2
@@ -218,7 +218,7 @@ def with_sections(content: bytes) -> bytes:
     The symbols end where their names begin, as linkers lay them.
     """
     segments = _segments(content)
-    _, _, begin, _, _, size, *_ = next(each for each in segments if each[0] == _DYNAMIC)
+    _, _, begin, _, _, size, *_ = next(segment for segment in segments if segment[0] == _DYNAMIC)
     entries = dict(_ENTRY.iter_unpack(content[begin : begin + size]))
     symbols, strings = (_offset(segments, entries[tag]) for tag in (_SYMBOLS, _STRINGS))
     table = [
@@ -228,10 +228,10 @@ def with_sections(content: bytes) -> bytes:
         _section(_DYNAMIC_SECTION, begin, size, _STRINGS_AT, _ENTRY.size),
     ]
     padded = content + bytes(-len(content) % 8)
-    whole = bytearray(padded + b"".join(_SECTION.pack(*each) for each in table))
-    struct.pack_into("<Q", whole, _TABLE_AT, len(padded))
-    struct.pack_into("<HHH", whole, _TABLE_SIZE_AT, _SECTION.size, len(table), _STRINGS_AT)
-    return bytes(whole)
+    padded_content = bytearray(padded + b"".join(_SECTION.pack(*row) for row in table))
+    struct.pack_into("<Q", padded_content, _TABLE_AT, len(padded))
+    struct.pack_into("<HHH", padded_content, _TABLE_SIZE_AT, _SECTION.size, len(table), _STRINGS_AT)
+    return bytes(padded_content)
 
 
 def _segments(content: bytes) -> list[tuple[int, ...]]:

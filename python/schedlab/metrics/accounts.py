@@ -114,12 +114,12 @@ class Accounts:
         for accounts in (self._life, self._sums):
             for name, values in accounts.items():
                 accounts[name] = _room(values, self._lives, -1 if name.endswith("_row") else 0)
-        for name, found in (
+        for name, column in (
             ("pid", steps.pid),
             ("begin_row", steps.row),
             ("forked", is_kind(steps.step, Step.BORN)),
         ):
-            self._life[name][life] = found[new]
+            self._life[name][life] = column[new]
 
     def _note_first(self, name: str, steps: Steps, step: Step) -> None:
         """Notes where each life first does something."""
@@ -147,9 +147,9 @@ class Accounts:
         waits = is_kind(steps.after, ProcessState.RUNNABLE)
         np.maximum.at(self._sums[LONGEST_WAIT], steps.life[waits], spent[waits])
         woken = np.flatnonzero(is_kind(steps.step, Step.WOKEN) & goes_on)
-        held = self._window.holds(steps.row[woken]) & self._window.holds(steps.row[woken + 1])
-        held &= ~is_kind(steps.step[woken + 1], Step.UNSEEN)
-        woken = woken[held]
+        in_window = self._window.holds(steps.row[woken]) & self._window.holds(steps.row[woken + 1])
+        in_window &= ~is_kind(steps.step[woken + 1], Step.UNSEEN)
+        woken = woken[in_window]
         self._latencies.append((steps.life[woken], end_ns[woken] - steps.time[woken]))
 
     def _add_counts(self, steps: Steps, starts: Integers, columns: Columns) -> None:
@@ -163,8 +163,10 @@ class Accounts:
         number[kinds] = np.arange(len(kinds))
         # Of all pairs of a life and a kind; those of no life come first.
         pairs = (of + 1) * len(kinds) + number[columns.kind[at]]
-        told = np.bincount(pairs, minlength=(len(starts) + 1) * len(kinds))
-        for name, counts in zip(self._kinds, told.reshape(-1, len(kinds))[1:].T, strict=True):
+        pair_counts = np.bincount(pairs, minlength=(len(starts) + 1) * len(kinds))
+        for name, counts in zip(
+            self._kinds, pair_counts.reshape(-1, len(kinds))[1:].T, strict=True
+        ):
             self._sums[name][steps.life[starts]] += counts
 
 
@@ -175,8 +177,8 @@ def add(sums: Integers, of: npt.NDArray[np.integer], ends: Integers, values: Int
         sums[of] += np.add.reduceat(values, np.append(0, ends[:-1] + 1))
 
 
-def _room(values: Integers, count: int, otherwise: int) -> Integers:
+def _room(values: Integers, count: int, default: int) -> Integers:
     """Room for this many, and for as many more as were added before."""
     if count <= len(values):
         return values
-    return np.concatenate((values, np.full(max(count, 2 * len(values)) - len(values), otherwise)))
+    return np.concatenate((values, np.full(max(count, 2 * len(values)) - len(values), default)))

@@ -43,10 +43,10 @@ class NoResult(ValueError):
 
 def _check_window(metrics: Metrics) -> None:
     """Raises NoResult if the workload said how long its window was to be, and it was not."""
-    asked = metrics.values.filter(pl.col("name") == WINDOW)["value"]
-    if asked.is_empty():
+    window_rows = metrics.values.filter(pl.col("name") == WINDOW)["value"]
+    if window_rows.is_empty():
         return
-    planned, lasted = int(asked[0]), int(metrics.summary["elapsed_ns"][0])
+    planned, lasted = int(window_rows[0]), int(metrics.summary["elapsed_ns"][0])
     if abs(lasted - planned) > _MOST_OFF * planned:
         raise NoResult(f"the window lasted {lasted / 1e6:g} of {planned / 1e6:g} ms")
 
@@ -105,19 +105,19 @@ class _Books:
         processes = people_called(trace, who, window, called)
         waited = latencies.group_by("life").agg(values_of("wakeups"))
         jobs = jobs_of(trace, who, window)
-        kept = jobs.group_by("life").agg(values_of("jobs"))
-        for table in (did, waited, kept):
+        job_values = jobs.group_by("life").agg(values_of("jobs"))
+        for table in (did, waited, job_values):
             processes = processes.join(table, on="life", how="left", maintain_order="left")
         processes = processes.with_columns(without_jobs())
         processes = with_shares(processes, trace, who, window, weights)
         unknown = unrecorded(trace, window, processes, self._cpus.unknown_ns)
         processes = without_unknown(processes).drop("unknown_ns")
         workload = processes.filter(pl.col("role") == "workload")
-        waits, jobs = (_of_workload(each, workload, len(who)) for each in (latencies, jobs))
+        waits, jobs = (_of_workload(table, workload, len(who)) for table in (latencies, jobs))
         cpus = self._cpus.table()
         values = told_values(trace, who, called["group"].to_list())
         late = late_arrivals(values, window, trace.header.tick_ns)
-        found = Metrics(
+        result = Metrics(
             summary=summary_of(trace, window, processes, cpus, waits, jobs),
             processes=processes.drop("life", "asked_share"),
             groups=groups_of(window, workload, waits, jobs),
@@ -127,18 +127,18 @@ class _Books:
             attributes=attributes_set(trace, window),
         )
         if wakeups_untold(trace):
-            return without_untold(found, UNTOLD)
+            return without_untold(result, UNTOLD)
         much = self._cpus.unknown_ns > UNKNOWN_PART * trace.header.cpus * window.elapsed_ns
-        return without_untold(found, SHARES) if much else found
+        return without_untold(result, SHARES) if much else result
 
 
-def _of_workload(found: pl.DataFrame, workload: pl.DataFrame, lives: int) -> pl.DataFrame:
+def _of_workload(table: pl.DataFrame, workload: pl.DataFrame, lives: int) -> pl.DataFrame:
     """What was found of the workload's processes, with their groups; much faster than by a join."""
     place = np.full(lives, -1)
     place[workload["life"].to_numpy()] = np.arange(len(workload))
-    place = place[found["life"].to_numpy()]
+    place = place[table["life"].to_numpy()]
     group = workload["group"].cast(pl.Enum(workload["group"].unique().drop_nulls()))
-    held = place >= 0
-    if not held.all():
-        found, place = found.filter(held), place[held]
-    return found.drop("life").insert_column(0, group.gather(place).alias("group"))
+    in_workload = place >= 0
+    if not in_workload.all():
+        table, place = table.filter(in_workload), place[in_workload]
+    return table.drop("life").insert_column(0, group.gather(place).alias("group"))

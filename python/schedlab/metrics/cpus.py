@@ -117,9 +117,11 @@ class CpuAccounts:
 
     def _add_visits(self, stories: Stories, spans: Spans) -> None:
         """Ways through the scheduler that begin and end in the window."""
-        held = self._window.holds(spans.row)
-        passes = spans.closed & held & is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
-        passes[:-1] &= held[1:]
+        in_window = self._window.holds(spans.row)
+        passes = (
+            spans.closed & in_window & is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
+        )
+        passes[:-1] &= in_window[1:]
         counter = stories.columns.second.view(np.int64)[spans.at]
         cycles = np.zeros_like(counter)
         np.subtract(counter[1:], counter[:-1], out=cycles[:-1])

@@ -17,10 +17,10 @@ def event_rates(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Returns `events_per_second` of each run whose program told once how many `events` it did in how many ns
     (`elapsed`)."""
 
-    def told_once(name: str) -> pl.Expr:
-        told = pl.col("value").filter(pl.col("name") == name)
-        return pl.when(told.len() == 1).then(told.first())
+    def single_value(name: str) -> pl.Expr:
+        values = pl.col("value").filter(pl.col("name") == name)
+        return pl.when(values.len() == 1).then(values.first())
 
-    elapsed = told_once("elapsed")
-    rate = pl.when(elapsed > 0).then(told_once("events") * 1e9 / elapsed)
+    elapsed = single_value("elapsed")
+    rate = pl.when(elapsed > 0).then(single_value("events") * 1e9 / elapsed)
     return values.group_by(by).agg(events_per_second=rate)

@@ -102,8 +102,8 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
     what a CPU did are left out.
     """
     stories = _stories(trace)
-    found = pl.DataFrame({"pid": stories.entered, **_spans(stories, stories.entries)})
-    return found.filter(pl.Series(~stories.unseen)).select(
+    intervals = pl.DataFrame({"pid": stories.entered, **_spans(stories, stories.entries)})
+    return intervals.filter(pl.Series(~stories.unseen)).select(
         "cpu", "pid", "begin_ns", "end_ns", "begin_row", "end_row"
     )
 
@@ -174,11 +174,11 @@ def _causes(
         np.where(state == ProcessState.BLOCKED, _BLOCKED, _PREEMPTED),
     )
     left = np.flatnonzero(step == Step.OUT)
-    said, reason = _last_said(trace, pid[left], row[left])
+    annotations, reason = _last_said(trace, pid[left], row[left])
     blocked = state[left] == ProcessState.BLOCKED
     detail = np.where(reason <= max(BlockReason), reason, 0)
-    cause[left] += np.where(blocked == (said == Kind.BLOCK), detail, 0)
-    cause[left[~blocked & (said == Kind.YIELD)]] = _YIELDED
+    cause[left] += np.where(blocked == (annotations == Kind.BLOCK), detail, 0)
+    cause[left[~blocked & (annotations == Kind.YIELD)]] = _YIELDED
     return cause
 
 
@@ -192,5 +192,7 @@ def _last_said(trace: Trace, pid: Integers, row: Integers) -> tuple[Integers, In
     order = np.argsort((of << 32) | rows)
     rows, of = rows[order], of[order]
     at = np.searchsorted((of << 32) | rows, (pid << 32) | row) - 1
-    found = (at >= 0) & (of[at] == pid)
-    return np.where(found, kind[rows[at]], 0), np.where(found, trace.column("first")[rows[at]], 0)
+    matches = (at >= 0) & (of[at] == pid)
+    return np.where(matches, kind[rows[at]], 0), np.where(
+        matches, trace.column("first")[rows[at]], 0
+    )

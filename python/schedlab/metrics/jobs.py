@@ -52,8 +52,8 @@ def jobs_of(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
     life, row = life[order], marks[order]
     release = trace.at("second", row).astype(np.int64)
     done_row, withdrawn = _ends(who, life, row, release)
-    kept = (release != WITHDRAWN) & ~withdrawn
-    life, release, done_row = life[kept], release[kept], done_row[kept]
+    valid = (release != WITHDRAWN) & ~withdrawn
+    life, release, done_row = life[valid], release[valid], done_row[valid]
     undone = (done_row < 0) | (done_row > window.end_row)
     until_row = np.where(undone, window.end_row, done_row)
     within = _relative_deadline(trace, who, life, until_row)
@@ -98,5 +98,5 @@ def _relative_deadline(trace: Facts, who: LifeTable, life: Integers, row: Intege
         for kind in (AttributeKind.RUNTIME, AttributeKind.DEADLINE, AttributeKind.PERIOD)
     )
     shorter = (deadline > 0) & (deadline < period)
-    found: Integers = np.where(runtime > 0, np.where(shorter, deadline, period), 0)
-    return found
+    deadlines: Integers = np.where(runtime > 0, np.where(shorter, deadline, period), 0)
+    return deadlines

@@ -86,13 +86,13 @@ def _cut(trace: Trace, who: Lives, ready: pl.DataFrame, choice: Weights) -> pl.D
             "row": rows.astype(np.int64),
         }
     ).sort("life", "at")
-    whole = ready.with_row_index("place").sort("life", "begin_ns")
+    numbered = ready.with_row_index("place").sort("life", "begin_ns")
     cuts = set_.join_asof(
-        whole, left_on="at", right_on="begin_ns", by="life", check_sortedness=False
+        numbered, left_on="at", right_on="begin_ns", by="life", check_sortedness=False
     ).filter(pl.col("at") < pl.col("end_ns"))
-    cuts = cuts.with_columns(begin_ns="at", begin_row="row").select(whole.columns)
+    cuts = cuts.with_columns(begin_ns="at", begin_row="row").select(numbered.columns)
     return (
-        pl.concat([whole, cuts])
+        pl.concat([numbered, cuts])
         .sort("place", "begin_ns", "begin_row")
         .with_columns(
             end_ns=pl.coalesce(pl.col("begin_ns").shift(-1).over("place"), pl.col("end_ns"))
@@ -133,9 +133,9 @@ def _ideal(begin: Integers, end: Integers, weight: Integers, runs: np.ndarray) -
 
 def _count(times: Integers, begin: Integers, end: Integers, chosen: np.ndarray) -> Floats:
     """How many of the chosen intervals last from each time to the next."""
-    begun = np.searchsorted(np.sort(begin[chosen]), times[:-1], side="right")
+    started = np.searchsorted(np.sort(begin[chosen]), times[:-1], side="right")
     ended = np.searchsorted(np.sort(end[chosen]), times[:-1], side="right")
-    count: Floats = (begun - ended).astype(float)
+    count: Floats = (started - ended).astype(float)
     return count
 
 

@@ -138,11 +138,11 @@ def labels(trace: Facts, who: LifeTable) -> list[str | None]:
 
 
 def attribute(
-    trace: Facts, who: LifeTable, kind: AttributeKind, end_row: int, otherwise: int
+    trace: Facts, who: LifeTable, kind: AttributeKind, end_row: int, default: int
 ) -> Integers:
-    """Each life's last value of an attribute up to `end_row`: set, inherited, or `otherwise`."""
+    """Each life's last value of an attribute up to `end_row`: set, inherited, or `default`."""
     every = np.arange(len(who))
-    return attribute_at(trace, who, kind, every, np.full(len(who), end_row), otherwise)
+    return attribute_at(trace, who, kind, every, np.full(len(who), end_row), default)
 
 
 def attribute_at(
@@ -151,21 +151,21 @@ def attribute_at(
     kind: AttributeKind,
     life: Integers,
     row: Integers,
-    otherwise: int,
+    default: int,
     *,
     inherited: bool = True,
 ) -> Integers:
     """The value of an attribute that each of some lives has at a row of the events: the last that was set by
-    then, else, if it is `inherited`, its parent's at its fork, and so on; else `otherwise`."""
+    then, else, if it is `inherited`, its parent's at its fork, and so on; else `default`."""
     rows = trace.rows(Kind.ATTRIBUTE)
     rows = rows[trace.at("first", rows) == kind]
     of = who.life_at(trace.at("process", rows).astype(np.int64), rows)
-    own = last_before(of, rows, life, row + 1)
-    index = own
+    changed_row = last_before(of, rows, life, row + 1)
+    index = changed_row
     if inherited:
         at_fork = _resolve(last_before(of, rows, who.parent, who.fork_row), who.parent)
-        index = np.where(own >= 0, own, at_fork[life])
-    values = np.append(trace.at("second", rows).astype(np.int64), otherwise)
+        index = np.where(changed_row >= 0, changed_row, at_fork[life])
+    values = np.append(trace.at("second", rows).astype(np.int64), default)
     return values[index]
 
 
@@ -178,17 +178,17 @@ def _inherited(who: LifeTable, life: Integers, row: Integers) -> Integers:
     """For each life, the index of the last record about it; if there is none, of the last one
     about its parent before the fork, and so on; -1: there is none at all."""
     at_fork = _resolve(last_before(life, row, who.parent, who.fork_row), who.parent)
-    own = last_before(life, row, np.arange(len(who)), np.full(len(who), (1 << 32) - 1))
-    return np.where(own >= 0, own, at_fork)
+    changed_row = last_before(life, row, np.arange(len(who)), np.full(len(who), (1 << 32) - 1))
+    return np.where(changed_row >= 0, changed_row, at_fork)
 
 
-def last_before(life: Integers, row: Integers, asked: Integers, before: Integers) -> Integers:
+def last_before(life: Integers, row: Integers, row_limit: Integers, before: Integers) -> Integers:
     """Of records about lives: for each life asked, the index of the last one before a row; or -1."""
     order = np.lexsort((row, life))
-    at = np.searchsorted(_key(life[order], row[order]), _key(asked, before)) - 1
-    found = (at >= 0) & (asked >= 0)
-    found[found] = life[order[at[found]]] == asked[found]
-    return np.where(found, order[np.maximum(at, 0)] if len(order) else _NONE, _NONE)
+    at = np.searchsorted(_key(life[order], row[order]), _key(row_limit, before)) - 1
+    has_earlier = (at >= 0) & (row_limit >= 0)
+    has_earlier[has_earlier] = life[order[at[has_earlier]]] == row_limit[has_earlier]
+    return np.where(has_earlier, order[np.maximum(at, 0)] if len(order) else _NONE, _NONE)
 
 
 def _resolve(value: Integers, parent: Integers) -> Integers:

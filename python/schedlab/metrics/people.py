@@ -26,8 +26,10 @@ def called_by(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
     silent = (who.first_run_row < 0) & ((who.parent == root) | arrived(trace, who, window))
     silent &= root >= 0
     group = [
-        NEVER_RAN if says_nothing else label or own
-        for says_nothing, label, own in zip(silent.tolist(), labels(trace, who), name, strict=True)
+        NEVER_RAN if never_ran else label or process_name
+        for never_ran, label, process_name in zip(
+            silent.tolist(), labels(trace, who), name, strict=True
+        )
     ]
     return pl.DataFrame(
         {"name": name, "group": group}, schema={"name": pl.String, "group": pl.String}
@@ -60,11 +62,11 @@ def people_called(
         role[root] = "root"
 
     def when(row: Integers, time: Integers | None = None) -> pl.Series:
-        there = (row >= 0) & (row <= window.end_row)
-        return nullable(at("time_ns", row) if time is None else time, ~there)
+        in_window = (row >= 0) & (row <= window.end_row)
+        return nullable(at("time_ns", row) if time is None else time, ~in_window)
 
     status = pl.Series(at("first", who.exit_row))
-    people = pl.DataFrame(
+    names = pl.DataFrame(
         {
             "life": np.arange(len(who)),
             "pid": who.pid,
@@ -83,7 +85,7 @@ def people_called(
         (who.exit_row < 0) | (who.exit_row >= window.begin_row)
     )
     fork = pl.col("fork_ns")
-    return people.filter(pl.Series(alive)).with_columns(
+    return names.filter(pl.Series(alive)).with_columns(
         status=pl.when(pl.col("exit_ns").is_not_null()).then("status"),
         turnaround_ns=(pl.col("exit_ns") - fork).clip(0),
         response_ns=(pl.col("first_run_ns") - fork).clip(0),
@@ -94,8 +96,8 @@ def arrived(trace: Facts, who: LifeTable, window: Window) -> npt.NDArray[np.bool
     """The lives that came from outside after what is measured had begun."""
     if not len(trace):
         return np.zeros(len(who), bool)
-    found: npt.NDArray[np.bool_] = trace.at("process", who.fork_row) == 0
-    return found & (who.fork_row > window.begin_row) & (who.fork_row >= 0)
+    is_arrival: npt.NDArray[np.bool_] = trace.at("process", who.fork_row) == 0
+    return is_arrival & (who.fork_row > window.begin_row) & (who.fork_row >= 0)
 
 
 def _programs(called: pl.DataFrame) -> npt.NDArray[np.bool_]:
@@ -106,5 +108,5 @@ def _programs(called: pl.DataFrame) -> npt.NDArray[np.bool_]:
 
 def _root(who: LifeTable, window: Window) -> int:
     lives_of_root = np.flatnonzero(who.pid == window.root_pid)
-    begun = lives_of_root[who.fork_row[lives_of_root] <= window.begin_row]
-    return int((begun if len(begun) else lives_of_root[:1])[-1]) if len(lives_of_root) else -1
+    earlier = lives_of_root[who.fork_row[lives_of_root] <= window.begin_row]
+    return int((earlier if len(earlier) else lives_of_root[:1])[-1]) if len(lives_of_root) else -1

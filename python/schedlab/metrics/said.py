@@ -31,23 +31,23 @@ def remarks(trace: Facts, window: Window) -> pl.DataFrame:
     rows = rows[window.holds(rows)]
     if not len(rows):
         return pl.DataFrame(schema=SAID_SCHEMA)
-    whole = trace.texts.filter(pl.Series(np.isin(trace.texts["row"].to_numpy(), rows)))
-    at = whole["row"].to_numpy()
-    said = pl.DataFrame(
+    annotation_texts = trace.texts.filter(pl.Series(np.isin(trace.texts["row"].to_numpy(), rows)))
+    at = annotation_texts["row"].to_numpy()
+    annotations = pl.DataFrame(
         {
-            "words": whole["text"],
+            "words": annotation_texts["text"],
             "time_ns": trace.at("time_ns", at).astype(np.int64),
             "first": trace.at("first", at).astype(np.int64),
             "second": trace.at("second", at).astype(np.uint64),
         }
     )
-    found = said.group_by("words", maintain_order=True).agg(
+    grouped = annotations.group_by("words", maintain_order=True).agg(
         pl.len().cast(pl.Int64).alias("times"), pl.col("time_ns", "first", "second").last()
     )
     return pl.DataFrame(
         [
             (words, times, time_ns, said_text(words, first, second))
-            for words, times, time_ns, first, second in found.iter_rows()
+            for words, times, time_ns, first, second in grouped.iter_rows()
         ],
         schema=SAID_SCHEMA,
         orient="row",
@@ -62,14 +62,14 @@ def unrecorded(trace: Facts, window: Window, processes: pl.DataFrame, cpu_ns: in
     workload = processes.filter((pl.col("role") == "workload") & (pl.col("unknown_ns") > 0))
     if not cpu_ns and workload.is_empty():
         return pl.DataFrame(schema=SAID_SCHEMA)
-    whole_ns = max(trace.header.cpus * window.elapsed_ns, 1)
+    total_ns = max(trace.header.cpus * window.elapsed_ns, 1)
     unknown_ns = int(workload["unknown_ns"].sum())
     words = (
-        f"{milliseconds(cpu_ns)} of the CPUs' time ({percent(cpu_ns / whole_ns)}),"
+        f"{milliseconds(cpu_ns)} of the CPUs' time ({percent(cpu_ns / total_ns)}),"
         f" {milliseconds(unknown_ns)} of processes' time ({len(workload)} of them)"
     )
-    told = ("unknown, since it was not recorded", 1, window.end_ns, words)
-    return pl.DataFrame([told], schema=SAID_SCHEMA, orient="row")
+    annotation = ("unknown, since it was not recorded", 1, window.end_ns, words)
+    return pl.DataFrame([annotation], schema=SAID_SCHEMA, orient="row")
 
 
 def late_arrivals(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.DataFrame:
@@ -84,8 +84,8 @@ def late_arrivals(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.Data
         return pl.DataFrame(schema=SAID_SCHEMA)
     mean, most = late.select(pl.col("value").mean(), pl.col("value").max().alias("most")).row(0)
     words = f"{duration(mean)} on the mean, {duration(most)} at most"
-    told = ("arrivals that came late", len(late), late["time_ns"][-1], words)
-    return pl.DataFrame([told], schema=SAID_SCHEMA, orient="row")
+    annotation = ("arrivals that came late", len(late), late["time_ns"][-1], words)
+    return pl.DataFrame([annotation], schema=SAID_SCHEMA, orient="row")
 
 
 VALUES_SCHEMA = {

@@ -79,32 +79,36 @@ def ideal_in_groups(
     within it; none gets more than it asks for, no process more than one CPU, and no group more than
     its limit.
     """
-    wish = np.minimum(np.asarray(demands, np.float64), 1.0)
+    limited_demand = np.minimum(np.asarray(demands, np.float64), 1.0)
     weight = np.asarray(weights, np.float64) * unit
     of = np.where(of < len(groups), of, 0)
     wishes = np.zeros(len(groups))
     for number in reversed(range(len(groups))):
-        wishes[number] += wish[of == number].sum()
+        wishes[number] += limited_demand[of == number].sum()
         wishes[number] = min(wishes[number], groups[number].most)
         if number:
             wishes[groups[number].parent] += wishes[number]
     allotted = np.zeros(len(groups))
     allotted[0] = min(wishes[0], cpus)
-    allocation = np.zeros(len(wish))
+    allocation = np.zeros(len(limited_demand))
     for number in range(len(groups)):
-        own = np.flatnonzero(of == number)
+        members = np.flatnonzero(of == number)
         within = [
-            each for each in range(1, len(groups)) if groups[each].parent == number and wishes[each]
+            group
+            for group in range(1, len(groups))
+            if groups[group].parent == number and wishes[group]
         ]
         if not allotted[number]:
             continue
         shares = max_min(
-            np.concatenate((weight[own], [groups[each].weight * WEIGHT_UNIT for each in within])),
-            np.concatenate((wish[own], wishes[within])),
+            np.concatenate(
+                (weight[members], [groups[group].weight * WEIGHT_UNIT for group in within])
+            ),
+            np.concatenate((limited_demand[members], wishes[within])),
             allotted[number],
         )
-        allocation[own] = shares[: len(own)]
-        allotted[within] = shares[len(own) :]
+        allocation[members] = shares[: len(members)]
+        allotted[within] = shares[len(members) :]
     return allocation
 
 
@@ -129,34 +133,34 @@ def ideal_shares(weights: npt.ArrayLike, demands: npt.ArrayLike, cpus: float) ->
 def max_min(weights: npt.ArrayLike, wishes: npt.ArrayLike, cpus: float) -> Floats:
     """The same, where a wish may be more than one CPU: that of a group of processes."""
     weight = np.asarray(weights, np.float64)
-    wish = np.asarray(wishes, np.float64)
-    if weight.ndim != 1 or weight.shape != wish.shape:
+    limited_demand = np.asarray(wishes, np.float64)
+    if weight.ndim != 1 or weight.shape != limited_demand.shape:
         raise ValueError("weights and demands must be lists of the same length")
     if not (np.isfinite(weight) & (weight > 0)).all():
         raise ValueError("a weight must be above 0")
-    if not (wish >= 0).all():
+    if not (limited_demand >= 0).all():
         raise ValueError("a demand must not be below 0")
     if not cpus > 0:
         raise ValueError("there must be at least a part of a CPU")
     # The process that asks for least, measured by weight, is satisfied first. Of equal ones, the one that
     # asks for less: so the order in which they come changes no sum.
-    order = np.lexsort((wish, wish / weight))
-    filled = _fill(weight[order], wish[order], float(cpus))
-    allocation = np.empty_like(wish)
+    order = np.lexsort((limited_demand, limited_demand / weight))
+    filled = _fill(weight[order], limited_demand[order], float(cpus))
+    allocation = np.empty_like(limited_demand)
     allocation[order] = filled
     return allocation
 
 
-def _fill(weight: Floats, wish: Floats, cpus: float) -> Floats:
+def _fill(weight: Floats, demands: Floats, cpus: float) -> Floats:
     """The same, for processes sorted by wish ÷ weight."""
-    taken_before = np.concatenate(([0.0], np.cumsum(wish)[:-1]))
-    weight_from_here = np.cumsum(weight[::-1])[::-1]
-    level = np.maximum(cpus - taken_before, 0.0) / weight_from_here
-    unsatisfied = np.flatnonzero(wish > weight * level)
+    taken_before = np.concatenate(([0.0], np.cumsum(demands)[:-1]))
+    weight_from_row = np.cumsum(weight[::-1])[::-1]
+    level = np.maximum(cpus - taken_before, 0.0) / weight_from_row
+    unsatisfied = np.flatnonzero(demands > weight * level)
     if len(unsatisfied) == 0:
-        return wish
+        return demands
     first = int(unsatisfied[0])
-    return np.concatenate((wish[:first], weight[first:] * level[first]))
+    return np.concatenate((demands[:first], weight[first:] * level[first]))
 
 
 Weights = Literal["tickets", "weight", "nice", "groups", "currencies", "equal"]
@@ -206,7 +210,7 @@ def with_shares(
     choice = weights or chosen_weights(trace, window)
     weight = _weights(trace, who, window, life, choice)
     demand = _demands(workload, window)
-    asked = ideal = _part(_allotted(trace, who, window, life, choice, weight, demand))
+    expected = ideal = _part(_allotted(trace, who, window, life, choice, weight, demand))
     if not weights and _shares_by(trace, window) == SHARES_EQUAL:
         ideal = _part(ideal_shares(np.ones(len(life), np.int64), demand, trace.header.cpus))
     running = workload["running_ns"].to_numpy()
@@ -217,7 +221,7 @@ def with_shares(
             "demand_cpus": demand,
             "share": _part(running.astype(np.float64)),
             "ideal_share": ideal,
-            "asked_share": asked,
+            "asked_share": expected,
         }
     ).with_columns(share_error_points=(pl.col("share") - pl.col("asked_share")) * 100)
     return processes.join(shares, on="life", how="left", maintain_order="left")
@@ -294,14 +298,14 @@ def chosen_weights(trace: Facts, window: Window) -> Weights:
     rows = trace.rows(Kind.ATTRIBUTE)
     used = set(trace.at("first", rows[rows <= window.end_row]).tolist())
     wishes: tuple[Weights, ...] = ("weight", "tickets", "nice")
-    return next((wish for wish in wishes if KINDS[wish] in used), "equal")
+    return next((attribute for attribute in wishes if KINDS[attribute] in used), "equal")
 
 
 def _shares_by(trace: Facts, window: Window) -> int | None:
     """The attribute by which the policy shares when the window ends; SHARES_EQUAL: by none. None: it is not known."""
-    said = np.concatenate((trace.rows(Kind.POLICY), trace.rows(Kind.TUNABLE)))
-    said = said[said <= window.end_row]
-    return int(trace.at("process", said.max(keepdims=True))[0]) if len(said) else None
+    text_rows = np.concatenate((trace.rows(Kind.POLICY), trace.rows(Kind.TUNABLE)))
+    text_rows = text_rows[text_rows <= window.end_row]
+    return int(trace.at("process", text_rows.max(keepdims=True))[0]) if len(text_rows) else None
 
 
 def attributes_set(trace: Facts, window: Window) -> tuple[str, ...]:

@@ -22,9 +22,9 @@ QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 STATISTICS = ("mean", *QUANTILES, "error")
 COLUMNS = (
     "steady_jobs",
-    *(f"steady_turnaround_{each}_ns" for each in STATISTICS),
-    *(f"steady_slowdown_{each}" for each in STATISTICS),
-    *(f"steady_response_{each}_ns" for each in STATISTICS),
+    *(f"steady_turnaround_{statistic}_ns" for statistic in STATISTICS),
+    *(f"steady_slowdown_{statistic}" for statistic in STATISTICS),
+    *(f"steady_response_{statistic}_ns" for statistic in STATISTICS),
 )
 
 
@@ -55,7 +55,7 @@ def steady(processes: pl.DataFrame) -> dict[str, float | int | None]:
 def steady_of(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """The same for each set of the columns `by`, "run" among them, of the workload's processes, if there are
     JOBS_LEAST of them. Without COLUMNS if the processes have no times."""
-    keys = pl.Schema({each: pl.Int64 if each == "run" else pl.String for each in by})
+    keys = pl.Schema({column: pl.Int64 if column == "run" else pl.String for column in by})
     needed = {"role", "pid", "fork_ns", "exit_ns", "running_ns", "response_ns"}
     if not needed <= set(processes.columns):
         return pl.DataFrame(schema=keys)
@@ -70,13 +70,13 @@ def steady_of(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def _statistics(values: npt.NDArray[np.float64]) -> list[tuple[str, float | None]]:
-    found: list[tuple[str, float | None]] = [
+    statistics: list[tuple[str, float | None]] = [
         ("mean", float(values.mean()) if len(values) else None)
     ]
     for name, part in QUANTILES.items():
         known = len(values) * (1 - part) >= 1 - 1e-9
-        found.append((name, float(np.quantile(values, part)) if known else None))
-    return [*found, ("error", _error(values))]
+        statistics.append((name, float(np.quantile(values, part)) if known else None))
+    return [*statistics, ("error", _error(values))]
 
 
 def _error(values: npt.NDArray[np.float64]) -> float | None:

@@ -67,8 +67,8 @@ def may_lack(table: str, column: str) -> bool:
     if column in BY_COLUMN and table in ("summary", "groups"):
         return BY_COLUMN[column].may_lack
     if table == "processes":
-        of_each = column in BY_COLUMN and BY_COLUMN[column].rows in ("wakeups", "jobs")
-        return of_each or bool(_OF_PROCESSES.fullmatch(column))
+        is_per_item = column in BY_COLUMN and BY_COLUMN[column].rows in ("wakeups", "jobs")
+        return is_per_item or bool(_OF_PROCESSES.fullmatch(column))
     return (table, column) in _OTHERS or (table == "cpus" and "share" in column)
 
 

@@ -44,10 +44,10 @@ def groups_of(
     groups = workload.group_by("group").agg(
         *values_of("processes"), pl.when(shares.count() > 0).then(shares.sum())
     )
-    for found, statistics in ((waits, values_of("wakeups")), (jobs, values_of("jobs"))):
-        of_each = found.group_by("group").agg(statistics)
+    for table, statistics in ((waits, values_of("wakeups")), (jobs, values_of("jobs"))):
+        aggregated = table.group_by("group").agg(statistics)
         groups = groups.join(
-            of_each.with_columns(pl.col("group").cast(pl.String)), on="group", how="left"
+            aggregated.with_columns(pl.col("group").cast(pl.String)), on="group", how="left"
         )
     return (
         groups.with_columns(without_jobs())
@@ -100,8 +100,8 @@ def _policy(trace: Facts, window: Window) -> str:
     """The policy in force when the window ends, as `name` or `name:preset`."""
     named = trace.rows(Kind.POLICY)
     named = named[named <= window.end_row]
-    said = np.flatnonzero(np.isin(trace.texts["row"].to_numpy(), named))
-    return str(trace.texts["text"][int(said[-1])]) if len(said) else ""
+    text_rows = np.flatnonzero(np.isin(trace.texts["row"].to_numpy(), named))
+    return str(trace.texts["text"][int(text_rows[-1])]) if len(text_rows) else ""
 
 
 def summary_of(

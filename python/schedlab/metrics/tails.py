@@ -31,9 +31,9 @@ def needed(column: str) -> int:
 def with_slowdown(processes: pl.DataFrame) -> pl.DataFrame:
     """The processes with `slowdown`: turnaround ÷ (time on a CPU + time blocked), 1 for one that never waited. Null
     for one that has not ended, or did nothing at all."""
-    wanted = pl.col("running_ns") + pl.col("blocked_ns")
+    needed_ns = pl.col("running_ns") + pl.col("blocked_ns")
     return processes.with_columns(
-        slowdown=pl.when(wanted > 0).then(pl.col("turnaround_ns") / wanted)
+        slowdown=pl.when(needed_ns > 0).then(pl.col("turnaround_ns") / needed_ns)
     )
 
 

@@ -48,20 +48,20 @@ def wakeups_untold(trace: Facts) -> bool:
     return bool((trace.at("first", trace.rows(Kind.LOST)) == LossKind.OF_WAKEUPS).any())
 
 
-def without_untold(found: Metrics, untold: re.Pattern[str]) -> Metrics:
+def without_untold(metrics: Metrics, pattern: re.Pattern[str]) -> Metrics:
     """The same with nothing in the columns that match."""
     return replace(
-        found,
-        summary=without_columns(found.summary, untold),
-        processes=without_columns(found.processes, untold),
-        groups=without_columns(found.groups, untold),
+        metrics,
+        summary=without_columns(metrics.summary, pattern),
+        processes=without_columns(metrics.processes, pattern),
+        groups=without_columns(metrics.groups, pattern),
     )
 
 
-def without_columns(table: pl.DataFrame, untold: re.Pattern[str] = UNTOLD) -> pl.DataFrame:
+def without_columns(table: pl.DataFrame, pattern: re.Pattern[str] = UNTOLD) -> pl.DataFrame:
     """The same table, with nothing in the columns that match."""
     return table.with_columns(
         pl.lit(None, table.schema[column]).alias(column)
         for column in table.columns
-        if untold.fullmatch(column)
+        if pattern.fullmatch(column)
     )

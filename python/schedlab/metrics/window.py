@@ -46,8 +46,8 @@ class Window:
 
     def holds(self, rows: Integers) -> npt.NDArray[np.bool_]:
         """Do these rows lie in the window?"""
-        held: npt.NDArray[np.bool_] = (rows >= self.begin_row) & (rows <= self.end_row)
-        return held
+        in_window: npt.NDArray[np.bool_] = (rows >= self.begin_row) & (rows <= self.end_row)
+        return in_window
 
 
 def measured_window(trace: Facts) -> Window:

@@ -46,7 +46,7 @@ class Question:
 def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
     """The longest of these waits in a trace's file; docs/monitor.md has the fields. Refused: it has no such process."""
     read = trace.read(path)
-    asked = Asked(
+    request = Asked(
         str(question.pid),
         question.kinds,
         _WORST,
@@ -55,32 +55,32 @@ def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
         at_ns=question.at_ns,
     )
     try:
-        found = explain(read, asked, known)
+        explanation = explain(read, request, known)
     except WrongUsage:
         raise Refused(f"no process {question.pid} has lived as far as the trace is kept") from None
-    told = found.to_dict()
+    content = explanation.to_dict()
     return {
         "pid": question.pid,
         "begin_ns": question.begin_ns,
         "end_ns": read.end_ns,
-        **{name: told[name] for name in ("waits", "waited_ns", "beside_idle_ns")},
-        "wakeups_untold": told["wakeups_untold"],
+        **{name: content[name] for name in ("waits", "waited_ns", "beside_idle_ns")},
+        "wakeups_untold": content["wakeups_untold"],
         "longest": [
             {
                 **{name: wait[name] for name in ("kind", "begin_ns", "end_ns", "duration_ns")},
                 "parts": _parts(wait["parts"]),
-                "idle_elsewhere": _idle(each.idle_elsewhere_ns),
+                "idle_elsewhere": _idle(entry.idle_elsewhere_ns),
                 "choices": [
                     {
                         "time_ns": choice.time_ns,
                         "cpu": choice.cpu,
-                        "words": choice.told(found.names),
+                        "words": choice.told(explanation.names),
                     }
-                    for choice in each.choices[-_CHOICES:]
+                    for choice in entry.choices[-_CHOICES:]
                 ],
-                "choices_before": max(len(each.choices) - _CHOICES, 0),
+                "choices_before": max(len(entry.choices) - _CHOICES, 0),
             }
-            for wait, each in zip(told["longest"], found.longest, strict=True)
+            for wait, entry in zip(content["longest"], explanation.longest, strict=True)
         ],
     }
 
@@ -93,7 +93,7 @@ def _idle(spent: Mapping[int, int]) -> list[dict[str, int]]:
 
 def _parts(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """They add up to the wait; the shortest of many are one."""
-    told = [
+    entries = [
         {
             "words": part["words"],
             "pid": part["pid"] or 0,
@@ -103,9 +103,9 @@ def _parts(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for part in parts
     ]
-    rest = told[_PARTS:]
+    rest = entries[_PARTS:]
     if len(rest) < 2:
-        return told
+        return entries
     summed = {
         "words": f"{len(rest)} more",
         "pid": 0,
@@ -113,4 +113,4 @@ def _parts(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         "times": sum(part["times"] for part in rest),
         "duration_ns": sum(part["duration_ns"] for part in rest),
     }
-    return [*told[:_PARTS], summed]
+    return [*entries[:_PARTS], summed]

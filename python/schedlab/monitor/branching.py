@@ -46,76 +46,78 @@ class Change:
 
 
 async def what_if(
-    session: Session, each: Watched, at_ns: int, change: Change, tell: Tell
+    session: Session, system: Watched, at_ns: int, change: Change, show: Tell
 ) -> dict[str, str]:
     """Shows a moment's other future beside the unchanged one, both standing at the moment.
 
     Returns their letters, and the folder in which the futures are kept. Those that were shown before
     give way.
     """
-    if each.system is None or each.system.no_branches:
-        raise Refused(each.system.no_branches if each.system else "it has not begun yet")
-    await each.stand()
-    tell("its past is run once more")
-    source = each.setup.source
-    out = new_runs_folder(f"branch-{source.name if source else each.setup.machine}")
+    if system.system is None or system.system.no_branches:
+        raise Refused(system.system.no_branches if system.system else "it has not begun yet")
+    await system.stand()
+    show("its past is run once more")
+    source = system.setup.source
+    out = new_runs_folder(f"branch-{source.name if source else system.setup.machine}")
     # What happened at this moment is past.
     if source:
-        folders = await worker.branch(source, at_ns + 1, change.policy, change.settings, out, tell)
+        folders = await worker.branch(source, at_ns + 1, change.policy, change.settings, out, show)
     else:
-        folders = await _of_live(session, each, at_ns + 1, change, out)
-    letters = await session.show_futures(each, [recorded_setup(place) for place in folders], at_ns)
+        folders = await _of_live(session, system, at_ns + 1, change, out)
+    letters = await session.show_futures(
+        system, [recorded_setup(place) for place in folders], at_ns
+    )
     session.kept.append(out)
     return {
-        "unchanged": letters[0] if len(letters) > 1 else each.letter,
+        "unchanged": letters[0] if len(letters) > 1 else system.letter,
         "changed": letters[-1],
         "folder": str(out),
     }
 
 
 async def _of_live(
-    session: Session, each: Watched, at_ns: int, change: Change, out: Path
+    session: Session, system: Watched, at_ns: int, change: Change, out: Path
 ) -> list[Path]:
     """Returns the futures' folders, the unchanged one first."""
-    assert isinstance(each.system, KernelSystem)
+    assert isinstance(system.system, KernelSystem)
     changes = {out / "unchanged": Change("", ()), out / "changed": change}
     with ExitStack() as stack:
         folders = [stack.enter_context(results.new_folder(place)) for place in changes]
-        told = [other.commands for other in changes.values()]
-        outcomes = await each.system.run_again(at_ns, dict(zip(folders, told, strict=True)))
+        commands = [other.commands for other in changes.values()]
+        outcomes = await system.system.run_again(at_ns, dict(zip(folders, commands, strict=True)))
         for folder, other, outcome in zip(folders, changes.values(), outcomes, strict=True):
             if outcome.status == "refused":
                 raise Refused(outcome.message)
             measured = await worker.measure(folder) if outcome.succeeded else outcome
-            manifest = _manifest(session, each, at_ns, other, folder)
+            manifest = _manifest(session, system, at_ns, other, folder)
             manifest.update(status=measured.status, message=measured.message)
             results.write_json(folder / results.MANIFEST, manifest)
     return list(changes)
 
 
 def _manifest(
-    session: Session, each: Watched, at_ns: int, change: Change, folder: Path
+    session: Session, system: Watched, at_ns: int, change: Change, folder: Path
 ) -> dict[str, Any]:
     """As of a recording: under what it went on, and of what it is a branch."""
-    assert each.tape and each.system
+    assert system.tape and system.system
     now = _standing(folder, at_ns)
-    facts = facts_of(each.setup, each.workload, "", each.tape.standing, session.software)
-    kept = {} if change.policy else dict(now.tunables)
+    facts = facts_of(system.setup, system.workload, "", system.tape.standing, session.software)
+    settings = {} if change.policy else dict(now.tunables)
     what = ", ".join([change.policy, *(f"{name}={value}" for name, value in change.settings)])
     return {
         **facts,
-        "policy": change.policy or now.policy or str(each.setup.policy),
-        "tunables": {**kept, **dict(change.settings)},
+        "policy": change.policy or now.policy or str(system.setup.policy),
+        "tunables": {**settings, **dict(change.settings)},
         "recorded_from_ns": 0,
         "repeatable": False,
         **({"branch": f"from {format_time(at_ns)} on: {what.strip(', ')}"} if what else {}),
         "branch_of": {
             "at_ns": at_ns,
-            "policy": str(each.setup.policy),
-            "tunables": dict(each.setup.settings),
-            "seed": each.setup.seed,
+            "policy": str(system.setup.policy),
+            "tunables": dict(system.setup.settings),
+            "seed": system.setup.seed,
             "told": change.commands.splitlines(),
-            "own": sorted(each.system.own_pids),
+            "own": sorted(system.system.own_pids),
         },
         "host": platform.node(),
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -125,11 +127,11 @@ def _manifest(
 def _standing(folder: Path, at_ns: int) -> Standing:
     """Returns what stood in a run just before a moment."""
     records = read_records(folder / TRACE_FILE)
-    standing = Standing(records.header.cpus)
+    state = Standing(records.header.cpus)
     for place in range(0, len(records), _PIECE):
         piece = records.piece(place, min(place + _PIECE, len(records)))
         later = piece["time"] >= at_ns
-        standing.apply(piece[: int(later.argmax())] if later.any() else piece)
+        state.apply(piece[: int(later.argmax())] if later.any() else piece)
         if later.any():
             break
-    return standing
+    return state

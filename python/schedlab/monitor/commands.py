@@ -41,27 +41,27 @@ _ACT = re.compile(
 _SETTING = re.compile(r"([A-Za-z0-9_-]{1,63})=(-?\d{1,18})")
 
 
-async def perform(session: Session, message: Message, tell: Tell = lambda line: None) -> Any:
-    """Does what a message asks; gives the result. `tell` is told how far it is, if it takes long.
+async def perform(session: Session, message: Message, show: Tell = lambda line: None) -> Any:
+    """Does what a message asks; gives the result. `show` is told how far it is, if it takes long.
 
     Of one system, the result is its own; of all, it is by system. SchedlabError: it was not done,
     or not by all.
     """
-    wanted = _text(message, "do")
+    action = _text(message, "do")
     systems = systems_of(session, message)
-    if wanted in _TOGETHER:
-        return await _TOGETHER[wanted](session, systems, message, tell)
-    if wanted not in _EACH:
-        raise WrongUsage(unknown("command", wanted, [*_EACH, *_TOGETHER]))
+    if action in _TOGETHER:
+        return await _TOGETHER[action](session, systems, message, show)
+    if action not in _EACH:
+        raise WrongUsage(unknown("command", action, [*_EACH, *_TOGETHER]))
     done = await asyncio.gather(
-        *(_EACH[wanted](session, each, message) for each in systems), return_exceptions=True
+        *(_EACH[action](session, system, message) for system in systems), return_exceptions=True
     )
     problems = _problems(systems, done)
     if problems:
         raise problems
     if len(done) == 1:
         return done[0]
-    return {each.letter: result for each, result in zip(systems, done, strict=True)}
+    return {system.letter: result for system, result in zip(systems, done, strict=True)}
 
 
 def systems_of(session: Session, message: Message) -> list[Watched]:
@@ -77,12 +77,12 @@ def systems_of(session: Session, message: Message) -> list[Watched]:
 def _problems(systems: Sequence[Watched], done: Sequence[Any]) -> BaseException | None:
     """Returns what went wrong, in one error, or None if nothing did."""
     pairs = zip(systems, done, strict=True)
-    wrong = [(each, error) for each, error in pairs if isinstance(error, BaseException)]
+    wrong = [(system, error) for system, error in pairs if isinstance(error, BaseException)]
     if not wrong:
         return None
     if len(systems) == 1 or not all(isinstance(error, SchedlabError) for _, error in wrong):
         return wrong[0][1]
-    return Refused("; ".join(f"{each.letter}: {error}" for each, error in wrong))
+    return Refused("; ".join(f"{system.letter}: {error}" for system, error in wrong))
 
 
 # --- what is in a message
@@ -105,7 +105,7 @@ def whole(message: Message, key: str) -> int:
 
 def _texts(message: Message, key: str) -> list[str]:
     value = message.get(key)
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise WrongUsage(f"{key}: a list of texts is expected, not {value!r}")
     return value
 
@@ -152,70 +152,70 @@ def _pids(message: Message) -> list[int]:
 # --- of each system
 
 
-async def _policy(session: Session, each: Watched, message: Message) -> None:
+async def _policy(session: Session, target: Watched, message: Message) -> None:
     choice = _policy_choice(_text(message, "policy"))
-    async with each.asking(Ability.POLICY) as system:
-        session.choices.check_policy(replace(each.setup, policy=choice, settings=()))
-        await each.steer(f"policy {choice}", system.set_policy(str(choice)))
+    async with target.asking(Ability.POLICY) as system:
+        session.choices.check_policy(replace(target.setup, policy=choice, settings=()))
+        await target.steer(f"policy {choice}", system.set_policy(str(choice)))
 
 
-async def _tunable(session: Session, each: Watched, message: Message) -> None:
+async def _tunable(session: Session, target: Watched, message: Message) -> None:
     name, value = _text(message, "name"), whole(message, "value")
-    async with each.asking(Ability.POLICY) as system:
-        await each.steer(f"tunable {name}={value}", system.set_tunable(name, value))
+    async with target.asking(Ability.POLICY) as system:
+        await target.steer(f"tunable {name}={value}", system.set_tunable(name, value))
 
 
-async def _tunables(session: Session, each: Watched, message: Message) -> list[dict[str, Any]]:
-    async with each.asking() as system:
+async def _tunables(session: Session, target: Watched, message: Message) -> list[dict[str, Any]]:
+    async with target.asking() as system:
         return [asdict(tunable) for tunable in await system.read_tunables()]
 
 
-async def _status(session: Session, each: Watched, message: Message) -> dict[str, Any]:
-    status = await each.read_status()
-    told = {
+async def _status(session: Session, system: Watched, message: Message) -> dict[str, Any]:
+    status = await system.read_status()
+    content = {
         "policy": status.policy,
         "changed": dict(status.changed),
         "rows": [asdict(row) for row in status.rows],
         "remark": status.remark,
     }
-    return all_visible(told)
+    return all_visible(content)
 
 
-async def _attribute(session: Session, each: Watched, message: Message) -> int:
+async def _attribute(session: Session, system: Watched, message: Message) -> int:
     kind = _one_of(message, "kind", list(ATTRIBUTES))
     limits = ATTRIBUTES[kind]
     value = whole(message, "value")
     if not limits.least <= value <= limits.most:
         raise WrongUsage(f"{kind}: {limits.least} to {limits.most} are possible, not {value}")
-    return await each.set_attribute(_pids(message), AttributeKind[kind.upper()], value)
+    return await system.set_attribute(_pids(message), AttributeKind[kind.upper()], value)
 
 
-async def _start(session: Session, each: Watched, message: Message) -> int:
+async def _start(session: Session, target: Watched, message: Message) -> int:
     name = _text(message, "workload")
     session.choices.check_workloads([name])
-    async with each.asking(Ability.START) as system:
-        pid = await each.steer(f"start {name}", system.start_workload(name))
-    each.started[name] = None
+    async with target.asking(Ability.START) as system:
+        pid = await target.steer(f"start {name}", system.start_workload(name))
+    target.started[name] = None
     return pid
 
 
-async def _kill(session: Session, each: Watched, message: Message) -> int:
-    return await each.kill(_pids(message))
+async def _kill(session: Session, system: Watched, message: Message) -> int:
+    return await system.kill(_pids(message))
 
 
-async def _pause(session: Session, each: Watched, message: Message) -> None:
-    await each.pause()
+async def _pause(session: Session, system: Watched, message: Message) -> None:
+    await system.pause()
 
 
-async def _resume(session: Session, each: Watched, message: Message) -> None:
-    await each.resume()
+async def _resume(session: Session, system: Watched, message: Message) -> None:
+    await system.resume()
 
 
-async def _follow(session: Session, each: Watched, message: Message) -> None:
+async def _follow(session: Session, system: Watched, message: Message) -> None:
     """A page that plays it says how it has come to where it is."""
-    if not each.is_played_by_page:
+    if not system.is_played_by_page:
         raise Refused("it goes by itself")
-    setup = each.setup
+    setup = system.setup
     if setup.machine == SIMULATOR:
         setup = replace(_changed(setup, message), settings=_settings(message))
         session.choices.check(setup)
@@ -223,7 +223,7 @@ async def _follow(session: Session, each: Watched, message: Message) -> None:
     wrong = [act for act in acts if not _ACT.fullmatch(act)]
     if wrong:
         raise WrongUsage(f"acts: such as `120000000 tickets 5 77` are expected, not {wrong[0]!r}")
-    await each.follow(setup, acts, whole(message, "time_ns"))
+    await system.follow(setup, acts, whole(message, "time_ns"))
 
 
 async def _text_of(session: Session, each: Watched, message: Message) -> str:
@@ -237,17 +237,17 @@ async def _text_of(session: Session, each: Watched, message: Message) -> str:
     return await asyncio.to_thread(workload_text, entry, whole(message, "seed"), tick_ns)
 
 
-async def _restart(session: Session, each: Watched, message: Message) -> None:
-    if each.system and Ability.SETUP not in each.system.abilities:
-        raise Refused(f"{each.setup.machine} cannot be started anew as another one")
-    setup = _changed(each.setup, message)
+async def _restart(session: Session, system: Watched, message: Message) -> None:
+    if system.system and Ability.SETUP not in system.system.abilities:
+        raise Refused(f"{system.setup.machine} cannot be started anew as another one")
+    setup = _changed(system.setup, message)
     session.choices.check(setup)
-    await each.restart(setup)
+    await system.restart(setup)
     others = [other.common_ns for other in session.systems.values() if other.is_on]
-    each.join(min(others, default=0))
+    system.join(min(others, default=0))
     session.tell_change()
-    if each.life is Life.FAILED:
-        raise Refused(each.message)
+    if system.life is Life.FAILED:
+        raise Refused(system.message)
 
 
 def _changed(setup: Setup, message: Message) -> Setup:
@@ -266,18 +266,18 @@ def _changed(setup: Setup, message: Message) -> Setup:
     return replace(setup, **changes)
 
 
-async def _perfetto(session: Session, each: Watched, message: Message) -> str:
-    return session.publish(await each.export(session.scratch))
+async def _perfetto(session: Session, system: Watched, message: Message) -> str:
+    return session.publish(await system.export(session.scratch))
 
 
-async def _blame(session: Session, each: Watched, message: Message) -> dict[str, Any]:
+async def _blame(session: Session, system: Watched, message: Message) -> dict[str, Any]:
     kinds = _texts(message, "kinds")
-    time_ns = min(max(whole(message, "time_ns"), 0), each.now_ns)
+    time_ns = min(max(whole(message, "time_ns"), 0), system.now_ns)
     at_ns = None if message.get("at_ns") is None else whole(message, "at_ns")
     begin_ns = max(time_ns - session.window_ns, 0)
     question = Question(whole(message, "pid"), kinds, time_ns, begin_ns, at_ns)
-    found = await each.blame(session.scratch, question, session.choices.catalogue)
-    return all_visible(found)
+    explanation = await system.blame(session.scratch, question, session.choices.catalogue)
+    return all_visible(explanation)
 
 
 _EACH: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
@@ -303,12 +303,12 @@ _EACH: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
 
 async def _pace(session: Session, systems: Sequence[Watched], message: Message, tell: Tell) -> None:
     speed = _number(message, "speed", 0, _SPEED_MAX)
-    played = [each for each in systems if each.is_played]
+    played = [system for system in systems if system.is_played]
     if not played:
         raise Refused("its clock is its own: its pace cannot be chosen")
     session.pace = speed
-    for each in played:
-        each.played.speed = speed
+    for system in played:
+        system.played.speed = speed
 
 
 async def _window(
@@ -319,7 +319,7 @@ async def _window(
 
 
 async def _record(
-    session: Session, systems: Sequence[Watched], message: Message, tell: Tell
+    session: Session, systems: Sequence[Watched], message: Message, show: Tell
 ) -> Any:
     on = message.get("on")
     if not isinstance(on, bool):
@@ -330,7 +330,7 @@ async def _record(
             raise WrongUsage(f"label: a text of at most {_LABEL_MAX} characters is expected")
         session.start_recording(systems, label)
         return None
-    tell("the metrics of what was recorded")
+    show("the metrics of what was recorded")
     folders = await stop_recording(session, systems)
     if len(systems) == 1:
         return folders[systems[0].letter]
@@ -339,13 +339,13 @@ async def _record(
 
 async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[str, str]:
     """Returns the folders of the runs, by system. Refused: nothing was being recorded."""
-    on = [each for each in systems if each.recording]
+    on = [system for system in systems if system.recording]
     if not on:
         raise Refused("nothing is being recorded")
-    done = await asyncio.gather(*(each.stop_recording() for each in on), return_exceptions=True)
+    done = await asyncio.gather(*(system.stop_recording() for system in on), return_exceptions=True)
     folders = {
-        each.letter: folder
-        for each, folder in zip(on, done, strict=True)
+        system.letter: folder
+        for system, folder in zip(on, done, strict=True)
         if isinstance(folder, Path)
     }
     session.recorded += folders.values()
@@ -356,36 +356,36 @@ async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[s
 
 
 async def _report(
-    session: Session, systems: Sequence[Watched], message: Message, tell: Tell
+    session: Session, systems: Sequence[Watched], message: Message, show: Tell
 ) -> str:
     """Reports on all that was recorded together; what is still being recorded ends with it."""
     async with session.reporting:
-        return await _make_report(session, tell)
+        return await _make_report(session, show)
 
 
-async def _make_report(session: Session, tell: Tell) -> str:
-    if any(each.recording for each in session.systems.values()):
-        tell("the metrics of what was recorded")
+async def _make_report(session: Session, show: Tell) -> str:
+    if any(system.recording for system in session.systems.values()):
+        show("the metrics of what was recorded")
         await stop_recording(session, list(session.systems.values()))
     if not session.recorded:
         raise Refused("nothing was recorded yet: record first")
     out = session.recorded[0].parent / "report"
-    return session.publish(await worker.report(session.recorded, out, tell))
+    return session.publish(await worker.report(session.recorded, out, show))
 
 
 async def _branch(
-    session: Session, systems: Sequence[Watched], message: Message, tell: Tell
+    session: Session, systems: Sequence[Watched], message: Message, show: Tell
 ) -> dict[str, str]:
-    each = systems[0]
+    system = systems[0]
     policy = message.get("policy") or ""
     if policy:
         choice = _policy_choice(_text(message, "policy"))
-        session.choices.check_policy(replace(each.setup, policy=choice, settings=()))
+        session.choices.check_policy(replace(system.setup, policy=choice, settings=()))
     settings = one_value_each("settings", _settings(message))
     if not policy and not settings:
         raise WrongUsage("nothing is to be done otherwise: choose a policy, or set a tunable")
     at_ns = whole(message, "time_ns")
-    return await what_if(session, each, at_ns, Change(policy, settings), tell)
+    return await what_if(session, system, at_ns, Change(policy, settings), show)
 
 
 def _settings(message: Message) -> tuple[tuple[str, int], ...]:
@@ -393,9 +393,9 @@ def _settings(message: Message) -> tuple[tuple[str, int], ...]:
     text = message.get("settings", "")
     if not isinstance(text, str):
         raise WrongUsage(f"settings: a text is expected, not {text!r}")
-    found = [_SETTING.fullmatch(word) for word in text.replace(",", " ").split()]
-    pairs = [(each[1], int(each[2])) for each in found if each]
-    if len(pairs) < len(found):
+    matches = [_SETTING.fullmatch(word) for word in text.replace(",", " ").split()]
+    pairs = [(match[1], int(match[2])) for match in matches if match]
+    if len(pairs) < len(matches):
         raise WrongUsage(f"settings: {text}: write NAME=NUMBER, such as slice=3")
     return tuple(pairs)
 

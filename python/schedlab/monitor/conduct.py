@@ -71,7 +71,7 @@ async def _close(session: Session, tasks: Sequence[asyncio.Future[None]]) -> Non
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    if any(each.recording for each in session.systems.values()):
+    if any(system.recording for system in session.systems.values()):
         with suppress(OSError):  # the terminal may be gone
             say("schedlab: keeping what was recorded")
     await session.close()

@@ -84,25 +84,27 @@ class Feed:
         self._tape, self._sent = tape, tape.recent.begin
         self._status = None
         header = tape.header
-        told = header_bytes(header.cpus, header.tick_ns, header.cycles_per_second, header.seed)
-        return self._bytes(_opening(tape), told)
+        trace_header = header_bytes(
+            header.cpus, header.tick_ns, header.cycles_per_second, header.seed
+        )
+        return self._bytes(_opening(tape), trace_header)
 
     def _bytes(self, records: Records, header: bytes = b"") -> Message:
         head = self.watched.letter.encode() + bytes([bool(header), *[0] * 6])
         return Message(head + header + records.tobytes(), True, len(records))
 
     def _state(self, pace: float) -> dict[str, object]:
-        each = self.watched
-        if self._log is not each.log:  # it was started anew
-            self._log, self._lines, self._notes = each.log, 0, 0
-        log, marks = each.log.since(self._lines), each.notes.since(self._notes)
-        self._lines, self._notes = each.log.end, each.notes.end
-        system = each.system
+        watched = self.watched
+        if self._log is not watched.log:  # it was started anew
+            self._log, self._lines, self._notes = watched.log, 0, 0
+        log, marks = watched.log.since(self._lines), watched.notes.since(self._notes)
+        self._lines, self._notes = watched.log.end, watched.notes.end
+        system = watched.system
         return {
             "type": "state",
-            **each.state(pace),
-            "starts": each.starts,
-            "origin_ns": each.origin_ns,
+            **watched.state(pace),
+            "starts": watched.starts,
+            "origin_ns": watched.origin_ns,
             "reached_ns": self._reached_ns(),
             "own": sorted(system.own_pids) if system else [],
             "record_cost_ns": system.record_cost_ns if system else 0.0,
@@ -113,10 +115,10 @@ class Feed:
 
     def _reached_ns(self) -> int | None:
         """Returns how late it is though nothing may have happened, or None if that is not known."""
-        each = self.watched
-        if self.behind or each.tape is not self._tape or not each.is_on or each.held:
+        watched = self.watched
+        if self.behind or watched.tape is not self._tape or not watched.is_on or watched.held:
             return None
-        return each.known_ns if each.setup.machine != _ITS_OWN_CLOCK else None
+        return watched.known_ns if watched.setup.machine != _ITS_OWN_CLOCK else None
 
     def _new_status(self) -> list[dict[str, object]] | None:
         status = self.watched.status
@@ -136,5 +138,5 @@ def _opening(tape: Tape) -> Records:
     labels["time"], labels["kind"], labels["first"] = opening.time_ns, Kind.MARK, MarkKind.GROUP
     labels["process"] = list(opening.groups)
     labels["second"] = list(opening.groups.values())
-    found: Records = np.concatenate([opening.records, labels])
-    return found
+    opening_records: Records = np.concatenate([opening.records, labels])
+    return opening_records

@@ -66,13 +66,13 @@ class _Guarded(Quiet):
 
     @property
     def server(self) -> Guard:
-        found: Guard = self.settings["server"]
-        return found
+        guard: Guard = self.settings["server"]
+        return guard
 
     def prepare(self) -> None:
         if not self.server.knows_host(self.request.host):
             raise HTTPError(403, "no host of this name")
-        if any("\0" in each for each in self.path_args):
+        if any("\0" in argument for argument in self.path_args):
             raise HTTPError(404)
 
     def set_default_headers(self) -> None:

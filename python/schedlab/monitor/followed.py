@@ -173,9 +173,9 @@ class Followed:
 
     def fail(self, error: BaseException) -> None:
         """It is given up, for this reason."""
-        own = isinstance(error, (SchedlabError, OSError))
+        is_expected = isinstance(error, (SchedlabError, OSError))
         self.is_refused = isinstance(error, WrongUsage)
-        self.failure = str(error) if own else f"{type(error).__name__}: {error}"
+        self.failure = str(error) if is_expected else f"{type(error).__name__}: {error}"
 
     # --- what it says
 
@@ -219,10 +219,10 @@ class Followed:
         assert self.tape and self.system
         at = 0
         if self.setup.workloads:
-            found = begin_of_work(records, self.system.own_pids)
-            if found is None and self.tape.standing.count + len(records) < _NO_WORK:
+            begin = begin_of_work(records, self.system.own_pids)
+            if begin is None and self.tape.standing.count + len(records) < _NO_WORK:
                 return records
-            at = found or 0
+            at = begin or 0
         self._take_part(records[:at])
         self._is_new = False
         self.terms.first(self.letter)

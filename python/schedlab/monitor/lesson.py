@@ -48,12 +48,12 @@ def ready() -> list[str]:
     return sorted(file.stem for file in FOLDER.glob("*.json"))
 
 
-def read_lesson(wanted: str) -> Lesson:
+def read_lesson(text: str) -> Lesson:
     """Returns the lesson of a name, or of a file. WrongUsage: there is none, or it says what cannot be."""
-    is_file = wanted.endswith(".json") or "/" in wanted
-    if not is_file and wanted not in ready():
-        raise WrongUsage(unknown("lesson", wanted, ready()), what=parameter("lesson", wanted))
-    file = Path(wanted) if is_file else FOLDER / f"{wanted}.json"
+    is_file = text.endswith(".json") or "/" in text
+    if not is_file and text not in ready():
+        raise WrongUsage(unknown("lesson", text, ready()), what=parameter("lesson", text))
+    file = Path(text) if is_file else FOLDER / f"{text}.json"
     try:
         return _lesson(parse(read_text(file, BYTES_MAX)))
     except FileRefused as error:
@@ -66,39 +66,43 @@ def read_lesson(wanted: str) -> Lesson:
 
 def _lesson(node: Node) -> Lesson:
     """Raises ValueError."""
-    found = by_key(node, "an object with title, policies and steps", _KEYS)
+    node_fields = by_key(node, "an object with title, policies and steps", _KEYS)
     for key in ("title", "policies", "steps"):
-        if key not in found:
+        if key not in node_fields:
             raise wrong(node, f"an object with {key}")
-    _text(found["title"])
-    for step in _list(found["steps"], "an array of one step at least"):
+    _text(node_fields["title"])
+    for step in _list(node_fields["steps"], "an array of one step at least"):
         _check_step(step)
-    if "pace" in found:
-        real(found["pace"], 1e-9, 1000)
-    settings = members(found["settings"], "an object") if "settings" in found else ()
-    names = _list(found["workloads"], "an array of names", 0) if "workloads" in found else ()
+    if "pace" in node_fields:
+        real(node_fields["pace"], 1e-9, 1000)
+    settings = members(node_fields["settings"], "an object") if "settings" in node_fields else ()
+    names = (
+        _list(node_fields["workloads"], "an array of names", 0)
+        if "workloads" in node_fields
+        else ()
+    )
     return Lesson(
-        policies=parse_choices(_text(found["policies"])),
-        cpus=whole(found["cpus"], 1, 1024) if "cpus" in found else 1,
-        tick_ns=parse_time(_text(found["tick"]) if "tick" in found else "10ms"),
-        seed=whole(found["seed"], 0, _WHOLE[1]) if "seed" in found else 1,
+        policies=parse_choices(_text(node_fields["policies"])),
+        cpus=whole(node_fields["cpus"], 1, 1024) if "cpus" in node_fields else 1,
+        tick_ns=parse_time(_text(node_fields["tick"]) if "tick" in node_fields else "10ms"),
+        seed=whole(node_fields["seed"], 0, _WHOLE[1]) if "seed" in node_fields else 1,
         settings=tuple((name, whole(value, *_WHOLE)) for name, value in settings),
-        workloads=tuple(_text(each) for each in names),
+        workloads=tuple(_text(name) for name in names),
         told=_plain(node),
     )
 
 
 def _check_step(step: Node) -> None:
-    found = by_key(step, "a step", _STEP)
-    if "text" not in found:
+    node_fields = by_key(step, "a step", _STEP)
+    if "text" not in node_fields:
         raise wrong(step, "a step with text")
-    _text(found["text"])
-    until = by_key(found["until"], "an object", _UNTIL) if "until" in found else {}
+    _text(node_fields["text"])
+    until = by_key(node_fields["until"], "an object", _UNTIL) if "until" in node_fields else {}
     if "time" in until:
         parse_time(_text(until["time"]))
     elif until and until.get("event", step).value not in EVENTS:
         raise wrong(until.get("event", step), f"a time, or an event of {', '.join(EVENTS)}")
-    act = by_key(found["act"], "an object", _ACTS) if "act" in found else {}
+    act = by_key(node_fields["act"], "an object", _ACTS) if "act" in node_fields else {}
     for key, value in act.items():
         if key == "value":
             whole(value, *_WHOLE)
@@ -106,19 +110,19 @@ def _check_step(step: Node) -> None:
             real(value, 1e-9, 1000)
         else:
             _text(value)
-    if "ask" in found:
-        _check_question(found["ask"])
+    if "ask" in node_fields:
+        _check_question(node_fields["ask"])
 
 
 def _check_question(node: Node) -> None:
-    found = by_key(node, "a question", _QUESTION)
+    node_fields = by_key(node, "a question", _QUESTION)
     for key in _QUESTION:
-        if key not in found:
+        if key not in node_fields:
             raise wrong(node, f"a question with {key}")
-    texts = {key: _text(found[key]) for key in _QUESTION if key != "options"}
-    options = [_text(each) for each in _list(found["options"], "an array of names")]
+    texts = {key: _text(node_fields[key]) for key in _QUESTION if key != "options"}
+    options = [_text(option) for option in _list(node_fields["options"], "an array of names")]
     if texts["answer"] not in options:
-        raise wrong(found["answer"], "one of the options")
+        raise wrong(node_fields["answer"], "one of the options")
 
 
 def _text(node: Node) -> str:

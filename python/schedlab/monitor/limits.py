@@ -55,7 +55,7 @@ class BoundedServer(HTTPServer):
         """Each new connection."""
         stream.max_write_buffer_size = _SENT_BYTES_MAX
         stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
-        self._streams = [each for each in self._streams if not each.closed()]
+        self._streams = [stream for stream in self._streams if not stream.closed()]
         while len(self._streams) >= _CONNECTIONS_MAX:
             self._streams.pop(0).close()
         self._streams.append(stream)
@@ -63,7 +63,7 @@ class BoundedServer(HTTPServer):
 
     def keep(self, stream: IOStream | None) -> None:
         """It is a page's: from now on it gives way to none."""
-        self._streams = [each for each in self._streams if each is not stream]
+        self._streams = [other for other in self._streams if other is not stream]
 
 
 def read_message(data: str | bytes) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def read_message(data: str | bytes) -> dict[str, Any]:
         raise WrongUsage("id: a whole number or a short text is expected")
     for key, value in message.items():
         values = value if isinstance(value, list) else [value]
-        if len(key) > _ID_MAX or any(isinstance(each, list | dict) for each in values):
+        if len(key) > _ID_MAX or any(isinstance(value, list | dict) for value in values):
             raise WrongUsage("each value is a number, a text or a list of them")
-        if any(isinstance(each, str) and len(each) > _WORDS_MAX for each in values):
+        if any(isinstance(value, str) and len(value) > _WORDS_MAX for value in values):
             raise WrongUsage(f"a text of at most {_WORDS_MAX} characters is expected")
     return message

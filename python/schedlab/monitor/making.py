@@ -169,10 +169,10 @@ def software_of(setup: Setup) -> dict[str, Any]:
 
 def _release(setup: Setup) -> dict[str, Any]:
     if setup.machine == RECORDED and setup.source:
-        kept = results.read_manifest(setup.source)
+        manifest = results.read_manifest(setup.source)
         names = ("machine", "machine_version", "machine_origin", "memory_mib", "costs")
-        told = {name: kept[name] for name in (*names, "boot_arguments") if name in kept}
-        return {**told, "played_back": setup.source.name}
+        facts = {name: manifest[name] for name in (*names, "boot_arguments") if name in manifest}
+        return {**facts, "played_back": setup.source.name}
     if setup.machine == HOST:
         return {"machine_version": platform.release(), "machine_origin": "this host's kernel"}
     release = machine_named(setup.machine).release()

@@ -30,7 +30,11 @@ def read(message: bytes) -> Record:
     for column in np.frombuffer(message, _COLUMN, count, _HEADER_BYTES):
         begin = int(column["name"])
         name = message[begin : begin + int(column["name_bytes"])].decode()
-        owner = max((each for each in lists if name.startswith(f"{each}.")), key=len, default="")
+        owner = max(
+            (short_name for short_name in lists if name.startswith(f"{short_name}.")),
+            key=len,
+            default="",
+        )
         records = lists[owner]
         values = _values(message, column, of_root=not owner)
         if int(column["kind"]) == _LIST:
@@ -42,7 +46,7 @@ def read(message: bytes) -> Record:
 
 
 def _values(message: bytes, column: np.void, of_root: bool) -> Any:
-    kind, count, width = (int(column[each]) for each in ("kind", "count", "width"))
+    kind, count, width = (int(column[field]) for field in ("kind", "count", "width"))
     begin = int(column["data"])
     if kind == _NULL:
         return [None] * count
@@ -72,6 +76,6 @@ def _parts(message: bytes, column: np.void, values: Any) -> Any:
 
 def _put(record: Record, path: str, value: Any) -> None:
     *outer, name = path.split(".")
-    for each in outer:
-        record = record.setdefault(each, {})
+    for item in outer:
+        record = record.setdefault(item, {})
     record[name] = value

@@ -69,10 +69,10 @@ class Model:
         self._ffi, self._c = _library()
         self._get_memory()
         name, packed = policy.encode(), _packed(header)
-        begun = self._c.model_begin(
+        status = self._c.model_begin(
             self._model, _MEMORY, packed, len(packed), name, len(name), _SHARES_BY[shares_by]
         )
-        if begun == self._ffi.NULL:
+        if status == self._ffi.NULL:
             raise ValueError(f"no model of a trace with such a header: {header}")
         self.set_window(window_ns)
 
@@ -158,15 +158,15 @@ class Model:
         """Why a process had to wait, in the window. KeyError: no such process lives, or did in the
         window."""
         known = 0 < pid <= PROCESS_MAX
-        told = self._c.model_explain(self._model, pid) if known else self._ffi.NULL
-        if told == self._ffi.NULL:
+        explanation = self._c.model_explain(self._model, pid) if known else self._ffi.NULL
+        if explanation == self._ffi.NULL:
             raise KeyError(pid)
-        return cast(Explanation, self._told(told))
+        return cast(Explanation, self._told(explanation))
 
-    def _told(self, told: Any) -> Any:
-        assert told != self._ffi.NULL, "a message had no room"
-        length = self._ffi.cast("struct model_message *", told).bytes
-        return message.read(self._ffi.buffer(told, length)[:])
+    def _told(self, pointer: Any) -> Any:
+        assert pointer != self._ffi.NULL, "a message had no room"
+        length = self._ffi.cast("struct model_message *", pointer).bytes
+        return message.read(self._ffi.buffer(pointer, length)[:])
 
 
 def _packed(header: Header) -> bytes:

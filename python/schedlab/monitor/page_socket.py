@@ -214,11 +214,11 @@ class Socket(WebSocketHandler, Quiet):
     async def _perform(self, message: dict[str, Any]) -> None:
         number = message.get("id")
 
-        def tell(text: str) -> None:
+        def show(text: str) -> None:
             self.put(encode({"type": "progress", "id": number, "text": text}))
 
         try:
-            result = await perform(self.server.session, message, tell)
+            result = await perform(self.server.session, message, show)
         except (SchedlabError, OSError) as error:
             self._answer(number, error=str(error))
         except Exception as error:  # a mistake of ours: the asking page is told, the others go on
@@ -229,5 +229,5 @@ class Socket(WebSocketHandler, Quiet):
             self._questions -= 1
 
     def _answer(self, number: Any, result: Any = None, error: str | None = None) -> None:
-        said = {"result": result} if error is None else {"error": error}
-        self.put(encode({"type": "answer", "id": number, "ok": error is None, **said}))
+        content = {"result": result} if error is None else {"error": error}
+        self.put(encode({"type": "answer", "id": number, "ok": error is None, **content}))

@@ -35,12 +35,12 @@ class Recorder:
         place: Path,
         header: Header,
         facts: Mapping[str, Any],
-        standing: Standing,
-        own: Iterable[int] = (),
+        state: Standing,
+        excluded: Iterable[int] = (),
         marks: bool = False,
     ) -> None:
-        """`facts`: what the manifest says of the run, as of now. `standing`: what stands now; if it
-        is at the trace's beginning, the recording is all of the trace. `own`: as of
+        """`facts`: what the manifest says of the run, as of now. `state`: what stands now; if it
+        is at the trace's beginning, the recording is all of the trace. `excluded`: as of
         Standing.opening; `marks`: as of TraceFile."""
         self.place = place
         self._facts = dict(facts)
@@ -50,7 +50,7 @@ class Recorder:
         self.folder = self._stack.enter_context(results.new_folder(place))
         try:
             self._console = self._stack.enter_context((self.folder / CONSOLE).open("w"))
-            opening = standing.opening(own) if standing.count else None
+            opening = state.opening(excluded) if state.count else None
             self._trace = TraceFile(self.folder / TRACE_FILE, header, opening, marks)
         except BaseException:
             self.discard()
@@ -107,14 +107,14 @@ class Recorder:
 
 
 def facts_of(
-    setup: Setup, title: str, label: str, standing: Standing, software: Mapping[str, Any]
+    setup: Setup, title: str, label: str, state: Standing, software: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns what a manifest says of a system that is being recorded.
 
     `title`: what runs there, in words. `software`: schedlab's commit, the machine's version and
     origin.
     """
-    policy = standing.policy or str(setup.policy)
+    policy = state.policy or str(setup.policy)
     return {
         "format": results.FORMAT,
         "schedlab": __version__,
@@ -122,14 +122,14 @@ def facts_of(
         "label": label,
         "workload": title,
         "policy": policy,
-        "tunables": dict(standing.tunables) or _given(setup, policy),
-        "cpus": standing.cpus,
+        "tunables": dict(state.tunables) or _given(setup, policy),
+        "cpus": state.cpus,
         "seed": setup.seed,
         "tick_ns": setup.tick_ns,
         **_room(setup),
         "machine": setup.machine,
         "mode": "recorded live",
-        "recorded_from_ns": standing.time_ns,
+        "recorded_from_ns": state.time_ns,
         "commit": None,
         "machine_version": "",
         "machine_origin": "",
@@ -151,7 +151,7 @@ def _room(setup: Setup) -> dict[str, Any]:
 
 def free_name(place: Path) -> Path:
     """Returns the same place, or one with a number: what was started anew is recorded beside the others."""
-    found, number = place, 2
-    while found.exists():
-        found, number = place.with_name(f"{place.name}-{number}"), number + 1
-    return found
+    name, number = place, 2
+    while name.exists():
+        name, number = place.with_name(f"{place.name}-{number}"), number + 1
+    return name

@@ -43,10 +43,10 @@ class Screen:
     def picture(self, letter: str) -> Picture:
         """Returns that of a system."""
         watched = self.session.systems[letter]
-        found = self.pictures.get(letter)
-        if found is None or found.watched is not watched:
-            found = self.pictures[letter] = Picture(watched, self.session.choices)
-        return found
+        existing = self.pictures.get(letter)
+        if existing is None or existing.watched is not watched:
+            existing = self.pictures[letter] = Picture(watched, self.session.choices)
+        return existing
 
     # --- what a session's listener does
 
@@ -58,35 +58,35 @@ class Screen:
         end_s = time.monotonic() + _FEED_S
         left = [self.picture(letter) for letter in self.session.systems]
         while left and time.monotonic() < end_s:
-            left = [each for each in left if self._fed(each)]
+            left = [letter for letter in left if self._fed(letter)]
             await asyncio.sleep(0)
         now = time.monotonic()
         if now >= self._shown_s + FRAME_S:
             self._shown_s = max(self._shown_s + FRAME_S, now - FRAME_S)
             due = filter(self._is_due, map(self.picture, self.session.systems))
-            self.show([self.frame(each) for each in due])
+            self.show([self.frame(picture) for picture in due])
 
-    def _fed(self, each: Picture) -> bool:
+    def _fed(self, picture: Picture) -> bool:
         try:
-            return not each.watched.failure and each.feed(self.session.window_ns)
+            return not picture.watched.failure and picture.feed(self.session.window_ns)
         except Exception as error:  # of its model: the others go on
-            each.watched.fail(error)
+            picture.watched.fail(error)
             return False
 
-    def _is_due(self, each: Picture) -> bool:
+    def _is_due(self, picture: Picture) -> bool:
         """Is there time to draw it?"""
-        letter, watched = each.watched.letter, each.watched
-        if each.behind and not watched.is_played and self._skipped.get(letter, 0) < _SKIPPED_MAX:
+        letter, watched = picture.watched.letter, picture.watched
+        if picture.behind and not watched.is_played and self._skipped.get(letter, 0) < _SKIPPED_MAX:
             self._skipped[letter] = self._skipped.get(letter, 0) + 1
-            each.skipped += 1
+            picture.skipped += 1
             return False
         self._skipped[letter] = 0
         return True
 
-    def frame(self, each: Picture) -> Frame:
+    def frame(self, picture: Picture) -> Frame:
         """Returns how a system is; if its model fails, that it has failed."""
         try:
-            return each.frame(self.session.pace, self.session.window_ns)
+            return picture.frame(self.session.pace, self.session.window_ns)
         except Exception as error:  # of its model: the others go on
-            each.watched.fail(error)
-            return each.frame(self.session.pace, self.session.window_ns)
+            picture.watched.fail(error)
+            return picture.frame(self.session.pace, self.session.window_ns)

@@ -75,7 +75,7 @@ class Server:
     @property
     def is_local(self) -> bool:
         """Can only this machine reach it?"""
-        names = [each.getsockname()[0] for each in self._sockets]
+        names = [listener.getsockname()[0] for listener in self._sockets]
         return all(ipaddress.ip_address(name.partition("%")[0]).is_loopback for name in names)
 
     @property
@@ -131,7 +131,10 @@ class Server:
 
     def _own_names(self, address: str) -> frozenset[str]:
         """Returns the names that a browser may call it by."""
-        names = {str(each.getsockname()[0]) for each in self._sockets} | {address, "localhost"}
+        names = {str(listener.getsockname()[0]) for listener in self._sockets} | {
+            address,
+            "localhost",
+        }
         if not self.is_local:
             names |= {LOCAL, socket.gethostname(), socket.getfqdn()}
             names |= {info[4][0] for name in list(names) for info in _addresses(name)}

@@ -140,8 +140,8 @@ class Session:
             await asyncio.wait([starting])
 
     async def _start(self) -> None:
-        await asyncio.gather(*(each.begin() for each in self.systems.values()))
-        if all(each.life is Life.FAILED for each in self.systems.values()):
+        await asyncio.gather(*(system.begin() for system in self.systems.values()))
+        if all(system.life is Life.FAILED for system in self.systems.values()):
             first = next(iter(self.systems.values()))
             raise (WrongUsage if first.is_refused else SchedlabError)(first.message)
 
@@ -153,23 +153,23 @@ class Session:
         self, systems: Sequence[Watched], label: str, from_start: bool = False
     ) -> None:
         """Runs that are recorded together are in one folder. Refused: one of them cannot be."""
-        for each in systems:
-            if each.recording:
-                raise Refused(f"{each.letter} is being recorded already, into {each.recording}")
-        if self.recordings is None or not any(each.recording for each in self.systems.values()):
+        for system in systems:
+            if system.recording:
+                raise Refused(f"{system.letter} is being recorded already, into {system.recording}")
+        if self.recordings is None or not any(system.recording for system in self.systems.values()):
             self.recordings = new_runs_folder("monitor")
             self._disk = DiskWatch(self.scratch, self.recordings)
             self.recorded = []
-        begun: list[Watched] = []
+        started: list[Watched] = []
         try:
-            for each in systems:
-                prefix = f"{each.letter}-" if len(self.systems) > 1 else ""
-                each.record(Request(self.recordings, prefix, label, from_start, self.software))
-                begun.append(each)
+            for system in systems:
+                prefix = f"{system.letter}-" if len(self.systems) > 1 else ""
+                system.record(Request(self.recordings, prefix, label, from_start, self.software))
+                started.append(system)
         except BaseException:
-            for each in begun:
-                if each.tape:
-                    each.tape.discard()
+            for system in started:
+                if system.tape:
+                    system.tape.discard()
             raise
 
     async def show_futures(self, of: Watched, setups: Sequence[Setup], at_ns: int) -> Sequence[str]:
@@ -180,7 +180,7 @@ class Session:
             if letter != of.letter:
                 await self._drop(letter)
         self._futures = [letter for letter in self._futures if letter in self.systems]
-        free = [each for each in ascii_lowercase[:SYSTEMS_MAX] if each not in self.systems]
+        free = [letter for letter in ascii_lowercase[:SYSTEMS_MAX] if letter not in self.systems]
         if len(free) < len(setups):
             raise Refused(f"{len(setups)} more systems: {SYSTEMS_MAX} at most are shown together")
         letters = free[: len(setups)]
@@ -195,17 +195,17 @@ class Session:
         return letters
 
     async def _drop(self, letter: str) -> None:
-        gone = self.systems.pop(letter)
+        system = self.systems.pop(letter)
         if letter in self._asking:
             self._asking[letter].cancel()
-        await gone.end()
+        await system.end()
 
     async def close(self) -> None:
         """Ends all, and keeps what is being recorded."""
         for task in self._asking.values():
             task.cancel()
         ended = await asyncio.gather(
-            *(each.end() for each in self.systems.values()), return_exceptions=True
+            *(system.end() for system in self.systems.values()), return_exceptions=True
         )
         self._scratch.cleanup()
         for problem in ended:
@@ -219,9 +219,9 @@ class Session:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def behind(self, each: Watched) -> int:
+    def behind(self, system: Watched) -> int:
         """Returns how many records the one that is the least behind has not shown."""
-        return min((listener.behind(each) for listener in self._listeners), default=0)
+        return min((listener.behind(system) for listener in self._listeners), default=0)
 
     def tell_change(self) -> None:
         """hello() is another."""
@@ -233,7 +233,7 @@ class Session:
         hello = {
             "type": "hello",
             "version": __version__,
-            "systems": [self._introduced(each) for each in self.systems.values()],
+            "systems": [self._introduced(system) for system in self.systems.values()],
             "policies": self.choices.policies,
             "palette": [
                 {"name": entry.name, "title": entry.title, "kind": entry.kind}
@@ -245,43 +245,43 @@ class Session:
             "keeps_all": self.record_from_start,
             "lesson": self.lesson,
             "cpus_max": {
-                each.setup.machine: cpus_max(each.setup.machine)
-                for each in self.systems.values()
-                if each.setup.machine != RECORDED
+                system.setup.machine: cpus_max(system.setup.machine)
+                for system in self.systems.values()
+                if system.setup.machine != RECORDED
             },
         }
         return all_visible(hello)
 
-    def _introduced(self, each: Watched) -> dict[str, Any]:
-        system = each.system
+    def _introduced(self, watched: Watched) -> dict[str, Any]:
+        system = watched.system
         header = system.header if system else None
         return {
-            "system": each.letter,
-            "title": each.title,
-            "machine": each.setup.machine,
-            "cpus": header.cpus if header else each.setup.cpus,
-            "tick_ns": header.tick_ns if header else each.setup.tick_ns,
+            "system": watched.letter,
+            "title": watched.title,
+            "machine": watched.setup.machine,
+            "cpus": header.cpus if header else watched.setup.cpus,
+            "tick_ns": header.tick_ns if header else watched.setup.tick_ns,
             "repeatable": bool(system and system.repeatable),
             "no_branches": system.no_branches if system else "it has not begun yet",
             "no_blame": "",
-            "end_ns": each.played.end_ns if each.is_played else None,
-            "plays": self._played(each) if each.is_played_by_page else None,
+            "end_ns": watched.played.end_ns if watched.is_played else None,
+            "plays": self._played(watched) if watched.is_played_by_page else None,
             "abilities": sorted(ability.value for ability in system.abilities) if system else [],
-            "setup": _told(each.setup),
+            "setup": _told(watched.setup),
         }
 
-    def _played(self, each: Watched) -> dict[str, Any] | None:
+    def _played(self, watched: Watched) -> dict[str, Any] | None:
         """Returns what a page needs that plays it by itself, or None if it is not there yet."""
-        told: dict[str, Any] = {"begin_ns": each.begin_ns, "origin_ns": each.origin_ns}
-        if each.setup.machine != RECORDED:
-            return told
-        system = each.system
+        content: dict[str, Any] = {"begin_ns": watched.begin_ns, "origin_ns": watched.origin_ns}
+        if watched.setup.machine != RECORDED:
+            return content
+        system = watched.system
         if not isinstance(system, RecordedSystem):
             return None
-        each.address = each.address or self.publish(system.path)
+        watched.address = watched.address or self.publish(system.path)
         return {
-            **told,
-            "trace": each.address,
+            **content,
+            "trace": watched.address,
             "records": system.length,
             "own": sorted(system.own_pids),
             "message": system.message,
@@ -292,10 +292,10 @@ class Session:
     async def turn(self) -> None:
         """Looks at all systems once, and shows them if it is time."""
         began = time.monotonic()
-        for each in self.systems.values():
-            if self.behind(each) < _BEHIND_MAX:
-                each.take()
-        titles = [(each.title, each.tape is None) for each in self.systems.values()]
+        for system in self.systems.values():
+            if self.behind(system) < _BEHIND_MAX:
+                system.take()
+        titles = [(system.title, system.tape is None) for system in self.systems.values()]
         if titles != self._titles:
             self._titles = titles
             self.tell_change()
@@ -311,53 +311,53 @@ class Session:
             return
         self._looked_s = now_s
         if self._disk.has_problem():
-            for each in self.systems.values():
-                if each.system:
-                    each.fail(SchedlabError(self._disk.problem))
-                    await each.end()
+            for system in self.systems.values():
+                if system.system:
+                    system.fail(SchedlabError(self._disk.problem))
+                    await system.end()
 
     async def _keep_step(self) -> None:
         """Lets those wait that are ahead of others, where the clock is not ours."""
         limit_ns = _AHEAD_NS * max(self.pace or _FASTEST, 1)
-        free = [each for each in self.systems.values() if each.is_on and not each.paused]
-        slowest = min((each.common_ns for each in free), default=0)
-        for each in free:
-            ahead_ns = each.common_ns - slowest
+        free = [system for system in self.systems.values() if system.is_on and not system.paused]
+        slowest = min((system.common_ns for system in free), default=0)
+        for system in free:
+            ahead_ns = system.common_ns - slowest
             try:
-                if each.held and ahead_ns <= limit_ns / 4 and not each.lock.locked():
-                    await each.resume_held()
-                elif not each.held and ahead_ns > limit_ns:
-                    await each.hold()
+                if system.held and ahead_ns <= limit_ns / 4 and not system.lock.locked():
+                    await system.resume_held()
+                elif not system.held and ahead_ns > limit_ns:
+                    await system.hold()
             except Exception as error:  # of its adapter: the others go on
-                each.fail(error)
+                system.fail(error)
 
     def _ask_all(self) -> None:
         """How they are, each by itself: one that is slow to answer keeps no other waiting."""
         now = time.monotonic()
-        for letter, each in self.systems.items():
-            if letter in self._asking or not each.is_on or not self._listeners:
+        for letter, system in self.systems.items():
+            if letter in self._asking or not system.is_on or not self._listeners:
                 continue
-            if each.held or (each.paused and (self.page_plays or not each.is_played)):
+            if system.held or (system.paused and (self.page_plays or not system.is_played)):
                 continue
-            period_s = float(getattr(each.system, "status_period_s", _STATUS_S))
+            period_s = float(getattr(system.system, "status_period_s", _STATUS_S))
             if now >= self._asked_s.get(letter, 0.0) + period_s:
                 self._asked_s[letter] = now
-                self._asking[letter] = asyncio.create_task(self._ask(each))
+                self._asking[letter] = asyncio.create_task(self._ask(system))
 
-    async def _ask(self, each: Watched) -> None:
+    async def _ask(self, system: Watched) -> None:
         try:
             with suppress(Refused):
-                await each.read_status()
+                await system.read_status()
         except Exception as error:  # of its adapter: the others go on
-            each.fail(error)
+            system.fail(error)
         finally:
-            self._asking.pop(each.letter, None)
+            self._asking.pop(system.letter, None)
 
 
 def _told(setup: Setup) -> dict[str, Any]:
-    told = asdict(setup)
-    told["policy"] = str(setup.policy)
-    told["settings"] = dict(setup.settings)
-    told["source"] = setup.source.name if setup.source else None
-    told["files"] = [file.name for file in setup.files]
-    return told
+    content = asdict(setup)
+    content["policy"] = str(setup.policy)
+    content["settings"] = dict(setup.settings)
+    content["source"] = setup.source.name if setup.source else None
+    content["files"] = [file.name for file in setup.files]
+    return content

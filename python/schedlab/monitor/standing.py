@@ -134,14 +134,14 @@ class Standing:
 
     def _queues(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
         rows = np.flatnonzero(kinds == Kind.QUEUED)
-        told = records[rows]
-        where = map(
+        queue_records = records[rows]
+        queued = map(
             Queued,
             (rows + self.count).tolist(),
-            told["first"].tolist(),
-            told["second"].astype(np.int64).tolist(),
+            queue_records["first"].tolist(),
+            queue_records["second"].astype(np.int64).tolist(),
         )
-        self.queued.update(zip(told["process"].tolist(), where, strict=True))
+        self.queued.update(zip(queue_records["process"].tolist(), queued, strict=True))
 
     def _states(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
         rows, pids, after = [], [], []
@@ -154,11 +154,11 @@ class Standing:
             (Kind.FOUND, "process", "first"),
         ):
             row = np.flatnonzero(kinds == of_kind)
-            told = records[row]
+            state_records = records[row]
             rows.append(row)
-            pids.append(told[pid].astype(np.int64))
+            pids.append(state_records[pid].astype(np.int64))
             after.append(
-                told[state].astype(np.int64)
+                state_records[state].astype(np.int64)
                 if isinstance(state, str)
                 else np.full(len(row), int(state))
             )
@@ -177,9 +177,9 @@ class Standing:
     def _seldom(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
         ended = (kinds == Kind.SWITCH) & (records["second"] == ProcessState.ZOMBIE)
         groups = (kinds == Kind.MARK) & (records["first"] == MarkKind.GROUP)
-        told = records[is_kind(kinds, *_SELDOM) | ended | groups]
+        seldom_records = records[is_kind(kinds, *_SELDOM) | ended | groups]
         names = ("kind", "cpu", "process", "first", "second")
-        rows = list(zip(*(told[name].tolist() for name in names), strict=True))
+        rows = list(zip(*(seldom_records[name].tolist() for name in names), strict=True))
         texts = _texts(rows)
         acts: dict[int, Callable[[int, int, int], None]] = {
             Kind.FORK: self._fork,
@@ -231,13 +231,13 @@ class Standing:
 
     # --- beginning here
 
-    def opening(self, own: Iterable[int] = ()) -> Opening:
+    def opening(self, excluded_pids: Iterable[int] = ()) -> Opening:
         """Returns how a trace begins here.
 
-        Names of `own`, which are no part of any workload, stand in brackets, as do those of a
+        Names of `excluded_pids`, which are no part of any workload, stand in brackets, as do those of a
         kernel's threads: by these are they told apart (schedlab.metrics).
         """
-        return _OpeningWriter(self, frozenset(own)).write()
+        return _OpeningWriter(self, frozenset(excluded_pids)).write()
 
 
 _NOBODY = Person()
@@ -246,26 +246,26 @@ _NOBODY = Person()
 def _texts(rows: Iterable[tuple[int, int, int, int, int]]) -> dict[int, str]:
     """Each text, by the place of the record that has it: kind, CPU, process, first, second."""
     texts = TextAssembler()
-    found: dict[int, str] = {}
+    text_by_row: dict[int, str] = {}
     owner_on: dict[int, int] = {}
     for at, (kind, cpu, _, first, second) in enumerate(rows):
         if kind in TEXT_OWNERS:
             owner_on[cpu] = at
-            found[at] = texts.begin(cpu, kind, first, second)
+            text_by_row[at] = texts.begin(cpu, kind, first, second)
         elif kind == Kind.TEXT and cpu in owner_on:
-            found[owner_on[cpu]] = texts.go_on(cpu, first, second)
-    return found
+            text_by_row[owner_on[cpu]] = texts.go_on(cpu, first, second)
+    return text_by_row
 
 
 class _OpeningWriter:
     """Each CPU: START, what runs, what it is in the middle of; then, by CPU 0, all others."""
 
-    def __init__(self, standing: Standing, own: frozenset[int]) -> None:
-        self.standing = standing
-        self.own = own
-        self.time = standing.time_ns
+    def __init__(self, state: Standing, excluded_pids: frozenset[int]) -> None:
+        self.standing = state
+        self.own = excluded_pids
+        self.time = state.time_ns
         self.rows: list[tuple[int, ...]] = []
-        self.running = [int(pid) for pid in standing.running]
+        self.running = [int(pid) for pid in state.running]
 
     def write(self) -> Opening:
         for cpu in range(self.standing.cpus):
@@ -290,8 +290,8 @@ class _OpeningWriter:
     def _add_text(
         self, kind: Kind, text: str, cpu: int, process: int, first: int = 0, second: int = 0
     ) -> None:
-        for each, low, high in text_records(kind, text, first, second):
-            self._add(cpu, each, process, low, high)
+        for text_record, low, high in text_records(kind, text, first, second):
+            self._add(cpu, text_record, process, low, high)
 
     def _begin(self, cpu: int) -> None:
         self._add(cpu, Kind.START, second=int(self.standing.cycles[cpu]))
@@ -309,12 +309,12 @@ class _OpeningWriter:
         self._add_text(Kind.FOUND, name, cpu, pid, state, person.thread_of)
 
     def _in_force(self) -> None:
-        standing = self.standing
-        if standing.policy:
-            self._add_text(Kind.POLICY, standing.policy, 0, standing.shares_by)
-        for name, value in standing.tunables.items():
+        state = self.standing
+        if state.policy:
+            self._add_text(Kind.POLICY, state.policy, 0, state.shares_by)
+        for name, value in state.tunables.items():
             unsigned = value & 0xFFFF_FFFF_FFFF_FFFF
-            self._add_text(Kind.TUNABLE, name, 0, standing.shares_by, second=unsigned)
+            self._add_text(Kind.TUNABLE, name, 0, state.shares_by, second=unsigned)
 
     def _attributes(self) -> None:
         for (number, group_field), value in sorted(self.standing.task_groups.items()):
@@ -324,13 +324,13 @@ class _OpeningWriter:
                 self._add(0, Kind.ATTRIBUTE, pid, AttributeKind(kind), value)
 
     def _queued(self) -> None:
-        standing = self.standing
+        state = self.standing
         # One that is about to leave its CPU is queued before it does.
-        runs = dict(zip(standing.running.tolist(), standing.switched.tolist(), strict=True))
+        runs = dict(zip(state.running.tolist(), state.switched.tolist(), strict=True))
         waiting = [
             (place, pid)
-            for pid, place in standing.queued.items()
-            if standing.state.get(pid) == ProcessState.RUNNABLE
+            for pid, place in state.queued.items()
+            if state.state.get(pid) == ProcessState.RUNNABLE
             or place.order > runs.get(pid, place.order)
         ]
         for place, pid in sorted(waiting):

@@ -75,20 +75,20 @@ class Tape:
     # --- a recording
 
     def record(
-        self, wanted: Request, workload: str, own: Iterable[int], log: Iterable[str]
+        self, request: Request, workload: str, excluded_pids: Iterable[int], log: Iterable[str]
     ) -> None:
-        """From here on. `workload`: what runs, in words; `own`: as of Standing.opening; `log`: what
+        """From here on. `workload`: what runs, in words; `excluded_pids`: as of Standing.opening; `log`: what
         the console has said before, of which a recording from the start has all."""
         setup = replace(self.setup, tick_ns=self.header.tick_ns, seed=self.header.seed)
-        facts = facts_of(setup, workload, wanted.label, self.standing, wanted.software)
-        name = f"{wanted.prefix}{facts['policy']}-{facts['cpus']}cpu-seed{setup.seed}"
-        place = free_name(wanted.folder / name.replace(":", "-"))
+        facts = facts_of(setup, workload, request.label, self.standing, request.software)
+        name = f"{request.prefix}{facts['policy']}-{facts['cpus']}cpu-seed{setup.seed}"
+        place = free_name(request.folder / name.replace(":", "-"))
         # A playback's marks say what was measured when it was recorded.
         marks = setup.machine == RECORDED
-        self.recorder = Recorder(place, self.header, facts, self.standing, own, marks)
+        self.recorder = Recorder(place, self.header, facts, self.standing, excluded_pids, marks)
         self._steered = []
-        self._from_start = wanted.from_start
-        if wanted.from_start:
+        self._from_start = request.from_start
+        if request.from_start:
             self.recorder.add_log(log)
 
     async def stop(
@@ -115,7 +115,7 @@ class Tape:
         if recorder:
             recorder.discard()
 
-    async def export(self, place: Path, own: frozenset[int]) -> Path:
+    async def export(self, place: Path, excluded_pids: frozenset[int]) -> Path:
         """A file for ui.perfetto.dev: of what is being recorded, else of the last seconds.
 
         `place`: its name, without an ending.
@@ -126,7 +126,7 @@ class Tape:
         if self.recorder:
             self.recorder.copy_trace(trace)
         else:
-            self.recent.write(trace, own)
+            self.recent.write(trace, excluded_pids)
         file = place.with_suffix(".perfetto-trace")
         try:
             await worker.perfetto(trace, file)

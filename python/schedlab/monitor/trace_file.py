@@ -128,8 +128,8 @@ class TraceFile:
         mixed = np.concatenate([records, marks])
         # After the record by which it enters its CPU.
         order = np.argsort(np.concatenate([np.arange(len(records)), rows + 0.5]), kind="stable")
-        found: Records = mixed[order]
-        return found
+        ordered: Records = mixed[order]
+        return ordered
 
 
 _WINDOW = (MarkKind.BEGIN, MarkKind.END)
@@ -143,11 +143,11 @@ def _without_window(records: Records) -> None:
     records["first"][rows] = MarkKind.NOTE
 
 
-def begin_of_work(records: Records, own: Iterable[int]) -> int | None:
+def begin_of_work(records: Records, excluded_pids: Iterable[int]) -> int | None:
     """Before which record a trace begins to be of what people have started: the first fork of a
-    process by one of the monitor's `own`, or from outside; None: there is none. No text
+    process by one of the monitor's `excluded_pids`, or from outside; None: there is none. No text
     goes on there."""
-    ours = np.fromiter(own, np.int64)
+    ours = np.fromiter(excluded_pids, np.int64)
     forks = np.flatnonzero(records["kind"] == Kind.FORK)
     parents, children = records["process"][forks], records["first"][forks]
     from_outside = (parents == 0) & (len(ours) > 0)  # else it may be the machine's first process
@@ -210,25 +210,27 @@ class Recent:
         """
         if number < self.begin:
             raise ValueError(f"record {number} is kept no more: the first one is {self.begin}")
-        found: list[Records] = []
+        pieces: list[Records] = []
         for begin, part in reversed(self._parts):
-            found.append(part[max(number - begin, 0) :])
+            pieces.append(part[max(number - begin, 0) :])
             if begin <= number:
                 break
-        return np.concatenate([*reversed(found), np.empty(0, RECORD)])[:most]
+        return np.concatenate([*reversed(pieces), np.empty(0, RECORD)])[:most]
 
-    def opening(self, own: Iterable[int] = ()) -> Opening | None:
+    def opening(self, excluded_pids: Iterable[int] = ()) -> Opening | None:
         """Returns what stands before the first record that is kept; None: nothing, it is the trace's first."""
-        return self._before.opening(own) if self.begin else None
+        return self._before.opening(excluded_pids) if self.begin else None
 
     def write(
         self,
         path: Path,
-        own: frozenset[int],
+        excluded_pids: frozenset[int],
         span_ns: int = _SPAN_NS,
         until_ns: int | None = None,
     ) -> None:
-        """Writes a trace of what is kept of a time up to now, or up to `until_ns`. `own`: as of Standing.opening.
+        """Writes a trace of what is kept of a time up to now, or up to `until_ns`.
+
+        `excluded_pids`: as of Standing.opening.
 
         ValueError: nothing is kept of then.
         """
@@ -237,10 +239,10 @@ class Recent:
             parts = list(_until(until_ns, parts))
         if not parts:
             raise ValueError(f"nothing is kept of the time up to {until_ns} ns")
-        standing = deepcopy(self._before)
+        state = deepcopy(self._before)
         while len(parts) > 1 and parts[0]["time"][-1] + span_ns < parts[-1]["time"][-1]:
-            standing.apply(parts.pop(0))
-        opening = standing.opening(own) if standing.count else None
+            state.apply(parts.pop(0))
+        opening = state.opening(excluded_pids) if state.count else None
         with TraceFile(path, self.header, opening) as file:
             for part in parts:
                 file.add(part)

@@ -229,11 +229,11 @@ class Watched(Followed):
                 raise Refused(self.message)
             # Of a start, the number by which its random values are drawn is no matter of a manifest.
             words = [_DRAWN.sub("start ", act.partition(" ")[2]) for act in acts]
-            starts = [each.partition(" ")[2] for each in words if each.startswith("start ")]
+            starts = [word.partition(" ")[2] for word in words if word.startswith("start ")]
             self.started = dict.fromkeys(starts)
-            for each in words[max(known, len(setup.workloads)) :]:
+            for word in words[max(known, len(setup.workloads)) :]:
                 assert self.tape
-                self.tape.note_steering(each)
+                self.tape.note_steering(word)
 
     async def _begun(self) -> None:
         while self.system is None and not self.failure:
@@ -246,11 +246,11 @@ class Watched(Followed):
         """What has been started, in words."""
         return " and ".join(self.started) or "as it was found"
 
-    def record(self, wanted: Request) -> None:
+    def record(self, request: Request) -> None:
         """Records from here on. Refused: there is nothing to record."""
         tape = self._whole_tape("record")
         assert self.system
-        tape.record(wanted, self.workload, self.system.own_pids, self.log.since(0))
+        tape.record(request, self.workload, self.system.own_pids, self.log.since(0))
         self.note("recording begins")
 
     async def stop_recording(self) -> Path | None:
@@ -273,8 +273,8 @@ class Watched(Followed):
         tape = self._whole_tape("show")
         assert self.system
         self._exports += 1
-        own = self.system.own_pids
-        file = await tape.export(folder / f"{self.letter}-{self._exports}", own)
+        excluded_pids = self.system.own_pids
+        file = await tape.export(folder / f"{self.letter}-{self._exports}", excluded_pids)
         old = file.with_name(f"{self.letter}-{self._exports - _EXPORTS_MAX}{file.suffix}")
         old.unlink(missing_ok=True)
         return file

@@ -30,9 +30,9 @@ async def perfetto(trace: Path, file: Path) -> None:
     await _call(exported, trace=trace, file=file)
 
 
-async def report(folders: list[Path], out: Path, tell: Tell) -> Path:
+async def report(folders: list[Path], out: Path, show: Tell) -> Path:
     """Makes a report of runs; gives the file to open."""
-    return Path(await _call(reported, tell, folders=folders, out=out))
+    return Path(await _call(reported, show, folders=folders, out=out))
 
 
 async def branch(
@@ -41,16 +41,16 @@ async def branch(
     policy: str,
     settings: Sequence[tuple[str, int]],
     out: Path,
-    tell: Tell,
+    show: Tell,
 ) -> list[Path]:
     """Carries out two futures of a run: unchanged, and under another policy or with other tunables. Returns their
     folders, without the unchanged one if it is the run itself."""
     request = {"source": source, "at_ns": at_ns, "policy": policy, "settings": settings, "out": out}
-    return [Path(folder) for folder in await _call(branched, tell, **request)]
+    return [Path(folder) for folder in await _call(branched, show, **request)]
 
 
 async def _call(
-    function: Callable[..., Any], tell: Tell = lambda line: None, **request: Any
+    function: Callable[..., Any], show: Tell = lambda line: None, **request: Any
 ) -> Any:
     """Returns what a function gives that a process of its own calls. SchedlabError: what it said as it failed."""
     process = await asyncio.create_subprocess_exec(
@@ -64,20 +64,20 @@ async def _call(
     try:
         process.stdin.write(request_text(**request).encode())
         process.stdin.close()
-        said, words = await asyncio.gather(process.stdout.read(), _told(process.stderr, tell))
+        output, words = await asyncio.gather(process.stdout.read(), _told(process.stderr, show))
         if await process.wait():
             raise SchedlabError("\n".join(words[-_LAST_LINES:]) or f"{function.__name__} failed")
-        return json.loads(said)
+        return json.loads(output)
     finally:
         if process.returncode is None:
             await to_the_end(end_group(process))
 
 
-async def _told(stream: asyncio.StreamReader, tell: Tell) -> list[str]:
+async def _told(stream: asyncio.StreamReader, show: Tell) -> list[str]:
     lines = []
     while line := await stream.readline():
         lines.append(line.decode(errors="replace").rstrip().removeprefix("schedlab: "))
-        tell(lines[-1])
+        show(lines[-1])
     return lines
 
 
@@ -116,12 +116,12 @@ def branched(
     from schedlab.runs.branches import Future, moment, past
     from schedlab.runs.carrying_out import describe
 
-    found = past(Path(source))
-    moment(f"{at_ns}ns", found.events)
+    history = past(Path(source))
+    moment(f"{at_ns}ns", history.events)
     choice = parse_choices(policy)[0] if policy else None
     futures = [Future(), Future(choice, tuple((name, value) for name, value in settings))]
-    finished = branching.perform(found, at_ns, futures, Path(out))
+    finished = branching.perform(history, at_ns, futures, Path(out))
     if failures := list(describe(finished)):
         raise SchedlabError("\n".join(failures))
-    same = branching.is_the_run(found, finished[0])
-    return [str(each.folder) for each in finished][same:]
+    same = branching.is_the_run(history, finished[0])
+    return [str(run.folder) for run in finished][same:]

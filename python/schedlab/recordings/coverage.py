@@ -54,9 +54,9 @@ def coverage_of(
     )
 
 
-def _numbers(said: str) -> Iterator[int]:
+def _numbers(text: str) -> Iterator[int]:
     """The CPUs of a list such as 0,2-3."""
-    for part in filter(None, said.split(",")):
+    for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         if first.isdigit():
             yield from range(int(first), min(int(last) if last.isdigit() else int(first), 8191) + 1)

@@ -123,8 +123,8 @@ class _Reader:
     def system(self, system: Any) -> None:
         self.cpus = max(self.cpus, system.num_cpus)
         of = system.utsname
-        said = {"release": _text(of.release), "architecture": _text(of.machine)}
-        self.facts.update({name: words for name, words in said.items() if words})
+        facts = {"release": _text(of.release), "architecture": _text(of.machine)}
+        self.facts.update({name: words for name, words in facts.items() if words})
 
     def bundle(self, bundle: Any) -> None:
         cpu = bundle.cpu
@@ -156,37 +156,51 @@ class _Reader:
             self.found.see(time, cpu, event.pid)
         getattr(self, what)(time, cpu, event, getattr(event, what))
 
-    def sched_switch(self, time: int, cpu: int, header: Any, said: Any) -> None:
-        state = str(said.prev_state)
-        previous = (said.prev_pid, _text(said.prev_comm), said.prev_prio)
-        following = (said.next_pid, _text(said.next_comm), said.next_prio)
+    def sched_switch(self, time: int, cpu: int, header: Any, event: Any) -> None:
+        state = str(event.prev_state)
+        previous = (event.prev_pid, _text(event.prev_comm), event.prev_prio)
+        following = (event.next_pid, _text(event.next_comm), event.next_prio)
         self.running[cpu] = following
         self.count("sched_switch")
         self.found.add_switch(Switch(time, cpu, *previous, state, *following), header.pid)
 
-    def sched_waking(self, time: int, cpu: int, event: Any, said: Any) -> None:
+    def sched_waking(self, time: int, cpu: int, event: Any, waking: Any) -> None:
         self.woken(
-            WAKEUPS[0], time, cpu, said.pid, _text(said.comm), said.target_cpu, event.common_flags
+            WAKEUPS[0],
+            time,
+            cpu,
+            waking.pid,
+            _text(waking.comm),
+            waking.target_cpu,
+            event.common_flags,
         )
 
-    def sched_wakeup(self, time: int, cpu: int, event: Any, said: Any) -> None:
+    def sched_wakeup(self, time: int, cpu: int, event: Any, wakeup: Any) -> None:
         self.woken(
-            WAKEUPS[1], time, cpu, said.pid, _text(said.comm), said.target_cpu, event.common_flags
+            WAKEUPS[1],
+            time,
+            cpu,
+            wakeup.pid,
+            _text(wakeup.comm),
+            wakeup.target_cpu,
+            event.common_flags,
         )
 
-    def sched_wakeup_new(self, time: int, cpu: int, _: Any, said: Any) -> None:
-        self.add("sched_wakeup_new", Start(time, cpu, said.pid, _text(said.comm), said.target_cpu))
+    def sched_wakeup_new(self, time: int, cpu: int, _: Any, event: Any) -> None:
+        self.add(
+            "sched_wakeup_new", Start(time, cpu, event.pid, _text(event.comm), event.target_cpu)
+        )
 
-    def sched_process_fork(self, time: int, cpu: int, _: Any, said: Any) -> None:
-        self.forked("sched_process_fork", time, cpu, said.parent_pid, said.child_pid)
+    def sched_process_fork(self, time: int, cpu: int, _: Any, event: Any) -> None:
+        self.forked("sched_process_fork", time, cpu, event.parent_pid, event.child_pid)
 
-    def task_newtask(self, time: int, cpu: int, event: Any, said: Any) -> None:
-        if said.clone_flags & _THREAD:
-            self.found.leader[said.pid] = self.found.leader.get(event.pid, event.pid)
-        self.forked("task_newtask", time, cpu, event.pid, said.pid)
+    def task_newtask(self, time: int, cpu: int, event: Any, new_task: Any) -> None:
+        if new_task.clone_flags & _THREAD:
+            self.found.leader[new_task.pid] = self.found.leader.get(event.pid, event.pid)
+        self.forked("task_newtask", time, cpu, event.pid, new_task.pid)
 
-    def sched_migrate_task(self, time: int, cpu: int, _: Any, said: Any) -> None:
-        self.add("sched_migrate_task", Move(time, cpu, said.pid, said.orig_cpu, said.dest_cpu))
+    def sched_migrate_task(self, time: int, cpu: int, _: Any, event: Any) -> None:
+        self.add("sched_migrate_task", Move(time, cpu, event.pid, event.orig_cpu, event.dest_cpu))
 
     def woken(
         self, what: str, time: int, cpu: int, pid: int, name: str, target: int, flags: int
@@ -202,25 +216,25 @@ class _Reader:
 
     # --- in columns
 
-    def compact(self, cpu: int, said: Any) -> None:
+    def compact(self, cpu: int, event: Any) -> None:
         """The wakings of a bundle, then its switches: at one time, a CPU wakes before it switches."""
-        names = [_text(name) for name in said.intern_table]
+        names = [_text(name) for name in event.intern_table]
         wakings = (
-            accumulate(said.waking_timestamp),
-            said.waking_pid,
-            said.waking_comm_index,
-            said.waking_target_cpu,
+            accumulate(event.waking_timestamp),
+            event.waking_pid,
+            event.waking_comm_index,
+            event.waking_target_cpu,
             # Older versions do not tell whether an interrupt was being served.
-            said.waking_common_flags or repeat(0),
+            event.waking_common_flags or repeat(0),
         )
         for time, pid, name, target, flags in zip(*wakings, strict=False):
             self.woken(WAKEUPS[0], time, cpu, pid, self.named(names, name), target, flags)
         switches = (
-            accumulate(said.switch_timestamp),
-            said.switch_prev_state,
-            said.switch_next_pid,
-            said.switch_next_prio,
-            said.switch_next_comm_index,
+            accumulate(event.switch_timestamp),
+            event.switch_prev_state,
+            event.switch_next_pid,
+            event.switch_next_prio,
+            event.switch_next_comm_index,
         )
         for time, state, pid, priority, name in zip(*switches, strict=False):
             following = (pid, self.named(names, name), priority)
@@ -235,6 +249,6 @@ class _Reader:
         return names[at] if at < len(names) else ""
 
 
-def _text(said: str | bytes) -> str:
+def _text(text: str | bytes) -> str:
     """A name as text: one that is not in UTF-8 comes as its bytes."""
-    return said if isinstance(said, str) else said.decode(errors="replace")
+    return text if isinstance(text, str) else text.decode(errors="replace")

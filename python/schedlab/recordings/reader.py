@@ -131,21 +131,21 @@ def _read(path: Path) -> Recording:
     if _is_perfetto(_begin(path)):
         from schedlab.recordings.perfetto import read_perfetto  # its classes take long to load
 
-        found = Recording(*read_perfetto(path), f"perfetto {package_version('perfetto')}")
+        recording = Recording(*read_perfetto(path), f"perfetto {package_version('perfetto')}")
     else:
-        found = _read_with(_tool_of(path), path)
-    _check(path, found.events)
-    highest = max(event.cpu for event in found.events.events)
+        recording = _read_with(_tool_of(path), path)
+    _check(path, recording.events)
+    highest = max(event.cpu for event in recording.events.events)
     if highest >= _CPUS_MAX:
         raise WrongUsage(
             f"{path}: it has an event of CPU {highest}; Linux has {_CPUS_MAX:,} at most"
         )
-    targets = (event.target_cpu for event in found.events.events if isinstance(event, Wakeup))
+    targets = (event.target_cpu for event in recording.events.events if isinstance(event, Wakeup))
     highest = max(highest, *(cpu for cpu in targets if cpu < _CPUS_MAX), 0)
-    cpus = max(min(found.cpus, _CPUS_MAX), highest + 1)
-    command = found.facts.get("command", "")
-    coverage = coverage_of(found.events, cpus, command, whole_machine=found.cpus > 0)
-    return Recording(found.events, cpus, found.facts, found.tool, coverage)
+    cpus = max(min(recording.cpus, _CPUS_MAX), highest + 1)
+    command = recording.facts.get("command", "")
+    coverage = coverage_of(recording.events, cpus, command, whole_machine=recording.cpus > 0)
+    return Recording(recording.events, cpus, recording.facts, recording.tool, coverage)
 
 
 def _is_perfetto(begin: bytes) -> bool:
@@ -190,8 +190,8 @@ def _read_with(tool: Tool | None, path: Path) -> Recording:
 
 
 def _cpus_told(text: str) -> int:
-    said = _CPUS_TOLD.search(text)
-    return min(int(said[1]), _CPUS_MAX) if said else 0
+    match = _CPUS_TOLD.search(text)
+    return min(int(match[1]), _CPUS_MAX) if match else 0
 
 
 def _tool_of(path: Path) -> Tool | None:
@@ -229,11 +229,11 @@ def _require(tool: Tool, path: Path) -> None:
         )
 
 
-def _unreadable(tool: Tool, path: Path, said: str) -> str:
+def _unreadable(tool: Tool, path: Path, message: str) -> str:
     """Why a tool refused a file: most often it is older than the file, or the file was cut off."""
     if tool is PERF:  # only if asked does it tell more than that it cannot
-        said += _run(PERF, "script", "-v", "--header-only", "--input", str(path)).stderr
-    lines = [line.strip().rstrip(".") for line in said.splitlines()]
+        message += _run(PERF, "script", "-v", "--header-only", "--input", str(path)).stderr
+    lines = [line.strip().rstrip(".") for line in message.splitlines()]
     causes = [line for line in lines if line and not _NO_CAUSE.search(line)]
     return (
         f"{path}: {version(tool)} cannot read it ({(causes or ['it does not say why'])[0]})."
@@ -254,10 +254,10 @@ def version(tool: Tool) -> str:
 def _number(program: str) -> str:
     """Its version; "" if it does not run. (trace-cmd says its version, and then that it failed.)"""
     try:
-        said = _output(program, "--version").stdout
+        result = _output(program, "--version").stdout
     except OSError:
         return ""
-    match = re.search(r"\d+(?:\.\d+)+", said)
+    match = re.search(r"\d+(?:\.\d+)+", result)
     return match[0] if match else ""
 
 
@@ -304,8 +304,10 @@ def _read_perf(path: Path) -> Recording:
 
 def _facts(header: str) -> dict[str, str]:
     """What perf says of the machine above its events."""
-    said = dict(_HEADER_LINE.findall(header))
-    facts = {name: said[key].strip() for name, key in _FACTS.items() if key in said}
+    header_values = dict(_HEADER_LINE.findall(header))
+    facts = {
+        name: header_values[key].strip() for name, key in _FACTS.items() if key in header_values
+    }
     if not facts.get("cpus", "0").isdecimal():
         del facts["cpus"]
     return facts

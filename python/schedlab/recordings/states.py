@@ -27,24 +27,24 @@ _OF_A_CPU = re.compile(r"(ksoftirqd|kworker|migration|cpuhp|swapper)/|rcu_|irq/"
 """Names of some threads of the kernel. Only they are idle (I) when they wait, but not all of them are."""
 
 
-def finish(found: Events) -> None:
+def finish(events: Events) -> None:
     """Makes letters of the numbers of all switches, notes threads whose states show that they are the kernel's, and
     removes headers that are wrong."""
-    found.forget_false_headers()
+    events.forget_false_headers()
     numbers = {
         event.state: int(event.state, 0)
-        for event in found.events
+        for event in events.events
         if isinstance(event, Switch) and event.state[0].isdigit()
     }
-    letters = {said: _teller(set(numbers.values()))(number) for said, number in numbers.items()}
-    for at, event in enumerate(found.events):
+    letters = {state: _teller(set(numbers.values()))(number) for state, number in numbers.items()}
+    for at, event in enumerate(events.events):
         if not isinstance(event, Switch):
             continue
         state = letters.get(event.state, event.state)
         if state is not event.state:
-            found.events[at] = event._replace(state=state)
+            events.events[at] = event._replace(state=state)
         if "I" in state or state == _IDLE_IN_TRACE_CMD or _OF_A_CPU.match(event.previous_name):
-            found.of_kernel.add(event.previous)
+            events.of_kernel.add(event.previous)
 
 
 def _teller(numbers: set[int]) -> Callable[[int], str]:

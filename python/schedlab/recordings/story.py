@@ -139,18 +139,20 @@ class Story:
 
     def begin(self) -> None:
         """Writes the policy, and the threads that are there when the trace begins, each with its place."""
-        there = _there_at_first(self.events, self.coverage)
+        initial = _there_at_first(self.events, self.coverage)
         first = {
             event.cpu: event.previous
             for event in self.events.events[::-1]
             if isinstance(event, Switch)
         }
-        shown = {each.cpu for each in there if each.state == RUNNING}
+        shown = {thread.cpu for thread in initial if thread.state == RUNNING}
         busy = {event.cpu for event in self.events.events if first.get(event.cpu, -1) != 0}
         self.dark |= busy - shown
         # The thread that runs comes first on its CPU.
-        for each in sorted(there, key=lambda each: each.state != RUNNING):
-            self.find(self.begin_ns, each.cpu, each.pid, each.name, each.state, each.priority)
+        for thread in sorted(initial, key=lambda thread: thread.state != RUNNING):
+            self.find(
+                self.begin_ns, thread.cpu, thread.pid, thread.name, thread.state, thread.priority
+            )
         self.evidence = [(self.writer.hold(), self.begin_ns) for _ in self.current]
         for cpu in sorted(self.dark):
             self.writer.add(self.begin_ns, cpu, Kind.LOST, 0, LossKind.UNSEEN)
@@ -326,8 +328,8 @@ class Story:
         # Linux 5.8 to 5.17 reads the state again while another CPU wakes the thread.
         was_blocked = state == "R" and pid in self.woken_early and pid not in self.woken_fully
         if state.startswith("R") and not was_blocked:
-            wanted = self.ready_since.get(event.next, 0) >= self.running_since.get(pid, 0)
-            why = PreemptReason.WAKEUP if event.next and wanted else PreemptReason.SLICE
+            is_ready = self.ready_since.get(event.next, 0) >= self.running_since.get(pid, 0)
+            why = PreemptReason.WAKEUP if event.next and is_ready else PreemptReason.SLICE
             self.writer.add(time, cpu, Kind.PREEMPT, pid, why)
             return RUNNABLE
         if not _DEAD.isdisjoint(state):
@@ -421,8 +423,8 @@ class Story:
             return
         state = self.state.get(pid)
         if state == BLOCKED and pid in self.place_of_wakeup:
-            place, (when, where, waker, target) = self.place_of_wakeup.pop(pid)
-            self.writer.fill(place, (when, pid, Kind.WAKEUP, where, waker, target))
+            place, (when, waker_cpu, waker, target) = self.place_of_wakeup.pop(pid)
+            self.writer.fill(place, (when, pid, Kind.WAKEUP, waker_cpu, waker, target))
             self.state[pid] = RUNNABLE
         elif state == BLOCKED and not self.events.has_wakeups:
             self.wake(time, cpu, pid, 0, cpu)
@@ -464,7 +466,7 @@ def _there_at_first(events: Events, coverage: Coverage) -> list[_Present]:
     waited = RUNNABLE if events.has_wakeups else BLOCKED
     seen: set[int] = {0}
     switched: set[int] = set()
-    found: list[_Present] = []
+    present: list[_Present] = []
     for event in events.events:
         if isinstance(event, Loss):
             break
@@ -472,16 +474,16 @@ def _there_at_first(events: Events, coverage: Coverage) -> list[_Present]:
             pid, name, priority = event.previous, event.previous_name, event.previous_priority
             starts = event.cpu not in switched and not coverage.by_thread
             if starts and pid > 0 and pid not in seen:
-                found.append(_Present(pid, name, RUNNING, priority, event.cpu))
+                present.append(_Present(pid, name, RUNNING, priority, event.cpu))
             switched.add(event.cpu)
             if event.next not in seen and events.has_forks:
                 priority = event.next_priority
-                found.append(_Present(event.next, event.next_name, waited, priority))
+                present.append(_Present(event.next, event.next_name, waited, priority))
             seen |= {pid, event.next}
         elif isinstance(event, Wakeup) and event.process not in seen:
-            found.append(_Present(event.process, event.name, BLOCKED, None))
+            present.append(_Present(event.process, event.name, BLOCKED, None))
         seen.add(_whom(event))
-    return found
+    return present
 
 
 def _whom(event: Event) -> int:

@@ -122,9 +122,9 @@ class _Parser:
             begin += 1
         del events[:begin]
 
-    def lose(self, said: re.Match[str]) -> None:
+    def lose(self, match: re.Match[str]) -> None:
         """It stands before the first event that was kept again, and tells no time of its own."""
-        self.add(Loss(self.time_ns, int(said[1]), int(said[2] or 1)))
+        self.add(Loss(self.time_ns, int(match[1]), int(match[2] or 1)))
 
     def line(self, line: re.Match[str]) -> None:
         cpu, flags, seconds, fraction, what, rest = line.groups()
@@ -193,8 +193,8 @@ def _thread_of(line: re.Match[str]) -> int:
     if line[0].startswith("-"):
         return int(line[0][1:].split(maxsplit=1)[0])
     text, end = line.string, line.start()
-    found = _HEADER.search(text, max(text.rfind("\n", 0, end) + 1, end - _HEADER_MAX), end)
-    return int(found[1]) if found else -1
+    header = _HEADER.search(text, max(text.rfind("\n", 0, end) + 1, end - _HEADER_MAX), end)
+    return int(header[1]) if header else -1
 
 
 def _continued(line: re.Match[str]) -> Iterator[str]:
@@ -255,8 +255,8 @@ def as_ftrace(printed: str) -> str:
             values
         ):
             continue
-        said = " ".join(f"{name}={_told(name, values.get(name, ''))}" for name in names)
-        lines.append(f"[{cpu[1]}] {day * _DAY_S + second}.{nanoseconds}: {what}: {said}\n")
+        arguments = " ".join(f"{name}={_told(name, values.get(name, ''))}" for name in names)
+        lines.append(f"[{cpu[1]}] {day * _DAY_S + second}.{nanoseconds}: {what}: {arguments}\n")
     return "".join(lines)
 
 

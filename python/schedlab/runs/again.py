@@ -32,9 +32,16 @@ def commands(manifests: Iterable[Manifest]) -> list[str]:
     Those that no command can name are left out: a branch, a replay, a run whose costs or shape came from a
     file, and one of a machine that runs no commands.
     """
-    once = {json.dumps([each.get(key) for key in (*_FIXED, *_VARIED)]): each for each in manifests}
-    told = [each for each in once.values() if _can_be_told(each)]
-    return [command for group in _grouped(told, _FIXED) for command in _of_alike(group, _VARIED)]
+    once = {
+        json.dumps([manifest.get(key) for key in (*_FIXED, *_VARIED)]): manifest
+        for manifest in manifests
+    }
+    repeatable_manifests = [manifest for manifest in once.values() if _can_be_told(manifest)]
+    return [
+        command
+        for group in _grouped(repeatable_manifests, _FIXED)
+        for command in _of_alike(group, _VARIED)
+    ]
 
 
 def command_of(manifest: Manifest) -> str | None:
@@ -43,8 +50,10 @@ def command_of(manifest: Manifest) -> str | None:
 
 
 def _can_be_told(manifest: Manifest) -> bool:
-    own_files = any(manifest.get(key, "").endswith(")") for key in ("costs", "shape"))
-    return manifest["machine"] in MACHINES and not own_files and not set(_OTHER) & manifest.keys()
+    has_user_files = any(manifest.get(key, "").endswith(")") for key in ("costs", "shape"))
+    return (
+        manifest["machine"] in MACHINES and not has_user_files and not set(_OTHER) & manifest.keys()
+    )
 
 
 def _of_alike(manifests: Sequence[Manifest], varied: Sequence[str]) -> list[str]:
@@ -64,13 +73,13 @@ def _is_product(manifests: Sequence[Manifest]) -> bool:
 
 
 def _values(manifests: Sequence[Manifest], key: str) -> list[Any]:
-    return list(dict.fromkeys(each[key] for each in manifests))
+    return list(dict.fromkeys(manifest[key] for manifest in manifests))
 
 
 def _grouped(manifests: Sequence[Manifest], keys: Sequence[str]) -> list[list[Manifest]]:
     groups: dict[str, list[Manifest]] = {}
-    for each in manifests:
-        groups.setdefault(json.dumps([each.get(key) for key in keys]), []).append(each)
+    for manifest in manifests:
+        groups.setdefault(json.dumps([manifest.get(key) for key in keys]), []).append(manifest)
     return list(groups.values())
 
 
@@ -90,7 +99,9 @@ def _command(manifests: Sequence[Manifest]) -> str:
         *("--tick", format_time(first["tick_ns"])),
         *(("--limit", format_time(first["limit_ns"])) if "limit_ns" in first else ()),
         *(("--memory", str(first["memory_mib"])) if first.get("memory_mib") else ()),
-        *_each("--delay", (each.split("=") for each in first.get("delays", "").split(",") if each)),
+        *_each(
+            "--delay", (delay.split("=") for delay in first.get("delays", "").split(",") if delay)
+        ),
         *(("--shape", first["shape"]) if "shape" in first else ()),
         *(["--ignore-limits"] if first.get("ignore_limits") else ()),
         *(("--costs", first["costs"]) if first.get("costs", KERNEL.name) != KERNEL.name else ()),

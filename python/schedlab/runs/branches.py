@@ -90,8 +90,8 @@ class Past:
 
         time = self.events.column("time_ns")
         texts = dict(self.events.texts.rows())
-        said = [row for row in self.events.rows(Kind.POLICY).tolist() if time[row] < at_ns]
-        since = said[-1] if len(said) > 1 else 0
+        policy_rows = [row for row in self.events.rows(Kind.POLICY).tolist() if time[row] < at_ns]
+        since = policy_rows[-1] if len(policy_rows) > 1 else 0
         values = self.events.column("second").view("int64")
         tunables = [row for row in self.events.rows(Kind.TUNABLE).tolist() if time[row] < at_ns]
         settings = {} if since else dict(self.run.settings)
@@ -129,14 +129,14 @@ class Past:
         if future.policy:
             lines.append(f"sched_status {future.policy}")
         lines += [f"sched_tunables {name}={value}" for name, value in future.settings]
-        for each in future.attributes:
-            pids = alive(self.events, at_ns, each.who)
+        for attribute in future.attributes:
+            pids = alive(self.events, at_ns, attribute.who)
             if not pids:
                 raise WrongUsage(
-                    f"no process is called {each.who} and alive at {format_time(at_ns)}",
-                    what=parameter("attributes", each),
+                    f"no process is called {attribute.who} and alive at {format_time(at_ns)}",
+                    what=parameter("attributes", attribute),
                 )
-            lines += [f"sched_status {pid} {each.name} {each.value}" for pid in pids]
+            lines += [f"sched_status {pid} {attribute.name} {attribute.value}" for pid in pids]
         text = "".join(f"{line}\n" for line in lines)
         if len(text) > COMMANDS_MAX:
             raise WrongUsage(
@@ -179,11 +179,15 @@ def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> RunSpec:
 
 def check_machine(folder: Path, name: str) -> None:
     """Raises WrongUsage if a machine has no branches."""
-    able = [each for each in MACHINES if isinstance(machine_named(each), Branching)]
+    able = [
+        machine_name
+        for machine_name in MACHINES
+        if isinstance(machine_named(machine_name), Branching)
+    ]
     if name not in able:
         raise WrongUsage(
             f"it was run on {name}: only runs on"
-            f" {' or '.join(parameter('machine', each) for each in able)} have branches",
+            f" {' or '.join(parameter('machine', machine_name) for machine_name in able)} have branches",
             what=str(folder),
         )
 
@@ -288,12 +292,14 @@ def alive(events: Trace, at_ns: int, who: str) -> Sequence[int]:
     called = zip(names(events, everyone), labels(events, everyone), strict=True)
     return [
         int(pid)
-        for pid, fork, end, own in zip(
+        for pid, fork, end, is_schedlab in zip(
             everyone.pid.tolist(),
             everyone.fork_row.tolist(),
             everyone.exit_row.tolist(),
             called,
             strict=True,
         )
-        if time[fork] < at_ns and (end < 0 or time[end] >= at_ns) and who in (str(pid), *own)
+        if time[fork] < at_ns
+        and (end < 0 or time[end] >= at_ns)
+        and who in (str(pid), *is_schedlab)
     ]

@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 _BRANCH_FAILED = "the machine did not come to its branches"
 
 
-def check(found: Past, at_ns: int, futures: Sequence[Future]) -> None:
+def check(history: Past, at_ns: int, futures: Sequence[Future]) -> None:
     """Raises WrongUsage for what cannot be done at that moment."""
     catalogue = read_catalogue()
-    now, _ = found.under(at_ns)
+    now, _ = history.under(at_ns)
     for future in futures:
         check_choices(catalogue, [future.policy or now], dict(future.settings))
-        found.commands(future, at_ns)
+        history.commands(future, at_ns)
     names = [future.name for future in futures]
     for name in names:
         if names.count(name) > 1:
@@ -84,9 +84,9 @@ def carry_out(
             )
     machine.release()
     tools = machine.tools if past.file else ()
-    found = supply((*machine.parts, *tools))
-    own = {name: found.pop(name) for name in machine.parts}
-    with software(own, sitting(), found) as base:
+    parts = supply((*machine.parts, *tools))
+    machine_parts = {name: parts.pop(name) for name in machine.parts}
+    with software(machine_parts, sitting(), parts) as base:
         for line in notes(base):
             say(line)
         return _Branching(past, specs, base, out).carry_out()
@@ -148,10 +148,10 @@ class _Branching:
         self.past.write_files(place)
         command = self.machine.start(self.past, self.base.parts, place, scratch)
         branches = {name: spec.branch for name, spec in self.specs.items() if spec.branch}
-        told = {folders[name]: branch.commands for name, branch in branches.items()}
+        commands_by_folder = {folders[name]: branch.commands for name, branch in branches.items()}
         (at_ns,) = {branch.at_ns for branch in branches.values()}
         assert isinstance(self.machine, Branching)
-        command = self.machine.branched(command, at_ns, told, host_processors())
+        command = self.machine.branched(command, at_ns, commands_by_folder, host_processors())
         seconds = self.seconds()
         disk = DiskWatch(scratch, *folders.values())
         status = supervise(
@@ -205,7 +205,7 @@ def metrics_since(finished: Finished, at_ns: int) -> Metrics | None:
 
     if not finished.metrics:
         return None
-    found = trace.read(finished.folder / TRACE_FILE)
-    if metrics.measured_window(found).end_ns <= at_ns:
+    recorded = trace.read(finished.folder / TRACE_FILE)
+    if metrics.measured_window(recorded).end_ns <= at_ns:
         return None
-    return metrics.compute(found, since_ns=at_ns)
+    return metrics.compute(recorded, since_ns=at_ns)

@@ -99,7 +99,9 @@ def carry_out(
     collected = _Collected(board)
     with local(slots, processes=False) as workers:
         number = execute(tasks, workers, laboratory, collected)
-    finished = [each for task in tasks if (each := collected.finished.get(task.key))]
+    finished = [
+        finished_run for task in tasks if (finished_run := collected.finished.get(task.key))
+    ]
     if number:
         raise Interrupted(number, finished)
     return finished
@@ -141,16 +143,16 @@ def inputs(run: RunSpec, base: Software) -> dict[str, Any]:
 
     machine = run.machine
     release = machine.release()
-    own = run.manifest()
-    own.pop("files", None)  # a run's folder has them as files
+    manifest = run.manifest()
+    manifest.pop("files", None)  # a run's folder has them as files
     if machine.name != SIMULATOR:
-        own.pop("costs", None)
+        manifest.pop("costs", None)
     return {
         "format": results.FORMAT,
         "schedlab": __version__,
         **base.facts,
         "measuring": measuring_code(),
-        **own,
+        **manifest,
         "boot_arguments": machine.arguments(run.past),
         "machine_version": release.version,
         "machine_origin": release.origin,
@@ -163,12 +165,12 @@ def as_json(finished: list[Finished], **more: Any) -> str:
     """The results for programs, and what is told besides them."""
     runs = [
         {
-            "folder": str(each.folder),
-            "manifest": each.manifest,
-            "metrics": each.metrics.to_dict() if each.metrics else None,
-            "printed": printed(each.folder, each.run.workload) if each.outcome.succeeded else {},
+            "folder": str(run.folder),
+            "manifest": run.manifest,
+            "metrics": run.metrics.to_dict() if run.metrics else None,
+            "printed": printed(run.folder, run.run.workload) if run.outcome.succeeded else {},
         }
-        for each in finished
+        for run in finished
     ]
     return json_text({"schedlab": __version__, "runs": runs, **more}, indent=2)
 
@@ -182,27 +184,29 @@ def label(run: RunSpec, several_seeds: bool) -> str:
 
 def describe(finished: list[Finished]) -> Iterator[str]:
     """One message for each run that failed."""
-    for each in finished:
-        if not each.outcome.succeeded:
-            title = f"{each.run.title}, seed {each.run.seed}"
-            yield f"{title}: {each.outcome.message}\n  kept in {each.folder}"
+    for run in finished:
+        if not run.outcome.succeeded:
+            title = f"{run.run.title}, seed {run.run.seed}"
+            yield f"{title}: {run.outcome.message}\n  kept in {run.folder}"
 
 
 def ignored(finished: list[Finished]) -> Iterator[str]:
     """One line for each policy that ignores attributes which its workload sets."""
-    told = {
-        (str(each.run.policy), each.run.workload): names
-        for each in finished
-        if (names := each.manifest.get("attributes_ignored"))
+    ignored_names = {
+        (str(run.run.policy), run.run.workload): names
+        for run in finished
+        if (names := run.manifest.get("attributes_ignored"))
     }
-    for (policy, workload), names in told.items():
+    for (policy, workload), names in ignored_names.items():
         yield f"{policy} ignores {', '.join(names)}, which {workload} sets"
 
 
 def summary(runs: Sequence[RunSpec]) -> str:
     """One line on what all runs of a plan share."""
     run = runs[0]
-    shared = [each for each in run.settings if all(each in other.settings for other in runs)]
+    shared = [
+        setting for setting in run.settings if all(setting in other.settings for other in runs)
+    ]
     settings = "".join(f", {name}={value}" for name, value in shared)
     note = run.machine.note
     machine = f"{run.machine} ({note})" if note else run.machine.name

@@ -35,33 +35,33 @@ class Certificate:
     def environment(self) -> dict[str, str]:
         """Returns the variables that have Dask's programs speak by it alone."""
         prefix = "DASK_DISTRIBUTED__COMM__"
-        found = {
+        variables = {
             f"{prefix}REQUIRE_ENCRYPTION": "True",
             f"{prefix}TLS__CA_FILE": str(self.certificate),
         }
         for role in ("SCHEDULER", "WORKER", "CLIENT"):
-            found[f"{prefix}TLS__{role}__CERT"] = str(self.certificate)
-            found[f"{prefix}TLS__{role}__KEY"] = str(self.key)
-        return found
+            variables[f"{prefix}TLS__{role}__CERT"] = str(self.certificate)
+            variables[f"{prefix}TLS__{role}__KEY"] = str(self.key)
+        return variables
 
 
 def read(folder: Path) -> Certificate:
     """Raises WrongUsage if it is none, or no secret of this user's."""
-    found = Certificate(*(folder.absolute() / name for name in _NAMES))
-    for path in (found.certificate, found.key):
+    certificate = Certificate(*(folder.absolute() / name for name in _NAMES))
+    for path in (certificate.certificate, certificate.key):
         if not path.is_file():
             raise WrongUsage(
                 f"there is no {path.name} in it", what=parameter("certificate", folder), fix=CURE
             )
-    about = found.key.stat()
+    about = certificate.key.stat()
     if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
         raise WrongUsage(
-            f"other users may read {found.key.name}, which is a secret: have it be your own,"
-            f" and `chmod 600 {found.key}`",
+            f"other users may read {certificate.key.name}, which is a secret: have it be your own,"
+            f" and `chmod 600 {certificate.key}`",
             what=parameter("certificate", folder),
             fix=f"or {CURE}",
         )
-    return found
+    return certificate
 
 
 def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:

@@ -92,8 +92,8 @@ class Cluster:
                 " with the same command"
             )
         if now - self.threads_known >= _THREADS_SECONDS:
-            found: dict[str, Any] = self.client.nthreads()  # type: ignore[no-untyped-call]
-            self.threads, self.threads_known = sum(found.values()), now
+            threads: dict[str, Any] = self.client.nthreads()  # type: ignore[no-untyped-call]
+            self.threads, self.threads_known = sum(threads.values()), now
         if self.threads:
             self.seen = now
         elif now - self.seen > _PATIENCE_SECONDS:
@@ -161,12 +161,12 @@ def _connected(scheduler: str, folder: Path | None) -> Iterator[Client]:
         yield client
 
 
-def _client(scheduler: str, found: Certificate) -> Client:
+def _client(scheduler: str, certificate: Certificate) -> Client:
     security = Security(  # type: ignore[no-untyped-call]
         require_encryption=True,
-        tls_ca_file=str(found.certificate),
-        tls_client_cert=str(found.certificate),
-        tls_client_key=str(found.key),
+        tls_ca_file=str(certificate.certificate),
+        tls_client_cert=str(certificate.certificate),
+        tls_client_key=str(certificate.key),
     )
     try:
         return Client(  # type: ignore[no-untyped-call]
@@ -189,14 +189,14 @@ def _client(scheduler: str, found: Certificate) -> Client:
 def _quiet_logs() -> Iterator[None]:
     """Dask tells of each worker that comes and goes; what matters of it, the executor says itself."""
     loggers = [logging.getLogger(name) for name in ("distributed", "asyncio", "tornado")]
-    before = [each.level for each in loggers]
-    for each in loggers:
-        each.setLevel(logging.CRITICAL)
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        for each, level in zip(loggers, before, strict=True):
-            each.setLevel(level)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 def _first_line(error: BaseException) -> str:

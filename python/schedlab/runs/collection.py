@@ -124,9 +124,9 @@ class Kept:
         """All of its events. Raises TraceError if they cannot have happened."""
         from schedlab import trace
 
-        found = trace.read(self.folder / TRACE_FILE)
-        trace.validate(found)
-        return replace(found, texts=visible_frame(found.texts))
+        recorded = trace.read(self.folder / TRACE_FILE)
+        trace.validate(recorded)
+        return replace(recorded, texts=visible_frame(recorded.texts))
 
     def console(self) -> str:
         """What its kernel and programs printed."""
@@ -182,26 +182,28 @@ class Collection:
     @cached_property
     def _by_experiment(self) -> dict[str | None, list[Repeated]]:
         """The setups of each experiment; by None, all."""
-        found: dict[str | None, list[Repeated]] = {None: list(self.repeated.values())}
-        for each in self.repeated.values():
-            found.setdefault(each.setup.experiment, []).append(each)
-        return found
+        setups_by_experiment: dict[str | None, list[Repeated]] = {
+            None: list(self.repeated.values())
+        }
+        for setup in self.repeated.values():
+            setups_by_experiment.setdefault(setup.setup.experiment, []).append(setup)
+        return setups_by_experiment
 
     def select(
         self, *, experiment: str | None = None, policy: str | None = None, cpus: int | None = None
     ) -> list[Repeated]:
         """The setups that are all this."""
         return [
-            each
-            for each in self._by_experiment.get(experiment, [])
-            if policy in (None, each.setup.policy) and cpus in (None, each.setup.cpus)
+            setup
+            for setup in self._by_experiment.get(experiment, [])
+            if policy in (None, setup.setup.policy) and cpus in (None, setup.setup.cpus)
         ]
 
     def one(self, experiment: str, policy: str, cpus: int | None) -> Repeated | None:
         """The setup of a policy by its title, which names what was set on top of it; None if it was
         not run. `cpus` None: the first, on however many."""
-        found = self.select(experiment=experiment, cpus=cpus)
-        return next((each for each in found if each.setup.policy_title == policy), None)
+        candidates = self.select(experiment=experiment, cpus=cpus)
+        return next((setup for setup in candidates if setup.setup.policy_title == policy), None)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -245,10 +247,10 @@ class Collection:
             for run, place in zip(self.runs, places, strict=True)
             if run.succeeded and Path(place).is_file()
         ]
-        own = _read_tables(table, measured)
-        shared = [name for name in own.columns if name in who.columns and name != _PLACE]
+        tables = _read_tables(table, measured)
+        shared = [name for name in tables.columns if name in who.columns and name != _PLACE]
         joined = who.join(
-            own.drop(shared),
+            tables.drop(shared),
             on=_PLACE,
             how="left" if table == "summary" else "inner",
             maintain_order="left_right",
@@ -297,16 +299,16 @@ def read(places: Sequence[Path], measured_anew: bool = False) -> Collection:
     """
     runs: dict[Path, Kept] = {}
     for place in places:
-        found = list(_runs_in(place))
-        if not found:
+        place_runs = list(_runs_in(place))
+        if not place_runs:
             raise WrongUsage(f"{place} holds no run: name a folder that `./schedlab run` made")
-        own = [run for run in found if not _is_sweep(run)]
-        if not own:
+        single_runs = [run for run in place_runs if not _is_sweep(run)]
+        if not single_runs:
             raise WrongUsage(
                 f"{place} holds a sweep, whose runs are rows of its tables: `report` and `compare`"
-                f" take {found[0].folder} by itself. For anything else, sweep with `keep_traces=True`"
+                f" take {place_runs[0].folder} by itself. For anything else, sweep with `keep_traces=True`"
             )
-        for run in own:
+        for run in single_runs:
             runs.setdefault(run.folder.resolve(), run)
     passed_over = ("measuring",) if measured_anew else ()
     parts = {key: what for key, what in results.MADE_OF.items() if key not in passed_over}
@@ -348,7 +350,7 @@ def _once_each(runs: Iterable[Kept], passed_over: Sequence[str] = ()) -> Iterato
         others = seen.setdefault((run.setup, run.seed), [])
         if others and run.manifest.get("repeatable"):
             _check_same(others[0], run, passed_over)
-            if run.status in (each.status for each in others):
+            if run.status in (run.status for run in others):
                 continue
         others.append(run)
         yield run
@@ -377,9 +379,9 @@ def _runs_in(place: Path) -> Iterator[Kept]:
     """The runs in a folder, and in data sets of sweeps; those may hold the folders of their runs,
     too."""
     if results.is_whole(place):
-        found = kept_run(place)
-        if not _is_sweep(found):
-            yield found
+        run = kept_run(place)
+        if not _is_sweep(run):
+            yield run
             return
     for folder in sorted(_folders(place)):
         if results.is_whole(folder):

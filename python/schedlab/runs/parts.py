@@ -16,24 +16,24 @@ Instead = Mapping[str, Path]
 """Files of the user's own, by the names of the parts that they take the place of."""
 
 
-def supply(names: Iterable[str], instead: Instead | None = None) -> dict[str, Path]:
+def supply(names: Iterable[str], replacement: Instead | None = None) -> dict[str, Path]:
     """Supplies the parts in the order of the names."""
-    own = dict(instead or {})
-    for name, path in own.items():
+    supplied = dict(replacement or {})
+    for name, path in supplied.items():
         check_own(name, path)
     names = list(dict.fromkeys(names))
-    wanted = [name for name in names if name not in own]
-    made = [name for name in wanted if name in PARTS]
+    needed = [name for name in names if name not in supplied]
+    made = [name for name in needed if name in PARTS]
     if made:
         build(*(os.path.relpath(PARTS[name], ROOT) for name in made))
-    found = {name: PARTS[name] for name in made}
-    others = [name for name in wanted if name not in found]
+    parts = {name: PARTS[name] for name in made}
+    others = [name for name in needed if name not in parts]
     if others:
         from schedlab.machines.linux.parts import supply_linux
 
-        found |= supply_linux(others)
-    found |= own
-    return {name: found[name] for name in names}
+        parts |= supply_linux(others)
+    parts |= supplied
+    return {name: parts[name] for name in names}
 
 
 def check_there(names: Iterable[str]) -> None:

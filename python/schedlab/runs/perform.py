@@ -35,7 +35,7 @@ Selection = Callable[[Plan, Software], Plan]
 
 
 def perform(
-    wanted: Plan,
+    plan: Plan,
     select: Selection | None = None,
     with_metrics: bool = True,
     instead: Instead | None = None,
@@ -45,22 +45,22 @@ def perform(
 
     Raises Interrupted (schedlab.runs.carrying_out) on a signal.
     """
-    check_policies(read_catalogue(), wanted)
-    if not wanted.runs:
+    check_policies(read_catalogue(), plan)
+    if not plan.runs:
         return []
-    machine = wanted.runs[0].machine
+    machine = plan.runs[0].machine
     check_there(machine.parts)
     if not INSTALLED:
         need(*machine.needs)  # all at once
     machine.release()
-    if not wanted.unchecked:
-        check_changed(wanted)
-    tools = machine.tools if any(run.file for run in wanted.runs) else ()
-    found = supply((*machine.parts, *tools), instead)
+    if not plan.unchecked:
+        check_changed(plan)
+    tools = machine.tools if any(run.file for run in plan.runs) else ()
+    parts = supply((*machine.parts, *tools), instead)
     slots = host_processors()
-    own = {name: found.pop(name) for name in machine.parts}
-    with software(own, sitting(), found) as base:
-        left = select(wanted, base) if select else wanted
+    machine_parts = {name: parts.pop(name) for name in machine.parts}
+    with software(machine_parts, sitting(), parts) as base:
+        left = select(plan, base) if select else plan
         with Board(left.runs, slots, whole=whole) as board:
             return carry_out(left, base, slots, board, with_metrics)
 
@@ -138,12 +138,12 @@ def _is_done(plan: Plan, run: RunSpec, base: Software) -> bool:
             fix="name another folder",
         )
     manifest = results.read_manifest(place)
-    wanted = inputs(run, base)
+    expected = inputs(run, base)
     for key, what in results.DECISIVE.items():
-        if manifest.get(key) != wanted.get(key):
+        if manifest.get(key) != expected.get(key):
             raise WrongUsage(
                 f"{run.name} in it was made with other {what}: {results.shown(key, manifest)}, now"
-                f" {results.shown(key, wanted)}. The two do not belong together",
+                f" {results.shown(key, expected)}. The two do not belong together",
                 what=parameter("out", plan.folder),
                 fix="name another folder, or move that one away",
             )

@@ -101,11 +101,11 @@ class Durations:
             self.seconds[_REPORT] = seconds / runs
 
     def save(self) -> None:
-        kept = dict(list(self.seconds.items())[-_REMEMBERED_MAX:])
+        remembered = dict(list(self.seconds.items())[-_REMEMBERED_MAX:])
         with suppress(OSError):  # it will be learned again
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with written(self.path) as new:
-                new.write_text(json.dumps(kept))
+                new.write_text(json.dumps(remembered))
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,9 @@ class Board:
         """Notes what a run took, for this start and for later ones."""
         if not self.foresees:
             return
-        foreseen = self.durations.of(run)
-        if foreseen is not None and self.durations.key(run) not in self.learned:
-            self.foreseen_s += foreseen
+        estimate = self.durations.of(run)
+        if estimate is not None and self.durations.key(run) not in self.learned:
+            self.foreseen_s += estimate
             self.taken_s += seconds
         self.learned.add(self.durations.key(run))
         self.durations.learn(run, seconds)
@@ -270,12 +270,12 @@ class Board:
         room = max(messages().width - _BESIDE, _BAR)
         for run, (began, place) in list(self.running.items())[: self.slots]:
             elapsed = time.monotonic() - began
-            whole = self.durations.of(run)
+            estimate = self.durations.of(run)
             bar = ProgressBar(
-                total=whole or 1.0,
-                completed=min(elapsed, 0.99 * whole) if whole else 0.0,
+                total=estimate or 1.0,
+                completed=min(elapsed, 0.99 * estimate) if estimate else 0.0,
                 width=_BAR,
-                pulse=whole is None,
+                pulse=estimate is None,
             )
             guest = f"guest {guest_seconds(place):.2f} s" if place else ""
             name = Text(f"{run.title}, seed {run.seed}")
@@ -284,9 +284,9 @@ class Board:
         ahead = self.ahead().removeprefix(", ")
         done = self.whole.done + self.done
         bar = ProgressBar(total=self.all, completed=done, width=_BAR)
-        whole_grid = Table.grid(padding=(0, 2))
-        whole_grid.add_row(f"{done:,} of {self.all:,} runs", bar, ahead)
-        return Group(grid, whole_grid)
+        outer = Table.grid(padding=(0, 2))
+        outer.add_row(f"{done:,} of {self.all:,} runs", bar, ahead)
+        return Group(grid, outer)
 
 
 def guest_seconds(place: Path) -> float:

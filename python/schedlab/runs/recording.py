@@ -102,8 +102,8 @@ class Recording:
         from schedlab.runs.replay import AS_RECORDED, charges, workload_of
 
         paid = charges(self.costs.text, str(self.policy))
-        otherwise = self.otherwise or AS_RECORDED
-        return workload_of(trace.read(self.path), paid, self.keep_switches, otherwise)
+        change = self.otherwise or AS_RECORDED
+        return workload_of(trace.read(self.path), paid, self.keep_switches, change)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -117,9 +117,9 @@ class Recording:
         processes = min(max(least, self.replayed.processes), most)
         return Replay(self.sha256, self.facts, self.replayed.text, processes)
 
-    def but(self, otherwise: Otherwise, changes: str) -> Recording:
+    def but(self, change: Otherwise, changes: str) -> Recording:
         """The same, where processes do or have something in another way, which `changes` says in words."""
-        return replace(self, otherwise=otherwise, changes=changes)
+        return replace(self, otherwise=change, changes=changes)
 
     def with_switches(self) -> Recording:
         """The same, where switches of the policy are replayed too."""
@@ -132,21 +132,30 @@ def recordings(place: Path) -> tuple[Recording, ...]:
     folders = [] if place.is_file() else results.runs_in(place)
     if len(folders) < 2:
         return (recording(place),)
-    found = [recording(folder) for folder in folders]
-    first = found[0]
-    for each in found:
+    all_recordings = [recording(folder) for folder in folders]
+    first = all_recordings[0]
+    for recorded in all_recordings:
         for what in _OF_A_SETUP:
-            one, other = getattr(first, what), getattr(each, what)
+            one, other = getattr(first, what), getattr(recorded, what)
             if one != other:
                 raise WrongUsage(
                     f"{place} holds runs that differ in more than their seeds: {first.path.parent.name} has"
-                    f" {what.replace('_', ' ')} {one}, {each.path.parent.name} has {other}; name one of them"
+                    f" {what.replace('_', ' ')} {one}, {recorded.path.parent.name} has {other}; name one of them"
                 )
-    seeds = {each.seed for each in found}
-    if len(seeds) < len(found):  # as of machines that have none: they are numbered
-        found = [replace(each, seed=number) for number, each in enumerate(found)]
-    together = hashlib.sha256(" ".join(each.trace_sha256 for each in found).encode()).hexdigest()
-    return tuple(sorted((replace(each, of=together) for each in found), key=lambda each: each.seed))
+    seeds = {recorded.seed for recorded in all_recordings}
+    if len(seeds) < len(all_recordings):  # as of machines that have none: they are numbered
+        all_recordings = [
+            replace(recorded, seed=number) for number, recorded in enumerate(all_recordings)
+        ]
+    together = hashlib.sha256(
+        " ".join(recorded.trace_sha256 for recorded in all_recordings).encode()
+    ).hexdigest()
+    return tuple(
+        sorted(
+            (replace(recorded, of=together) for recorded in all_recordings),
+            key=lambda recorded: recorded.seed,
+        )
+    )
 
 
 _OF_A_SETUP = ("workload", "machine", "policy", "settings", "cpus", "tick_ns", "costs")

@@ -154,20 +154,28 @@ class Request:
         base = self.base()
         folder = self.out or new_runs_folder(folder_name(self.workload, self.policies))
         check_owners(self.policies, self.settings)
-        bases = [base, *(replace(base, replay=each.replay, seed=each.seed) for each in self.beside)]
+        bases = [
+            base,
+            *(
+                replace(base, replay=recording.replay, seed=recording.seed)
+                for recording in self.beside
+            ),
+        ]
         runs = (
             run
-            for each in bases
-            for run in product(folder, each, self.policies, self.cpus, self.repeats).runs
+            for base in bases
+            for run in product(folder, base, self.policies, self.cpus, self.repeats).runs
         )
-        own = (replace(run, settings=settings_for(run.policy, self.settings)) for run in runs)
-        wanted = Plan(folder.absolute(), tuple(own), self.unchecked)
-        wanted.check()
-        wanted.check_new()
+        configured = (
+            replace(run, settings=settings_for(run.policy, self.settings)) for run in runs
+        )
+        requested = Plan(folder.absolute(), tuple(configured), self.unchecked)
+        requested.check()
+        requested.check_new()
         note = self.machine.shape_note
         if self.shape and note:
             say(f"schedlab: {parameter('shape', self.shape.name)} on {self.machine}: {note}")
-        return wanted
+        return requested
 
     def kernel_instead(self) -> dict[str, Path]:
         """Returns the part that a kernel of the user's own takes the place of."""
@@ -207,10 +215,10 @@ def of_recording(place: Path, **given: Any) -> Request:
         )
     if "policies" not in given:
         _check_policy(place, first)
-        first, *others = (each.with_switches() for each in (first, *others))
-    for each in (first, *others):
-        for note in each.notes:
-            say(f"schedlab: {each.path.parent if others else place}: {note}")
+        first, *others = (recording.with_switches() for recording in (first, *others))
+    for recording in (first, *others):
+        for note in recording.notes:
+            say(f"schedlab: {recording.path.parent if others else place}: {note}")
     recorded: dict[str, Any] = {
         "machine": simulator,
         "policies": (first.policy,),

@@ -194,7 +194,7 @@ _BRANCH_FIELDS: Mapping[str, Field] = {
     "trace_sha256": _SOME_TEXT,
     "told": Field(
         "commands",
-        lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+        lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
         required=True,
     ),
 }
@@ -250,16 +250,16 @@ def looks_at(folder: Path) -> int:
     return int(read_object(place, _LOOKS_FIELDS)["looks"]) if place.is_file() else 1
 
 
-def note_looks(folder: Path, looks: int) -> None:
+def note_looks(folder: Path, checks: int) -> None:
     """Notes it, if it is more than was noted before."""
-    if looks > looks_at(folder):
+    if checks > looks_at(folder):
         with written(folder / LOOKS) as new:
-            new.write_text(looks_text(looks))
+            new.write_text(looks_text(checks))
 
 
-def looks_text(looks: int) -> str:
+def looks_text(checks: int) -> str:
     """Returns the note, as it stands in its file."""
-    return json_text({"looks": looks}, indent=2) + "\n"
+    return json_text({"looks": checks}, indent=2) + "\n"
 
 
 # --- what a benchmark printed

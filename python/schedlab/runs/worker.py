@@ -83,9 +83,9 @@ class Laboratory:
     """If true, runs under way are ended, and none begins."""
     busy: bool = False
 
-    def set_up(self, where: str, scratch: Path) -> None:
-        """Prepares the worker `where`. `scratch`: a folder that no other user may write to. Raises Unfit."""
-        self.check(where)
+    def set_up(self, place: str, scratch: Path) -> None:
+        """Prepares the worker `place`. `scratch`: a folder that no other user may write to. Raises Unfit."""
+        self.check(place)
         self.folder = Path(tempfile.mkdtemp(prefix="worker-", dir=scratch))
         self.parts = {
             name: self._written(name, part) if isinstance(part, bytes) else part
@@ -106,15 +106,15 @@ class Laboratory:
     def perform_all(self, tasks: Sequence[Task]) -> list[Result]:
         """Executes runs one after the other. If it is stopped, the results of finished runs are returned."""
         self.busy = True
-        found: list[Result] = []
+        run_results: list[Result] = []
         try:
             for task in tasks:
-                found.append(self.perform(task))
+                run_results.append(self.perform(task))
         except Stopped:
             pass
         finally:
             self.busy = False
-        return found
+        return run_results
 
     def perform(self, task: Task) -> Result:
         """Executes a run, and measures it. Raises Stopped."""
@@ -217,8 +217,8 @@ def evaluate(
         return measure(folder, place, kept=kept), outcome
     except (Exception, PanicException) as error:  # of any kind: the other runs continue
         words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
-        told = f"the trace could not be measured: {words}"
-        return None, replace(outcome, status="unmeasured", message=told)
+        message = f"the trace could not be measured: {words}"
+        return None, replace(outcome, status="unmeasured", message=message)
 
 
 def measure(folder: Path, place: Path | None = None, *, kept: bool = True) -> Metrics:

@@ -76,11 +76,17 @@ def collection(folder: Path) -> Swept:
         raise FileRefused(f"{folder}: no machine is called {', '.join(sorted(strange))}")
     facts = manifest.get(MADE_OF, {})
     sittings = manifest.get(SITTINGS, [])
-    by = {key: each.get(key) for each in sittings[:1] for key in ("schedlab", "commit", "changed")}
-    if any(each.get(key) != value for each in sittings for key, value in by.items()):
+    by = {
+        key: origin_facts.get(key)
+        for origin_facts in sittings[:1]
+        for key in ("schedlab", "commit", "changed")
+    }
+    if any(
+        origin_facts.get(key) != value for origin_facts in sittings for key, value in by.items()
+    ):
         by = {}
     ordered = runs.sort("workload", "changes", "policy", "settings", "cpus", "seed")
-    kept = [
+    stored = [
         _kept(folder, row, {**by, **(facts.get(row["made_of"]) or {})})
         for row in ordered.to_dicts()
     ]
@@ -89,7 +95,7 @@ def collection(folder: Path) -> Swept:
         "groups": dataset.read_table(folder, dataset.GROUPS),
         "values": dataset.read_table(folder, dataset.TOLD).select(_KEY, "name", value="mean"),
     }
-    return Swept(told_apart(kept, results.MADE_OF), tables)
+    return Swept(told_apart(stored, results.MADE_OF), tables)
 
 
 def _kept(folder: Path, row: Mapping[str, Any], facts: Mapping[str, Any]) -> Kept:

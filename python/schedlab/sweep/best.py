@@ -26,12 +26,12 @@ PICTURES = (".svg", ".png")
 
 def objectives_of(texts: Sequence[str]) -> list[Objective]:
     """Raises WrongUsage."""
-    found = [parse(text) for text in dict.fromkeys(texts)]
-    columns = [(each.column, each.group) for each in found]
-    for number, each in enumerate(found):
-        if columns.index((each.column, each.group)) < number:
-            raise WrongUsage("it is named twice", what=parameter("best", each.text))
-    return found
+    objectives = [parse(text) for text in dict.fromkeys(texts)]
+    columns = [(objective.column, objective.group) for objective in objectives]
+    for number, objective in enumerate(objectives):
+        if columns.index((objective.column, objective.group)) < number:
+            raise WrongUsage("it is named twice", what=parameter("best", objective.text))
+    return objectives
 
 
 def objective_of_effects(text: str) -> Objective:
@@ -66,11 +66,16 @@ def tables(folder: Path, objectives: Sequence[Objective], top: int) -> Iterator[
 
 def as_dicts(folder: Path, objectives: Sequence[Objective]) -> list[dict[str, Any]]:
     """The same for programs, with all setups."""
-    found = read_values(folder, objectives)
+    values = read_values(folder, objectives)
     if len(objectives) == 1:
         only = objectives[0]
-        return [listing.ranking_dict(each, only, ranked(each, only)) for each in found]
-    return [listing.front_dict(each, objectives, front(each, objectives)) for each in found]
+        return [
+            listing.ranking_dict(objective, only, ranked(objective, only)) for objective in values
+        ]
+    return [
+        listing.front_dict(objective, objectives, front(objective, objectives))
+        for objective in values
+    ]
 
 
 # --- the chart
@@ -107,8 +112,13 @@ def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front
         raise WrongUsage(
             f"no setup of {listing.scene_title(values)} has both metrics", what="`chart=`"
         )
-    largest = [max(each[place].mean for each in found.estimates.values()) for place in (0, 1)]
-    shown = [fitting(each.quantity, most) for each, most in zip(objectives, largest, strict=True)]
+    largest = [
+        max(estimate[place].mean for estimate in found.estimates.values()) for place in (0, 1)
+    ]
+    shown = [
+        fitting(objective.quantity, most)
+        for objective, most in zip(objectives, largest, strict=True)
+    ]
     rows = []
     for choice, both in found.estimates.items():
         row: dict[str, Any] = {
@@ -122,8 +132,8 @@ def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front
             row[f"{axis}_high"] = value.high * quantity.factor
         rows.append(row)
     titles = [
-        f"{each.title} ({quantity.unit})" if quantity.unit else each.title
-        for each, quantity in zip(objectives, shown, strict=True)
+        f"{objective.title} ({quantity.unit})" if quantity.unit else objective.title
+        for objective, quantity in zip(objectives, shown, strict=True)
     ]
     return frontier(
         "frontier",

@@ -99,7 +99,9 @@ METRICS = (
     *_measured("summary"),
     *_derived(tails.COLUMNS),
     *_derived(
-        each.column for each in registry.METRICS if each.derived and each.column not in _KEPT
+        metric.column
+        for metric in registry.METRICS
+        if metric.derived and metric.column not in _KEPT
     ),
     *_derived(steady.COLUMNS),
 )
@@ -118,8 +120,8 @@ TOLD_TABLE = (KEY, *TOLD)
 
 def runs_table(dimensions: Iterable[str]) -> tuple[Column, ...]:
     """Returns the columns of a data set with these dimensions."""
-    own = [Column(name, _type_of(name), _meaning_of(name)) for name in dimensions]
-    return (*IDENTITY, *own, *OUTCOME, *METRICS)
+    columns = [Column(name, _type_of(name), _meaning_of(name)) for name in dimensions]
+    return (*IDENTITY, *columns, *OUTCOME, *METRICS)
 
 
 def _type_of(dimension: str) -> Any:

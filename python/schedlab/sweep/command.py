@@ -75,17 +75,17 @@ def plan(path: Path | None, options: Mapping[str, Node], loads: str | None = Non
 
         description = with_loads(description, loads)
     source = read_text(path) if path else ""
-    found = SweepPlan(description.title, tuple(expanding.expand(description)), source)
-    _ = found.dimensions  # raises, if columns would have the same name
-    return found
+    sweep_plan = SweepPlan(description.title, tuple(expanding.expand(description)), source)
+    _ = sweep_plan.dimensions  # raises, if columns would have the same name
+    return sweep_plan
 
 
-def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
+def carry_out(plan: SweepPlan, doing: Doing) -> Done:
     """Runs what is not there yet. Raises Interrupted (schedlab.runs.carrying_out), SchedlabError, WrongUsage."""
-    make = built(wanted.machines, wanted.tools)
-    points = wanted.by_key(make)
-    origin = origin_of(wanted, make)
-    dimensions, title = wanted.dimensions, wanted.title
+    make = built(plan.machines, plan.tools)
+    points = plan.by_key(make)
+    origin = origin_of(plan, make)
+    dimensions, title = plan.dimensions, plan.title
     with dataset.opened(
         doing.out, dimensions, make.to_dict(), title, origin, standards
     ) as data_set:
@@ -99,7 +99,7 @@ def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
             say(f"schedlab: {already} of {len(points)} runs are there already")
         if left:
             with workers_of(doing, len(left)) as (workers, board):
-                Execution(wanted, make, data_set, doing, workers, board).run(
+                Execution(plan, make, data_set, doing, workers, board).run(
                     {key: points[key] for key in left}
                 )
         failed = sum(data_set.statuses[key] != "success" for key in points)
@@ -115,7 +115,7 @@ def standards(policy: str) -> Mapping[str, int]:
 
 def built(machines: set[Machine], tools: tuple[str, ...] = ()) -> Make:
     """Brings up to date what machines start from."""
-    names = {*tools, *(name for each in machines for name in each.parts)}
+    names = {*tools, *(name for machine in machines for name in machine.parts)}
     return make_of(machines, supply(sorted(names)), tools)
 
 
@@ -124,14 +124,14 @@ class Execution:
 
     def __init__(
         self,
-        wanted: SweepPlan,
+        plan: SweepPlan,
         make: Make,
         data_set: dataset.DataSet,
         doing: Doing,
         workers: Workers,
         board: Board,
     ) -> None:
-        self.wanted, self.make, self.data_set = wanted, make, data_set
+        self.wanted, self.make, self.data_set = plan, make, data_set
         self.workers, self.board = workers, board
         self.traces = traces_of(doing)
         check = partial(check_worker, make.to_dict(), self.traces)
@@ -208,10 +208,12 @@ def workers_of(doing: Doing, most: int) -> Iterator[tuple[Workers, Board]]:
         yield stack.enter_context(workers), stack.enter_context(board)
 
 
-def manifest_of(point: expanding.Point, make: Make, said: Mapping[str, Any]) -> dict[str, Any]:
+def manifest_of(
+    point: expanding.Point, make: Make, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
     """What the manifest says of a run with a kept folder, as `./schedlab run` would say it."""
     facts = dict(make.machines[point.run.machine.name])
     version = facts.pop("machine_version")
-    base = Software({}, {**said, **facts})
-    found = inputs(point.run, base)
-    return {**found, "machine_version": version, "host": "a sweep's worker"}
+    base = Software({}, {**parameters, **facts})
+    manifest = inputs(point.run, base)
+    return {**manifest, "machine_version": version, "host": "a sweep's worker"}

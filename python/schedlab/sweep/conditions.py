@@ -50,9 +50,11 @@ def read(text: str, names: Iterable[str]) -> Condition:
         raise ValueError(EXPECTED) from None
     if not isinstance(tree, ast.Compare | ast.BoolOp | ast.UnaryOp):
         raise ValueError(EXPECTED)
-    for each in ast.walk(tree):
-        if isinstance(each, ast.Name) and each.id not in known:
-            raise ValueError(f"{each.id} is no tunable here; there are: {', '.join(sorted(known))}")
+    for child in ast.walk(tree):
+        if isinstance(child, ast.Name) and child.id not in known:
+            raise ValueError(
+                f"{child.id} is no tunable here; there are: {', '.join(sorted(known))}"
+            )
     condition = Condition(text.strip())
     condition.holds(dict.fromkeys(known, 1))
     return condition
@@ -66,7 +68,7 @@ def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
     if isinstance(node, ast.Compare):
         return _compared(node, values)
     if isinstance(node, ast.BoolOp):
-        parts = [_value(each, values) for each in node.values]
+        parts = [_value(operand, values) for operand in node.values]
         return all(parts) if isinstance(node.op, ast.And) else any(parts)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return not _value(node.operand, values)
@@ -76,7 +78,7 @@ def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
 
 
 def _compared(node: ast.Compare, values: Mapping[str, int]) -> bool:
-    sides = [_value(each, values) for each in (node.left, *node.comparators)]
+    sides = [_value(operand, values) for operand in (node.left, *node.comparators)]
     for number, sign in enumerate(node.ops):
         if type(sign) not in _COMPARE:
             raise ValueError(EXPECTED)

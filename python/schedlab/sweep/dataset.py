@@ -103,13 +103,15 @@ class DataSet:
         """Takes out what failed, so that it is run again. Returns how many there were."""
         failed = {key for key, status in self.statuses.items() if status != _SUCCESS}
         for path in parts(self.folder, RUNS):
-            there = read_tables([path], {"key": pl.String()})
-            kept = there.filter(~pl.col("key").is_in(list(failed)))
-            if len(kept) < len(there):
+            stored = read_tables([path], {"key": pl.String()})
+            remaining = stored.filter(~pl.col("key").is_in(list(failed)))
+            if len(remaining) < len(stored):
                 # The other way round than when it was written: first the runs, then what is theirs.
-                write_part(path, kept)
-                self.drop_strangers(path.name, kept)
-        self.statuses = {key: each for key, each in self.statuses.items() if key not in failed}
+                write_part(path, remaining)
+                self.drop_strangers(path.name, remaining)
+        self.statuses = {
+            key: run_key for key, run_key in self.statuses.items() if key not in failed
+        }
         return len(failed)
 
     def drop_strangers(self, name: str, runs: pl.DataFrame) -> None:
@@ -117,10 +119,12 @@ class DataSet:
         for table in (GROUPS, TOLD):
             path = self.folder / table / name
             if path.exists():
-                there = read_tables([path], {"key": pl.String()})
-                kept = there.join(runs.select("key"), on="key", how="semi", maintain_order="left")
-                if len(kept) < len(there):
-                    write_part(path, kept)
+                stored = read_tables([path], {"key": pl.String()})
+                remaining = stored.join(
+                    runs.select("key"), on="key", how="semi", maintain_order="left"
+                )
+                if len(remaining) < len(stored):
+                    write_part(path, remaining)
 
     def grow(self, dimensions: Sequence[str], standards: Standards) -> None:
         """Gives the runs that are there more columns. A tunable has the value that it had though it was not set; a
@@ -128,31 +132,31 @@ class DataSet:
         order = [column.name for column in runs_table(self.dimensions)]
         types = {column.name: column.dtype for column in runs_table(dimensions)}
         for path in parts(self.folder, RUNS) if dimensions else ():
-            there = read_tables([path], {"policy": pl.String()})
-            policies = there["policy"].to_list()
-            known = {each: standards(each) for each in dict.fromkeys(policies) if each}
+            stored = read_tables([path], {"policy": pl.String()})
+            policies = stored["policy"].to_list()
+            known = {policy: standards(policy) for policy in dict.fromkeys(policies) if policy}
             more = [
                 pl.Series(
                     name,
-                    [known.get(each, {}).get(name.removeprefix(TUNABLE)) for each in policies],
+                    [known.get(policy, {}).get(name.removeprefix(TUNABLE)) for policy in policies],
                     types[name],
                 )
                 if name.startswith(TUNABLE)
                 else pl.lit(None, types[name]).alias(name)
                 for name in dimensions
             ]
-            whole = there.with_columns(*more)
-            write_part(path, whole.select(name for name in order if name in whole.columns))
+            widened = stored.with_columns(*more)
+            write_part(path, widened.select(name for name in order if name in widened.columns))
 
     def repair(self) -> None:
         """Takes away what an interruption at the wrong moment may have left."""
         for table in (RUNS, GROUPS, TOLD):
             for path in (self.folder / table).glob(f"*{_NEW}"):
                 path.unlink()
-        whole = {path.name for path in parts(self.folder, RUNS)}
+        names = {path.name for path in parts(self.folder, RUNS)}
         for table in (GROUPS, TOLD):
             for path in parts(self.folder, table):
-                if path.name not in whole:
+                if path.name not in names:
                     path.unlink()
                 else:
                     runs = read_tables([self.folder / RUNS / path.name], {"key": pl.String()})
@@ -239,16 +243,16 @@ def opened(
         (folder / table).mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         before = manifest.get("dimensions", [])
-        found = DataSet(folder, tuple(dict.fromkeys([*before, *dimensions])))
-        found.repair()
+        data_set = DataSet(folder, tuple(dict.fromkeys([*before, *dimensions])))
+        data_set.repair()
         if not new:
-            found.grow([name for name in found.dimensions if name not in before], standards)
-        found.statuses = read_statuses(folder)
-        found.edited = origin.edited(manifest)
+            data_set.grow([name for name in data_set.dimensions if name not in before], standards)
+        data_set.statuses = read_statuses(folder)
+        data_set.edited = origin.edited(manifest)
         keep_files(folder / FILES, origin.files)
-        kept_title = title or manifest.get("title", "")
-        write_manifest(found, merged(manifest, make), kept_title, origin.merged(manifest))
-        yield found
+        stored_title = title or manifest.get("title", "")
+        write_manifest(data_set, merged(manifest, make), stored_title, origin.merged(manifest))
+        yield data_set
 
 
 def check_fit(folder: Path, manifest: Mapping[str, Any], make: Mapping[str, Any]) -> None:
@@ -306,14 +310,14 @@ def keep_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def write_manifest(
-    found: DataSet, make: Mapping[str, Any], title: str, origin: Mapping[str, Any]
+    data_set: DataSet, make: Mapping[str, Any], title: str, origin: Mapping[str, Any]
 ) -> None:
     content = {
         "format": FORMAT,
         "title": title,
         "make": make,
         **origin,
-        "dimensions": list(found.dimensions),
+        "dimensions": list(data_set.dimensions),
         "tables": {
             table: [
                 {
@@ -324,12 +328,12 @@ def write_manifest(
                 }
                 for column in columns
             ]
-            for table, columns in reversed(found.tables().items())
+            for table, columns in reversed(data_set.tables().items())
         },
     }
-    new = found.folder / f".{MANIFEST}{_NEW}"
+    new = data_set.folder / f".{MANIFEST}{_NEW}"
     results.write_json(new, content)
-    os.replace(new, found.folder / MANIFEST)
+    os.replace(new, data_set.folder / MANIFEST)
 
 
 # --- reading
@@ -352,7 +356,7 @@ def _is_make(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("machines"), dict):
         return False
     facts = (value.get("measuring"), *value["machines"].values())
-    return all(isinstance(each, dict) for each in facts)
+    return all(isinstance(fact, dict) for fact in facts)
 
 
 def _is_made_of(value: Any) -> bool:
@@ -376,13 +380,13 @@ _FIELDS = {
 
 
 def read_statuses(folder: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
-    wanted = ("key", "status")
-    types = {name: pl.String() for name in wanted}
+    statuses: dict[str, str] = {}
+    columns = ("key", "status")
+    types = {name: pl.String() for name in columns}
     for path in parts(folder, RUNS):
-        table = read_tables([path], types, columns=list(wanted)).drop_nulls()
-        found.update(zip(table["key"].to_list(), table["status"].to_list(), strict=True))
-    return found
+        table = read_tables([path], types, columns=list(columns)).drop_nulls()
+        statuses.update(zip(table["key"].to_list(), table["status"].to_list(), strict=True))
+    return statuses
 
 
 def runs_columns(folder: Path) -> list[str]:

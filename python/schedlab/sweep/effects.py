@@ -74,13 +74,15 @@ class Effects:
             "is_grid": self.is_grid,
             "main": [
                 {
-                    "dimension": each.dimensions[0],
-                    "part": each.part,
-                    "levels": [vars(level) for level in each.levels],
+                    "dimension": effect.dimensions[0],
+                    "part": effect.part,
+                    "levels": [vars(level) for level in effect.levels],
                 }
-                for each in self.main
+                for effect in self.main
             ],
-            "pairs": [{"dimensions": each.dimensions, "part": each.part} for each in self.pairs],
+            "pairs": [
+                {"dimensions": effect.dimensions, "part": effect.part} for effect in self.pairs
+            ],
         }
 
 
@@ -102,15 +104,16 @@ def effects(folder: Path, objective: Objective) -> Effects:
         for one, other in combinations(dimensions, 2)
     }
     main = [
-        Effect((name,), _part(found, total), _levels(known, name)) for name, found in alone.items()
+        Effect((name,), _part(variance, total), _levels(known, name))
+        for name, variance in alone.items()
     ]
-    pairs = [Effect(names, _part(found, total)) for names, found in together.items()]
+    pairs = [Effect(names, _part(variance, total)) for names, variance in together.items()]
     return Effects(
         len(known),
         len(table) - len(known),
         all(_is_even(known, names) for names in (*together, *((name,) for name in alone))),
-        tuple(sorted(main, key=lambda each: -each.part)),
-        tuple(sorted(pairs, key=lambda each: -each.part)),
+        tuple(sorted(main, key=lambda effect: -effect.part)),
+        tuple(sorted(pairs, key=lambda effect: -effect.part)),
     )
 
 
@@ -119,15 +122,15 @@ def read(folder: Path, objective: Objective) -> pl.DataFrame:
     runs = dataset.read_table(folder, dataset.RUNS)
     if runs.is_empty():
         raise WrongUsage(f"{folder} holds no finished run yet")
-    own = [name for name in runs.columns if name.startswith((TUNABLE, CHANGE))]
-    names = [name for name in _DIMENSIONS if name in runs.columns] + own
+    dimensions = [name for name in runs.columns if name.startswith((TUNABLE, CHANGE))]
+    names = [name for name in _DIMENSIONS if name in runs.columns] + dimensions
     values = values_by_key(folder, runs, objective, _VALUE)
     succeeded = pl.col("status") == "success"
     table = (
         runs.join(values, on="key", how="left")
         .with_columns(pl.when(succeeded).then(pl.col(_VALUE)))
         .select(*(pl.col(name).cast(pl.String).fill_null(UNSET) for name in names), _VALUE)
-        .rename({name: name.removeprefix(TUNABLE).removeprefix(CHANGE) for name in own})
+        .rename({name: name.removeprefix(TUNABLE).removeprefix(CHANGE) for name in dimensions})
     )
     return table.with_columns(_in_ranges(table[name]) for name in table.columns if name != _VALUE)
 
@@ -140,11 +143,13 @@ def _in_ranges(values: pl.Series) -> pl.Series:
     inner = numbers.sort()
     edges = [round(place * len(inner) / _RANGES) for place in range(_RANGES + 1)]
     words = {
-        f"{each:g}": f"{inner[first]:g}..{inner[last - 1]:g}"
+        f"{value:g}": f"{inner[first]:g}..{inner[last - 1]:g}"
         for first, last in pairwise(edges)
-        for each in inner[first:last].to_list()
+        for value in inner[first:last].to_list()
     }
-    known = {each: words[f"{float(each):g}"] for each in values.unique().to_list() if each != UNSET}
+    known = {
+        value: words[f"{float(value):g}"] for value in values.unique().to_list() if value != UNSET
+    }
     renamed: pl.Series = values.replace(known)
     return renamed
 
@@ -167,15 +172,17 @@ def cells(folder: Path, objective: Objective, pair: tuple[str, str]) -> pl.DataF
     table = read(folder, objective)
     for name in pair:
         if name not in table.columns or name == _VALUE:
-            there = ", ".join(
-                each for each in table.columns if table[each].n_unique() > 1 and each != _VALUE
+            columns = ", ".join(
+                column
+                for column in table.columns
+                if table[column].n_unique() > 1 and column != _VALUE
             )
             raise WrongUsage(
-                f"no dimension is called {name}; there are: {there}",
+                f"no dimension is called {name}; there are: {columns}",
                 what=parameter("map", ",".join(pair)),
             )
     known = table.filter(
-        pl.col(_VALUE).is_not_null() & pl.all_horizontal(pl.col(each) != UNSET for each in pair)
+        pl.col(_VALUE).is_not_null() & pl.all_horizontal(pl.col(column) != UNSET for column in pair)
     )
     if known.is_empty():
         raise WrongUsage("no run has both, and such a value", what=parameter("map", ",".join(pair)))
@@ -193,13 +200,13 @@ def _squares(table: pl.DataFrame, by: list[str]) -> float:
     return float(table.select((off**2).sum()).item())
 
 
-def _part(found: float, total: float) -> float:
-    return min(max(found / total, 0.0), 1.0)
+def _part(variance: float, total: float) -> float:
+    return min(max(variance / total, 0.0), 1.0)
 
 
 def _levels(table: pl.DataFrame, name: str) -> tuple[Level, ...]:
-    found = table.group_by(name).agg(pl.col(_VALUE).mean(), pl.len().alias("runs"))
-    return tuple(Level(*row) for row in found.sort(_VALUE, name).iter_rows())
+    levels = table.group_by(name).agg(pl.col(_VALUE).mean(), pl.len().alias("runs"))
+    return tuple(Level(*row) for row in levels.sort(_VALUE, name).iter_rows())
 
 
 def _is_even(table: pl.DataFrame, names: Sequence[str]) -> bool:

@@ -48,12 +48,12 @@ def expand(description: Description) -> list[Point]:
             f"that would be up to {count:,} runs: at most {RUNS_MAX:,} are possible. Take fewer"
             " values, or a sample"
         )
-    chosen = [(entry, each) for entry in description.policies for each in setups(entry)]
-    found: dict[RunSpec, Point] = {}
+    chosen = [(entry, choice) for entry in description.policies for choice in setups(entry)]
+    point_by_run: dict[RunSpec, Point] = {}
     for base in bases(description):
         for point in points(base, chosen, description):
-            found.setdefault(point.run, point)
-    return list(found.values())
+            point_by_run.setdefault(point.run, point)
+    return list(point_by_run.values())
 
 
 def bases(description: Description) -> Iterator[RunSpec]:
@@ -83,8 +83,9 @@ def most(description: Description) -> int:
         for entry in description.policies
     )
     workloads = sum(
-        len(each.machines) * math.prod(ranges.size(values) for values in each.changes.values())
-        for each in description.workloads
+        len(workload.machines)
+        * math.prod(ranges.size(values) for values in workload.changes.values())
+        for workload in description.workloads
     )
     ticks, costs = len(description.ticks_ns), len(description.costs)
     machines = len(description.shapes or description.cpus)
@@ -97,12 +98,12 @@ def most(description: Description) -> int:
 def setups(entry: PolicyEntry) -> Iterator[Settings]:
     """Returns what is set in each setup of a policy. Raises WrongUsage if no setup fulfils its conditions."""
     drawn = _sampled(entry, entry.sample) if entry.sample else _grid(entry)
-    found = False
+    has_choice = False
     for values in drawn:
-        found = True
+        has_choice = True
         yield values
-    if not found:
-        conditions = "; ".join(each.text for each in entry.conditions)
+    if not has_choice:
+        conditions = "; ".join(condition.text for condition in entry.conditions)
         raise WrongUsage(f"{entry.choice}: no setup fulfils the conditions: {conditions}")
 
 
@@ -168,17 +169,17 @@ def _bases(description: Description) -> Iterator[RunSpec]:
                 for tick_ns in description.ticks_ns:
                     base = _base(description, entry, machine, tick_ns, file)
                     priced = (
-                        [replace(base, costs=each) for each in chosen]
+                        [replace(base, costs=costs) for costs in chosen]
                         if machine == SIMULATOR
                         else [base]
                     )
-                    for each in priced:
-                        yield from _shaped(each, description.shapes)
+                    for priced_base in priced:
+                        yield from _shaped(priced_base, description.shapes)
 
 
 def _shaped(base: RunSpec, shapes: tuple[Shape, ...]) -> list[RunSpec]:
     """A run on a machine of each shape."""
-    return [replace(base, shape=each, cpus=each.cpus) for each in shapes] or [base]
+    return [replace(base, shape=shape, cpus=shape.cpus) for shape in shapes] or [base]
 
 
 def _base(
@@ -214,7 +215,7 @@ def _files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
     if entry.place is None:
         yield None
         return
-    told: set[str] = set()
+    shown_notes: set[str] = set()
     grids = []
     for values in entry.changes.values():
         assert not isinstance(values, ranges.Logarithmic)  # the reader refuses it
@@ -222,9 +223,9 @@ def _files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
     for chosen in itertools.product(*grids):
         pairs = zip(entry.changes, chosen, strict=True)
         file = workload_files.read(entry.place, [(place, _text(value)) for place, value in pairs])
-        for note in (each for each in file.notes if each not in told):
+        for note in (note for note in file.notes if note not in shown_notes):
             say(f"schedlab: {entry.place}, {note}")
-        told.update(file.notes)
+        shown_notes.update(file.notes)
         yield file
 
 

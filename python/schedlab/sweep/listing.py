@@ -26,17 +26,17 @@ _PAIRS_SHOWN = 6
 
 def scene_title(values: Values) -> str:
     """`mixed.json with tasks.cpu.instance=6, 1 CPU, sim, tick 1ms`."""
-    said = dict(zip(SCENE, values.scene, strict=True))
-    cpus = said["cpus"]
-    changed = f" with {said['changes']}" if said["changes"] else ""
+    scene_values = dict(zip(SCENE, values.scene, strict=True))
+    cpus = scene_values["cpus"]
+    changed = f" with {scene_values['changes']}" if scene_values["changes"] else ""
     parts = [
-        f"{said['workload']}{changed}",
+        f"{scene_values['workload']}{changed}",
         f"{cpus} CPU{'s' if cpus > 1 else ''}",
-        said["machine"],
-        f"tick {format_time(said['tick_ns'])}",
+        scene_values["machine"],
+        f"tick {format_time(scene_values['tick_ns'])}",
     ]
-    if said["costs"] not in (None, "kernel"):
-        parts.append(f"costs {said['costs']}")
+    if scene_values["costs"] not in (None, "kernel"):
+        parts.append(f"costs {scene_values['costs']}")
     if values.apart:
         parts.append(values.apart)
     return visible_line(", ".join(parts))
@@ -102,28 +102,28 @@ def _left_out(values: Values) -> Iterator[Text]:
         yield Text(f"Left out: {more} more", "yellow")
 
 
-def front_table(values: Values, objectives: Sequence[Objective], found: Front[Choice]) -> Table:
+def front_table(values: Values, objectives: Sequence[Objective], frontier: Front[Choice]) -> Table:
     """The setups on the front."""
     title = f"Setups that no other surpasses in everything: {scene_title(values)}"
-    measured = (f">{each.title}\n({each.better} is better)" for each in objectives)
+    measured = (f">{objective.title}\n({objective.better} is better)" for objective in objectives)
     table = new_table(title, ">", "setup", *measured)
-    for number, choice in enumerate(found.members, start=1):
-        cells = zip(found.estimates[choice], objectives, strict=True)
-        texts = (as_text(value, each.quantity) for value, each in cells)
+    for number, choice in enumerate(frontier.members, start=1):
+        cells = zip(frontier.estimates[choice], objectives, strict=True)
+        texts = (as_text(value, objective.quantity) for value, objective in cells)
         table.add_row(str(number), Text(title_of(choice)), *texts)
-    table.caption = Text("\n").join(_front_remarks(values, found))
+    table.caption = Text("\n").join(_front_remarks(values, frontier))
     return table
 
 
-def _front_remarks(values: Values, found: Front[Choice]) -> Iterator[Text]:
+def _front_remarks(values: Values, frontier: Front[Choice]) -> Iterator[Text]:
     seeds = len(values.seeds)
     yield Text(
-        f"{len(found.members)} of {len(values.choices)} setups, by their means over {seeds}"
+        f"{len(frontier.members)} of {len(values.choices)} setups, by their means over {seeds}"
         f" seed{'s' if seeds > 1 else ''}."
     )
     if seeds > 1:
         yield Text(
-            f"Of the others, {len(found.perhaps)} may belong to them: that they do not may be chance"
+            f"Of the others, {len(frontier.perhaps)} may belong to them: that they do not may be chance"
             " (95 % confidence)."
         )
     yield from _left_out(values)
@@ -156,19 +156,19 @@ def ranking_dict(
 
 
 def front_dict(
-    values: Values, objectives: Sequence[Objective], found: Front[Choice]
+    values: Values, objectives: Sequence[Objective], frontier: Front[Choice]
 ) -> dict[str, Any]:
     return {
         **_scene_dict(values),
-        "metrics": [each.text for each in objectives],
+        "metrics": [objective.text for objective in objectives],
         "setups": [
             {
                 **_choice_dict(choice),
-                "on_front": choice in found.members,
-                "may_be_on_front": choice in found.members or choice in found.perhaps,
+                "on_front": choice in frontier.members,
+                "may_be_on_front": choice in frontier.members or choice in frontier.perhaps,
                 "metrics": {
-                    each.text: _estimate_dict(value)
-                    for each, value in zip(objectives, found.estimates[choice], strict=True)
+                    objective.text: _estimate_dict(value)
+                    for objective, value in zip(objectives, frontier.estimates[choice], strict=True)
                 },
             }
             for choice in values.choices
@@ -197,7 +197,7 @@ def _estimate_dict(value: Estimate) -> dict[str, Any]:
 # --- effects
 
 
-def effects_tables(found: Effects, objective: Objective) -> Iterator[Table | Text]:
+def effects_tables(effects: Effects, objective: Objective) -> Iterator[Table | Text]:
     """Main effects, the largest first, and the largest interactions."""
     table = new_table(
         f"What {objective.title} depends on",
@@ -206,25 +206,25 @@ def effects_tables(found: Effects, objective: Objective) -> Iterator[Table | Tex
         ">least, at",
         ">most, at",
     )
-    for each in found.main:
-        least, most = each.levels[0], each.levels[-1]
+    for effect in effects.main:
+        least, most = effect.levels[0], effect.levels[-1]
         table.add_row(
-            visible_line(each.dimensions[0]),
-            percent(each.part),
+            visible_line(effect.dimensions[0]),
+            percent(effect.part),
             *(
                 f"{number_as_text(level.mean, objective.quantity)}, {visible_line(level.value)}"
                 for level in (least, most)
             ),
         )
-    left_out = f"; {found.left_out:,} without a value are left out" if found.left_out else ""
-    table.caption = Text(f"{counted(found.runs, 'run')}{left_out}. Means over all else.", "dim")
+    left_out = f"; {effects.left_out:,} without a value are left out" if effects.left_out else ""
+    table.caption = Text(f"{counted(effects.runs, 'run')}{left_out}. Means over all else.", "dim")
     yield table
-    if found.pairs:
+    if effects.pairs:
         pairs = new_table("Beyond each alone", "dimensions", ">of its variance")
-        for each in found.pairs[:_PAIRS_SHOWN]:
-            pairs.add_row(visible_line(" × ".join(each.dimensions)), percent(each.part))
+        for effect in effects.pairs[:_PAIRS_SHOWN]:
+            pairs.add_row(visible_line(" × ".join(effect.dimensions)), percent(effect.part))
         yield pairs
-    if not found.is_grid:
+    if not effects.is_grid:
         yield Text(
             "The runs are no full grid with as many of each: parts overlap, and are not to be added.",
             "yellow",

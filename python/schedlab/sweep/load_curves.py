@@ -58,7 +58,7 @@ _RANGE = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)(?:\+(\d+(?:\.\d+)?))?")
 
 def loads_of(text: str) -> str:
     """The loads that an option means, with commas: "0.1-0.95" are ten, "0.1-0.9+0.2" five. WrongUsage."""
-    found: list[float] = []
+    loads: list[float] = []
     for part in text.split(","):
         between = _RANGE.fullmatch(part.strip())
         if between:
@@ -68,14 +68,14 @@ def loads_of(text: str) -> str:
                 raise WrongUsage(
                     "expected the lower end first: 0.1-0.95", what=parameter("load", part)
                 )
-            found += [first + step * i for i in range(int((last - first) / step + 1.000001))]
+            loads += [first + step * i for i in range(int((last - first) / step + 1.000001))]
         elif re.fullmatch(r"\d+(\.\d+)?", part.strip()):
-            found.append(float(part))
+            loads.append(float(part))
         else:
             raise WrongUsage(
                 "expected loads: 0.1-0.95, 0.1-0.9+0.1 or 0.3,0.6,0.9", what=parameter("load", part)
             )
-    return ",".join(dict.fromkeys(f"{load:.4g}" for load in found))
+    return ",".join(dict.fromkeys(f"{load:.4g}" for load in loads))
 
 
 @dataclass(frozen=True)
@@ -110,25 +110,26 @@ def jobs_of(points: Iterable[Point]) -> list[Jobs]:
 
 def jobs_kept(folder: Path) -> list[Jobs]:
     """Those of a data set, by the files that it keeps."""
-    found = []
+    jobs = []
     for facts in dataset.read_manifest(folder).get(MADE_OF, {}).values():
         place = below(folder / dataset.FILES, f"{facts.get('workload_sha256')}.json")
         if place.is_file():
             file = workload_files.read(place, list(facts.get("changes", {}).items()))
-            found.append(Jobs(facts["workload"], facts["cpus"], facts["tick_ns"], file))
-    return found
+            jobs.append(Jobs(facts["workload"], facts["cpus"], facts["tick_ns"], file))
+    return jobs
 
 
 def with_loads(description: Description, loads: str) -> Description:
     """The same with each of its workload files at these loads. Raises WrongUsage."""
-    strange = [each.name for each in description.workloads if each.kind != "file"]
+    strange = [workload.name for workload in description.workloads if workload.kind != "file"]
     if strange:
         raise WrongUsage(f"{strange[0]} is no workload file, of which jobs arrive", what="`load=`")
-    values = ranges.Listed(tuple(float(each) for each in loads.split(",")))
+    values = ranges.Listed(tuple(float(load) for load in loads.split(",")))
     return replace(
         description,
         workloads=tuple(
-            replace(each, changes={**each.changes, LOAD: values}) for each in description.workloads
+            replace(workload, changes={**workload.changes, LOAD: values})
+            for workload in description.workloads
         ),
         limit_ns=parse_time(LIMIT) if description.limit_ns is None else description.limit_ns,
     )
@@ -151,33 +152,33 @@ def scenes(
         setup=setup, load=pl.col(COLUMN).cast(pl.Float64)
     )
     if loads is not None:
-        known = known.filter(pl.col("load").is_in([float(each) for each in loads.split(",")]))
+        known = known.filter(pl.col("load").is_in([float(load) for load in loads.split(",")]))
     if known.is_empty():
         raise WrongUsage(
             f"{folder}: no run of it with a load succeeded"
             + (f", or none has processes of the group {group}" if group else "")
         )
-    files = [each for each in jobs if each.file.load]
+    files = [run for run in jobs if run.file.load]
     alike = (*_SCENE, *({SHAPE} & set(known.columns)))
     for scene, part in (
         known.sort(*alike).partition_by(*alike, as_dict=True, maintain_order=True).items()
     ):
-        told = dict(zip(alike, scene, strict=True))
-        shape = told.get(SHAPE)
-        own = [
+        scene_values = dict(zip(alike, scene, strict=True))
+        shape = scene_values.get(SHAPE)
+        scene_runs = [
             run
             for run in files
             # Theory knows CPUs that are equally fast, and nothing of shapes.
             if shape is None
             and (run.workload, run.cpus, run.tick_ns)
-            == (told["workload"], told["cpus"], told["tick_ns"])
+            == (scene_values["workload"], scene_values["cpus"], scene_values["tick_ns"])
         ]
         of_group = f", group {group}" if group else ""
-        cpus = f"{told['cpus']} CPU{'s' if told['cpus'] > 1 else ''}"
+        cpus = f"{scene_values['cpus']} CPU{'s' if scene_values['cpus'] > 1 else ''}"
         if shape:
             cpus += f" ({shape})"
-        title = f"{told['workload']} on {told['machine']}, {cpus}{of_group}"
-        seen = {run.file.load: run for run in own}
+        title = f"{scene_values['workload']} on {scene_values['machine']}, {cpus}{of_group}"
+        seen = {run.file.load: run for run in scene_runs}
         rules = rules_of(part["policy"].unique())
         rows = [
             row
@@ -193,12 +194,12 @@ def scenes(
 
 def rules_of(policies: Iterable[str]) -> set[str]:
     """What priorities decide under these policies and presets, as far as they are known here."""
-    found = set()
-    for choice in (each for name in policies for each in parse_choices(name)):
+    rules = set()
+    for choice in (choice for name in policies for choice in parse_choices(name)):
         policy = known_policies().get(choice.name)
         if policy and (not choice.preset or choice.preset in policy.presets):
-            found.add(policy.priorities_under(choice.preset))
-    return found
+            rules.add(policy.priorities_under(choice.preset))
+    return rules
 
 
 # --- what is shown
@@ -206,13 +207,15 @@ def rules_of(policies: Iterable[str]) -> set[str]:
 
 def table(scene: Scene) -> Table:
     """Each policy at each load: means over the seeds."""
-    found = Table(title=scene.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    found.add_column("load", justify="right")
-    found.add_column("policy")
+    result_table = Table(
+        title=scene.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+    )
+    result_table.add_column("load", justify="right")
+    result_table.add_column("policy")
     units = {name: fitting_of(scene, name) for name in _IN_TABLES}
     for name in _IN_TABLES:
         title = SHOWN[name]
-        found.add_column(
+        result_table.add_column(
             title.replace(", ", ",\n").replace(" percentile", "")
             + (f"\n({units[name][1]})" if units[name][1] else ""),
             justify="right",
@@ -226,8 +229,8 @@ def table(scene: Scene) -> Table:
         for name in _IN_TABLES:
             values = part[name].drop_nulls().to_list()
             cells.append(_cell([value * units[name][0] for value in values]))
-        found.add_row(f"{load:g}", str(setup), *cells)
-    return found
+        result_table.add_row(f"{load:g}", str(setup), *cells)
+    return result_table
 
 
 def _cell(values: list[float]) -> str:
@@ -291,8 +294,8 @@ def _ideal(theory: pl.DataFrame, column: str, factor: float) -> pl.DataFrame | N
     joined = curves.group_by("shape", maintain_order=True).agg(
         pl.col("series").str.join("; "), pl.col("load", "value").first()
     )
-    found = joined.select("series", "load", "value").explode("load", "value")
-    return None if found.is_empty() else found
+    points = joined.select("series", "load", "value").explode("load", "value")
+    return None if points.is_empty() else points
 
 
 def draw(scene: Scene, place: Path, replaces: bool) -> list[Path]:

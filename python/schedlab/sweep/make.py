@@ -47,30 +47,30 @@ def make_of(machines: set[Machine], parts: Parts, tools: tuple[str, ...] = ()) -
     with build_lock():
         programs |= {name: parts[name].read_bytes() for name in tools}
         for machine in sorted(machines, key=str):
-            own = {part: parts[part].read_bytes() for part in machine.parts}
-            programs |= own
-            hashes = {f"{part}_sha256": sha256(content) for part, content in own.items()}
+            files = {part: parts[part].read_bytes() for part in machine.parts}
+            programs |= files
+            hashes = {f"{part}_sha256": sha256(content) for part, content in files.items()}
             facts[machine.name] = {**hashes, "machine_version": machine.release().version}
     return Make(measuring(), facts, programs)
 
 
-def check_worker(make: Mapping[str, Any], traces: Path | None, where: str) -> None:
-    """Raises Unfit if the worker `where` has something else than a data set's manifest says of its make, or not the
+def check_worker(make: Mapping[str, Any], traces: Path | None, worker: str) -> None:
+    """Raises Unfit if the worker `worker` has something else than a data set's manifest says of its make, or not the
     folder of the `traces` that are kept."""
-    _check_same(where, make["measuring"], measuring())
+    _check_same(worker, make["measuring"], measuring())
     for name, facts in make["machines"].items():
         version = machine_named(name).release().version
-        _check_same(where, {name: facts["machine_version"]}, {name: version})
+        _check_same(worker, {name: facts["machine_version"]}, {name: version})
     if traces and not traces.is_dir():
-        raise Unfit(f"{where}: there is no folder {traces}, where traces are to be kept")
+        raise Unfit(f"{worker}: there is no folder {traces}, where traces are to be kept")
 
 
-def _check_same(where: str, wanted: Facts, found: Facts) -> None:
-    for name, value in wanted.items():
-        other = found.get(name)
+def _check_same(worker: str, expected: Facts, actual: Facts) -> None:
+    for name, value in expected.items():
+        other = actual.get(name)
         if other != value:
             raise Unfit(
-                f"{where} has another {name.removesuffix('_sha256')}: {_shown(other)} there,"
+                f"{worker} has another {name.removesuffix('_sha256')}: {_shown(other)} there,"
                 f" {_shown(value)} here. Start it in the same version of schedlab:"
                 " ./schedlab dask worker"
             )

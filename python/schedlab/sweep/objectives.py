@@ -58,19 +58,19 @@ def parse(text: str) -> Objective:
             "expected a metric, such as turnaround, turnaround@GROUP or min:migrations",
             what=parameter("best", text),
         )
-    way, name, group = match.groups()
-    found = _measure(text, name, group is not None)
-    better: Better | None = {"min": "lower", "max": "higher", None: found.better}[way]
+    direction, name, group = match.groups()
+    measure = _measure(text, name, group is not None)
+    better: Better | None = {"min": "lower", "max": "higher", None: measure.better}[direction]
     if better is None:
         raise WrongUsage(
             "more of it is neither good nor bad in itself",
             what=parameter("best", text),
             fix=f"say min:{name} or max:{name}",
         )
-    title = found.title if group is None else f"{found.title}, {group}"
-    ended = found.column in BY_COLUMN and BY_COLUMN[found.column].of_ended
-    kind = (found.quantity, found.grain, found.within)
-    return Objective(text, title, found.column, group, better, *kind, ended)
+    title = measure.title if group is None else f"{measure.title}, {group}"
+    ended = measure.column in BY_COLUMN and BY_COLUMN[measure.column].of_ended
+    kind = (measure.quantity, measure.grain, measure.within)
+    return Objective(text, title, measure.column, group, better, *kind, ended)
 
 
 def _measure(text: str, name: str, of_groups: bool) -> Measure:
@@ -85,7 +85,7 @@ def _measure(text: str, name: str, of_groups: bool) -> Measure:
                 )
             return measure
     if name not in columns:
-        known = [*(each.name for each in measures), *columns]
+        known = [*(measure.name for measure in measures), *columns]
         raise WrongUsage(unknown("metric", name, known), what=parameter("best", text))
     return measure_of(name, name, name, BY_COLUMN[name].better if name in BY_COLUMN else None, "")
 

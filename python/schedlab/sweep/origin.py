@@ -54,12 +54,12 @@ def origin_of(plan: SweepPlan, make: Make) -> Origin:
     for point in plan.points:
         if point.run.file:
             files[f"{point.run.file.sha256}.json"] = point.run.file.source
-    said = sitting()
+    software = sitting()
     if plan.source:
-        said["sweep_file_sha256"] = sha256(plan.source.encode())
-        files[f"{said['sweep_file_sha256']}.yaml"] = plan.source
+        software["sweep_file_sha256"] = sha256(plan.source.encode())
+        files[f"{software['sweep_file_sha256']}.yaml"] = plan.source
     facts = {made_of(point.run, make): facts_of(point.run, make) for point in plan.points}
-    return Origin(said, facts, files)
+    return Origin(software, facts, files)
 
 
 def differences(facts: Iterable[Row | None]) -> list[str]:

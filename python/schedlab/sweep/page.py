@@ -38,9 +38,9 @@ def write(
     folder: Path, out: Path, formats: tuple[str, ...], pictures: bool = False
 ) -> dict[str, Any]:
     """Makes the report, as schedlab.report.command does of runs. Raises WrongUsage."""
-    found = page(folder)
+    sections = page(folder)
     runs = as_runs.collection(folder)
-    report = Report(TITLE, (found,), facts(runs))
+    report = Report(TITLE, (sections,), facts(runs))
     first = write_into(report, out, formats, pictures=pictures)
     failed = [str(run.folder) for run in runs if not run.succeeded]
     return {"report": str(first), "runs": len(runs), "failed": failed}
@@ -110,7 +110,7 @@ def _ranking(
                 Cell(verdict),
             )
         )
-    remarks = " ".join(str(each) for each in listing.remarks(values, places, _PLACES))
+    remarks = " ".join(str(remark) for remark in listing.remarks(values, places, _PLACES))
     return Table(
         name=f"best-{slug(objective.text)}-{number}",
         title=f"{objective.title} ({objective.better} is better): {listing.scene_title(values)}",
@@ -140,20 +140,20 @@ def _data(values: Values) -> pl.DataFrame:
     )
 
 
-def _main(found: Effects, objective: Objective) -> Table:
+def _main(effects: Effects, objective: Objective) -> Table:
     rows = []
-    for each in found.main:
+    for effect in effects.main:
         ends = (
             f"{number_as_text(level.mean, objective.quantity)}, {level.value}"
-            for level in (each.levels[0], each.levels[-1])
+            for level in (effect.levels[0], effect.levels[-1])
         )
-        rows.append((Cell(each.dimensions[0]), Cell(percent(each.part)), *map(Cell, ends)))
+        rows.append((Cell(effect.dimensions[0]), Cell(percent(effect.part)), *map(Cell, ends)))
     levels = [
-        {"dimension": each.dimensions[0], "part": each.part, **vars(level)}
-        for each in found.main
-        for level in each.levels
+        {"dimension": effect.dimensions[0], "part": effect.part, **vars(level)}
+        for effect in effects.main
+        for level in effect.levels
     ]
-    left_out = f"; {found.left_out:,} without a value are left out" if found.left_out else ""
+    left_out = f"; {effects.left_out:,} without a value are left out" if effects.left_out else ""
     return Table(
         name=f"effects-{slug(objective.text)}",
         title=f"What {objective.title} depends on",
@@ -165,12 +165,12 @@ def _main(found: Effects, objective: Objective) -> Table:
         ),
         rows=tuple(rows),
         data=pl.DataFrame(levels, infer_schema_length=None),
-        caption=f"{counted(found.runs, 'run')}{left_out}. Means over all else.",
+        caption=f"{counted(effects.runs, 'run')}{left_out}. Means over all else.",
     )
 
 
-def _interactions(found: Effects, objective: Objective) -> Table:
-    names = [(" × ".join(each.dimensions), each.part) for each in found.pairs]
+def _interactions(effects: Effects, objective: Objective) -> Table:
+    names = [(" × ".join(pair.dimensions), pair.part) for pair in effects.pairs]
     return Table(
         name=f"interactions-{slug(objective.text)}",
         title="Beyond each alone",

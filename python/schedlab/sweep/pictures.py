@@ -31,9 +31,9 @@ def pair_of(text: str) -> Pair:
     return names[0], names[1]
 
 
-def pairs_of(found: Effects) -> list[Pair]:
+def pairs_of(effects: Effects) -> list[Pair]:
     """Pairs of dimensions that interact most; seeds are none."""
-    named = [each.dimensions for each in found.pairs if "seed" not in each.dimensions]
+    named = [pair.dimensions for pair in effects.pairs if "seed" not in pair.dimensions]
     return [(names[0], names[1]) for names in named[:MAPS]]
 
 
@@ -42,7 +42,7 @@ def heat_map(folder: Path, objective: Objective, pair: Pair) -> Chart:
     from schedlab.report.charts import heat
 
     data = cells(folder, objective, pair)
-    largest = max(abs(float(each)) for each in data["value"].to_list())
+    largest = max(abs(float(value)) for value in data["value"].to_list())
     quantity = fitting(objective.quantity, largest)
     data = data.with_columns(value=data["value"] * quantity.factor)
     x, y = ("CPUs" if name == "cpus" else name for name in pair)
@@ -60,10 +60,10 @@ def heat_map(folder: Path, objective: Objective, pair: Pair) -> Chart:
 
 
 def draw(
-    folder: Path, objective: Objective, found: Effects, place: Path, named: Pair | None
+    folder: Path, objective: Objective, effects: Effects, place: Path, named: Pair | None
 ) -> Iterator[Path]:
     """Writes a picture for each pair; those after the first have a number in their names."""
-    pairs = [named] if named else pairs_of(found)
+    pairs = [named] if named else pairs_of(effects)
     if not pairs:
         raise WrongUsage(
             "a heat map is of two dimensions, and here one differs", what=parameter("chart", place)

@@ -66,7 +66,7 @@ class SweepPlan:
         simulated = run.machine.name == SIMULATOR
         tunables = {TUNABLE + name: value for name, value in point.tunables}
         changes = {change_column(place): value for place, value in run.changes}
-        own = {**tunables, **changes, SHAPE: run.shape.name if run.shape else None}
+        values = {**tunables, **changes, SHAPE: run.shape.name if run.shape else None}
         return {
             "workload": run.label or run.workload,
             "policy": str(run.policy),
@@ -80,7 +80,7 @@ class SweepPlan:
             "memory_mib": None if simulated else run.memory_mib,
             "seed": run.seed,
             "made_of": made_of(run, make),
-            **{name: own.get(name) for name in dimensions or self.dimensions},
+            **{name: values.get(name) for name in dimensions or self.dimensions},
         }
 
 

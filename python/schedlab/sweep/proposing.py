@@ -87,12 +87,14 @@ class Search:
         """Setups of a policy that are tried before anything is known."""
         self.is_grid = grid_size(description) <= self.setups
         """The full grid is no more than the budget: then all of it is run."""
-        whole = [each for each in entries if self.is_grid or _size(each) <= self.share]
+        full_entries = [
+            grid_entry for grid_entry in entries if self.is_grid or _size(grid_entry) <= self.share
+        ]
         self.first: list[Setup] = [
-            (entry, each) for entry in whole for each in expanding.setups(as_grid(entry))
+            (entry, setup) for entry in full_entries for setup in expanding.setups(as_grid(entry))
         ]
         """Those of policies that have no more: all of them are tried."""
-        self.entries = [entry for entry in entries if entry not in whole]
+        self.entries = [entry for entry in entries if entry not in full_entries]
         self.check(description, budget)
         self.seed = budget.seed
         self.tried: dict[tuple[int, Settings], None] = {}
@@ -121,13 +123,13 @@ class Search:
             yield self.first
             return
         self.drawn = self._draws()
-        start = [self._enqueued(number, each) for number, each in self._start()]
+        start = [self._enqueued(number, setup) for number, setup in self._start()]
         yield self.first + start
         while (left := self.setups - len(self.first) - len(self.tried)) > 0:
-            found = list(itertools.islice(self._proposals(), min(ROUND, left)))
-            if not found:
+            proposals = list(itertools.islice(self._proposals(), min(ROUND, left)))
+            if not proposals:
                 return
-            yield found
+            yield proposals
 
     def tell(self, values: Sequence[Values]) -> None:
         """What the setups of the round measured, in their order."""
@@ -135,25 +137,25 @@ class Search:
             return
         from optuna.trial import TrialState
 
-        for trial, each in zip(self.asked, values[-len(self.asked) :], strict=True):
-            if each is None:
+        for trial, value in zip(self.asked, values[-len(self.asked) :], strict=True):
+            if value is None:
                 self.study.tell(trial, state=TrialState.FAIL)
             else:
-                self.study.tell(trial, list(each))
+                self.study.tell(trial, list(value))
         self.asked = []
 
     def _start(self) -> Iterator[tuple[int, Settings]]:
         """Those that are drawn before anything is known: Sobol' sequences."""
         for number, entry in enumerate(self.entries):
             sample = Sample("sobol", self.share, self.seed)
-            found = []
+            numbered = []
             try:
-                for each in expanding.setups(replace(entry, sample=sample)):
-                    found.append((number, each))
+                for setup in expanding.setups(replace(entry, sample=sample)):
+                    numbered.append((number, setup))
             except WrongUsage:
-                if not found:
+                if not numbered:
                     raise  # else it has fewer setups than that
-            yield from found
+            yield from numbered
 
     def _enqueued(self, number: int, settings: Settings) -> Setup:
         """A setup that the study is told of as if it had proposed it."""
@@ -187,10 +189,10 @@ class Search:
                     break
                 self.study.tell(trial, state=TrialState.FAIL)
             else:
-                found = next(self.drawn, None)
-                if found is None:
+                proposal = next(self.drawn, None)
+                if proposal is None:
                     return
-                yield self._enqueued(*found)
+                yield self._enqueued(*proposal)
 
     def _is_new(self, number: int, settings: Settings) -> bool:
         new = (number, settings) not in self.tried
@@ -236,7 +238,9 @@ def _study(seed: int, directions: Sequence[Better], entries: int) -> Study:
             seed=seed, n_startup_trials=0, multivariate=True, group=entries > 1, constant_liar=True
         )
     toward = optuna.study.StudyDirection
-    ways = [toward.MINIMIZE if each == "lower" else toward.MAXIMIZE for each in directions]
+    ways = [
+        toward.MINIMIZE if direction == "lower" else toward.MAXIMIZE for direction in directions
+    ]
     return optuna.create_study(directions=ways, sampler=sampler)
 
 

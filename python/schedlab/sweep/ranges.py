@@ -78,7 +78,7 @@ Values = Listed | Span | Logarithmic
 def bounds(values: Values) -> tuple[Scalar, Scalar]:
     """The least and the largest of whole numbers."""
     if isinstance(values, Listed):
-        numbers = [each for each in values.values if isinstance(each, int)]
+        numbers = [value for value in values.values if isinstance(value, int)]
         return min(numbers), max(numbers)
     return values.first, values.last
 
@@ -114,14 +114,14 @@ def _values(
         if not value:
             raise wrong(node, expected)
         return Listed(_each_once(node, [read(item) for item in value]))
-    if isinstance(value, str) and (found := pattern.fullmatch(value.strip())):
-        return _range(node, int(found[1]), int(found[2]), found[3], int(found[4] or 1))
+    if isinstance(value, str) and (match := pattern.fullmatch(value.strip())):
+        return _range(node, int(match[1]), int(match[2]), match[3], int(match[4] or 1))
     if isinstance(value, str) and "," in value:
         parts = [Node(scalar_of(part.strip()), node.line, node.path) for part in value.split(",")]
         several = [_values(part, read, expected, pattern) for part in parts]
         if sum(map(size, several)) > VALUES_MAX:
             raise wrong(node, f"{VALUES_MAX} values at most")
-        return Listed(_each_once(node, [one for each in several for one in _listed(each)]))
+        return Listed(_each_once(node, [one for fields in several for one in _listed(fields)]))
     return Listed((read(node),))
 
 
@@ -148,20 +148,20 @@ def _each_once(node: Node, values: list[Scalar]) -> tuple[Scalar, ...]:
 
 
 def _range_of_keys(node: Node) -> Values:
-    found = by_key(node, EXPECTED, _KEYS)
-    if "from" not in found or "to" not in found or len(found) > 3:
+    fields = by_key(node, EXPECTED, _KEYS)
+    if "from" not in fields or "to" not in fields or len(fields) > 3:
         raise wrong(node, "a range: {from: 1, to: 8}, and one of step, factor, log")
-    first = whole(found["from"], -NUMBER_MAX, NUMBER_MAX)
-    last = whole(found["to"], -NUMBER_MAX, NUMBER_MAX)
-    if "log" in found and found["log"].value is not False:
-        if found["log"].value is not True:
-            raise wrong(found["log"], "true or false")
+    first = whole(fields["from"], -NUMBER_MAX, NUMBER_MAX)
+    last = whole(fields["to"], -NUMBER_MAX, NUMBER_MAX)
+    if "log" in fields and fields["log"].value is not False:
+        if fields["log"].value is not True:
+            raise wrong(fields["log"], "true or false")
         if not 1 <= first <= last:
-            raise wrong(found["from"], "a number from 1 on, not above `to`: it is logarithmic")
+            raise wrong(fields["from"], "a number from 1 on, not above `to`: it is logarithmic")
         return Logarithmic(first, last)
-    if "factor" in found:
-        return _range(found["factor"], first, last, "*", whole(found["factor"], 2, NUMBER_MAX))
-    step = whole(found["step"], 1, NUMBER_MAX) if "step" in found else 1
+    if "factor" in fields:
+        return _range(fields["factor"], first, last, "*", whole(fields["factor"], 2, NUMBER_MAX))
+    step = whole(fields["step"], 1, NUMBER_MAX) if "step" in fields else 1
     return _range(node, first, last, "+", step)
 
 

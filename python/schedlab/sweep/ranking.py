@@ -74,15 +74,15 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
         if runs[name].null_count():
             raise FileRefused(f"{folder}: a run in it has no {name}")
     table = runs.select("key", *CHOICE, *SCENE, "seed", "status", "clock_step_ns", "processes")
-    for number, each in enumerate(objectives):
-        value = values_by_key(folder, runs, each, f"value_{number}")
+    for number, objective in enumerate(objectives):
+        value = values_by_key(folder, runs, objective, f"value_{number}")
         table = table.join(value, on="key", how="left")
     parts = table.sort(*SCENE).partition_by(*SCENE, as_dict=True, maintain_order=True)
-    apart = _told_apart(list(parts), dataset.read_manifest(folder).get(MADE_OF, {}))
+    distinguishing = _told_apart(list(parts), dataset.read_manifest(folder).get(MADE_OF, {}))
     for part in parts.values():
         _check_once(folder, part)
     return [
-        replace(_scene(scene, part, objectives), apart=apart[scene])
+        replace(_scene(scene, part, objectives), apart=distinguishing[scene])
         for scene, part in parts.items()
     ]
 
@@ -92,12 +92,12 @@ def _told_apart(scenes: Sequence[Scene], known: Mapping[str, dict[str, Any]]) ->
     alike: dict[Scene, list[Scene]] = {}
     for scene in scenes:
         alike.setdefault(scene[:-1], []).append(scene)
-    found = dict.fromkeys(scenes, "")
+    labels = dict.fromkeys(scenes, "")
     for those in alike.values():
         if len(those) > 1 or those[0][-1] is None:
             words = differences(known.get(scene[-1]) for scene in those)
-            found.update(zip(those, words, strict=True))
-    return found
+            labels.update(zip(those, words, strict=True))
+    return labels
 
 
 def _check_once(folder: Path, part: pl.DataFrame) -> None:
@@ -121,9 +121,9 @@ def values_by_key(
         groups = dataset.read_table(folder, dataset.GROUPS)
         rows = groups.filter(pl.col("group") == objective.group)
         if rows.is_empty():
-            there = sorted(set(groups["group"].to_list()))
+            group_names = sorted(set(groups["group"].to_list()))
             raise WrongUsage(
-                f"no run has a group {objective.group}; there are: {', '.join(there) or 'none'}",
+                f"no run has a group {objective.group}; there are: {', '.join(group_names) or 'none'}",
                 what=parameter("best", objective.text),
             )
     return rows.select("key", objective.value().alias(name))
@@ -132,7 +132,7 @@ def values_by_key(
 def _scene(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) -> Values:
     seeds = tuple(sorted(set(part["seed"].to_list())))
     columns = [f"value_{number}" for number in range(len(objectives))]
-    kept: dict[Choice, list[list[float]]] = {}
+    samples: dict[Choice, list[list[float]]] = {}
     left_out: dict[Choice, str] = {}
     for choice, rows in part.partition_by(*CHOICE, as_dict=True, maintain_order=True).items():
         name = (str(choice[0]), str(choice[1]))
@@ -142,11 +142,11 @@ def _scene(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) ->
         if why:
             left_out[name] = why
         else:
-            kept[name] = rows.sort("seed").select(columns).to_numpy().T.tolist()
-    order = sorted(kept)
-    values = np.array([kept[choice] for choice in order], np.float64)
+            samples[name] = rows.sort("seed").select(columns).to_numpy().T.tolist()
+    order = sorted(samples)
+    values = np.array([samples[choice] for choice in order], np.float64)
     values = values.reshape(len(order), len(objectives), len(seeds)).transpose(1, 0, 2)
-    steps = tuple(_resolution(each, part) for each in objectives)
+    steps = tuple(_resolution(objective, part) for objective in objectives)
     return Values(scene, seeds, tuple(order), values, steps, left_out)
 
 
@@ -166,7 +166,7 @@ def _lacking(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
 
 def _too_few(objectives: Sequence[Objective]) -> str:
     """Why a run may have no such value: percentiles need processes beyond them."""
-    least = max(tails.needed(each.column) for each in objectives)
+    least = max(tails.needed(objective.column) for objective in objectives)
     return f": that takes {least:,} processes that have ended" if least > 1 else ""
 
 
@@ -198,7 +198,7 @@ def front(values: Values, objectives: Sequence[Objective]) -> Front[Choice]:
     return best.front(
         values.choices,
         values.values,
-        [each.better for each in objectives],
+        [objective.better for objective in objectives],
         values.resolutions,
-        [each.within for each in objectives],
+        [objective.within for objective in objectives],
     )

@@ -49,7 +49,7 @@ _SEARCH = re.compile(r"\d+(:\d+)?")
 _MACHINES = tuple(name for name in MACHINES if name != HOST)
 """A file of a sweep runs no commands on this machine."""
 _WORKLOAD_KINDS = ("file", "experiment", "command")
-_EXPERIMENTS = [name for name, each in EXPERIMENTS.items() if not each.repeats]
+_EXPERIMENTS = [name for name, experiment in EXPERIMENTS.items() if not experiment.repeats]
 """Those whose runs a sweep makes alike: none with the costs of a study's machine."""
 _WORKLOAD = (
     "a workload file, an experiment of the studies, a command of the kernel; or an object such as"
@@ -121,7 +121,7 @@ class _Reader:
             title=self.title(self.members.get("description")),
             workloads=tuple(workloads),
             policies=tuple(self.policy(node) for node in items(self.members["policies"])),
-            cpus=self.cpus([machine for each in workloads for machine in each.machines]),
+            cpus=self.cpus([machine for workload in workloads for machine in workload.machines]),
             seeds=self.numbers("seeds", (1,), 0, SEED_MAX),
             ticks_ns=self.times("tick", _STANDARD_TICK_NS, TICK_NS),
             costs=self.costs(),
@@ -175,10 +175,10 @@ class _Reader:
     def limit(self) -> int | None:
         if "limit" not in self.members:
             return None
-        found = self.times("limit", 0, LIMIT_NS)
-        if len(found) > 1:
+        limit_ns = self.times("limit", 0, LIMIT_NS)
+        if len(limit_ns) > 1:
             raise wrong(self.members["limit"], "one time")
-        return found[0]
+        return limit_ns[0]
 
     def memory(self) -> int:
         node = self.members.get("memory")
@@ -206,24 +206,24 @@ class _Reader:
     def machines(self, node: Node | None, standard: tuple[str, ...]) -> tuple[str, ...]:
         if node is None:
             return standard
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for item in items(node):
             if item.value not in _MACHINES:
                 raise wrong(item, f"a machine: {', '.join(_MACHINES)}")
-            found[str(item.value)] = None
-        return tuple(found)
+            names[str(item.value)] = None
+        return tuple(names)
 
     # --- workloads
 
     def workload(self, node: Node, machines: tuple[str, ...]) -> WorkloadEntry:
         if not isinstance(node.value, Object):
             return self.named_workload(node, machines)
-        found = by_key(node, _WORKLOAD, (*_WORKLOAD_KINDS, "with", "machines"))
-        kinds = [kind for kind in _WORKLOAD_KINDS if kind in found]
+        fields = by_key(node, _WORKLOAD, (*_WORKLOAD_KINDS, "with", "machines"))
+        kinds = [kind for kind in _WORKLOAD_KINDS if kind in fields]
         if len(kinds) != 1:
             raise wrong(node, f"one of {', '.join(_WORKLOAD_KINDS)} in it")
-        own = self.machines(found.get("machines"), machines)
-        return self.workload_of(kinds[0], found[kinds[0]], own, found.get("with"))
+        machine_names = self.machines(fields.get("machines"), machines)
+        return self.workload_of(kinds[0], fields[kinds[0]], machine_names, fields.get("with"))
 
     def named_workload(self, node: Node, machines: tuple[str, ...]) -> WorkloadEntry:
         text = text_of(node, _WORKLOAD)
@@ -241,9 +241,9 @@ class _Reader:
         if kind == "file":
             ready = None if is_workload_file(text) else palette().get(text)
             place = ready.file if ready else Path(self.folder, text)
-            values = {key: ranges.scalars(each) for key, each in paths_of(changes)}
-            for key, each in paths_of(changes):
-                check_grid(each, values[key])
+            values = {key: ranges.scalars(change) for key, change in paths_of(changes)}
+            for key, change in paths_of(changes):
+                check_grid(change, values[key])
             return WorkloadEntry("file", name_of(place, text), place, values, machines)
         if SIMULATOR in machines:
             raise wrong(
@@ -254,9 +254,12 @@ class _Reader:
             )
         if kind == "experiment" and text not in _EXPERIMENTS:
             raise wrong(node, unknown("experiment", text, _EXPERIMENTS))
-        own = EXPERIMENTS[text].machine if kind == "experiment" else None
-        if own and set(machines) != {own}:
-            raise wrong(node, f"another experiment: {text} runs on {own} alone (machines: [{own}])")
+        experiment_machine = EXPERIMENTS[text].machine if kind == "experiment" else None
+        if experiment_machine and set(machines) != {experiment_machine}:
+            raise wrong(
+                node,
+                f"another experiment: {text} runs on {experiment_machine} alone (machines: [{experiment_machine}])",
+            )
         return WorkloadEntry(
             "experiment" if kind == "experiment" else "command", text, None, {}, machines
         )
@@ -267,24 +270,24 @@ class _Reader:
         if not isinstance(node.value, Object):
             choice, policy = self.choice(node)
             return PolicyEntry(choice, policy, {}, (), None)
-        found = by_key(node, _POLICY, ("policy", "set", "where", "sample"))
-        if "policy" not in found:
+        fields = by_key(node, _POLICY, ("policy", "set", "where", "sample"))
+        if "policy" not in fields:
             raise wrong(node, _POLICY)
-        choice, policy = self.choice(found["policy"])
+        choice, policy = self.choice(fields["policy"])
         tunables = {
-            name: self.tunable(choice, policy, name, each)
-            for name, each in paths_of(found.get("set"))
+            name: self.tunable(choice, policy, name, tunable_node)
+            for name, tunable_node in paths_of(fields.get("set"))
         }
-        where = items(found["where"]) if "where" in found else ()
-        sample = self.sample(found["sample"]) if "sample" in found else None
+        conditions = items(fields["where"]) if "where" in fields else ()
+        sample = self.sample(fields["sample"]) if "sample" in fields else None
         if self.searched:
             sample = None
         elif sample is None:
-            for name, each in paths_of(found.get("set")):
-                check_grid(each, tunables[name])
-        elif not any(ranges.size(each) > 1 for each in tunables.values()):
-            raise wrong(found["sample"], "something to draw from: tunables with several values")
-        read = tuple(self.condition(choice, policy, each) for each in where)
+            for name, tunable_node in paths_of(fields.get("set")):
+                check_grid(tunable_node, tunables[name])
+        elif not any(ranges.size(values) > 1 for values in tunables.values()):
+            raise wrong(fields["sample"], "something to draw from: tunables with several values")
+        read = tuple(self.condition(choice, policy, condition) for condition in conditions)
         return PolicyEntry(choice, policy, tunables, read, sample)
 
     def choice(self, node: Node) -> tuple[PolicyChoice, Policy]:
@@ -321,13 +324,13 @@ class _Reader:
             raise wrong(node, str(error)) from None
 
     def sample(self, node: Node) -> Sample:
-        found = by_key(node, _SAMPLE, ("method", "count", "seed"))
-        if "method" not in found or "count" not in found:
+        fields = by_key(node, _SAMPLE, ("method", "count", "seed"))
+        if "method" not in fields or "count" not in fields:
             raise wrong(node, _SAMPLE)
-        if found["method"].value not in sampling.METHODS:
-            raise wrong(found["method"], f"one of {', '.join(sampling.METHODS)}")
-        seed = whole(found["seed"], 0, SEED_MAX) if "seed" in found else 1
-        return Sample(str(found["method"].value), whole(found["count"], 1, SAMPLE_MAX), seed)
+        if fields["method"].value not in sampling.METHODS:
+            raise wrong(fields["method"], f"one of {', '.join(sampling.METHODS)}")
+        seed = whole(fields["seed"], 0, SEED_MAX) if "seed" in fields else 1
+        return Sample(str(fields["method"].value), whole(fields["count"], 1, SAMPLE_MAX), seed)
 
 
 # --- what several values have in common
@@ -335,8 +338,8 @@ class _Reader:
 
 def name_of(place: Path, text: str) -> str:
     """Returns the place of a file in this checkout, from wherever it was named; else the text."""
-    found = place.resolve()
-    return found.relative_to(ROOT).as_posix() if found.is_relative_to(ROOT) else text
+    path = place.resolve()
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else text
 
 
 def items(node: Node) -> tuple[Node, ...]:
@@ -355,9 +358,9 @@ def paths_of(node: Node | None) -> tuple[tuple[str, Node], ...]:
     if not isinstance(node.value, Object):
         raise wrong(node, "an object of names and values")
     seen: set[str] = set()
-    for key, each in node.value.members:
+    for key, member in node.value.members:
         if key in seen:
-            raise JsonError(each.line, f"{each.path}: it is given twice: expected once")
+            raise JsonError(member.line, f"{member.path}: it is given twice: expected once")
         seen.add(key)
     return node.value.members
 

@@ -27,30 +27,32 @@ class Rows:
     told: tuple[Row, ...] = ()
 
 
-def rows_of(found: metrics.Metrics) -> Rows:
+def rows_of(run_metrics: metrics.Metrics) -> Rows:
     """Returns what a data set keeps of a run's metrics."""
-    summary = found.summary.row(0, named=True)
+    summary = run_metrics.summary.row(0, named=True)
     summary = {name: value for name, value in summary.items() if name not in _ALREADY_TOLD}
-    groups = tuple(found.groups.to_dicts())
-    workload = found.processes.filter(pl.col("role") == "workload")
+    groups = tuple(run_metrics.groups.to_dicts())
+    workload = run_metrics.processes.filter(pl.col("role") == "workload")
     alone = {
         name: steady(part) for (name,), part in workload.partition_by("group", as_dict=True).items()
     }
     ends = {row["group"]: row for row in tails(workload, ("group",)).to_dicts()}
-    told = tuple(
+    group_rows = tuple(
         {**row, **ends.get(row["group"], {}), **alone.get(row["group"], {})} for row in groups
     )
-    whole = tails(workload, ("role",)).drop("role").to_dicts()
-    added = {**_added(found), **(whole[0] if whole else {}), **steady(workload)}
-    return Rows({**summary, **added}, told, _told(found.values))
+    all_tails = tails(workload, ("role",)).drop("role").to_dicts()
+    added = {**_added(run_metrics), **(all_tails[0] if all_tails else {}), **steady(workload)}
+    return Rows({**summary, **added}, group_rows, _told(run_metrics.values))
 
 
-def _added(found: metrics.Metrics) -> Row:
+def _added(run_metrics: metrics.Metrics) -> Row:
     """Returns what `schedlab.analysis.comparison.measures` adds, of one run."""
-    answers = found.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls()
-    rates = event_rates(found.values.with_columns(run=pl.lit(1)), ["run"])["events_per_second"]
+    answers = run_metrics.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls()
+    rates = event_rates(run_metrics.values.with_columns(run=pl.lit(1)), ["run"])[
+        "events_per_second"
+    ]
     return {
-        "share_error_max_points": found.groups.select(SHARE_ERROR.max()).item(),
+        "share_error_max_points": run_metrics.groups.select(SHARE_ERROR.max()).item(),
         "response_iqr_ns": metrics.interquartile_range(answers.to_numpy()),
         "events_per_second": rates.item() if len(rates) else None,
     }

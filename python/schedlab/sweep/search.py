@@ -60,7 +60,9 @@ class Wanted:
 
     def search(self) -> Search:
         """A new one, that proposes the same as any other."""
-        return Search(self.description, self.budget, [each.better for each in self.objectives])
+        return Search(
+            self.description, self.budget, [objective.better for objective in self.objectives]
+        )
 
     def plan(self, points: Sequence[Point]) -> SweepPlan:
         """These as a sweep."""
@@ -85,17 +87,17 @@ class Found:
     def lines(self, objective: Objective) -> list[str]:
         """What is said of it."""
         runs = f", {counted(self.grid * self.seeds, 'run')}" if self.grid < _MANY else ""
-        found = [
+        texts = [
             f"Searched: {counted(self.setups, 'setup')}, {counted(self.setups * self.seeds, 'run')}; the full grid has"
             f" {rounded(self.grid)} setup{'s' * (self.grid != 1)}{runs}."
         ]
         if self.best and self.again:
             seeds = f"seed{'s' if len(self.other_seeds) > 1 else ''} {_span(self.other_seeds)}"
-            found.append(
+            texts.append(
                 f"{title_of(self.best)}, again with {seeds}, which chose nothing:"
                 f" {as_text(self.again, objective.quantity)}"
             )
-        return found
+        return texts
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -135,31 +137,33 @@ def wanted(
             fix="search for one at a time",
         )
     source = read_text(path) if path else ""
-    found = Wanted(description, source, bases[0], tuple(objectives), budget)
-    found.search()
-    return found
+    result = Wanted(description, source, bases[0], tuple(objectives), budget)
+    result.search()
+    return result
 
 
-def carry_out(asked: Wanted, doing: Doing) -> Found:
+def carry_out(request: Wanted, doing: Doing) -> Found:
     """Runs it, what is not there yet. Raises Interrupted, SchedlabError, WrongUsage."""
-    setups, done = _searched(asked, doing)
-    found = Found(done, len(setups), grid_size(asked.description), len(asked.description.seeds))
-    if len(asked.objectives) > 1 or done.failed == done.runs:
-        return found
-    best = _best(doing.out, asked.objectives[0])
-    chosen = next((each for each in setups if _choice(each, asked) == best), None)
-    return _again(asked, doing, found, chosen) if chosen else found
+    setups, done = _searched(request, doing)
+    result = Found(
+        done, len(setups), grid_size(request.description), len(request.description.seeds)
+    )
+    if len(request.objectives) > 1 or done.failed == done.runs:
+        return result
+    best = _best(doing.out, request.objectives[0])
+    chosen = next((setup for setup in setups if _choice(setup, request) == best), None)
+    return _again(request, doing, result, chosen) if chosen else result
 
 
-def _searched(asked: Wanted, doing: Doing) -> tuple[list[Setup], Done]:
+def _searched(request: Wanted, doing: Doing) -> tuple[list[Setup], Done]:
     """All setups that were tried, and what became of their runs."""
-    search = asked.search()
+    search = request.search()
     rounds = search.rounds()
     chosen = next(rounds)
-    first = asked.plan(_points(asked, chosen))
+    first = request.plan(_points(request, chosen))
     make = command.built(first.machines, first.tools)
     origin = origin_of(first, make)
-    most = search.setups * len(asked.description.seeds)
+    most = search.setups * len(request.description.seeds)
     tried: list[Setup] = []
     already = 0
     with (
@@ -172,7 +176,7 @@ def _searched(asked: Wanted, doing: Doing) -> tuple[list[Setup], Done]:
         execution = command.Execution(first, make, there, doing, workers, board)
         while chosen:
             tried += chosen
-            points = _points(asked, chosen)
+            points = _points(request, chosen)
             keys = {key_of(point.run, make): point for point in points}
             left = {key: point for key, point in keys.items() if key not in there.statuses}
             already += len(keys) - len(left)
@@ -181,30 +185,30 @@ def _searched(asked: Wanted, doing: Doing) -> tuple[list[Setup], Done]:
                 execution.run(left)
             if caught.number:
                 raise Interrupted(caught.number)
-            search.tell(_measured(asked, doing.out, points, make))
+            search.tell(_measured(request, doing.out, points, make))
             chosen = next(rounds, [])
-        tried_keys = [key_of(point.run, make) for point in _points(asked, tried)]
+        tried_keys = [key_of(point.run, make) for point in _points(request, tried)]
         failed = sum(there.statuses[key] != "success" for key in tried_keys)
         return tried, Done(doing.out, len(tried_keys), already, failed)
 
 
-def _points(asked: Wanted, chosen: Sequence[Setup]) -> list[Point]:
-    return list(expanding.points(asked.base, chosen, asked.description))
+def _points(request: Wanted, chosen: Sequence[Setup]) -> list[Point]:
+    return list(expanding.points(request.base, chosen, request.description))
 
 
-def _measured(asked: Wanted, folder: Path, points: Sequence[Point], make: Make) -> list[Values]:
+def _measured(request: Wanted, folder: Path, points: Sequence[Point], make: Make) -> list[Values]:
     """The mean over seeds of each objective, for each setup."""
     keys = [key_of(point.run, make) for point in points]
     runs = dataset.read_table(folder, dataset.RUNS)
     runs = runs.filter(pl.col("key").is_in(keys) & (pl.col("status") == "success"))
     by_key: dict[str, list[float | None]] = {key: [] for key in keys}
-    for each in asked.objectives:
-        known = {} if runs.is_empty() else _known(folder, runs, each)
+    for objective in request.objectives:
+        known = {} if runs.is_empty() else _known(folder, runs, objective)
         for key in keys:
             by_key[key].append(known.get(key))
-    seeds = len(asked.description.seeds)
+    seeds = len(request.description.seeds)
     rows = [[by_key[key] for key in keys[at : at + seeds]] for at in range(0, len(keys), seeds)]
-    return [_means(each) for each in rows]
+    return [_means(row) for row in rows]
 
 
 def _known(folder: Path, runs: pl.DataFrame, objective: Objective) -> dict[str, float]:
@@ -215,13 +219,13 @@ def _known(folder: Path, runs: pl.DataFrame, objective: Objective) -> dict[str, 
 
 def _means(rows: Sequence[Sequence[float | None]]) -> Values:
     """Of each column; None if anything is missing."""
-    found = []
+    means = []
     for column in zip(*rows, strict=True):
-        known = [each for each in column if each is not None]
+        known = [value for value in column if value is not None]
         if len(known) < len(column):
             return None
-        found.append(sum(known) / len(known))
-    return found
+        means.append(sum(known) / len(known))
+    return means
 
 
 # --- the best one, again
@@ -229,30 +233,32 @@ def _means(rows: Sequence[Sequence[float | None]]) -> Values:
 
 def _best(folder: Path, objective: Objective) -> Choice | None:
     places = [
-        each for values in read_values(folder, [objective]) for each in ranked(values, objective)
+        ranking
+        for values in read_values(folder, [objective])
+        for ranking in ranked(values, objective)
     ]
     return places[0].choice if places else None
 
 
-def _choice(setup: Setup, asked: Wanted) -> Choice:
+def _choice(setup: Setup, request: Wanted) -> Choice:
     entry, settings = setup
-    run = replace(asked.base, policy=entry.choice, settings=settings)
+    run = replace(request.base, policy=entry.choice, settings=settings)
     return str(run.policy), run.settings_text
 
 
-def _again(asked: Wanted, doing: Doing, found: Found, chosen: Setup) -> Found:
+def _again(request: Wanted, doing: Doing, result: Found, chosen: Setup) -> Found:
     """Runs it with as many seeds after those that chose it: the best of many is best partly by luck."""
-    seeds = asked.description.seeds
+    seeds = request.description.seeds
     others = tuple(max(seeds) + 1 + number for number in range(len(seeds)))
-    description = replace(asked.description, seeds=others)
-    points = list(expanding.points(asked.base, [chosen], description))
+    description = replace(request.description, seeds=others)
+    points = list(expanding.points(request.base, [chosen], description))
     say(f"schedlab: the best one again, with {len(others)} other seeds")
     folder = doing.out / CONFIRMED
-    command.carry_out(asked.plan(points), replace(doing, out=folder))
-    objective, best = asked.objectives[0], _choice(chosen, asked)
+    command.carry_out(request.plan(points), replace(doing, out=folder))
+    objective, best = request.objectives[0], _choice(chosen, request)
     for values in read_values(folder, [objective]):
         if best in values.choices and values.seeds == others:
             row = values.values[0][values.choices.index(best)]
             again = estimates([row], objective.within)[0]
-            return replace(found, best=best, again=again, other_seeds=others)
-    return replace(found, best=best)
+            return replace(result, best=best, again=again, other_seeds=others)
+    return replace(result, best=best)

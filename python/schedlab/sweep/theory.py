@@ -36,28 +36,28 @@ def theory(
     takes time: rows of load, series, and means. `group`: of its jobs alone, though they come among
     the others. `rules`: what priorities decide, of which there is a line if jobs have several."""
     streams = _streams(file, tick_ns, cpus)
-    shown = [each for each in streams if group in (None, each.group)]
+    shown = [stream for stream in streams if group in (None, stream.group)]
     if not shown:
         return []
-    together, own = _together(streams), _together(shown)
-    rate, work, mean = together.rate, together.work, own.work.mean
-    drawn = {each.drawn for each in streams}
+    together, shown_moments = _together(streams), _together(shown)
+    rate, work, mean = together.rate, together.work, shown_moments.work.mean
+    drawn = {stream.drawn for stream in streams}
     same = len(drawn) == 1 and isinstance(together.drawn, Exponential)
-    found: dict[str, tuple[float, float | None]] = {}
+    expected: dict[str, tuple[float, float | None]] = {}
     if cpus == 1:
         waits = means.first_come(rate, work) - work.mean
         slowdown = means.processor_sharing_slowdown(rate, work.mean)
-        found["first come, first served"] = waits + mean, None
-        found["processor sharing"] = mean * slowdown, slowdown
+        expected["first come, first served"] = waits + mean, None
+        expected["processor sharing"] = mean * slowdown, slowdown
         if same:
             shortest = means.shortest_remaining(rate, lambda part: -mean * math.log(1 - part))
-            found["shortest remaining first"] = shortest, None
-        if len({each.priority for each in streams}) > 1:
+            expected["shortest remaining first"] = shortest, None
+        if len({stream.priority for stream in streams}) > 1:
             for rule, name in RULES.items():
                 if rule in rules:
-                    found[name] = _by_priority(streams, shown, rule == "preempt"), None
+                    expected[name] = _by_priority(streams, shown, rule == "preempt"), None
     elif same:
-        found["one line, first come, first served"] = (
+        expected["one line, first come, first served"] = (
             means.several_servers(rate, work.mean, cpus),
             None,
         )
@@ -68,26 +68,28 @@ def theory(
             "steady_turnaround_mean_ns": stay,
             "steady_slowdown_mean": slow,
         }
-        for name, (stay, slow) in found.items()
+        for name, (stay, slow) in expected.items()
         if math.isfinite(stay)
     ]
 
 
 def _by_priority(streams: Sequence[Stream], shown: Sequence[Stream], preemptive: bool) -> float:
     """The mean time of the jobs that are shown, where the lowest number goes first."""
-    levels = sorted({each.priority for each in streams})
+    levels = sorted({stream.priority for stream in streams})
     classes = [_together([s for s in streams if s.priority == level]) for level in levels]
-    delays = means.priorities([(each.rate, each.work) for each in classes], preemptive)
+    delays = means.priorities(
+        [(stream_class.rate, stream_class.work) for stream_class in classes], preemptive
+    )
     of = dict(zip(levels, delays, strict=True))
-    stays = (each.rate * of[each.priority].stay(each.work.mean) for each in shown)
-    return sum(stays) / sum(each.rate for each in shown)
+    stays = (stream.rate * of[stream.priority].stay(stream.work.mean) for stream in shown)
+    return sum(stays) / sum(stream.rate for stream in shown)
 
 
 def _together(streams: Sequence[Stream]) -> Stream:
     """Several as one: their rates added, with the work of any of their jobs."""
-    rate = sum(each.rate for each in streams)
-    mean = sum(each.rate * each.work.mean for each in streams) / rate
-    square = sum(each.rate * each.work.square for each in streams) / rate
+    rate = sum(stream.rate for stream in streams)
+    mean = sum(stream.rate * stream.work.mean for stream in streams) / rate
+    square = sum(stream.rate * stream.work.square for stream in streams) / rate
     first = streams[0]
     return Stream(first.group, first.priority, rate, means.Work(mean, square), first.drawn)
 

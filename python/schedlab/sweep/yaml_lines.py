@@ -31,8 +31,8 @@ def _parsed(text: str) -> Node:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        said = ", ".join(part for part in (error.context, error.problem) if part)
-        raise JsonError(mark.line + 1 if mark else 1, f"{said}: expected YAML") from None
+        problem = ", ".join(part for part in (error.context, error.problem) if part)
+        raise JsonError(mark.line + 1 if mark else 1, f"{problem}: expected YAML") from None
     except yaml.YAMLError as error:
         raise JsonError(1, f"{' '.join(str(error).split())}: expected YAML") from None
     if tree is None:
@@ -46,22 +46,22 @@ class _Converter:
     def __init__(self) -> None:
         self.count = 0
 
-    def node(self, found: yaml.Node, path: str) -> Node:
-        line = found.start_mark.line + 1
+    def node(self, yaml_node: yaml.Node, path: str) -> Node:
+        line = yaml_node.start_mark.line + 1
         self.count += 1
         # References to what was said before (*name) can make much of little, or be endless.
         if self.count > _NODES_MAX:
             raise JsonError(line, f"{path}: expected at most {_NODES_MAX:,} values in a file")
-        return Node(self.value(found, path), line, path)
+        return Node(self.value(yaml_node, path), line, path)
 
-    def value(self, found: yaml.Node, path: str) -> Value:
-        if isinstance(found, yaml.MappingNode):
-            return Object(tuple(self.member(key, value, path) for key, value in found.value))
-        if isinstance(found, yaml.SequenceNode):
+    def value(self, yaml_node: yaml.Node, path: str) -> Value:
+        if isinstance(yaml_node, yaml.MappingNode):
+            return Object(tuple(self.member(key, value, path) for key, value in yaml_node.value))
+        if isinstance(yaml_node, yaml.SequenceNode):
             return tuple(
-                self.node(item, f"{path}.{number}") for number, item in enumerate(found.value)
+                self.node(item, f"{path}.{number}") for number, item in enumerate(yaml_node.value)
             )
-        return _scalar(found)
+        return _scalar(yaml_node)
 
     def member(self, key: yaml.Node, value: yaml.Node, path: str) -> tuple[str, Node]:
         if not isinstance(key, yaml.ScalarNode):
@@ -70,9 +70,9 @@ class _Converter:
         return name, self.node(value, f"{path}.{name}" if path else name)
 
 
-def _scalar(found: yaml.Node) -> Value:
-    text = str(found.value)
-    if getattr(found, "style", None) is not None:
+def _scalar(yaml_node: yaml.Node) -> Value:
+    text = str(yaml_node.value)
+    if getattr(yaml_node, "style", None) is not None:
         return text  # in quotes, or a block
     return scalar_of(text)
 

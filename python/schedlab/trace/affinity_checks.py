@@ -22,9 +22,9 @@ class AffinityChecks:
     CPUs.
     """
 
-    def __init__(self, cpus: int, told: bool) -> None:
-        """`told`: the trace has an AFFINITY somewhere; without one, nothing is to be done."""
-        self._told = told
+    def __init__(self, cpus: int, has_affinity: bool) -> None:
+        """`has_affinity`: the trace has an AFFINITY somewhere; without one, nothing is to be done."""
+        self._told = has_affinity
         self._cpus = cpus
         self._sets: dict[int, int] = {}
         """Now, by PID: bit n is CPU n. Those that are not here may run on all CPUs."""
@@ -38,13 +38,13 @@ class AffinityChecks:
             pid = self._change(columns, row)
             if pid in changes or pid in self._sets:
                 changes.setdefault(pid, []).append((row, self._set_of(pid)))
-        found = [
+        breaches = [
             breach
             for pid, rows in _switches(columns, changes)
             for breach in self._wrong(columns, pid, rows, changes[pid])
         ]
-        if found:
-            row, problem = min(found)
+        if breaches:
+            row, problem = min(breaches)
             if row + begin < certain():
                 yield Breach(row + begin, problem)
 

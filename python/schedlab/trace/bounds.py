@@ -51,6 +51,6 @@ def no_counter(
 def impossible(records: npt.NDArray[np.void], cpus: int) -> npt.NDArray[np.bool_]:
     """All of these, and records of CPUs that the machine has not."""
     kind, second = records["kind"], records["second"]
-    found: npt.NDArray[np.bool_] = too_late(records["time"]) | (records["cpu"] >= cpus)
-    found |= no_process(kind, records["process"], records["first"], second)
-    return found | no_counter(kind, second)
+    is_impossible: npt.NDArray[np.bool_] = too_late(records["time"]) | (records["cpu"] >= cpus)
+    is_impossible |= no_process(kind, records["process"], records["first"], second)
+    return is_impossible | no_counter(kind, second)

@@ -14,13 +14,13 @@ from schedlab.trace.model import Integers
 from schedlab.trace.stories import Stories, without
 
 
-def cpu_checks(stories: Stories, tells_visits: bool) -> Iterator[Breach]:
-    """Of a part of a trace. `tells_visits`: the trace has a SCHEDULER_ENTER somewhere."""
+def cpu_checks(stories: Stories, has_visits: bool) -> Iterator[Breach]:
+    """Of a part of a trace. `has_visits`: the trace has a SCHEDULER_ENTER somewhere."""
     yield from _time_check(stories)
     yield from _end_checks(stories)
     yield from _text_check(stories)
     yield from _running_checks(stories)
-    yield from _scheduler_checks(stories, tells_visits)
+    yield from _scheduler_checks(stories, has_visits)
 
 
 def _time_check(stories: Stories) -> Iterator[Breach]:
@@ -51,15 +51,17 @@ def _end_checks(stories: Stories) -> Iterator[Breach]:
 
 
 def _count_check(stories: Stories, ends: Integers) -> Iterator[Breach]:
-    said = stories.columns.second[ends].astype(np.int64)
+    stated = stories.columns.second[ends].astype(np.int64)
     cpu = stories.columns.cpu[ends]
     first = stories.begins
     begin_of = first[np.searchsorted(stories.columns.cpu[first], cpu)]
-    there = ends - begin_of + 1 + stories.told[cpu]
-    counts = dict(zip(ends.tolist(), zip(said.tolist(), there.tolist(), strict=True), strict=True))
+    counted = ends - begin_of + 1 + stories.told[cpu]
+    counts = dict(
+        zip(ends.tolist(), zip(stated.tolist(), counted.tolist(), strict=True), strict=True)
+    )
     yield from earliest(
         stories,
-        ends[said != there],
+        ends[stated != counted],
         lambda place: (
             f"it counts {counts[place][0]} records of this CPU; there are {counts[place][1]}"
         ),
@@ -109,27 +111,27 @@ def _running_checks(stories: Stories) -> Iterator[Breach]:
     yield from earliest(stories, switches[left != stories.current[switches]], runs)
     to_itself = switches[left == stories.columns.process[switches]]
     yield from earliest(stories, to_itself, lambda place: f"{runs(place)} already")
-    found = stories.found_running
+    initial_running = stories.found_running
     yield from earliest(
         stories,
-        found[stories.columns.kind[found - 1] != Kind.START],
+        initial_running[stories.columns.kind[initial_running - 1] != Kind.START],
         always("the process that runs when a CPU starts is found right after its START"),
     )
     # A fork by process 0 comes from outside, whichever process runs.
     by_nobody = is_kind(stories.columns.kind, Kind.FORK) & (stories.columns.process == 0)
-    own = is_kind(stories.columns.kind, *_OF_THE_RUNNING) & ~by_nobody
-    wrong = own & (stories.columns.process != stories.current)
+    of_running = is_kind(stories.columns.kind, *_OF_THE_RUNNING) & ~by_nobody
+    wrong = of_running & (stories.columns.process != stories.current)
     yield from earliest(stories, np.flatnonzero(wrong), runs)
 
 
-def _scheduler_checks(stories: Stories, tells_visits: bool) -> Iterator[Breach]:
+def _scheduler_checks(stories: Stories, has_visits: bool) -> Iterator[Breach]:
     """ENTER and EXIT take turns, SWITCH comes between them, and their counter does not go back."""
     enters = is_kind(stories.columns.kind, Kind.SCHEDULER_ENTER)
     leaves = is_kind(stories.columns.kind, Kind.SCHEDULER_EXIT)
     counted = stories.counted
     inside = stories.just_before(counted, enters[counted])
     switches = is_kind(stories.columns.kind, Kind.SWITCH)
-    if not tells_visits:
+    if not has_visits:
         inside |= switches
     not_entered = "the scheduler was not entered on this CPU"
     for wrong, problem in (

@@ -147,8 +147,8 @@ class Follower:
             return np.empty(0, RECORD)
         # No more than there is: of a large buffer, cut to the little that came, what stays lies behind
         # all the rest of the heap, which so grows with each poll as long as anything of them is kept.
-        wanted = min(most, self.unread_bytes // RECORD.itemsize)
-        data = os.pread(self._descriptor, wanted * RECORD.itemsize, self._offset)
+        limit = min(most, self.unread_bytes // RECORD.itemsize)
+        data = os.pread(self._descriptor, limit * RECORD.itemsize, self._offset)
         count = len(data) // RECORD.itemsize
         records = np.frombuffer(data, RECORD, count)
         wrong = impossible(records, self.header.cpus)
@@ -167,11 +167,11 @@ class Follower:
             return
         self._note_starts_and_ends(records)
         sequence = np.concatenate((self._held_sequence, self._unwrap(records["sequence"])))
-        held = np.concatenate((self._held, records)) if len(self._held) else records
+        joined = np.concatenate((self._held, records)) if len(self._held) else records
         if bool((sequence[1:] <= sequence[:-1]).any()):
             order = np.argsort(sequence, kind="stable")
-            sequence, held = sequence[order], gather(held, order)
-        self._held, self._held_sequence = held, sequence
+            sequence, joined = sequence[order], gather(joined, order)
+        self._held, self._held_sequence = joined, sequence
         if self._next is None and self._header and len(self._started) >= self._header.cpus:
             # Each CPU's records come in their order: nothing can come before what is there now.
             self._next = int(sequence[0])

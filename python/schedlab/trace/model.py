@@ -136,11 +136,11 @@ class Trace:
 
     def records(self, rows: Integers) -> npt.NDArray[np.void]:
         """Some rows of `events` in the form of the file."""
-        found = np.empty(len(rows), RECORD)
+        seldom_records = np.empty(len(rows), RECORD)
         for name in RECORD.names or ():
             column = self.column("time_ns" if name == "time" else name)[rows]
-            found[name] = column.astype(RECORD[name])
-        return found
+            seldom_records[name] = column.astype(RECORD[name])
+        return seldom_records
 
     def file_offset(self, row: int) -> int:
         """Where in the file the record of a row begins, in bytes. Reads the file again."""

@@ -54,14 +54,14 @@ class OrderedRecords:
 
     def sequence_at(self, place: int) -> int:
         """The sequence number of a record, unwrapped."""
-        found = int(self.piece(place, place + 1)["sequence"][0])
-        return (found - self._origin + (1 << 31)) % (1 << 32) - (1 << 31) + self._base
+        sequence = int(self.piece(place, place + 1)["sequence"][0])
+        return (sequence - self._origin + (1 << 31)) % (1 << 32) - (1 << 31) + self._base
 
     def file_offset(self, place: int) -> int:
         """Where in the file a record begins, in bytes: the first of its sequence number."""
-        wanted = np.uint32(self.sequence_at(place) & 0xFFFF_FFFF)
-        found = np.flatnonzero(_sequences(self.path, self.header, self.count) == wanted)
-        return self.header.header_bytes + RECORD.itemsize * int(found[0])
+        expected = np.uint32(self.sequence_at(place) & 0xFFFF_FFFF)
+        places = np.flatnonzero(_sequences(self.path, self.header, self.count) == expected)
+        return self.header.header_bytes + RECORD.itemsize * int(places[0])
 
     @cached_property
     def _origin(self) -> int:
@@ -129,15 +129,15 @@ def _span(path: Path, header: Header, count: int, look: Look | None) -> int | No
 
 def _sequences(path: Path, header: Header, count: int) -> npt.NDArray[np.uint32]:
     """All sequence numbers, as the file has them."""
-    found = np.empty(count, np.uint32)
+    sequences = np.empty(count, np.uint32)
     for begin in range(0, count, AT_ONCE):
         piece = _in_file(path, header, begin, min(begin + AT_ONCE, count))
-        found[begin : begin + AT_ONCE] = piece["sequence"]
-    return found
+        sequences[begin : begin + AT_ONCE] = piece["sequence"]
+    return sequences
 
 
 def _in_file(path: Path, header: Header, begin: int, end: int) -> Records:
     """Records as the file has them, from one place to before another."""
     offset = header.header_bytes + RECORD.itemsize * begin
-    found: Records = np.fromfile(path, RECORD, count=max(end - begin, 0), offset=offset)
-    return found
+    records: Records = np.fromfile(path, RECORD, count=max(end - begin, 0), offset=offset)
+    return records

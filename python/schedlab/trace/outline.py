@@ -98,12 +98,14 @@ class Outline:
     @cached_property
     def texts(self) -> pl.DataFrame:
         """See Trace; their rows are the trace's."""
-        found = read_texts(self.records, self.records["kind"])
-        return found.with_columns(row=pl.Series(self.row[found["row"].to_numpy()], dtype=pl.Int64))
+        all_texts = read_texts(self.records, self.records["kind"])
+        return all_texts.with_columns(
+            row=pl.Series(self.row[all_texts["row"].to_numpy()], dtype=pl.Int64)
+        )
 
     def _of(self, kind: Kind) -> Records:
-        found: Records = self.records[self.records["kind"] == kind]
-        return found
+        records: Records = self.records[self.records["kind"] == kind]
+        return records
 
     def has(self, kind: Kind) -> bool:
         """See Facts."""
@@ -113,8 +115,8 @@ class Outline:
         """See Facts. Raises ValueError for a kind of which an outline holds none."""
         if set(kinds) & set(_MANY):
             raise ValueError("an outline does not hold such records")
-        found: Integers = self.row[is_kind(self.records["kind"], *kinds)]
-        return found
+        selected_rows: Integers = self.row[is_kind(self.records["kind"], *kinds)]
+        return selected_rows
 
     def at(self, name: str, rows: Integers) -> npt.NDArray[np.int64]:
         """See Facts. Where an outline does not hold a row, what it says is any number."""

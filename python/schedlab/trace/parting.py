@@ -63,12 +63,12 @@ def _told(pick: Pick | None) -> str:
 def parting(one: Trace, other: Trace, timed: bool = False) -> Parting | None:
     """Returns where the two part, or None if all CPUs switched to the same processes in the same order; `timed`: and
     at the same times, as one machine does if it is given the same decisions."""
-    found = [
-        each
+    differences = [
+        difference
         for cpu in range(one.header.cpus)
-        if (each := _on_cpu(cpu, picks(one, cpu), picks(other, cpu), timed)) is not None
+        if (difference := _on_cpu(cpu, picks(one, cpu), picks(other, cpu), timed)) is not None
     ]
-    return min(found, key=lambda each: each.time_ns, default=None)
+    return min(differences, key=lambda difference: difference.time_ns, default=None)
 
 
 def _on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> Parting | None:

@@ -151,14 +151,14 @@ class _Converter:
 
     def state_left(self, process: int, state: int) -> int:
         """The state in which a process left, as Linux numbers it."""
-        said = self.stops_as.pop(process, _RUNNABLE)
+        prev_state = self.stops_as.pop(process, _RUNNABLE)
         if process == 0:
             return _RUNNABLE
         if state == ProcessState.BLOCKED:
-            return said if said in (_SLEEPING, _SLEEPING_IN_KERNEL) else _SLEEPING
+            return prev_state if prev_state in (_SLEEPING, _SLEEPING_IN_KERNEL) else _SLEEPING
         if state == ProcessState.ZOMBIE:
             return _ZOMBIE
-        return said if said == _PREEMPTED else _RUNNABLE
+        return prev_state if prev_state == _PREEMPTED else _RUNNABLE
 
     def block(
         self, _row: int, _time: int, _cpu: int, process: int, first: int, _second: int

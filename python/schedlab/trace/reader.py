@@ -160,9 +160,9 @@ def order_of(sequence: Integers) -> Integers | None:
     lowest = int(sequence.min())
     span = int(sequence.max()) - lowest + 1
     if span <= _SPARSE * len(sequence):
-        found = np.full(span, -1, np.int64)
-        found[sequence - lowest] = np.arange(len(sequence))
-        order = found if span == len(sequence) else found[found >= 0]
+        order_by_life = np.full(span, -1, np.int64)
+        order_by_life[sequence - lowest] = np.arange(len(sequence))
+        order = order_by_life if span == len(sequence) else order_by_life[order_by_life >= 0]
         if len(order) == len(sequence) and order.min() >= 0:
             return order
     by_comparing: Integers = np.argsort(sequence, kind="stable")
@@ -238,7 +238,7 @@ def _text_bytes(records: Records) -> npt.NDArray[np.uint8]:
 def _decode(texts: npt.NDArray[np.uint8]) -> list[str]:
     """Each text up to its first 0 byte. Few are different, so each is decoded once."""
     count, records, size = texts.shape
-    whole = texts.reshape(count, records * size).view(f"S{records * size}").reshape(count)
-    different, which = np.unique(whole, return_inverse=True)
+    joined = texts.reshape(count, records * size).view(f"S{records * size}").reshape(count)
+    different, which = np.unique(joined, return_inverse=True)
     decoded = [text.partition(b"\0")[0].decode("utf-8", "replace") for text in different.tolist()]
     return [decoded[index] for index in which.tolist()]

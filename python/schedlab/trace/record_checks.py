@@ -76,13 +76,13 @@ def record_checks(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
 def _number_check(
     columns: Columns, begin: int, kind: Kind, enumeration: type[IntEnum], called: str
 ) -> Iterator[Breach]:
-    there = is_kind(columns.kind, kind)
-    if not there.any():
+    of_kind = is_kind(columns.kind, kind)
+    if not of_kind.any():
         return
     allowed = [int(number) for number in enumeration if number]
     number = columns.first
-    there &= (number < min(allowed)) | (number > max(allowed))
-    yield from first_in(begin, there, lambda at: f"there is no {called} {number[at]}")
+    of_kind &= (number < min(allowed)) | (number > max(allowed))
+    yield from first_in(begin, of_kind, lambda at: f"there is no {called} {number[at]}")
 
 
 def _shares_check(columns: Columns, begin: int, kind: Kind) -> Iterator[Breach]:

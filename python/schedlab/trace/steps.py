@@ -42,7 +42,7 @@ class Steps(Timeline):
 
     def of(self, at: Integers) -> Steps:
         """Some of them, by their indices."""
-        chosen = {each.name: getattr(self, each.name)[at] for each in fields(self)[:-1]}
+        chosen = {field.name: getattr(self, field.name)[at] for field in fields(self)[:-1]}
         return replace(self, **chosen)
 
     @cached_property
@@ -82,9 +82,9 @@ class ProcessOrder:
         row[old], time[old] = last.row[order[old]], last.time[order[old]]
         life = self._lives_of(pid, step, order, row >= begin)
         cpu = (facts >> 16).astype(np.uint16)
-        found = Steps(pid, row, step, after, life, time, cpu, begin)
-        self._last = found.of(np.flatnonzero(found.kept))
-        return found
+        steps = Steps(pid, row, step, after, life, time, cpu, begin)
+        self._last = steps.of(np.flatnonzero(steps.kept))
+        return steps
 
     def rest(self) -> Steps:
         """The last step of each process in the whole trace (and the last before its EXIT)."""
@@ -94,11 +94,11 @@ class ProcessOrder:
         self, pid: Integers, step: npt.NDArray[np.int8], place: Integers, new: Mask
     ) -> Integers:
         begins = np.flatnonzero(changes(pid) | is_kind(step, Step.BORN))
-        begun = new[begins]
+        born = new[begins]
         number = np.empty(len(begins), np.int64)
-        number[~begun] = self._last.life[place[begins[~begun]]]
-        count = int(np.count_nonzero(begun))
-        number[begun] = np.arange(self.lives, self.lives + count)
+        number[~born] = self._last.life[place[begins[~born]]]
+        count = int(np.count_nonzero(born))
+        number[born] = np.arange(self.lives, self.lives + count)
         self.lives += count
         return np.repeat(number, np.diff(begins, append=len(pid)))
 
@@ -135,8 +135,8 @@ def _steps_of(columns: Columns) -> _New:
     after = np.take(_AFTER, step)
     switches = rows[is_kind(kind, Kind.SWITCH)]
     after[np.flatnonzero(is_kind(step, Step.OUT))] = np.minimum(columns.second[switches], 127)
-    found = np.flatnonzero(is_kind(step, Step.FOUND))
-    after[found] = np.minimum(first[found], 127)
+    initial = np.flatnonzero(is_kind(step, Step.FOUND))
+    after[initial] = np.minimum(first[initial], 127)
     return _New(at, pid.astype(np.int64), _facts(step, after, columns.cpu[at]))
 
 

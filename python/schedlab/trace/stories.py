@@ -47,8 +47,8 @@ class Stories:
     @cached_property
     def found_running(self) -> Integers:
         """Indices of records that say which process ran on a CPU when the trace began."""
-        found = np.flatnonzero(is_kind(self.columns.kind, Kind.FOUND))
-        return found[is_kind(self.columns.first[found], ProcessState.RUNNING)]
+        initial = np.flatnonzero(is_kind(self.columns.kind, Kind.FOUND))
+        return initial[is_kind(self.columns.first[initial], ProcessState.RUNNING)]
 
     @cached_property
     def entries(self) -> Integers:
@@ -163,9 +163,11 @@ class CpuOrder:
         stories = Stories(begin, row, Columns.of(records), self._told)
         keep = np.flatnonzero(stories.kept())
         self._open, self._row = gather(records, keep), row[keep]
-        there = np.zeros_like(self._told)
-        there[stories.columns.cpu[stories.begins]] = stories.ends - stories.begins
-        self._told = self._told + there - np.bincount(self._open["cpu"], minlength=len(there))
+        last_values = np.zeros_like(self._told)
+        last_values[stories.columns.cpu[stories.begins]] = stories.ends - stories.begins
+        self._told = (
+            self._told + last_values - np.bincount(self._open["cpu"], minlength=len(last_values))
+        )
         return stories
 
     def rest(self) -> Stories:
@@ -188,22 +190,22 @@ def stable_order(numbers: npt.NDArray[np.integer]) -> Integers:
 
 def without(places: Integers, others: Integers) -> Integers:
     """Those of some places that are not among others, of which there may be many; both are ascending."""
-    found = np.take(np.append(others, -1), np.searchsorted(others, places))
-    lacking: Integers = places[found != places]
+    previous = np.take(np.append(others, -1), np.searchsorted(others, places))
+    lacking: Integers = places[previous != places]
     return lacking
 
 
 def same_as_next(values: npt.NDArray[np.integer]) -> Mask:
     """Where a value is the same as the one after it; false at the last."""
-    found = np.empty(len(values), bool)
-    found[-1:] = False
-    np.equal(values[1:], values[:-1], out=found[:-1])
-    return found
+    is_same = np.empty(len(values), bool)
+    is_same[-1:] = False
+    np.equal(values[1:], values[:-1], out=is_same[:-1])
+    return is_same
 
 
 def changes(values: npt.NDArray[np.integer]) -> Mask:
     """Where a value is not the one before it; true at the first."""
-    found = np.empty(len(values), bool)
-    found[:1] = True
-    np.not_equal(values[1:], values[:-1], out=found[1:])
-    return found
+    is_change = np.empty(len(values), bool)
+    is_change[:1] = True
+    np.not_equal(values[1:], values[:-1], out=is_change[1:])
+    return is_change

@@ -68,8 +68,8 @@ class Timeline:
         """Index of each PID's last step before each row of the events; -1: there is none."""
         if len(self.pid) == 0:
             return np.full(len(pid), -1)
-        found = np.searchsorted(key(self.pid, self.row), key(pid, row)) - 1
-        return np.where((found >= 0) & (self.pid[found] == pid), found, -1)
+        index = np.searchsorted(key(self.pid, self.row), key(pid, row)) - 1
+        return np.where((index >= 0) & (self.pid[index] == pid), index, -1)
 
 
 def key(pid: npt.NDArray[np.integer], row: Integers) -> Integers:
@@ -78,24 +78,26 @@ def key(pid: npt.NDArray[np.integer], row: Integers) -> Integers:
 
 
 def life_at(
-    begun: Integers, begin_row: Integers, pid: npt.NDArray[np.integer], row: Integers
+    start_rows: Integers, begin_row: Integers, pid: npt.NDArray[np.integer], row: Integers
 ) -> Integers:
-    """The life that each PID had at each row; -1: none. `begun`, `begin_row`: of each life, its PID and
+    """The life that each PID had at each row; -1: none. `start_rows`, `begin_row`: of each life, its PID and
     where it begins; lives are in the order of both."""
-    if len(begun) == 0:
+    if len(start_rows) == 0:
         return np.full(len(pid), -1)
     # The fork's own row already belongs to the life that it begins; and steps may come before the first
     # fork of their PID, in traces that lack their beginning.
-    span = int(begun[-1] - begun[0]) + 1
-    if span <= _DENSE + 2 * len(pid) and (begun[1:] > begun[:-1]).all():
-        found = np.take(_places(begun, span), pid.astype(np.int64) - (begun[0] - 1), mode="clip")
-        return np.where(row >= begin_row[found], found, -1)
-    found = np.searchsorted(key(begun, begin_row), key(pid, row), side="right") - 1
-    return np.where((found >= 0) & (begun[found] == pid), found, -1)
+    span = int(start_rows[-1] - start_rows[0]) + 1
+    if span <= _DENSE + 2 * len(pid) and (start_rows[1:] > start_rows[:-1]).all():
+        lives = np.take(
+            _places(start_rows, span), pid.astype(np.int64) - (start_rows[0] - 1), mode="clip"
+        )
+        return np.where(row >= begin_row[lives], lives, -1)
+    lives = np.searchsorted(key(start_rows, begin_row), key(pid, row), side="right") - 1
+    return np.where((lives >= 0) & (start_rows[lives] == pid), lives, -1)
 
 
-def _places(begun: Integers, span: int) -> Integers:
+def _places(start_rows: Integers, span: int) -> Integers:
     """The place of each PID, from that before the first to that after the last; -1: it is not there."""
     table = np.full(span + 2, -1)
-    table[begun - (begun[0] - 1)] = np.arange(len(begun))
+    table[start_rows - (start_rows[0] - 1)] = np.arange(len(start_rows))
     return table

@@ -142,8 +142,8 @@ def _last_rows(trace: Source, cpus: int) -> Integers:
     last = np.zeros(cpus, np.int64)
     for part in Parts(trace):
         cpu = part.records["cpu"]
-        there = np.flatnonzero(cpu < cpus)
-        last[cpu[there]] = there + part.begin + 1
+        valid_rows = np.flatnonzero(cpu < cpus)
+        last[cpu[valid_rows]] = valid_rows + part.begin + 1
     return last
 
 

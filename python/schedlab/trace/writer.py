@@ -85,9 +85,9 @@ class TraceWriter:
 
     def fill(self, place: int, *records: Fields) -> None:
         """Adds records at a place that was held: they did happen."""
-        held = self.records[place]
-        assert isinstance(held, list)
-        held += records
+        record = self.records[place]
+        assert isinstance(record, list)
+        record += records
 
     def in_order(self) -> Iterator[Fields]:
         """Yields the records so far; those at a held place come there."""
@@ -108,8 +108,8 @@ class TraceWriter:
         second: int = 0,
     ) -> None:
         """Adds a record with a text. `first` and `second` are of those kinds that have values, too."""
-        for each, low, high in text_records(kind, text, first, second):
-            self.add(time_ns, cpu, each, process, low, high)
+        for text_record, low, high in text_records(kind, text, first, second):
+            self.add(time_ns, cpu, text_record, process, low, high)
 
     def write(self, path: Path, begin_ns: int, end_ns: int, origin_ns: int = 0) -> int:
         """Writes the whole trace, with its header. Returns the number of records.
@@ -117,14 +117,14 @@ class TraceWriter:
         `begin_ns` and `end_ns`: when all CPUs start and end; `origin_ns`: of all times, what is 0 in
         the file.
         """
-        found: list[Fields] = [
+        rows: list[Fields] = [
             (begin_ns, 0, Kind.START, cpu, 0, begin_ns - origin_ns) for cpu in range(self.cpus)
         ]
-        found += self.in_order()
+        rows += self.in_order()
         count = [0] * self.cpus
-        for record in found:
+        for record in rows:
             count[record[3]] += 1
-        found += [(end_ns, 0, Kind.END, cpu, 0, count[cpu] + 1) for cpu in range(self.cpus)]
+        rows += [(end_ns, 0, Kind.END, cpu, 0, count[cpu] + 1) for cpu in range(self.cpus)]
         with path.open("wb") as file:
             file.write(self._header)
             file.write(
@@ -132,7 +132,7 @@ class TraceWriter:
                     _PACK_RECORD(
                         time - origin_ns, number & _SEQUENCE_MASK, process, kind, cpu, first, second
                     )
-                    for number, (time, process, kind, cpu, first, second) in enumerate(found)
+                    for number, (time, process, kind, cpu, first, second) in enumerate(rows)
                 )
             )
-        return len(found)
+        return len(rows)

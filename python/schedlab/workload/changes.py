@@ -46,12 +46,12 @@ def _item(line: str) -> str:
 
 def checked(changes: Iterable[Change]) -> tuple[Change, ...]:
     """The changes in the order given. Raises ValueError if a place is named twice."""
-    found: dict[str, str] = {}
+    valid: dict[str, str] = {}
     for place, value in changes:
-        if place in found:
+        if place in valid:
             raise ValueError(f"{place}: given more than once")
-        found[place] = value
-    return tuple(found.items())
+        valid[place] = value
+    return tuple(valid.items())
 
 
 def changes_text(changes: Iterable[Change]) -> str:
@@ -104,10 +104,10 @@ def _replaced(node: Node, rest: str, text: str, path: str) -> Node:
     return Node(Object(members), node.line, node.path)
 
 
-def _key(found: Object, rest: str) -> str:
+def _key(node: Object, rest: str) -> str:
     """The longest that is there, since keys may have dots in them; or the first word."""
-    there = [key for key, _ in found.members if rest == key or rest.startswith(f"{key}.")]
-    return max(there, key=len) if there else rest.partition(".")[0]
+    matching = [key for key, _ in node.members if rest == key or rest.startswith(f"{key}.")]
+    return max(matching, key=len) if matching else rest.partition(".")[0]
 
 
 def _value(text: str, path: str) -> Node:

@@ -146,7 +146,7 @@ def choose(text: str) -> Costs:
 def checked_text(text: str) -> str:
     """Returns a text of Costs that came from a file. Raises ValueError if the simulator could not read it."""
     base, *changes = text.split(",")
-    wrong_change = next((each for each in changes if not _TEXT_CHANGE.fullmatch(each)), None)
+    wrong_change = next((change for change in changes if not _TEXT_CHANGE.fullmatch(change)), None)
     if base not in BUILT_IN or wrong_change is not None:
         raise ValueError(
             f"costs: {wrong_change or base!r}: expected NAME=NANOSECONDS after a profile's name"
@@ -219,31 +219,31 @@ def read(path: Path) -> Profile:
 
 def profile_of(node: Node) -> Profile:
     """Raises JsonError."""
-    found = by_key(node, "an object: a profile of costs", _PROFILE_KEYS)
+    fields = by_key(node, "an object: a profile of costs", _PROFILE_KEYS)
     for key in ("format", "costs"):
-        if key not in found:
+        if key not in fields:
             raise wrong(node, f"the key {key} in it")
-    if found["format"].value != FORMAT:
-        raise wrong(found["format"], f"{FORMAT}, the only format there is")
-    base = _text(found, "base") or "none"
+    if fields["format"].value != FORMAT:
+        raise wrong(fields["format"], f"{FORMAT}, the only format there is")
+    base = _text(fields, "base") or "none"
     if base not in BUILT_IN:
-        raise wrong(found["base"], " or ".join(BUILT_IN))
-    tick = found.get("tick_ns")
+        raise wrong(fields["base"], " or ".join(BUILT_IN))
+    tick = fields.get("tick_ns")
     return Profile(
-        {name: _cost(name, each) for name, each in _costs(found["costs"])},
+        {name: _cost(name, cost_node) for name, cost_node in _costs(fields["costs"])},
         base,
-        _text(found, "description"),
-        _text(found, "machine"),
+        _text(fields, "description"),
+        _text(fields, "machine"),
         whole(tick, 0, NANOSECONDS_MAX) if tick else 0,
     )
 
 
 def _costs(node: Node) -> tuple[tuple[str, Node], ...]:
-    found = members(node, "an object: costs by their names")
-    for place, (name, each) in enumerate(found):
-        if any(name == before for before, _ in found[:place]):
-            raise JsonError(each.line, f"{each.path}: it is given twice: expected once")
-    return found
+    entries = members(node, "an object: costs by their names")
+    for place, (name, cost_node) in enumerate(entries):
+        if any(name == before for before, _ in entries[:place]):
+            raise JsonError(cost_node.line, f"{cost_node.path}: it is given twice: expected once")
+    return entries
 
 
 def _cost(name: str, node: Node) -> Cost:
@@ -252,23 +252,23 @@ def _cost(name: str, node: Node) -> Cost:
         raise JsonError(node.line, f"{node.path}: {problem}")
     if not isinstance(node.value, Object):
         return Cost(whole(node, 0, NANOSECONDS_MAX, _expected()))
-    found = by_key(node, _expected(), _COST_KEYS)
-    if "ns" not in found:
+    fields = by_key(node, _expected(), _COST_KEYS)
+    if "ns" not in fields:
         raise wrong(node, "the key ns in it")
     numbers = {
-        key: whole(found[key], 0, NANOSECONDS_MAX)
+        key: whole(fields[key], 0, NANOSECONDS_MAX)
         for key in ("ns", "spread_ns", "events")
-        if key in found
+        if key in fields
     }
-    return Cost(**numbers, source=_text(found, "source"))
+    return Cost(**numbers, source=_text(fields, "source"))
 
 
 def _expected() -> str:
     return f"nanoseconds, a whole number from 0 to {NANOSECONDS_MAX}, or an object with the key ns"
 
 
-def _text(found: Mapping[str, Node], key: str) -> str:
-    node = found.get(key)
+def _text(fields: Mapping[str, Node], key: str) -> str:
+    node = fields.get(key)
     if node is None:
         return ""
     if not isinstance(node.value, str):

@@ -39,7 +39,7 @@ def delays_text(delays: Iterable[Delay]) -> str:
 
 def delays_of(text: str) -> tuple[Delay, ...]:
     """The delays of a text that `delays_text` made."""
-    return tuple(parse_delay(each) for each in text.split(",") if each)
+    return tuple(parse_delay(delay) for delay in text.split(",") if delay)
 
 
 def delayed_costs(costs: str, delays: Iterable[Delay]) -> str:

@@ -156,7 +156,9 @@ class Mixture(Distribution):
     def moments_ns(self, tick_ns: int) -> tuple[float, float]:
         moments = [part.moments_ns(tick_ns) for part in self.parts]
         first, second = (
-            sum(weight * each[power] for weight, each in zip(self.weights, moments, strict=True))
+            sum(
+                weight * moment[power] for weight, moment in zip(self.weights, moments, strict=True)
+            )
             / sum(self.weights)
             for power in (0, 1)
         )

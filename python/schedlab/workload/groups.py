@@ -51,12 +51,14 @@ class Groups:
     def declare(self, node: Node) -> None:
         """Reads the section `groups`."""
         declared: set[str] = set()
-        for path, each in members(node, "an object whose keys are the paths of groups"):
+        for path, group_node in members(node, "an object whose keys are the paths of groups"):
             if path in declared:
-                raise JsonError(each.line, f"{each.path}: it is given twice: expected once")
+                raise JsonError(
+                    group_node.line, f"{group_node.path}: it is given twice: expected once"
+                )
             declared.add(path)
-            number = 0 if path == "/" else self._number(path, each)
-            given = by_key(each, "an object, which may be empty", _KEYS)
+            number = 0 if path == "/" else self._number(path, group_node)
+            given = by_key(group_node, "an object, which may be empty", _KEYS)
             if "weight" in given and not number:
                 raise wrong(given["weight"], "none: the root has no siblings")
             if "period" in given and "quota" not in given:
@@ -81,7 +83,7 @@ class Groups:
             return self._found[path].number
         above = path.rpartition("/")[0]
         parent = self._number(above, node) if above else 0
-        number = sum(1 for each in self._found if each != "/") + 1
+        number = sum(1 for path in self._found if path != "/") + 1
         if number >= GROUPS_MAX:
             raise wrong(node, f"at most {GROUPS_MAX - 1} groups beside the root")
         self._found[path] = TaskGroup(number, parent)

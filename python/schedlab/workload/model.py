@@ -150,7 +150,7 @@ def everything(items: Iterable[Item]) -> Iterator[Item]:
 
 def forks(items: Iterable[Item], times: float = 1) -> dict[str, float]:
     """How many processes are forked there, by their task; may be without end."""
-    found: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for item in items:
         inner = {}
         if isinstance(item, Fork):
@@ -158,8 +158,8 @@ def forks(items: Iterable[Item], times: float = 1) -> dict[str, float]:
         elif isinstance(item, Loop):
             inner = forks(item.body, times * item.rounds)
         for task, count in inner.items():
-            found[task] = found.get(task, 0) + count
-    return found
+            counts[task] = counts.get(task, 0) + count
+    return counts
 
 
 def draws_itself(items: Iterable[Item]) -> bool:
@@ -354,8 +354,8 @@ class WorkloadFile:
     @property
     def bodies(self) -> tuple[tuple[Item, ...], ...]:
         """The bodies of all tasks, and the starter's."""
-        own = (self.starter.body,) if self.starter else ()
-        return (*own, *(task.body for task in self.tasks))
+        starter_bodies = (self.starter.body,) if self.starter else ()
+        return (*starter_bodies, *(task.body for task in self.tasks))
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -372,7 +372,7 @@ class WorkloadFile:
     @property
     def forked(self) -> dict[str, float]:
         """The tasks of which tasks start processes, and how many processes they have in all."""
-        by_tasks = {each for task in self.tasks for each in forks(task.body)}
+        by_tasks = {fork for task in self.tasks for fork in forks(task.body)}
         return {name: count for name, count in self._played().items() if name in by_tasks}
 
     def work_ns(self, task: Task, tick_ns: int) -> float:
@@ -417,20 +417,20 @@ class WorkloadFile:
         given = [task.attributes for task in self.tasks]
         if self.starter:
             given.insert(0, self.starter.attributes)
-        named = [cpu_list(each["cpus"]) for each in given if "cpus" in each]
+        named = [cpu_list(attributes["cpus"]) for attributes in given if "cpus" in attributes]
         for body in self.bodies:
             words = (item.words.split() for item in everything(body) if isinstance(item, Step))
-            named += [own[1] for own in words if own[0] == "cpus"]
-        lowest = ((int(re.split("[-,]", each)[0]), each) for each in named)
-        return next((each for first, each in lowest if first >= cpus), "")
+            named += [step_words[1] for step_words in words if step_words[0] == "cpus"]
+        lowest = ((int(re.split("[-,]", text)[0]), text) for text in named)
+        return next((text for first, text in lowest if first >= cpus), "")
 
     def drawing(self) -> frozenset[str]:
         """The tasks whose processes do not all do the same: they draw times at random, or start
         processes that do."""
-        found = {task.name for task in self.tasks if task.drawn or draws_itself(task.body)}
+        names = {task.name for task in self.tasks if task.drawn or draws_itself(task.body)}
         for _ in self.tasks:
-            found |= {task.name for task in self.tasks if found & forks(task.body).keys()}
-        return frozenset(found)
+            names |= {task.name for task in self.tasks if names & forks(task.body).keys()}
+        return frozenset(names)
 
     def processes(self) -> int:
         """The number of processes for which the simulator must have room."""
@@ -444,20 +444,23 @@ class WorkloadFile:
 
     def parties(self) -> dict[str, int]:
         """How many processes meet at each barrier: tasks fork none of them."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         started = self._started()
-        own = ((self.starter.body, 1),) if self.starter else ()
-        for body, count in (*own, *((task.body, int(started[task.name])) for task in self.tasks)):
+        bodies = ((self.starter.body, 1),) if self.starter else ()
+        for body, count in (
+            *bodies,
+            *((task.body, int(started[task.name])) for task in self.tasks),
+        ):
             for item in everything(body):
                 if isinstance(item, Meet):
-                    found[item.channel] = found.get(item.channel, 0) + count
-        return found
+                    counts[item.channel] = counts.get(item.channel, 0) + count
+        return counts
 
     def _started(self) -> dict[str, float]:
         """How many processes of each task the first process starts."""
         if self.starter:
-            there = forks(self.starter.body)
-            return {task.name: there.get(task.name, 0) for task in self.tasks}
+            started = forks(self.starter.body)
+            return {task.name: started.get(task.name, 0) for task in self.tasks}
         return {task.name: task.instances for task in self.tasks}
 
     def _played(self) -> dict[str, float]:

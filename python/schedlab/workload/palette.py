@@ -41,25 +41,25 @@ _SIMPLE = (
 )
 
 
-def palette(own: Iterable[Path] = ()) -> dict[str, Entry]:
+def palette(user_files: Iterable[Path] = ()) -> dict[str, Entry]:
     """Returns workloads by name: simple ones, all files of the studies, then the user's own.
 
     WrongUsage: a file of the user's is not there, or its name is taken.
     """
-    found = {
+    entries = {
         name: Entry(name, title, "simple", _FILES / "monitor" / f"{name}.json")
         for name, title in _SIMPLE
     }
     for file in sorted(_FILES.glob("*.json")):
-        found[file.stem] = Entry(file.stem, file.stem.replace("-", " "), "study", file)
-    for file in own:
+        entries[file.stem] = Entry(file.stem, file.stem.replace("-", " "), "study", file)
+    for file in user_files:
         if not file.is_file():
             raise WrongUsage("there is no such file", what=parameter("workload", file))
-        if file.stem in found:
+        if file.stem in entries:
             raise WrongUsage(
                 f"there is a workload {file.stem} already",
                 what=parameter("workload", file),
                 fix="rename it",
             )
-        found[file.stem] = Entry(file.stem, file.stem, "own", file)
-    return found
+        entries[file.stem] = Entry(file.stem, file.stem, "own", file)
+    return entries

@@ -59,9 +59,9 @@ def check_known(workload: str, programs: frozenset[str]) -> None:
             what=parameter("workload", workload),
         )
     close = get_close_matches(name, {*programs, *ready}, 1)
-    meant = f"; did you mean {close[0]!r}?" if close else "."
+    suggestion = f"; did you mean {close[0]!r}?" if close else "."
     raise WrongUsage(
-        f"no workload is called {name!r}{meant} `./schedlab workloads` lists them",
+        f"no workload is called {name!r}{suggestion} `./schedlab workloads` lists them",
         what="`workload=`",
     )
 
@@ -77,8 +77,10 @@ def check_options(name: str, words: Sequence[str]) -> None:
     for option, number in zip_longest(words[::2], words[1::2]):
         why = _wrong(known.get(option), number)
         if why:
-            there = ", ".join(f"{each} ({meant.meaning})" for each, meant in known.items())
-            raise WrongUsage(f"{name} {option}: {why}. It has {there}", what="`workload=`")
+            known_options = ", ".join(
+                f"{option} ({option_name.meaning})" for option, option_name in known.items()
+            )
+            raise WrongUsage(f"{name} {option}: {why}. It has {known_options}", what="`workload=`")
 
 
 def _wrong(option: Option | None, number: str | None) -> str:
@@ -111,11 +113,11 @@ _SEED = Option("seed of the random numbers", 0, 2**63 - 1)
 def options_of(name: str) -> dict[str, Option]:
     """Returns the options of a workload program, by what is written, as its source has them; {} of another."""
     text = _source(name)
-    found = {
+    options = {
         f"-{letter}": Option(meaning, _bound(least), _bound(most))
         for letter, meaning, least, most in _OPTION.findall(text)
     }
-    return {**found, "-s": _SEED} if "workload_init(" in text else {}
+    return {**options, "-s": _SEED} if "workload_init(" in text else {}
 
 
 @cache
@@ -133,6 +135,6 @@ def _bound(text: str) -> int | None:
 
 
 def _first_sentence(source: str) -> str:
-    found = _COMMENT.search(source)
-    text = " ".join(found[1].replace("\n *", " ").split()) if found else ""
+    match = _COMMENT.search(source)
+    text = " ".join(match[1].replace("\n *", " ").split()) if match else ""
     return re.split(r"(?<=[.:])\s", text, maxsplit=1)[0].rstrip(".:")

@@ -223,12 +223,12 @@ class TaskReader:
                     f"{properties[key].path}: expected none: it is the `starter` that starts it",
                 )
         drawn_ones = self.drawn(properties)
-        told = self.told(properties, body)
-        given = told | self.attributes(
+        result = self.told(properties, body)
+        given = result | self.attributes(
             {
                 key: node
                 for key, node in properties.items()
-                if key not in drawn_ones and not (told and key == _RUNTIME.key)
+                if key not in drawn_ones and not (result and key == _RUNTIME.key)
             }
         )
         arrivals = self.arrivals(properties.get("arrivals"), properties.get("instance"))
@@ -263,28 +263,28 @@ class TaskReader:
     def device(self) -> Device:
         """The same of a device: what it gives, and when."""
         expected = 'an object such as {"give": "net", "instance": 9, "arrivals": {"times": [0]}}'
-        found = by_key(self.node, expected, ("give", "instance", "delay", "arrivals"))
-        arrivals = self.arrivals(found.get("arrivals"), found.get("instance"))
-        if "give" not in found or arrivals is None:
+        fields = by_key(self.node, expected, ("give", "instance", "delay", "arrivals"))
+        arrivals = self.arrivals(fields.get("arrivals"), fields.get("instance"))
+        if "give" not in fields or arrivals is None:
             raise wrong(self.node, expected)
         return Device(
             self.name,
-            self.things(found["give"]),
-            self.instances(found.get("instance"), arrivals),
-            time(found["delay"]) if "delay" in found else Time(0),
+            self.things(fields["give"]),
+            self.instances(fields.get("instance"), arrivals),
+            time(fields["delay"]) if "delay" in fields else Time(0),
             arrivals,
         )
 
     def drawn(self, properties: dict[str, Node]) -> dict[str, Whole]:
         """The attributes that are drawn for each instance."""
-        found = {}
+        drawn_values = {}
         for key in DRAWN:
             if key not in properties or not isinstance(properties[key].value, Object):
                 continue
             if "arrivals" not in properties:
                 raise wrong(properties[key], "a number: what is drawn needs `arrivals`")
-            found[key] = number(properties[key], GIVEN[key].least, GIVEN[key].most)
-        return found
+            drawn_values[key] = number(properties[key], GIVEN[key].least, GIVEN[key].most)
+        return drawn_values
 
     def starter(self) -> Starter:
         properties, body = self.whole(STARTER_KEYS, standard=1)
@@ -305,8 +305,8 @@ class TaskReader:
             )
         for _, event in events if phases else ():
             self.shared.notes.add(event, "ignored, as by rt-app: the task has `phases`")
-        own = {key: each for key, each in properties.items() if key == "cpus"}
-        pinned = attributes(own).get("cpus", GIVEN["cpus"].standard)
+        cpus = {key: key_node for key, key_node in properties.items() if key == "cpus"}
+        pinned = attributes(cpus).get("cpus", GIVEN["cpus"].standard)
         inner = self.phases(phases, pinned) if phases else self.sequence(self.node, events)
         return properties, looped(rounds(properties.get("loop"), standard), inner)
 
@@ -350,43 +350,48 @@ class TaskReader:
     def in_our_words(self, given: dict[str, Node]) -> dict[str, Node]:
         """Translates rt-app's `policy`, and what `priority` and `dl-runtime` mean under it, into our properties."""
         notes = self.shared.notes
-        found = {key: node for key, node in given.items() if key != "policy"}
+        fields = {key: node for key, node in given.items() if key != "policy"}
         if "policy" in given:
             self.scheduling_class = read_class(given["policy"], notes)
-        own, priority, runtime = (
+        class_name, priority, runtime = (
             self.scheduling_class,
-            found.get("priority"),
-            found.get(_RUNTIME.key),
+            fields.get("priority"),
+            fields.get(_RUNTIME.key),
         )
-        self.has_period |= "dl-period" in found
-        if priority and (own in _FAIR or (not own and self.shared.nice_priorities)):
-            if "nice" in found:
+        self.has_period |= "dl-period" in fields
+        if priority and (class_name in _FAIR or (not class_name and self.shared.nice_priorities)):
+            if "nice" in fields:
                 raise wrong(
                     priority,
                     "no `nice` in the same task: this is its nice value, as in rt-app",
                 )
-            found["nice"] = self.nice(found.pop("priority"))
-            if not own:
+            fields["nice"] = self.nice(fields.pop("priority"))
+            if not class_name:
                 notes.add(
                     priority,
                     "taken for a nice value, as in rt-app: one of the file is not from 0 to 10",
                 )
-        elif priority and own:
-            notes.add(found.pop("priority"), f"ignored: a priority of {own}")
-        if own == IDLE:
-            found.setdefault("nice", Node(NICE_LAST, self.node.line, self.node.path))
-        if runtime and own == DEADLINE and not self.has_period:
-            found["dl-period"] = runtime
-        elif runtime and runtime.value != "work" and not self.has_period and own in ("", *_FAIR):
-            found.setdefault("slice", runtime)
-            if own:
-                del found[_RUNTIME.key]
+        elif priority and class_name:
+            notes.add(fields.pop("priority"), f"ignored: a priority of {class_name}")
+        if class_name == IDLE:
+            fields.setdefault("nice", Node(NICE_LAST, self.node.line, self.node.path))
+        if runtime and class_name == DEADLINE and not self.has_period:
+            fields["dl-period"] = runtime
+        elif (
+            runtime
+            and runtime.value != "work"
+            and not self.has_period
+            and class_name in ("", *_FAIR)
+        ):
+            fields.setdefault("slice", runtime)
+            if class_name:
+                del fields[_RUNTIME.key]
             else:
                 notes.add(
                     runtime,
                     "taken for the slice, as in rt-app, and for the work under a policy that asks for it",
                 )
-        return found
+        return fields
 
     def nice(self, node: Node) -> Node:
         """Returns rt-app's priority as a nice value. One beyond them becomes the nearest, as on Linux."""
@@ -399,19 +404,26 @@ class TaskReader:
     def phases(self, node: Node, cpus: int) -> tuple[Item, ...]:
         """`cpus`: those of a phase that names none, if another one does."""
         items: list[Item] = []
-        found = members(node, "an object whose keys are the names of phases")
-        if not found:
+        entries = members(node, "an object whose keys are the names of phases")
+        if not entries:
             raise wrong(node, "at least one phase in it")
         seen: set[str] = set()
-        for key, value in found:
+        for key, value in entries:
             if key in seen:
                 self.shared.notes.add(value, REPEATED)
             seen.add(key)
-        split = [(phase, *self.split(phase, PHASE_KEYS)) for _, phase in found]
-        split = [(phase, self.in_our_words(own), events) for phase, own, events in split]
-        otherwise = {"cpus": cpus} if any("cpus" in each for _, each, _ in split) else {}
+        split = [(phase, *self.split(phase, PHASE_KEYS)) for _, phase in entries]
+        split = [
+            (phase, self.in_our_words(phase_properties), events)
+            for phase, phase_properties, events in split
+        ]
+        default = (
+            {"cpus": cpus}
+            if any("cpus" in phase_properties for _, phase_properties, _ in split)
+            else {}
+        )
         for phase, properties, events in split:
-            given = {**otherwise, **self.attributes(properties)}
+            given = {**default, **self.attributes(properties)}
             items += [Step(GIVEN[key].line(key, value)) for key, value in given.items()]
             items += looped(rounds(properties.get("loop"), 1), self.sequence(phase, events))
         return tuple(items)
@@ -424,10 +436,10 @@ class TaskReader:
     # --- properties
 
     def attributes(self, properties: dict[str, Node]) -> dict[str, int]:
-        found = attributes(properties)
+        values = attributes(properties)
         if TASKGROUP in properties:
-            found[TASKGROUP] = self.shared.groups.number(properties[TASKGROUP])
-        return found
+            values[TASKGROUP] = self.shared.groups.number(properties[TASKGROUP])
+        return values
 
     def instances(self, node: Node | None, arrivals: Arrivals | None) -> int:
         """Where it is not said: 1, or as many as there are times at which they come."""
@@ -450,8 +462,8 @@ class TaskReader:
         given = dict(members(node, _ARRIVALS))
         batch = number(given["batch"], 1, BATCH_MAX) if "batch" in given else Whole()
         if "times" in given:
-            found = by_key(node, _ARRIVALS, ("times", "batch"))
-            return Arrivals(None, times(found["times"]), batch)
+            fields = by_key(node, _ARRIVALS, ("times", "batch"))
+            return Arrivals(None, times(fields["times"]), batch)
         if "distribution" not in given:
             raise wrong(node, _ARRIVALS)
         gaps = distribution(node, ("batch",))
@@ -474,11 +486,11 @@ class TaskReader:
             raise wrong(node, what)
         return self.shared.names.fitting(node.value, node)
 
-    def part(self, node: Node, found: Mapping[str, Node], key: str) -> Node:
+    def part(self, node: Node, fields: Mapping[str, Node], key: str) -> Node:
         """Returns the name of this key in rt-app's object, or the name that rt-app takes for one that is missing."""
-        if key not in found:
+        if key not in fields:
             self.shared.notes.add(node, f'without `{key}`: taken for "unknown", as in rt-app')
-        return found.get(key, replace(node, value="unknown"))
+        return fields.get(key, replace(node, value="unknown"))
 
     def lock(self, node: Node) -> str:
         return self.channel("lock", self.name_in(node, "the name of a lock"), 1)
@@ -492,12 +504,12 @@ class TaskReader:
         if not isinstance(node.value, Object):
             self.held.add(self.lock(node))
             return (Step(f"lock {self.lock(node)}"),)
-        found = by_key(node, _LOCK, ("ref", "ceiling"))
-        if len(found) < 2:
+        fields = by_key(node, _LOCK, ("ref", "ceiling"))
+        if len(fields) < 2:
             raise wrong(node, _LOCK)
-        ceiling = whole(found["ceiling"], _PRIORITY.least, _PRIORITY.most)
-        self.held.add(self.lock(found["ref"]))
-        return (Step(f"lock {self.lock(found['ref'])} ceiling {ceiling}"),)
+        ceiling = whole(fields["ceiling"], _PRIORITY.least, _PRIORITY.most)
+        self.held.add(self.lock(fields["ref"]))
+        return (Step(f"lock {self.lock(fields['ref'])} ceiling {ceiling}"),)
 
     def condition(self, node: Node) -> str:
         return self.channel("cond", self.name_in(node, "the name of what is waited for"), 0)
@@ -513,14 +525,14 @@ class TaskReader:
         return Step(what, drawn(node))
 
     def timer(self, node: Node) -> tuple[Item, ...]:
-        found = by_key(node, _TIMER, ("ref", "period", "mode"), self.shared.notes)
-        reference = self.part(node, found, "ref")
-        mode = found["mode"].value if "mode" in found else "relative"
+        fields = by_key(node, _TIMER, ("ref", "period", "mode"), self.shared.notes)
+        reference = self.part(node, fields, "ref")
+        mode = fields["mode"].value if "mode" in fields else "relative"
         if not isinstance(mode, str):
-            raise wrong(found["mode"], '"relative" or "absolute"')
+            raise wrong(fields["mode"], '"relative" or "absolute"')
         if mode not in ("relative", "absolute"):
-            self.shared.notes.add(found["mode"], 'taken for "relative", as in rt-app')
-        period = time(found["period"]) if "period" in found else Time(0)
+            self.shared.notes.add(fields["mode"], 'taken for "relative", as in rt-app')
+        period = time(fields["period"]) if "period" in fields else Time(0)
         if period.number == 0:
             return ()
         absolute = "absolute" if mode == "absolute" else ""
@@ -544,9 +556,9 @@ class TaskReader:
         return (Meet(self.channel("meet", label, 0)),)
 
     def wait_objects(self, node: Node) -> tuple[str, str]:
-        found = by_key(node, _WAIT, ("ref", "mutex"), self.shared.notes)
-        return self.condition(self.part(node, found, "ref")), self.lock(
-            self.part(node, found, "mutex")
+        fields = by_key(node, _WAIT, ("ref", "mutex"), self.shared.notes)
+        return self.condition(self.part(node, fields, "ref")), self.lock(
+            self.part(node, fields, "mutex")
         )
 
     def wait(self, node: Node) -> tuple[Item, ...]:
@@ -632,7 +644,7 @@ def with_jobs(attributes: Mapping[str, int], body: tuple[Item, ...]) -> tuple[It
     end releases none.
     """
     steps = (item.words for item in everything(body) if isinstance(item, Step))
-    set_later = {found[1] for words in steps if (found := _RESERVED.match(words))}
+    set_later = {match[1] for words in steps if (match := _RESERVED.match(words))}
     given = {name for name in ("runtime", "period") if attributes.get(name)}
     if len(set_later | given) < 2:
         return body

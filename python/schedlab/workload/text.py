@@ -81,7 +81,7 @@ def text_of(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> str:
     (`load`)."""
     channels = (f"channel {name} {count}\n" for name, count in file.channels.items())
     writer = _Writer(file, seed, tick_ns, file.gap_scale(tick_ns, cpus))
-    return "".join((*channels, *(text_of_program(*each) for each in writer.programs())))
+    return "".join((*channels, *(text_of_program(*program) for program in writer.programs())))
 
 
 def bytes_of(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> bytes:
@@ -98,10 +98,10 @@ def bytes_of(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> byte
 def length(file: WorkloadFile) -> float:
     """About how many lines its text has, which grow where something is drawn; may be infinite."""
     drawing = file.drawing()
-    own = {task.name: _Length(task.body, drawing) for task in file.tasks}
+    lengths = {task.name: _Length(task.body, drawing) for task in file.tasks}
     if file.starter:
-        return _Length(file.starter.body, drawing).lines(own)
-    return sum(task.instances * own[task.name].lines(own) for task in file.tasks)
+        return _Length(file.starter.body, drawing).lines(lengths)
+    return sum(task.instances * lengths[task.name].lines(lengths) for task in file.tasks)
 
 
 class _Length:
@@ -277,11 +277,11 @@ class _Writer:
         child = numbers.child() if numbers else None
         if name not in self.drawing:
             return name
-        own = f"{name}@{len(self.own) + 1}"
+        program_name = f"{name}@{len(self.own) + 1}"
         lines: list[Line | Rounds] = []
-        self.own.append((own, lines))  # its children come behind it
-        lines += self.program(self.tasks[name], own, child)
-        return own
+        self.own.append((program_name, lines))  # its children come behind it
+        lines += self.program(self.tasks[name], program_name, child)
+        return program_name
 
     def program(self, task: Task, name: str, numbers: Numbers | None) -> Lines:
         """One that tasks fork sees to its attributes itself: several may fork it at once, and none
@@ -310,7 +310,7 @@ class _Writer:
         if not numbers or not task.drawn:
             return {}
         uniform = uniform_of(numbers.below)
-        return {key: whole.draw(uniform) for key, whole in task.drawn.items()}
+        return {key: value.draw(uniform) for key, value in task.drawn.items()}
 
     def attributes(
         self, task: Task, name: str, drawn: Mapping[str, int] | None = None

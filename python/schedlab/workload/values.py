@@ -72,8 +72,8 @@ class Notes:
             raise JsonError(node.line, f"{node.path}: unknown: expected one of {', '.join(known)}")
         shown = len(self._places.get(UNKNOWN, ())) < self._SHOWN and len(key) <= NAME_MAX
         close = get_close_matches(key, known, 1, 0.75) if shown else ()
-        meant = f" (did you mean {close[0]}?)" if close else ""
-        self.add(node, UNKNOWN, f"{node.path}{meant}")
+        suggestion = f" (did you mean {close[0]}?)" if close else ""
+        self.add(node, UNKNOWN, f"{node.path}{suggestion}")
 
     def all(self) -> tuple[str, ...]:
         """Returns the warnings, in the order of their first lines."""
@@ -108,19 +108,19 @@ def by_key(
 ) -> dict[str, Node]:
     """Returns the members of an object, each once. Other keys than these, and keys that come again, are refused; with
     `notes`, other keys are ignored, and the last value of a key counts."""
-    found: dict[str, Node] = {}
+    by_name: dict[str, Node] = {}
     for key, value in members(node, expected):
         if key not in keys and notes:
             notes.unknown(key, value, keys)
             continue
         if key not in keys:
             raise JsonError(value.line, f"{value.path}: unknown: expected {', '.join(keys)}")
-        if key in found and notes:
-            notes.given_again(found[key])
-        elif key in found:
+        if key in by_name and notes:
+            notes.given_again(by_name[key])
+        elif key in by_name:
             raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
-        found[key] = value
-    return found
+        by_name[key] = value
+    return by_name
 
 
 def whole(node: Node, least: int, most: int, expected: str | None = None) -> int:
@@ -157,18 +157,18 @@ def drawn(node: Node) -> Time | Drawn | Distribution:
         return time(node)
     if any(key == "distribution" for key, _ in node.value.members):
         return distribution(node)
-    found = by_key(node, _DRAWN, ("from", "to", "below", "step"))
-    if ("to" in found) == ("below" in found):
+    fields = by_key(node, _DRAWN, ("from", "to", "below", "step"))
+    if ("to" in fields) == ("below" in fields):
         raise wrong(node, f"{_DRAWN}, or with `below` in place of `to`")
-    end = found.get("to") or found["below"]
+    end = fields.get("to") or fields["below"]
     last = time(end)
-    first = time(found["from"]) if "from" in found else Time(0, last.in_ticks)
-    step = time(found["step"]) if "step" in found else Time(1)
+    first = time(fields["from"]) if "from" in fields else Time(0, last.in_ticks)
+    step = time(fields["step"]) if "step" in fields else Time(1)
     if step.number == 0:
-        raise wrong(found["step"], "a step longer than 0")
+        raise wrong(fields["step"], "a step longer than 0")
     if first.in_ticks == last.in_ticks and first.number > last.number:
         raise wrong(end, "a time that is not before `from`")
-    return Drawn(first, last, step, end_counts="to" in found)
+    return Drawn(first, last, step, end_counts="to" in fields)
 
 
 _DRAWN = 'a time, or an object such as {"from": 0, "to": "1tick", "step": "10ns"}'
@@ -198,47 +198,47 @@ def distribution(node: Node, others: tuple[str, ...] = ()) -> Distribution:
     kind = given["distribution"].value if "distribution" in given else None
     if not isinstance(kind, str) or kind not in _KEYS:
         raise wrong(given.get("distribution", node), f"a `distribution`: {', '.join(_KEYS)}")
-    found = by_key(node, _DISTRIBUTION, ("distribution", *_KEYS[kind], *others))
+    fields = by_key(node, _DISTRIBUTION, ("distribution", *_KEYS[kind], *others))
     if kind == "pareto":
-        return _pareto(node, found)
+        return _pareto(node, fields)
     if kind in ("hyperexponential", "values"):
         key, part = ("means", Exponential) if kind == "hyperexponential" else ("values", Constant)
-        times = tuple(part(time(each)) for each in _several(_needed(node, found, key)))
-        return Mixture(times, weights(found.get("weights"), len(times)))
-    mean = time(_needed(node, found, "mean"))
+        times = tuple(part(time(item)) for item in _several(_needed(node, fields, key)))
+        return Mixture(times, weights(fields.get("weights"), len(times)))
+    mean = time(_needed(node, fields, "mean"))
     if kind == "lognormal":
-        return LogNormal(mean, real(_needed(node, found, "sigma"), 0, _SIGMA_MAX))
+        return LogNormal(mean, real(_needed(node, fields, "sigma"), 0, _SIGMA_MAX))
     return {"constant": Constant, "uniform": Even, "exponential": Exponential}[kind](mean)
 
 
-def _pareto(node: Node, found: Mapping[str, Node]) -> Pareto:
+def _pareto(node: Node, fields: Mapping[str, Node]) -> Pareto:
     """By its mean, or from a least time on."""
-    shape = real(_needed(node, found, "shape"), 0.01, _SHAPE_MAX)
-    if "mean" in found and not found.keys() & {"least", "most"}:
+    shape = real(_needed(node, fields, "shape"), 0.01, _SHAPE_MAX)
+    if "mean" in fields and not fields.keys() & {"least", "most"}:
         if shape <= 1:
-            raise wrong(found["shape"], "a number above 1: else there is no mean")
-        return Pareto(_length(found["mean"]) * (shape - 1) / shape, shape)
-    least = _length(_needed(node, found, "least"))
-    most = _length(found["most"]) if "most" in found else math.inf
-    if "mean" in found or least >= most:
+            raise wrong(fields["shape"], "a number above 1: else there is no mean")
+        return Pareto(_length(fields["mean"]) * (shape - 1) / shape, shape)
+    least = _length(_needed(node, fields, "least"))
+    most = _length(fields["most"]) if "most" in fields else math.inf
+    if "mean" in fields or least >= most:
         raise wrong(node, "either `mean`, or `least` and a `most` above it, with `shape`")
     if math.isinf(most) and shape <= 1:
-        raise wrong(found["shape"], "a number above 1, or a `most`: else there is no mean")
+        raise wrong(fields["shape"], "a number above 1, or a `most`: else there is no mean")
     return Pareto(least, shape, most)
 
 
 def _length(node: Node) -> int:
     """Nanoseconds."""
-    found = time(node)
-    if found.in_ticks or found.number == 0:
+    length = time(node)
+    if length.in_ticks or length.number == 0:
         raise wrong(node, "a time longer than 0, and not in ticks")
-    return int(found.number)
+    return int(length.number)
 
 
-def _needed(node: Node, found: Mapping[str, Node], key: str) -> Node:
-    if key not in found:
+def _needed(node: Node, fields: Mapping[str, Node], key: str) -> Node:
+    if key not in fields:
         raise wrong(node, f"`{key}` in it")
-    return found[key]
+    return fields[key]
 
 
 def _several(node: Node) -> tuple[Node, ...]:
@@ -256,20 +256,20 @@ def real(node: Node, least: float, most: float) -> float:
 
 def times(node: Node) -> tuple[Time, ...]:
     """Times, none before the one that stands before it."""
-    found = tuple(time(each) for each in _several(node))
-    if any(a.nanoseconds(10**6) > b.nanoseconds(10**6) for a, b in itertools.pairwise(found)):
+    durations = tuple(time(item) for item in _several(node))
+    if any(a.nanoseconds(10**6) > b.nanoseconds(10**6) for a, b in itertools.pairwise(durations)):
         raise wrong(node, "times in their order")
-    return found
+    return durations
 
 
 def weights(node: Node | None, count: int) -> tuple[float, ...]:
     """A weight for each of so many; none given: they are alike."""
     if node is None:
         return (1.0,) * count
-    found = tuple(real(each, 0, 10**12) for each in _several(node))
-    if len(found) != count or sum(found) <= 0:
+    numbers = tuple(real(item, 0, 10**12) for item in _several(node))
+    if len(numbers) != count or sum(numbers) <= 0:
         raise wrong(node, f"{count} weights, not all of them 0: one for each value")
-    return found
+    return numbers
 
 
 def number(node: Node, least: int, most: int) -> Whole:
@@ -277,13 +277,13 @@ def number(node: Node, least: int, most: int) -> Whole:
     if not isinstance(node.value, Object):
         return Whole((whole(node, least, most),), (1.0,))
     expected = 'a whole number, or an object such as {"values": [1, 5], "weights": [9, 1]}'
-    found = by_key(node, expected, ("values", "weights", "from", "to"))
-    if found.keys() == {"from", "to"}:
-        first = whole(found["from"], least, most)
-        last = whole(found["to"], first, min(most, first + VALUES_MAX - 1))
+    fields = by_key(node, expected, ("values", "weights", "from", "to"))
+    if fields.keys() == {"from", "to"}:
+        first = whole(fields["from"], least, most)
+        last = whole(fields["to"], first, min(most, first + VALUES_MAX - 1))
         return Whole(tuple(range(first, last + 1)), (1.0,) * (last - first + 1))
-    values = tuple(whole(each, least, most) for each in _several(_needed(node, found, "values")))
-    return Whole(values, weights(found.get("weights"), len(values)))
+    values = tuple(whole(item, least, most) for item in _several(_needed(node, fields, "values")))
+    return Whole(values, weights(fields.get("weights"), len(values)))
 
 
 def seconds(node: Node) -> int | None:
@@ -351,17 +351,17 @@ def _cpus(node: Node) -> int:
     value = node.value
     ranges: list[tuple[int, int]] = []
     if isinstance(value, tuple):
-        numbers = [whole(each, 0, CPUS_MAX - 1, expected) for each in value]
+        numbers = [whole(item, 0, CPUS_MAX - 1, expected) for item in value]
         ranges = [(number, number) for number in numbers]
     elif isinstance(value, str) and _CPU_LIST.fullmatch(value):
         bounds = [part.partition("-") for part in value.split(",")]
         ranges = [(int(first), int(last or first)) for first, _, last in bounds]
     if not ranges or any(not first <= last < CPUS_MAX for first, last in ranges):
         raise wrong(node, expected)
-    found = 0
+    mask = 0
     for first, last in ranges:
-        found |= (1 << last - first + 1) - 1 << first
-    return found
+        mask |= (1 << last - first + 1) - 1 << first
+    return mask
 
 
 _CPU_LIST = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")

@@ -149,8 +149,10 @@ def _form_of(words: list[str]) -> tuple[list[str], tuple[int, ...]]:
     raise WordsRefused(_complaint(words[reached : reached + 1], ", or ".join(expected)))
 
 
-def _complaint(found: Sequence[str], expected: str) -> str:
-    return f"{found[0][:60]}: expected {expected}" if found else f"expected {expected}"
+def _complaint(alternatives: Sequence[str], expected: str) -> str:
+    return (
+        f"{alternatives[0][:60]}: expected {expected}" if alternatives else f"expected {expected}"
+    )
 
 
 def label(word: str) -> int:
@@ -395,13 +397,13 @@ class Assembly:
             channels,
             places[len(names) : -1].astype("<u4"),
         ]
-        pieces: list[bytes | memoryview] = [each.view(np.uint8).data for each in contents]
+        pieces: list[bytes | memoryview] = [content.view(np.uint8).data for content in contents]
         pieces.append(b"".join(texts))
         total = _FIRST_SUM
         for piece in pieces:
             total = checksum(piece, total)
         header = np.zeros(1, HEADER)
-        told = {
+        header_fields = {
             "magic": MAGIC.encode(),
             "version": VERSION,
             "header_bytes": HEADER.itemsize,
@@ -414,7 +416,7 @@ class Assembly:
             "text_count": len(self._texts),
             "text_bytes": places[-1],
         }
-        for name, value in told.items():
+        for name, value in header_fields.items():
             header[name] = value
         return b"".join((header.tobytes(), *pieces))
 
@@ -451,11 +453,11 @@ def checksum(contents: bytes | memoryview, total: int = _FIRST_SUM) -> int:
         mixed = np.zeros(len(chunk), np.uint8)
         for bit in range(8):
             carried = mixed * np.uint8(_PRIME & 0xFF) >> bit & 1
-            own = chunk >> bit & 1
-            low = np.concatenate(([np.uint8(total >> bit & 1)], own[:-1] ^ carried[:-1]))
+            polynomial = chunk >> bit & 1
+            low = np.concatenate(([np.uint8(total >> bit & 1)], polynomial[:-1] ^ carried[:-1]))
             for step in _STEPS:  # a running exclusive or
                 low[step:] ^= low[:-step]
-            mixed |= (low ^ own) << bit
+            mixed |= (low ^ polynomial) << bit
         differences = mixed.astype(np.int64) - (mixed ^ chunk)
         sums = differences.astype(np.uint64) * powers[: len(chunk)][::-1]
         total = (total * int(powers[len(chunk) - 1]) + int(sums.sum())) & _WORD

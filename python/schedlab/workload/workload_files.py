@@ -75,9 +75,11 @@ def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
 def of_text(text: str, path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
     """Returns the workload of a file's text, as `read` does. Errors name it `path`."""
     try:
-        wanted = checked(changes)
+        valid_changes = checked(changes)
         top, rest_line = parse_first(text, BARE)
-        reader = _Reader(changed(top, wanted), hashlib.sha256(text.encode()).hexdigest(), wanted)
+        reader = _Reader(
+            changed(top, valid_changes), hashlib.sha256(text.encode()).hexdigest(), valid_changes
+        )
         if rest_line:
             end = Node(None, rest_line, "what follows the file's object")
             reader.notes.add(end, "ignored, as by rt-app")
@@ -109,8 +111,8 @@ def description(path: Path) -> str:
 
     JsonError: it is none.
     """
-    told = dict(members(parse_first(path.read_text(), BARE)[0], "an object")).get("description")
-    return str(told.value).partition(". ")[0].removesuffix(".") if told else ""
+    text = dict(members(parse_first(path.read_text(), BARE)[0], "an object")).get("description")
+    return str(text.value).partition(". ")[0].removesuffix(".") if text else ""
 
 
 def check_load(node: Node, file: WorkloadFile) -> None:
@@ -162,11 +164,12 @@ class _Reader:
         duration = self.duration()
         if "groups" in self.top:
             self.shared.groups.declare(self.top["groups"])
-        found = self.task_nodes()
+        task_nodes = self.task_nodes()
         tasks = tuple(
-            TaskReader(self.shared, key, node, tuple(found)).task() for key, node in found.items()
+            TaskReader(self.shared, key, node, tuple(task_nodes)).task()
+            for key, node in task_nodes.items()
         )
-        tasks = self.told_apart(found, tasks)
+        tasks = self.told_apart(task_nodes, tasks)
         starter = self.starter(tasks, duration)
         devices = self.devices()
         self.check_barriers(tasks)
@@ -211,8 +214,8 @@ class _Reader:
             return ()
         if "starter" in self.top:
             raise wrong(self.top["devices"], "no `starter` beside it: its process would be late")
-        found = members(self.top["devices"], "an object whose keys are the names of devices")
-        return tuple(TaskReader(self.shared, key, node, ()).device() for key, node in found)
+        entries = members(self.top["devices"], "an object whose keys are the names of devices")
+        return tuple(TaskReader(self.shared, key, node, ()).device() for key, node in entries)
 
     def check_size(self, file: WorkloadFile) -> None:
         """Raises JsonError for what cannot be written or counted to its end."""
@@ -236,39 +239,39 @@ class _Reader:
         if "global" not in self.top:
             return None
         known = ("duration", "default_policy", "pi_enabled", *NOT_BEHAVIOUR)
-        found = by_key(self.top["global"], "an object", known, self.notes)
-        for key, node in found.items():
+        fields = by_key(self.top["global"], "an object", known, self.notes)
+        for key, node in fields.items():
             if key in NOT_BEHAVIOUR:
                 self.notes.add(node, f"ignored: {NOT_BEHAVIOUR[key]}")
-        if "default_policy" in found:
-            self.shared.scheduling_class = read_class(found["default_policy"], self.notes)
-        if "pi_enabled" in found and found["pi_enabled"].value is not False:
+        if "default_policy" in fields:
+            self.shared.scheduling_class = read_class(fields["default_policy"], self.notes)
+        if "pi_enabled" in fields and fields["pi_enabled"].value is not False:
             self.notes.add(
-                found["pi_enabled"],
+                fields["pi_enabled"],
                 "ignored: whether locks pass priorities on is the policy's matter",
             )
-        return seconds(found["duration"]) if "duration" in found else None
+        return seconds(fields["duration"]) if "duration" in fields else None
 
     def task_nodes(self) -> dict[str, Node]:
         """Returns the tasks by the names that they have on a machine."""
-        found: dict[str, Node] = {}
+        nodes: dict[str, Node] = {}
         given = members(self.top["tasks"], "an object whose keys are the names of tasks")
         heads = Counter(key[:PROCESS_NAME_MAX] for key in {key for key, _ in given})
         for key, node in given:
             name = self.shared.names.fitting(key, node, heads[key[:PROCESS_NAME_MAX]] == 1)
-            if name in found:
-                self.notes.given_again(found[name])
-            found[name] = node
-        if not found:
+            if name in nodes:
+                self.notes.given_again(nodes[name])
+            nodes[name] = node
+        if not nodes:
             raise wrong(self.top["tasks"], "at least one task in it")
-        return found
+        return nodes
 
-    def told_apart(self, found: dict[str, Node], tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    def told_apart(self, nodes: dict[str, Node], tasks: tuple[Task, ...]) -> tuple[Task, ...]:
         """Returns the tasks. If a name that is cut off is the group of several, a number makes each another group."""
         taken = Counter(task.group for task in tasks)
         numbers: dict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
-        told: list[Task] = []
-        for node, task in zip(found.values(), tasks, strict=True):
+        distinct: list[Task] = []
+        for node, task in zip(nodes.values(), tasks, strict=True):
             group = task.group
             cut = len(task.name) > GROUP_MAX and "group" not in dict(members(node, "an object"))
             if cut and taken[group] > 1:
@@ -278,12 +281,12 @@ class _Reader:
                 self.notes.add(
                     node, "shortened in tables to the name in brackets", f"{node.path} ({group})"
                 )
-            told.append(replace(task, group=group))
-        return tuple(told)
+            distinct.append(replace(task, group=group))
+        return tuple(distinct)
 
     def check_barriers(self, tasks: tuple[Task, ...]) -> None:
         """Checks barriers as rt-app does: it must be known how many tasks will come."""
-        forked = {each for task in tasks for each in forks(task.body)}
+        forked = {fork for task in tasks for fork in forks(task.body)}
         for task, node in self.shared.barriers.items():
             if task in forked:
                 raise wrong(

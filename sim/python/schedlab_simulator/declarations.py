@@ -47,9 +47,9 @@ def find() -> Path:
     `make` makes."""
     if os.environ.get(CHOICE):
         return Path(os.environ[CHOICE])
-    here = Path(__file__).resolve().parent
-    checkout = here.parents[2]
-    packaged = here.parent / "schedlab" / "checkout"
+    folder = Path(__file__).resolve().parent
+    checkout = folder.parents[2]
+    packaged = folder.parent / "schedlab" / "checkout"
     places = [packaged / "build" / "sim" / NAME, checkout / "build" / "sim" / NAME]
     for place in places:
         if place.exists():

@@ -120,9 +120,9 @@ class Library:
     def check(self) -> None:
         """Is what this package says of the library still so?"""
         for c_name, prefix, ours, without in _ENUMERATIONS:
-            found = self.ffi.typeof(f"enum {c_name}").relements
-            theirs = {name.removeprefix(prefix): value for name, value in found.items()}
-            self.compare(f"enum {c_name}", {each.name: each.value for each in ours},
+            constants = self.ffi.typeof(f"enum {c_name}").relements
+            theirs = {name.removeprefix(prefix): value for name, value in constants.items()}
+            self.compare(f"enum {c_name}", {entry.name: entry.value for entry in ours},
                          {name: theirs[name] for name in theirs if name not in without})  # fmt: skip
         self.compare("struct simulator_counts", set(Counts._fields), self.fields("counts"))
         self.compare("struct simulator_process", set(PROCESS_FIELDS), self.fields("process"))
@@ -141,12 +141,12 @@ class Library:
         kind = self.ffi.typeof(name)
         layout: Any = {
             "names": [field for field, _ in kind.fields],
-            "formats": [self.number_format(each.type) for _, each in kind.fields],
-            "offsets": [each.offset for _, each in kind.fields],
+            "formats": [self.number_format(field.type) for _, field in kind.fields],
+            "offsets": [field.offset for _, field in kind.fields],
             "itemsize": self.ffi.sizeof(kind),
         }
-        found: np.dtype[np.void] = np.dtype(layout)
-        return found
+        layout_type: np.dtype[np.void] = np.dtype(layout)
+        return layout_type
 
     def number_format(self, kind: Any) -> str:
         signed = int(self.ffi.cast(kind, -1)) < 0

@@ -78,7 +78,7 @@ class Simulator:
         self._begin(programs)
         ffi = self._ffi
         setup = ffi.new("struct simulator_setup *")
-        kept = [
+        keep_alive = [
             ffi.new("char[]", text)
             for text in (
                 policy.encode(),
@@ -88,11 +88,11 @@ class Simulator:
             )
         ]
         try:
-            setup.policy, setup.tunables = kept[0], kept[1]
-            setup.shape = kept[3]
+            setup.policy, setup.tunables = keep_alive[0], keep_alive[1]
+            setup.shape = keep_alive[3]
             setup.cpus, setup.processes = cpus, processes
             setup.tick_ns, setup.seed = tick_ns, seed
-            setup.trace = ffi.NULL if trace is None else kept[2]
+            setup.trace = ffi.NULL if trace is None else keep_alive[2]
             setup.trace_queues, setup.added_steps = trace_queues, added_steps
             setup.policy_clock, setup.policy_run_time = policy_clock, policy_run_time
         except (OverflowError, TypeError) as error:
@@ -245,8 +245,8 @@ class Simulator:
         self._c.simulator_count(self._open(), self._counts)
         rows = np.zeros(self._counts.processes, self._library.process)
         target = self._ffi.cast("struct simulator_process *", rows.ctypes.data)
-        found = self._c.simulator_processes(self._pointer, target, len(rows))
-        return rows[:found]
+        count = self._c.simulator_processes(self._pointer, target, len(rows))
+        return rows[:count]
 
     def text(self, file: str) -> str:
         """Returns what our kernel's file says: "sched_status", "sched_tunables" or "sched_policies"."""
@@ -292,9 +292,9 @@ class Simulator:
         They know nothing of the others; what counts from the machine's begin counts from now.
         `tick_ns`: what a tick is in a text. The machine must have `added_steps` left.
         """
-        raw, kept = _workload(workload, tick_ns).c_structure()
+        raw, keep_alive = _workload(workload, tick_ns).c_structure()
         first = self._c.simulator_add_workload(self._open(), raw, self._error)
-        del kept
+        del keep_alive
         self._check(first != self._c.SIMULATOR_NO_PROGRAM, ActRefused)
         return int(first)
 

@@ -63,12 +63,12 @@ class Workload:
         lib = library()
         raw = lib.ffi.new("struct simulator_workload *")
         error = lib.ffi.new("struct simulator_error *")
-        own_tick = int.from_bytes(contents[_TICK : _TICK + 8], "little")
-        wanted = own_tick if tick_ns is None else tick_ns
+        file_tick = int.from_bytes(contents[_TICK : _TICK + 8], "little")
+        used_tick = file_tick if tick_ns is None else tick_ns
         data = lib.ffi.from_buffer(contents)
         try:
             read = lib.c.simulator_read_workload(
-                raw, name.encode(), data, len(contents), wanted, error
+                raw, name.encode(), data, len(contents), used_tick, error
             )
         except (OverflowError, TypeError) as problem:
             raise WorkloadRefused(f"tick_ns: {problem}") from None
@@ -116,16 +116,16 @@ class Workload:
     def c_structure(self) -> tuple[Any, list[Any]]:
         """A struct simulator_workload, and what must be kept for as long as it is read."""
         ffi = library().ffi
-        kept: list[Any] = []
+        keep_alive: list[Any] = []
 
         def keep(kind: str, value: Any) -> Any:
-            kept.append(ffi.new(kind, value))
-            return kept[-1]
+            keep_alive.append(ffi.new(kind, value))
+            return keep_alive[-1]
 
         programs = keep("struct simulator_program[]", len(self.programs))
         for place, (name, steps) in enumerate(self.programs.items()):
             programs[place].name = keep("char[]", name.encode())
-            kept.append(steps)
+            keep_alive.append(steps)
             programs[place].steps = ffi.cast("struct workload_step *", steps.ctypes.data)
             programs[place].count = len(steps)
         raw = keep("struct simulator_workload *", None)
@@ -134,7 +134,7 @@ class Workload:
         raw.texts, raw.text_count = keep("char *[]", texts), len(texts)
         raw.channels = keep("uint64_t[]", list(self.channels))
         raw.channel_count = len(self.channels)
-        return raw, kept
+        return raw, keep_alive
 
 
 def step_type() -> np.dtype[np.void]:
@@ -148,7 +148,7 @@ def step_kind(name: str) -> int:
     try:
         return kinds[f"STEP_{name.upper()}"]
     except KeyError:
-        known = ", ".join(sorted(each.removeprefix("STEP_").lower() for each in kinds))
+        known = ", ".join(sorted(kind.removeprefix("STEP_").lower() for kind in kinds))
         raise WorkloadRefused(f"no step is called {name}: there are {known}") from None
 
 

@@ -62,13 +62,13 @@ def agreement(
 
     setting = plan.setting(full, policies or (), cpus or (), experiments)
     folder = (out or DEFAULT).absolute()
-    found = compared(setting, folder)
+    cells = compared(setting, folder)
     if as_json:
-        echo_json({"folder": str(folder), "cells": [as_dict(each) for each in found]})
+        echo_json({"folder": str(folder), "cells": [as_dict(cell) for cell in cells]})
     else:
-        show(found, everything)
+        show(cells, everything)
         tell(f"Kept in {folder}")
-    if wrong(found):
+    if wrong(cells):
         raise SystemExit(1)
 
 
@@ -78,36 +78,36 @@ def compared(setting: Setting, folder: Path) -> list[Judged]:
     from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
     from schedlab.analysis.agreement.plan import cases
 
-    kept = f"; what was finished is kept in {folder}, and the same command goes on with the rest"
-    with ended_by_signal(lambda _: kept):
+    hint = f"; what was finished is kept in {folder}, and the same command goes on with the rest"
+    with ended_by_signal(lambda _: hint):
         return run.agreement(folder, list(cases(setting, KERNEL)), list(cases(setting, SIMULATOR)))
 
 
-def as_dict(each: Judged) -> dict[str, object]:
-    reason = each.reason.text if each.reason else ""
-    return {**each.cell.to_dict(), "judgement": each.judgement, "reason": reason}
+def as_dict(cell: Judged) -> dict[str, object]:
+    reason = cell.reason.text if cell.reason else ""
+    return {**cell.cell.to_dict(), "judgement": cell.judgement, "reason": reason}
 
 
-def show(found: Sequence[Judged], everything: bool) -> None:
+def show(cells: Sequence[Judged], everything: bool) -> None:
     """Prints what is not near, or all, then sums of all, and the reasons."""
     from schedlab.analysis.agreement.text import by_policy, row, summary
 
-    shown = [each for each in found if everything or each.judgement != "near"]
+    shown = [cell for cell in cells if everything or cell.judgement != "near"]
     if shown:
-        results().print(table([row(each) for each in shown]))
-    for line in (summary(found), *by_policy(found)):
+        results().print(table([row(cell) for cell in shown]))
+    for line in (summary(cells), *by_policy(cells)):
         tell(line)
-    for reason in {each.reason.name: each.reason for each in shown if each.reason}.values():
+    for reason in {cell.reason.name: cell.reason for cell in shown if cell.reason}.values():
         tell(f"{reason.name}: {reason.text}")
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> Table:
     from schedlab.analysis.agreement.text import HEADINGS, LEFT
 
-    headings = (each if each in LEFT else f">{each}" for each in HEADINGS)
+    headings = (heading if heading in LEFT else f">{heading}" for heading in HEADINGS)
     made = new_table(
         "Simulator against kernel: ticks and ± (95 %) are of the difference", *headings
     )
-    for each in rows:
-        made.add_row(*each)
+    for row_cells in rows:
+        made.add_row(*row_cells)
     return made

@@ -85,14 +85,14 @@ class Row(Judged):
 def read_suite(path: Path) -> Suite:
     """Reads a file of scenarios. WrongUsage says what is wrong with it."""
     try:
-        told = json.loads(path.read_text("utf-8"))
-        scenarios = tuple(_scenario(each) for each in told["scenarios"])
+        content = json.loads(path.read_text("utf-8"))
+        scenarios = tuple(_scenario(scenario) for scenario in content["scenarios"])
         return Suite(
             path,
-            str(told["policy"]),
-            float(told["begin_ms"]),
-            float(told["within_ms"]),
-            float(told["within_points"]),
+            str(content["policy"]),
+            float(content["begin_ms"]),
+            float(content["within_ms"]),
+            float(content["within_points"]),
             scenarios,
         )
     except OSError as error:
@@ -105,26 +105,26 @@ def read_suite(path: Path) -> Suite:
         raise WrongUsage(f"{path}: it is no suite of scenarios: {error}") from None
 
 
-def _scenario(told: dict[str, Any]) -> Scenario:
-    unknown = sorted(set(told) - _KEYS)
+def _scenario(content: dict[str, Any]) -> Scenario:
+    unknown = sorted(set(content) - _KEYS)
     if unknown:
         raise ValueError(f"a scenario has no key {unknown[0]!r}")
-    if ("order" in told) == ("shares" in told):
-        raise ValueError(f"scenario {told['name']!r} expects neither order nor shares, or both")
-    order = [(str(group), length) for group, length in told.get("order", [])]
+    if ("order" in content) == ("shares" in content):
+        raise ValueError(f"scenario {content['name']!r} expects neither order nor shares, or both")
+    order = [(str(group), length) for group, length in content.get("order", [])]
     for group, length in order:
         span = isinstance(length, list) and len(length) == 2
         if not (length is None or isinstance(length, (int, float)) or span):
             raise ValueError(f"{group!r} is to run for {length!r}, which is no time")
-    shares = {str(group): float(share) for group, share in told.get("shares", {}).items()}
-    return Scenario(str(told["name"]), str(told["rule"]), told["workload"], order, shares)
+    shares = {str(group): float(share) for group, share in content.get("shares", {}).items()}
+    return Scenario(str(content["name"]), str(content["rule"]), content["workload"], order, shares)
 
 
 def plan(
     folder: Path, texts: Path, suite: Suite, policies: Iterable[PolicyChoice], machine: str
 ) -> Plan:
     """A run for each scenario and policy, on one CPU; `texts`: a folder for the workloads' files."""
-    where = machine_named(machine)
+    target = machine_named(machine)
     runs = []
     for scenario in suite.scenarios:
         path = texts / f"{scenario.name}.json"
@@ -136,11 +136,11 @@ def plan(
                 policy=policy,
                 settings=(),
                 cpus=1,
-                machine=where,
+                machine=target,
                 seed=1,
-                tick_ns=where.tick_ns,
+                tick_ns=target.tick_ns,
                 limit_ns=60 * 10**9,
-                memory_mib=where.memory_mib,
+                memory_mib=target.memory_mib,
                 label=scenario.name,
                 file=file,
             )
@@ -153,16 +153,16 @@ def evaluate(suite: Suite, finished: Iterable[Finished]) -> list[Row]:
     """What came of each scenario under each policy, in the order of the runs."""
     known = {scenario.name: scenario for scenario in suite.scenarios}
     rows = []
-    for each in finished:
-        scenario = known[each.run.label]
-        stays = stays_of(read(each.folder / "trace.bin"), suite.begin_ms)
+    for run in finished:
+        scenario = known[run.run.label]
+        stays = stays_of(read(run.folder / "trace.bin"), suite.begin_ms)
         judge = _judge_order if scenario.order else _judge_shares
         rows.append(
             Row(
                 suite.path.stem,
                 scenario.name,
                 scenario.rule,
-                str(each.run.policy),
+                str(run.run.policy),
                 *judge(suite, scenario, stays),
             )
         )
@@ -200,44 +200,44 @@ def _judge_order(
 ) -> tuple[str, str, bool]:
     expected = ", ".join(f"{group} {_length(length)}" for group, length in scenario.order)
     seen = stays[: len(scenario.order)]
-    found = ", ".join(f"{group} {length:.3g}" for group, length in seen)
-    kept = len(seen) == len(scenario.order) and all(
-        group == other and _is_near(length, wanted, suite.within_ms)
-        for (group, length), (other, wanted) in zip(seen, scenario.order, strict=True)
+    order_text = ", ".join(f"{group} {length:.3g}" for group, length in seen)
+    matches = len(seen) == len(scenario.order) and all(
+        group == other and _is_near(length, expected_length, suite.within_ms)
+        for (group, length), (other, expected_length) in zip(seen, scenario.order, strict=True)
     )
-    return f"{expected} ms", f"{found} ms", kept
+    return f"{expected} ms", f"{order_text} ms", matches
 
 
-def _length(wanted: Any) -> str:
-    if wanted is None:
+def _length(expected: Any) -> str:
+    if expected is None:
         return "…"
-    return f"{wanted[0]} to {wanted[1]}" if isinstance(wanted, list) else str(wanted)
+    return f"{expected[0]} to {expected[1]}" if isinstance(expected, list) else str(expected)
 
 
-def _is_near(length: float, wanted: Any, within: float) -> bool:
-    if wanted is None:
+def _is_near(length: float, expected: Any, within: float) -> bool:
+    if expected is None:
         return True
-    least, most = wanted if isinstance(wanted, list) else (wanted, wanted)
+    least, most = expected if isinstance(expected, list) else (expected, expected)
     return bool(least - within <= length <= most + within)
 
 
 def _judge_shares(
     suite: Suite, scenario: Scenario, stays: Sequence[tuple[str, float]]
 ) -> tuple[str, str, bool]:
-    whole = sum(length for _, length in stays) or 1
+    total = sum(length for _, length in stays) or 1
     shares = {
-        group: 100 * sum(length for other, length in stays if other == group) / whole
+        group: 100 * sum(length for other, length in stays if other == group) / total
         for group in scenario.shares
     }
-    expected, found = (
-        ", ".join(f"{group} {share:.3g}" for group, share in each.items()) + " %"
-        for each in (scenario.shares, shares)
+    expected, actual = (
+        ", ".join(f"{group} {share:.3g}" for group, share in group_shares.items()) + " %"
+        for group_shares in (scenario.shares, shares)
     )
-    kept = all(
+    matches = all(
         abs(shares[group] - share) <= suite.within_points
         for group, share in scenario.shares.items()
     )
-    return expected, found, kept
+    return expected, actual, matches
 
 
 @click.command("conformance")
@@ -301,7 +301,7 @@ def _shown(rows: list[Row], machine: str) -> Iterator[Table | str]:
         table.add_row(row.scenario, row.policy, row.expected, row.found, verdict)
     yield table
     for policy in dict.fromkeys(row.policy for row in rows):
-        own = [row for row in rows if row.policy == policy]
-        yield f"{policy}: {sum(row.kept for row in own)} of {len(own)} scenarios as expected"
+        policy_rows = [row for row in rows if row.policy == policy]
+        yield f"{policy}: {sum(row.kept for row in policy_rows)} of {len(policy_rows)} scenarios as expected"
     for row in {row.rule: row for row in rows if not row.kept}.values():
         yield f"{row.scenario}: {row.rule}"

@@ -95,9 +95,9 @@ def turns_of(instructions: str) -> Iterator[None]:
             os.environ[TURN_VARIABLE] = before
 
 
-def contended(run: RunSpec, turn: str, told: pl.DataFrame) -> Contended:
+def contended(run: RunSpec, turn: str, table: pl.DataFrame) -> Contended:
     """From what the run's program told of each CPU at its end."""
-    total = {name: int(value) for name, value in told.group_by("name").agg(pl.sum("value")).rows()}
+    total = {name: int(value) for name, value in table.group_by("name").agg(pl.sum("value")).rows()}
     return Contended(
         work=run.label or run.workload,
         policy=str(run.policy),
@@ -106,7 +106,7 @@ def contended(run: RunSpec, turn: str, told: pl.DataFrame) -> Contended:
         waits=total["waits"],
         waited_us=total["waited"] / 1000,
         scheduler_us=total["schedule"] / 1000,
-        of_time=total["waited"] / (run.cpus * int(told["time_ns"].to_list()[-1])),
+        of_time=total["waited"] / (run.cpus * int(table["time_ns"].to_list()[-1])),
     )
 
 
@@ -129,27 +129,27 @@ def contention(
     """
     from schedlab_tools.benchmarks.contention import TURNS, setups
 
-    wanted = setups(policies or kinds_of_policies(), cpus)
-    found = [each for turn in TURNS for each in measure(wanted, turn)]
-    finish(as_json, [asdict(each) for each in found], (contention_table(found, TURNS),), ())
+    planned = setups(policies or kinds_of_policies(), cpus)
+    rows = [row for turn in TURNS for row in measure(planned, turn)]
+    finish(as_json, [asdict(row) for row in rows], (contention_table(rows, TURNS),), ())
 
 
-def measure(wanted: tuple[RunSpec, ...], turn: str) -> list[Contended]:
+def measure(planned: tuple[RunSpec, ...], turn: str) -> list[Contended]:
     """Carries the setups out at turns of this length, in a folder that goes."""
 
     with (
         turns_of(turn),
-        carried_out(lambda folder: Plan(folder, wanted), None) as finished,
+        carried_out(lambda folder: Plan(folder, planned), None) as finished,
     ):
         check_finished(finished, measured=True)
         return [
-            contended(each.run, turn, each.metrics.values)
-            for each in finished
-            if each.metrics is not None
+            contended(run.run, turn, run.metrics.values)
+            for run in finished
+            if run.metrics is not None
         ]
 
 
-def contention_table(found: Sequence[Contended], turns: Sequence[str]) -> Table:
+def contention_table(measured: Sequence[Contended], turns: Sequence[str]) -> Table:
     """A row for each setup; parts of the CPUs' time, by the length of a turn."""
     table = new_table(
         "Waiting for the locks of run queues, % of the CPUs' time, at turns of this many instructions",
@@ -158,15 +158,15 @@ def contention_table(found: Sequence[Contended], turns: Sequence[str]) -> Table:
         f">% of the scheduler's time at {turns[0]}",
     )
     rows: dict[tuple[str, str, int], list[Contended]] = {}
-    for each in found:
-        rows.setdefault((each.work, each.policy, each.cpus), []).append(each)
+    for row in measured:
+        rows.setdefault((row.work, row.policy, row.cpus), []).append(row)
     for (work, policy, cpus), by_turn in rows.items():
         finest = by_turn[0]
         table.add_row(
             work,
             policy,
             str(cpus),
-            *(f"{100 * each.of_time:.3f}" for each in by_turn),
+            *(f"{100 * row.of_time:.3f}" for row in by_turn),
             f"{finest.waits:,}",
             f"{100 * finest.waited_us / finest.scheduler_us:.2f}",
         )

@@ -94,12 +94,12 @@ def simulated(tasks: Sequence[Reserved], options: Sequence[str]) -> trace.Trace:
         return trace.read(events)
 
 
-def our_ends(tasks: Sequence[Reserved], found: trace.Trace) -> Ends:
+def our_ends(tasks: Sequence[Reserved], recorded: trace.Trace) -> Ends:
     """Returns when jobs were done in our simulator."""
     period = {task.group: task.period for task in tasks}
     return {
         (group, (release - _FIRST_NS) // period[group]): done - _FIRST_NS
-        for group, release, done in metrics.jobs(found)
+        for group, release, done in metrics.jobs(recorded)
         .select("group", "release_ns", "done_ns")
         .drop_nulls()
         .iter_rows()
@@ -109,10 +109,10 @@ def our_ends(tasks: Sequence[Reserved], found: trace.Trace) -> Ends:
 def their_ends(sets: Sequence[Sequence[Reserved]]) -> list[Ends]:
     """Returns when jobs were done in SimSo, which is installed for it, if need be. MachineUnfit: that
     or SimSo itself failed."""
-    asked = [
+    requests = [
         {"tasks": [asdict(task) for task in tasks], "until_ns": horizon(tasks)} for tasks in sets
     ]
-    answers = _answer(json.dumps(asked))
+    answers = _answer(json.dumps(requests))
     return [{(name, number): ns for name, number, ns in answer} for answer in answers]
 
 
@@ -224,15 +224,17 @@ def compare(seeds: Sequence[int], options: Sequence[str]) -> list[Compared]:
     ]
 
 
-def _compared(seed: int, tasks: Sequence[Reserved], found: trace.Trace, theirs: Ends) -> Compared:
-    ours, jobs = our_ends(tasks, found), metrics.jobs(found)
+def _compared(
+    seed: int, tasks: Sequence[Reserved], recorded: trace.Trace, theirs: Ends
+) -> Compared:
+    ours, jobs = our_ends(tasks, recorded), metrics.jobs(recorded)
     period = {task.group: task.period for task in tasks}
     behind = any(
         response >= 2 * period[group]
         for group, response in jobs.select("group", "response_ns").drop_nulls().iter_rows()
     )
     both = set() if behind else ours.keys() & theirs.keys()
-    apart = max((abs(ours[job] - theirs[job]) for job in both), default=0)
+    distance_ns = max((abs(ours[job] - theirs[job]) for job in both), default=0)
     share = utilisation(tasks)
     return Compared(
         seed,
@@ -242,7 +244,7 @@ def _compared(seed: int, tasks: Sequence[Reserved], found: trace.Trace, theirs: 
         int((jobs["lateness_ns"] > 0).sum()),
         behind,
         len(both),
-        apart,
+        distance_ns,
     )
 
 
@@ -283,21 +285,21 @@ def deadlines(
     options = ["--policy", str(policies[0])]
     if settings:
         options += ["--set", ",".join(f"{name}={value}" for name, value in settings)]
-    found = compare(range(sets), options)
-    finish(as_json, [each.to_dict() for each in found], (sets_table(found),), found)
+    results = compare(range(sets), options)
+    finish(as_json, [result.to_dict() for result in results], (sets_table(results),), results)
 
 
-def sets_table(found: Sequence[Compared]) -> Table:
+def sets_table(results: Sequence[Compared]) -> Table:
     """The sets that theory admits, and the others."""
     table = new_table("", "sets", ">number", ">jobs", ">missed", ">compared", ">apart, ns")
     for title, admitted in (("admitted by theory", True), ("not admitted", False)):
-        chosen = [each for each in found if each.admitted is admitted]
+        chosen = [result for result in results if result.admitted is admitted]
         figures = (
             len(chosen),
-            sum(each.jobs for each in chosen),
-            sum(each.misses for each in chosen),
-            sum(each.compared for each in chosen),
-            max((each.apart_ns for each in chosen), default=0),
+            sum(result.jobs for result in chosen),
+            sum(result.misses for result in chosen),
+            sum(result.compared for result in chosen),
+            max((result.apart_ns for result in chosen), default=0),
         )
         table.add_row(title, *(f"{figure:,}" for figure in figures))
     return table

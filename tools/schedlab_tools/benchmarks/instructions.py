@@ -103,13 +103,13 @@ def measure_decoding() -> Decoding:
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         path = Path(folder) / TRACE_FILE
         simulate(scene, path)
-        whole = trace.read(path)
+        recorded = trace.read(path)
         checked_s = _least_s(2, lambda: trace.validate(trace.read(path)))
-        measured_s = _least_s(1, lambda: metrics.compute(whole))
-        exported_s = _least_s(2, lambda: trace.export(whole, path.with_suffix(".p"), "perfetto"))
+        measured_s = _least_s(1, lambda: metrics.compute(recorded))
+        exported_s = _least_s(2, lambda: trace.export(recorded, path.with_suffix(".p"), "perfetto"))
         simulate(replace(scene, until_ns=_RUN_NS), path)
         run_s = _least_s(20, lambda: measure(Path(folder)))
-    events = len(whole.events)
+    events = len(recorded.events)
     return Decoding(
         round(events / checked_s),
         round(events / measured_s),
@@ -181,7 +181,7 @@ def show(of_host: bool, as_json: bool) -> None:
         "policies": [*policies],
         "decoding": [*decoding],
     }
-    told = {name: [row.to_dict() for row in rows] for name, rows in tables.items()}
+    output = {name: [row.to_dict() for row in rows] for name, rows in tables.items()}
     tracing_text = (
         f"Tracing adds {percent(tracing.cost, 3)} to the instructions of CPU-bound work at a tick of"
         f" 1 ms ({tracing.without:,} without; aim: at most 3 %, {tracing.verdict})"
@@ -195,7 +195,7 @@ def show(of_host: bool, as_json: bool) -> None:
     ]
     finish(
         as_json,
-        {**told, "tracing": tracing.to_dict()},
+        {**output, "tracing": tracing.to_dict()},
         (operations_table(operations), policies_table(policies), tracing_text, *decoding_texts),
         [*operations, *policies, tracing, *decoding],
     )

@@ -100,16 +100,16 @@ def evaluate(finished: Iterable[Finished]) -> list[Row]:
     """A row for each process of the runs that succeeded, by its weight."""
     rows = [
         Row(
-            str(each.run.policy),
-            each.run.cpus,
-            each.run.seed,
+            str(run.run.policy),
+            run.run.cpus,
+            run.run.seed,
             int(group["group"]),
             group["share"],
             group["ideal_share"],
         )
-        for each in finished
-        if each.outcome.succeeded and each.metrics
-        for group in each.metrics.groups.to_dicts()
+        for run in finished
+        if run.outcome.succeeded and run.metrics
+        for group in run.metrics.groups.to_dicts()
         if str(group["group"]).isdecimal()
     ]
     return sorted(rows, key=lambda row: (row.policy, row.cpus, row.seed, row.weight))
@@ -119,11 +119,11 @@ def summary(rows: Sequence[Row]) -> list[str]:
     """One line for each policy: which process is farthest off."""
     lines = []
     for policy in dict.fromkeys(row.policy for row in rows):
-        own = [row for row in rows if row.policy == policy]
-        worst = max(own, key=lambda row: abs(row.error_points))
-        met = sum(row.verdict == "met" for row in own)
+        policy_rows = [row for row in rows if row.policy == policy]
+        worst = max(policy_rows, key=lambda row: abs(row.error_points))
+        met = sum(row.verdict == "met" for row in policy_rows)
         lines.append(
-            f"{policy}: {met} of {len(own)} shares within {BOUND_POINTS:g} percentage points of the"
+            f"{policy}: {met} of {len(policy_rows)} shares within {BOUND_POINTS:g} percentage points of the"
             f" ideal; farthest: weight {worst.weight} on {worst.cpus} CPUs, seed {worst.seed},"
             f" {worst.error_points:+.2f} points"
         )

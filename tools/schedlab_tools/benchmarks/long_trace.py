@@ -58,8 +58,8 @@ def measure() -> Measured:
         return Measured(
             records=(trace.stat().st_size - 64) // 32,
             simulator_s=min(seconds for seconds, _ in rounds),
-            measuring_s=min(told["seconds"] for _, told in rounds),
-            peak_bytes=int(max(told["peak_bytes"] for _, told in rounds)),
+            measuring_s=min(round_figures["seconds"] for _, round_figures in rounds),
+            peak_bytes=int(max(round_figures["peak_bytes"] for _, round_figures in rounds)),
         )
 
 
@@ -67,10 +67,10 @@ def _simulated(workload: Path, trace: Path) -> float:
     """CPU seconds of a run."""
     options = ["--policy", STANDARD, "--cpus", str(CPUS), "--limit", str(_UNTIL_NS), "--speed"]
     text = printed([SIMULATOR, *options, "--trace", trace, workload], _LIMIT_REACHED)
-    found = re.search(r"^cpu_seconds ([\d.]+)$", text, re.MULTILINE)
-    if not found:
+    match = re.search(r"^cpu_seconds ([\d.]+)$", text, re.MULTILINE)
+    if not match:
         raise SchedlabError("schedlab-sim printed no line `cpu_seconds SECONDS`")
-    return float(found[1])
+    return float(match[1])
 
 
 def _measured(trace: Path) -> dict[str, float]:
@@ -81,8 +81,8 @@ def _measured(trace: Path) -> dict[str, float]:
         text=True,
         check=True,
     )
-    told: dict[str, float] = json.loads(done.stdout)
-    return told
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 def measured(trace: str) -> dict[str, float]:

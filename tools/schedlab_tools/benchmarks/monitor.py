@@ -86,16 +86,19 @@ def measure(
         words = f"tick=10ms seed=1 limit=120s trace={TRACE_FILE} {arguments} {run}"
         return console_of(machine, Boot(kernel, disk, 1, 512, words))
 
-    asked = "trace-queues=1 trace-delay=50ms"
+    boot_settings = "trace-queues=1 trace-delay=50ms"
     return [
         watching(
-            count, console(count, "", 0), console(count, asked, 0), console(count, asked, PERIOD_MS)
+            count,
+            console(count, "", 0),
+            console(count, boot_settings, 0),
+            console(count, boot_settings, PERIOD_MS),
         )
         for count in processes
     ]
 
 
-def watching(processes: int, plain: str, told: str, watched: str) -> Watching:
+def watching(processes: int, plain: str, description: str, watched: str) -> Watching:
     """Reads the output of the three runs."""
     ready = _READY.search(watched)
     reads = printed("status-reads", watched)
@@ -104,7 +107,7 @@ def watching(processes: int, plain: str, told: str, watched: str) -> Watching:
     return Watching(
         processes,
         printed("watched", plain),
-        printed("watched", told),
+        printed("watched", description),
         printed("watched", watched),
         reads,
         int(ready[1]) / 1000,
@@ -113,8 +116,8 @@ def watching(processes: int, plain: str, told: str, watched: str) -> Watching:
 
 def printed(name: str, text: str) -> int:
     """Returns the figure of a line "bench NAME PROCESSES FIGURE"."""
-    for found, _, figure in _LINE.findall(text):
-        if found == name:
+    for benchmark, _, figure in _LINE.findall(text):
+        if benchmark == name:
             return int(figure)
     raise SchedlabError(f"watchbench printed no line `bench {name} PROCESSES FIGURE`")
 
@@ -130,8 +133,8 @@ def monitor(as_json: bool) -> None:
 
     build("kernel", "image")
     rows = measure(kernel_machine("spike"), KERNEL, IMAGE)
-    told = {"watching": [row.to_dict() for row in rows], "aim": MOST}
-    finish(as_json, told, (watching_table(rows),), rows)
+    output = {"watching": [row.to_dict() for row in rows], "aim": MOST}
+    finish(as_json, output, (watching_table(rows),), rows)
 
 
 def watching_table(rows: list[Watching]) -> Table:

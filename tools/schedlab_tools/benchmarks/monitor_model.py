@@ -94,7 +94,7 @@ program talker
 def scenes(catalogue: Catalogue) -> Iterator[Scene]:
     """What makes a model work: many tickets, many levels that change, many processes."""
     tickets = first_that_shares_by(catalogue, "tickets").name
-    levels = next(each.name for each in catalogue.values() if each.boost)
+    levels = next(entry.name for entry in catalogue.values() if entry.boost)
     yield Scene(f"{tickets}-100", 100, 4, tickets, 1_500_000_000, 4_000_000)
     yield Scene(f"{levels}-100", 100, 4, levels, 3_000_000_000, 4_000_000)
     yield Scene(f"{STANDARD}-4096", 4096, 4, STANDARD, 1_500_000_000, 4_000_000)
@@ -123,7 +123,7 @@ class Measured(Judged):
 
 def measure() -> list[Measured]:
     """All scenes; of each the best of some rounds: others on the host can only take from it."""
-    found = []
+    times = []
     for scene in scenes(read_catalogue()):
         with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
             trace = Path(folder) / "trace.bin"
@@ -131,8 +131,8 @@ def measure() -> list[Measured]:
             rounds = [follow(scene, trace) for _ in range(_ROUNDS)]
             blame_ms = min(take_apart(trace) for _ in range(_ROUNDS))
         best = max(rounds, key=lambda one: one.records_per_second)
-        found.append(replace(best, blame_ms=blame_ms))
-    return found
+        times.append(replace(best, blame_ms=blame_ms))
+    return times
 
 
 def take_apart(trace: Path) -> float:
@@ -147,9 +147,9 @@ def take_apart(trace: Path) -> float:
         place = Path(folder) / "waits.bin"
         begin = time.process_time()
         recent.write(place, frozenset(), TIME_MAX, now)
-        told = blamed(place, Question(_TALKER, QUEUED, now, 0, None), known_policies())
+        explanation = blamed(place, Question(_TALKER, QUEUED, now, 0, None), known_policies())
         took = time.process_time() - begin
-    assert told["longest"]
+    assert explanation["longest"]
     return 1000 * took
 
 
@@ -237,8 +237,8 @@ def measure_page() -> Opened | None:
         simulate(scene, trace)
         script.write_text(bundled(PAGE / "measure.js", {}))
         command = [node, str(script), str(MODULE), str(trace), STANDARD]
-        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return Opened(**json.loads(said))
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return Opened(**json.loads(output))
 
 
 @click.command("monitor-model")

@@ -85,16 +85,16 @@ def hunt(race: Race, workloads: Sequence[str], jobs: int, tries: int) -> Hunted:
     one = search(setups, range(1, race.seeds + 1), jobs, lambda seed: None)
     if one is None:
         return Hunted(race.name, race.says, race.seeds)
-    found = made_small(*one, tries, lambda count: None)
+    minimal = made_small(*one, tries, lambda count: None)
     return Hunted(
         race.name,
         race.says,
         race.seeds,
-        found.seed,
-        found.setup.workload,
-        found.failure.kind,
-        found.drawn,
-        len(found.holds),
+        minimal.seed,
+        minimal.setup.workload,
+        minimal.failure.kind,
+        minimal.drawn,
+        len(minimal.holds),
     )
 
 
@@ -123,7 +123,7 @@ def races(tries: int, as_json: bool) -> None:
             rows.append(hunt(race, WORKLOADS, len(os.sched_getaffinity(0)), tries))
     table = new_table("", "race", ">seed", ">within", "seen as", ">turns", ">needed")
     for row in rows:
-        found = (str(row.seed), row.kind, f"{row.drawn:,}", str(row.needed))
-        seed, kind, drawn, needed = found if row.seed else ("none", "", "", "")
+        row_texts = (str(row.seed), row.kind, f"{row.drawn:,}", str(row.needed))
+        seed, kind, drawn, needed = row_texts if row.seed else ("none", "", "", "")
         table.add_row(row.race, seed, str(row.within), kind, drawn, needed)
     finish(as_json, {"rows": [asdict(row) for row in rows]}, (table,), rows)

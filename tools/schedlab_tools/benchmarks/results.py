@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 def finish(
     as_json: bool,
-    told: Mapping[str, object] | list[dict[str, Any]],
+    values: Mapping[str, object] | list[dict[str, Any]],
     shown: Iterable[Table | str],
     rows: Iterable[Judged],
 ) -> None:
-    """Prints `told` as JSON, or what is `shown`. Ends with status 1 if an aim was not met."""
+    """Prints `values` as JSON, or what is `shown`. Ends with status 1 if an aim was not met."""
     if as_json:
-        echo_json(told)
+        echo_json(values)
     else:
-        for each in shown:
-            results().print(each)
+        for shown_row in shown:
+            results().print(shown_row)
     if any(row.verdict not in ("", "met") for row in rows):
         raise SystemExit(1)
 

@@ -52,10 +52,12 @@ def measure() -> list[Decision]:
 
 def decisions(text: str) -> list[Decision]:
     """Reads lines "bench simulator-NAME PROCESSES NANOSECONDS"."""
-    found = [Decision(name, int(count), float(time)) for name, count, time in _LINE.findall(text)]
-    if not found:
+    measured = [
+        Decision(name, int(count), float(time)) for name, count, time in _LINE.findall(text)
+    ]
+    if not measured:
         raise SchedlabError(f"{SPEED} printed no line `bench simulator-NAME PROCESSES NANOSECONDS`")
-    return found
+    return measured
 
 
 def aims(measured: Sequence[Decision], process_bytes: int) -> list[Aim]:
@@ -81,19 +83,19 @@ def process_bytes(policies: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workload = Path(folder) / "workload"
         workload.write_bytes(read_words("program root\n  run 1ms\n"))
-        told = [
+        bytes_by_policy = [
             count("process_bytes", printed([SIMULATOR, "--policy", policy, "--no-trace", workload]))
             for policy in policies
         ]
-    return max(told)
+    return max(bytes_by_policy)
 
 
 def count(name: str, text: str) -> int:
     """A count in the output of `schedlab-sim`."""
-    found = re.search(rf"^{name} (\d+)$", text, re.MULTILINE)
-    if not found:
+    match = re.search(rf"^{name} (\d+)$", text, re.MULTILINE)
+    if not match:
         raise SchedlabError(f"schedlab-sim printed no line `{name} NUMBER`")
-    return int(found[1])
+    return int(match[1])
 
 
 @click.command("simulator")
@@ -105,10 +107,10 @@ def simulator(as_json: bool) -> None:
     """
 
     measured = measure()
-    found = aims(measured, process_bytes(list(read_catalogue()))) + long_trace.measure().aims()
+    reached = aims(measured, process_bytes(list(read_catalogue()))) + long_trace.measure().aims()
     decided = [{**vars(one), "per_second": one.per_second} for one in measured]
-    told = {"decisions": decided, "aims": [aim.to_dict() for aim in found]}
-    finish(as_json, told, (aims_table(found),), found)
+    output = {"decisions": decided, "aims": [aim.to_dict() for aim in reached]}
+    finish(as_json, output, (aims_table(reached),), reached)
 
 
 def aims_table(aims: list[Aim]) -> Table:

@@ -62,7 +62,7 @@ def _setup(row: Mapping[str, str | None]) -> RunSpec:
     return RunSpec(
         workload=cells["workload"],
         policy=parse_choices(cells["policy"])[0],
-        settings=tuple(parse_setting(each) for each in cells["settings"].split()),
+        settings=tuple(parse_setting(setting) for setting in cells["settings"].split()),
         cpus=cpus,
         machine=machine_named(MACHINE),
         seed=seed,
@@ -82,8 +82,8 @@ def _count(name: str, text: str) -> int:
 def chosen(setups: Sequence[RunSpec], patterns: Iterable[str]) -> tuple[RunSpec, ...]:
     """Returns the setups of the experiments that the patterns name, or all if there is no pattern.
     Raises WrongUsage for a pattern that names none."""
-    wanted = tuple(patterns)
-    for pattern in wanted:
+    selected = tuple(patterns)
+    for pattern in selected:
         if not any(fnmatchcase(run.label, pattern) for run in setups):
             raise WrongUsage(
                 f"--experiment {pattern}: the list has no experiment of that name; a pattern such as"
@@ -92,7 +92,7 @@ def chosen(setups: Sequence[RunSpec], patterns: Iterable[str]) -> tuple[RunSpec,
     return tuple(
         run
         for run in setups
-        if not wanted or any(fnmatchcase(run.label, pattern) for pattern in wanted)
+        if not selected or any(fnmatchcase(run.label, pattern) for pattern in selected)
     )
 
 
@@ -176,7 +176,7 @@ def measure(setups: tuple[RunSpec, ...]) -> Cost:
     with carried_out(lambda folder: Plan(folder, setups), None) as finished:
         ran = reading()
         check_finished(finished, measured=True)
-        runs = Collection(Kept(each.folder, each.manifest) for each in finished)
+        runs = Collection(Kept(run.folder, run.manifest) for run in finished)
         make_report(runs, finished[0].folder.parent / REPORT)
         return cost(len(setups), began, ran, reading())
 

@@ -122,25 +122,29 @@ def evaluate(console: str) -> list[Row]:
     rates = read_rates(console)
     if FAIR not in rates:
         raise OutputError("no round of the fair class was printed")
-    if len({len(each) for each in rates.values()}) != 1:
+    if len({len(seed_rates) for seed_rates in rates.values()}) != 1:
         raise OutputError("not every policy was there in every round")
     return [
         Row(
             policy,
-            tuple(own),
-            estimate([one / fair for one, fair in zip(own, rates[FAIR], strict=True)]),
+            tuple(policy_rates),
+            estimate([one / fair for one, fair in zip(policy_rates, rates[FAIR], strict=True)]),
         )
-        for policy, own in rates.items()
+        for policy, policy_rates in rates.items()
     ]
 
 
 def read_rates(console: str) -> Mapping[str, list[float]]:
     """Events a second by policy, the fair class first, in the order of rounds."""
-    found: dict[str, list[tuple[int, float]]] = {FAIR: []}
+    rates: dict[str, list[tuple[int, float]]] = {FAIR: []}
     for number, policy, output in _rounds(console.replace("\r", "")):
         rate = figures("sysbench", output)["events_per_second"]
-        found.setdefault(policy, []).append((number, rate))
-    return {policy: [rate for _, rate in sorted(each)] for policy, each in found.items() if each}
+        rates.setdefault(policy, []).append((number, rate))
+    return {
+        policy: [rate for _, rate in sorted(seed_rates)]
+        for policy, seed_rates in rates.items()
+        if seed_rates
+    }
 
 
 def _rounds(console: str) -> Iterator[tuple[int, str, str]]:

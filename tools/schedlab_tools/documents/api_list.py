@@ -47,7 +47,7 @@ Messages name parameters in backquotes, as in a call. The command line shows the
 def text() -> str:
     """Returns the document."""
     functions = {name: getattr(api, name) for name in api.__all__ if name != "Runs"}
-    parts = [_function(name, each) for name, each in {**functions, "score": score}.items()]
+    parts = [_function(name, function) for name, function in {**functions, "score": score}.items()]
     return "\n\n".join([_HEAD.rstrip(), *_runs(), *parts]) + "\n"
 
 
@@ -70,15 +70,17 @@ def _runs() -> Iterator[str]:
 def _signature(name: str, function: Any) -> str:
     """Returns the call with its parameters, one a line if they are many."""
     signature = inspect.signature(function)
-    parameters = [re.sub(r"'", "", str(each)) for each in signature.parameters.values()]
-    kinds = [each.kind for each in signature.parameters.values()]
+    parameters = [re.sub(r"'", "", str(parameter)) for parameter in signature.parameters.values()]
+    kinds = [parameter.kind for parameter in signature.parameters.values()]
     if inspect.Parameter.KEYWORD_ONLY in kinds:
         parameters.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
     returned = re.sub(r"'", "", str(signature.return_annotation))
     line = f"{name}({', '.join(parameters)}) -> {returned}"
     if len(line) <= 90:
         return line
-    return "\n".join([f"{name}(", *(f"    {each}," for each in parameters), f") -> {returned}"])
+    return "\n".join(
+        [f"{name}(", *(f"    {parameter}," for parameter in parameters), f") -> {returned}"]
+    )
 
 
 def _prose(documented: Any) -> str:

@@ -36,21 +36,21 @@ def tables() -> tuple[str, str]:
     workload_set = read_set()
     level = workload_set.levels[LEVEL]
     choices = [PolicyChoice(name) for name in known_policies()]
-    runs = tuple(run for each in choices for run in workload_set.runs(SHOWN, level, each))
+    runs = tuple(run for policy in choices for run in workload_set.runs(SHOWN, level, policy))
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         plan = Plan(Path(scratch) / "runs", runs)
         plan.check()
         perform.perform(plan, with_metrics=True)
-        found = read([plan.folder])
+        measured = read([plan.folder])
         by_cpus = {
             cpus: _cards(
                 workload_set,
                 replace(level, cpus=(cpus,)),
-                Collection(run for run in found if run.setup.cpus == cpus),
+                Collection(run for run in measured if run.setup.cpus == cpus),
             )
             for cpus in level.cpus
         }
-        return _worth(workload_set, level, _cards(workload_set, level, found)), _spread(
+        return _worth(workload_set, level, _cards(workload_set, level, measured)), _spread(
             workload_set, level, by_cpus
         )
 
@@ -61,10 +61,14 @@ def _cards(workload_set: WorkloadSet, level: Level, runs: Collection) -> Cards:
 
 
 def _worth(workload_set: WorkloadSet, level: Level, cards: Cards) -> str:
-    names = [each.name for each in workload_set.objectives_of(level)]
+    names = [objective.name for objective in workload_set.objectives_of(level)]
     rows = [
-        [f"`{name}`", *(_factor(figure.better) for figure in own.figures), f"{own.score or 0:.2f}"]
-        for name, own in sorted(cards.items(), key=lambda each: -(each[1].score or 0))
+        [
+            f"`{name}`",
+            *(_factor(figure.better) for figure in policy_card.figures),
+            f"{policy_card.score or 0:.2f}",
+        ]
+        for name, policy_card in sorted(cards.items(), key=lambda row: -(row[1].score or 0))
     ]
     return _table(["", *names, "score"], rows)
 
@@ -79,11 +83,15 @@ def _spread(workload_set: WorkloadSet, level: Level, by_cpus: Mapping[int, Cards
 
 def _range(cards: Cards, place: int) -> str:
     """The worst and the best of all policies, and how many are told from the reference."""
-    found = {name: better for name, own in cards.items() if (better := own.figures[place].better)}
-    worst, best = (end(found, key=lambda name: found[name].mean) for end in (min, max))
-    differ = sum(not _is_alike(each) for each in found.values())
+    intervals = {
+        name: better
+        for name, policy_card in cards.items()
+        if (better := policy_card.figures[place].better)
+    }
+    worst, best = (end(intervals, key=lambda name: intervals[name].mean) for end in (min, max))
+    differ = sum(not _is_alike(interval) for interval in intervals.values())
     return (
-        f"`{worst}` {math.exp(found[worst].mean):.2f} – `{best}` {math.exp(found[best].mean):.2f}"
+        f"`{worst}` {math.exp(intervals[worst].mean):.2f} – `{best}` {math.exp(intervals[best].mean):.2f}"
         f" ({differ})"
     )
 

@@ -50,10 +50,10 @@ def text() -> str:
     return templates.get_template(TEMPLATE).render(studies=studies(), ideal_shares=_ideal_shares())
 
 
-def _item(said: str) -> str:
+def _item(text: str) -> str:
     """One of a list, its lines as long as all others."""
     return textwrap.fill(
-        said,
+        text,
         _WIDTH,
         initial_indent="- ",
         subsequent_indent="  ",
@@ -64,7 +64,7 @@ def _item(said: str) -> str:
 
 def _ideal_shares() -> list[str]:
     """Rows of study 1's tables, where ideals are not what it expects on each number of CPUs."""
-    expected = {(each.place, each.row): each.text for each in select(kind="expectation")}
+    expected = {(figure.place, figure.row): figure.text for figure in select(kind="expectation")}
     return [
         " | ".join(
             (

@@ -34,7 +34,7 @@ def write(file: Path, text: str) -> None:
 
 
 def _place(document: str, name: str) -> tuple[int, int]:
-    found = re.search(rf"<!-- {re.escape(name)} -->(.*?){END}", document, re.DOTALL)
-    if not found:
+    match = re.search(rf"<!-- {re.escape(name)} -->(.*?){END}", document, re.DOTALL)
+    if not match:
         raise SchedlabError(f"the document has no part between <!-- {name} --> and {END}")
-    return found.span(1)
+    return match.span(1)

@@ -67,7 +67,7 @@ def picture() -> str:
     A reader who wants no motion (`prefers-reduced-motion`) sees the whole at once.
     """
     build(SIMULATOR_LIBRARY)
-    panels = [_panel(**each) for each in shown()["stairs"]]
+    panels = [_panel(**stairs_panel) for stairs_panel in shown()["stairs"]]
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         undefined=jinja2.StrictUndefined,
@@ -100,9 +100,9 @@ def _panel(policy: str, tunables: dict[str, int], title: str) -> Panel:
 
 
 def _drawn(recorded: trace.Trace, title: str) -> Panel:
-    people = people_of(recorded)
-    stays = stays_of(people)
-    span = Span(people.window.begin_ns, people.window.begin_ns + SHOWN_NS)
+    processes = people_of(recorded)
+    stays = stays_of(processes)
+    span = Span(processes.window.begin_ns, processes.window.begin_ns + SHOWN_NS)
     ran = span.clip(stays.filter(pl.col("role") == "workload"))
     labels = sorted(ran["label"].unique(), key=lambda label: int(label.split()[0]))
     levels = sorted(ran["level"].drop_nulls().unique(), reverse=True)
@@ -127,7 +127,9 @@ def _drawn(recorded: trace.Trace, title: str) -> Panel:
             ).iter_rows()
         )
 
-    waits = people.intervals().filter(pl.col("state") == "runnable", pl.col("role") == "workload")
+    waits = processes.intervals().filter(
+        pl.col("state") == "runnable", pl.col("role") == "workload"
+    )
     at_level = waits.sort("begin_ns").join_asof(
         stays.select("label", "level", "begin_ns").sort("begin_ns"),
         on="begin_ns",
@@ -136,10 +138,10 @@ def _drawn(recorded: trace.Trace, title: str) -> Panel:
         check_sortedness=False,
     )
     person = compute(recorded).groups.filter(pl.col("group") == PERSON)
-    median, most = (person[f"wakeup_latency_{each}_ns"][0] for each in ("median", "max"))
+    median, most = (person[f"wakeup_latency_{statistic}_ns"][0] for statistic in ("median", "max"))
     return Panel(
         title,
-        tuple(f"level {each}" for each in levels) or tuple(map(_name, labels)),
+        tuple(f"level {level}" for level in levels) or tuple(map(_name, labels)),
         bool(levels),
         boxes(span.clip(at_level)),
         boxes(ran),

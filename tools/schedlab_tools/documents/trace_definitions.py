@@ -98,7 +98,10 @@ def _forms() -> Iterator[tuple[str, tuple[int, ...]]]:
         step = {"detail": "0", "target": "0", "value": "0"} | dict(
             re.findall(r"(\w+)=(\w+)", given)
         )
-        fields = (int(each) if each.isdigit() else getattr(numbers, each) for each in step.values())
+        fields = (
+            int(number) if number.isdigit() else getattr(numbers, number)
+            for number in step.values()
+        )
         values = (getattr(numbers, kind), *fields)
         written, optional, last = words.removesuffix("]").partition(" [")
         yield written, values
@@ -159,13 +162,13 @@ def _source(header: str) -> str:
 
 
 def _version(header: str, name: str) -> int:
-    (found,) = re.findall(rf"#define {name} (\d+)", _source(header))
-    return int(found)
+    (version,) = re.findall(rf"#define {name} (\d+)", _source(header))
+    return int(version)
 
 
 def _magic(header: str, name: str) -> str:
-    (found,) = re.findall(rf"#define {name}\s+0x(\w{{16}})ull", _source(header))
-    return bytes.fromhex(found)[::-1].decode()
+    (magic,) = re.findall(rf"#define {name}\s+0x(\w{{16}})ull", _source(header))
+    return bytes.fromhex(magic)[::-1].decode()
 
 
 def _declared(header: str, what: str, name: str) -> tuple[Any, FFI]:
@@ -181,7 +184,7 @@ def _declared(header: str, what: str, name: str) -> tuple[Any, FFI]:
 def _members(header: str, enumeration: str, prefix: str) -> list[tuple[str, int]]:
     kind, _ = _declared(header, "enum", enumeration)
     numbers: dict[str, int] = kind.relements
-    by_number = sorted(numbers.items(), key=lambda each: each[1])
+    by_number = sorted(numbers.items(), key=lambda member: member[1])
     return [(name.removeprefix(prefix), value) for name, value in by_number]
 
 

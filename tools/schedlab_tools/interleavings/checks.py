@@ -20,8 +20,8 @@ def idle_beside_work(trace: Trace, most_ns: int, still: Sequence[Span] = ()) -> 
     has to say who is queued where. `still`: from when to when some CPU stood still, which does not count: it may be the
     one that idles, or the one that is about to call it."""
     waits = _waits(trace)
-    found = [_on_cpu(trace, waits, cpu, most_ns, still) for cpu in range(trace.header.cpus)]
-    first = min((each for each in found if each), default=None)
+    breaches = [_on_cpu(trace, waits, cpu, most_ns, still) for cpu in range(trace.header.cpus)]
+    first = min((breach for breach in breaches if breach), default=None)
     if first is None:
         return ""
     at_ns, length_ns, cpu, pid = first
@@ -77,13 +77,13 @@ def _on_cpu(
 ) -> tuple[int, int, int, int] | None:
     """The first time on a CPU: when, how long, the CPU, who waits."""
     idle = cpu_intervals(trace).filter((pl.col("cpu") == cpu) & (pl.col("pid") == 0))
-    own = waits.filter(pl.col("cpu") == cpu)
-    if not len(idle) or not len(own):
+    cpu_waits = waits.filter(pl.col("cpu") == cpu)
+    if not len(idle) or not len(cpu_waits):
         return None
     begins, ends = idle["begin_ns"].to_numpy(), idle["end_ns"].to_numpy()
-    first, last, pids = (own[name].to_numpy() for name in ("begin_ns", "end_ns", "pid"))
+    first, last, pids = (cpu_waits[name].to_numpy() for name in ("begin_ns", "end_ns", "pid"))
     before = np.searchsorted(begins, first, "right") - 1
-    found = []
+    breaches = []
     for at in (
         before.clip(0),
         (before + 1).clip(0, len(begins) - 1),
@@ -93,5 +93,5 @@ def _on_cpu(
             begin, end = int(since[place]), int(min(ends[at][place], last[place]))
             length = end - begin - sum(max(0, min(end, b) - max(begin, a)) for a, b in still)
             if length > most_ns:
-                found.append((begin, length, cpu, int(pids[place])))
-    return min(found, default=None)
+                breaches.append((begin, length, cpu, int(pids[place])))
+    return min(breaches, default=None)

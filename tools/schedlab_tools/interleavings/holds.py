@@ -71,4 +71,4 @@ def _hold(line: str) -> Hold:
 
 def write_holds(path: Path, holds: Iterable[Hold]) -> None:
     """Writes a list."""
-    path.write_text("".join(f"{each}\n" for each in holds))
+    path.write_text("".join(f"{hold}\n" for hold in holds))

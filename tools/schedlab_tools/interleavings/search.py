@@ -34,9 +34,12 @@ class Found:
 
 
 def search(
-    setups: Sequence[Setup], seeds: Iterable[int], jobs: int, told: Callable[[int], None]
+    setups: Sequence[Setup], seeds: Iterable[int], jobs: int, report_progress: Callable[[int], None]
 ) -> tuple[Setup, int] | None:
-    """Returns what breaks first, by seed and then setup; None: nothing does. `told` hears each seed that is done."""
+    """Returns what breaks first, by seed and then setup, or None if nothing does.
+
+    Calls `report_progress` with each seed that is done.
+    """
     todo = [(setup, seed) for seed in seeds for setup in setups]
 
     def breaks(one: tuple[Setup, int]) -> bool:
@@ -48,13 +51,15 @@ def search(
             if broken:
                 pool.shutdown(wait=False, cancel_futures=True)
                 return one
-            told(one[1])
+            report_progress(one[1])
     return None
 
 
-def made_small(setup: Setup, seed: int, tries: int, told: Callable[[int], None]) -> Found:
+def made_small(
+    setup: Setup, seed: int, tries: int, report_progress: Callable[[int], None]
+) -> Found:
     """Returns the run that breaks under a seed, with as few turns of other than normal length as so many tries find.
-    `told` hears how many each try has."""
+    `report_progress` hears how many each try has."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         place = Path(scratch) / "drawn"
         failure = carry_out(setup, seed, place)
@@ -62,9 +67,9 @@ def made_small(setup: Setup, seed: int, tries: int, told: Callable[[int], None])
         drawn = holds_of(place)
 
         def breaks(some: Sequence[Hold]) -> bool:
-            told(len(some))
-            found = carry_out(setup, tuple(some), Path(scratch) / "tried")
-            return found is not None and found.kind == failure.kind
+            report_progress(len(some))
+            result = carry_out(setup, tuple(some), Path(scratch) / "tried")
+            return result is not None and result.kind == failure.kind
 
         return Found(setup, seed, failure, len(drawn), shrunk(drawn, breaks, tries))
 
@@ -72,7 +77,7 @@ def made_small(setup: Setup, seed: int, tries: int, told: Callable[[int], None])
 T = TypeVar("T")
 
 
-def shrunk(whole: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int) -> tuple[T, ...]:
+def shrunk(items: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int) -> tuple[T, ...]:
     """Returns a part of what breaks in which none can be left out, or as small a part as so many tries find.
 
     It is delta debugging (Zeller and Hildebrandt 2002): parts are tried, then what is left without each of them, in
@@ -87,7 +92,7 @@ def shrunk(whole: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int
 
     if does(()):
         return ()
-    now, parts = tuple(whole), 2
+    now, parts = tuple(items), 2
     while len(now) > 1 and left > 0:
         smaller = _smaller(now, parts, does, lambda: left > 0)
         if smaller is not None:
@@ -116,16 +121,16 @@ def _smaller(
     return None
 
 
-def keep(found: Found, place: Path, scratch: Path) -> tuple[Hold, ...]:
+def keep(result: Found, place: Path, scratch: Path) -> tuple[Hold, ...]:
     """Carries the small run out once more, and makes a run's folder of it, which the monitor plays. Returns its turns
     of other than normal length, as they were."""
-    failure = carry_out(found.setup, found.holds, scratch)
+    failure = carry_out(result.setup, result.holds, scratch)
     assert failure, "the same turns break the same"
     with results.new_folder(place) as folder:
         for name in (TRACE_FILE, HOLDS):
             if (scratch / name).exists():
                 shutil.copy(scratch / name, folder / name)
-        results.write_json(folder / results.MANIFEST, _manifest(found.setup, failure.words))
+        results.write_json(folder / results.MANIFEST, _manifest(result.setup, failure.words))
     return holds_of(scratch)
 
 

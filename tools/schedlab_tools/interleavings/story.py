@@ -26,24 +26,24 @@ _AROUND = ("kernel/sync/spinlock.", "kernel/lib/")
 """Code that says less than what called it."""
 
 
-def story(found: Found, holds: tuple[Hold, ...], folder: Path) -> Iterator[str]:
+def story(result: Found, holds: tuple[Hold, ...], folder: Path) -> Iterator[str]:
     """Yields lines about a run, which lies in a folder with its trace."""
-    setup = found.setup
-    yield f"{setup.workload} under {setup.policy} on {setup.cpus} CPUs, seed {found.seed}:"
+    setup = result.setup
+    yield f"{setup.workload} under {setup.policy} on {setup.cpus} CPUs, seed {result.seed}:"
     if not holds:
         yield "  it breaks even if all turns have their normal length"
     else:
-        yield f"  {len(holds)} of {found.drawn:,} turns of other than normal length are enough:"
-    addresses = {place for each in holds for place in (each.address, each.caller - 1)}
+        yield f"  {len(holds)} of {result.drawn:,} turns of other than normal length are enough:"
+    addresses = {place for hold in holds for place in (hold.address, hold.caller - 1)}
     places = places_of(setup.kernel, addresses)
     seen = _read(folder / TRACE_FILE)
     if len(holds) > _SHOWN_MOST:
         yield f"  …, and then the last {_SHOWN_MOST}:"
-    for number, hold in enumerate(sorted(holds, key=lambda each: each.at_ns)[-_SHOWN_MOST:], 1):
-        own = [*places.get(hold.address, []), *places.get(hold.caller - 1, [])]
-        yield from _told(number, hold, own, seen)
-    yield f"  Then {found.failure.words}"
-    if seen is not None and found.failure.kind in ("limit", "hung"):
+    for number, hold in enumerate(sorted(holds, key=lambda hold: hold.at_ns)[-_SHOWN_MOST:], 1):
+        hold_places = [*places.get(hold.address, []), *places.get(hold.caller - 1, [])]
+        yield from _told(number, hold, hold_places, seen)
+    yield f"  Then {result.failure.words}"
+    if seen is not None and result.failure.kind in ("limit", "hung"):
         yield from _blocked(seen)
 
 
@@ -55,21 +55,23 @@ def _read(path: Path) -> Trace | None:
 
 
 def _told(number: int, hold: Hold, places: list[Place], seen: Trace | None) -> Iterator[str]:
-    where = next((each for each in places if not any(part in each.file for part in _AROUND)), None)
+    location = next(
+        (place for place in places if not any(part in place.file for part in _AROUND)), None
+    )
     after = " (called, and not yet awake)" if hold.called else ""
     yield (
         f"  {number}. at {milliseconds(hold.at_ns, 4)} CPU {hold.cpu}{_running(hold, seen)} stands still for"
-        f" {hold.length_ns / 1000:.1f} µs{after}, in {_place(where)}"
+        f" {hold.length_ns / 1000:.1f} µs{after}, in {_place(location)}"
     )
     if seen is not None:
         yield from (f"       {line}" for line in _meanwhile(hold, seen))
 
 
-def _place(where: Place | None) -> str:
-    if where is None:
+def _place(place: Place | None) -> str:
+    if place is None:
         return "a program"
-    is_named = not where.function.startswith(".")  # the assembler's own
-    return str(where) if is_named else f"{where.file}:{where.line}"
+    is_named = not place.function.startswith(".")  # the assembler's own
+    return str(place) if is_named else f"{place.file}:{place.line}"
 
 
 def _running(hold: Hold, seen: Trace | None) -> str:
@@ -101,9 +103,9 @@ def _meanwhile(hold: Hold, seen: Trace) -> list[str]:
         & pl.col("time_ns").is_between(hold.at_ns, hold.at_ns + hold.length_ns)
         & pl.col("kind").is_in([int(kind) for kind in _WORDS])
     )
-    told = [_event(row) for row in rows.head(_TOLD_MOST).iter_rows(named=True)]
-    more = len(rows) - len(told)
-    return [*told, *([f"and {more} more"] if more else [])]
+    event_texts = [_event(row) for row in rows.head(_TOLD_MOST).iter_rows(named=True)]
+    more = len(rows) - len(event_texts)
+    return [*event_texts, *([f"and {more} more"] if more else [])]
 
 
 def _event(row: dict[str, Any]) -> str:

@@ -117,12 +117,12 @@ def _broken_in(folder: Path) -> Failure | None:
     if checked.returncode:
         return Failure("disk", f"the file system is broken afterwards: {checked.stdout.strip()}")
     try:
-        found = trace.read(folder / TRACE_FILE)
-        trace.validate(found)
+        recorded = trace.read(folder / TRACE_FILE)
+        trace.validate(recorded)
     except TraceError as error:
         return Failure("trace", f"its trace cannot be: {error}")
-    still = [(each.at_ns, each.at_ns + each.length_ns) for each in holds_of(folder)]
-    words = idle_beside_work(found, IDLE_NS, still)
+    still = [(hold.at_ns, hold.at_ns + hold.length_ns) for hold in holds_of(folder)]
+    words = idle_beside_work(recorded, IDLE_NS, still)
     return Failure("idle", words) if words else None
 
 

@@ -106,27 +106,27 @@ def conduct(
     running: list[Running] = []
     soak = Soak(0)
     began = time.monotonic()
-    with _signals_noted() as asked:
+    with _signals_noted() as interruption:
         try:
             for load, parts in made:
                 start(load, parts, out / load.name, running)
             period = min(max(seconds / SAMPLES, SHORTEST_PERIOD_S), LONGEST_PERIOD_S)
-            for now in ticks(began, period, seconds, asked):
-                for each in running:
-                    soak.samples += sample(each, now)
-                check(running, asked)
-                show(now, {f"{each.load.name} {each.part.name}": each for each in running})
-                if all(each.status is not None for each in running):
+            for now in ticks(began, period, seconds, interruption):
+                for part in running:
+                    soak.samples += sample(part, now)
+                check(running, interruption)
+                show(now, {f"{part.load.name} {part.part.name}": part for part in running})
+                if all(part.status is not None for part in running):
                     break
         finally:
             soak.seconds = time.monotonic() - began
-            soak.signal = asked.signal
-            end(running, asked, early=soak.seconds < seconds)
-            for each in running:
-                soak.samples += sample(each, soak.seconds)
+            soak.signal = interruption.signal
+            end(running, interruption, early=soak.seconds < seconds)
+            for part in running:
+                soak.samples += sample(part, soak.seconds)
     for load in loads:
-        mine = [each for each in running if each.load is load]
-        soak.problems[load.name] = [each.problem for each in mine if each.problem]
+        mine = [part for part in running if part.load is load]
+        soak.problems[load.name] = [part.problem for part in mine if part.problem]
         soak.left[load.name] = left_in(out / load.name / TEMPORARY)
     return soak
 
@@ -138,29 +138,29 @@ def _signals_noted() -> Iterator[Asked]:
     SIGINT counts though it was ignored before, as a shell has it for what runs in the background: it
     is how a soak is ended. SIGHUP that is ignored stays so: `nohup` wants it.
     """
-    asked = Asked()
+    interruption = Asked()
 
     def note(number: int, _frame: FrameType | None) -> None:
-        asked.hurry = bool(asked.signal)
-        asked.signal = asked.signal or number
+        interruption.hurry = bool(interruption.signal)
+        interruption.signal = interruption.signal or number
 
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
     before = {number: signal.signal(number, note) for number in numbers}
     try:
-        yield asked
+        yield interruption
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def ticks(began: float, period: float, seconds: float, asked: Asked) -> Iterator[float]:
+def ticks(began: float, period: float, seconds: float, interruption: Asked) -> Iterator[float]:
     """Seconds since the beginning, a period apart, until the time is over or a signal comes."""
-    while not asked.signal and (now := time.monotonic() - began) < seconds:
+    while not interruption.signal and (now := time.monotonic() - began) < seconds:
         yield now
         limit = time.monotonic() + min(period, seconds - now)
-        while not asked.signal and (left := limit - time.monotonic()) > 0:
+        while not interruption.signal and (left := limit - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK_S))
 
 
@@ -179,30 +179,30 @@ def start(load: Load, parts: Sequence[Part], folder: Path, running: list[Running
                 stderr=log,
                 start_new_session=True,
             )
-        told = Told(folder / (part.told_in or PART_LOG.format(part.name)))
+        part_log = Told(folder / (part.told_in or PART_LOG.format(part.name)))
         watched = psutil.Process(process.pid)
-        running.append(Running(load, part, folder, process, watched, told))
+        running.append(Running(load, part, folder, process, watched, part_log))
 
 
 def sample(running: Running, now: float) -> list[Sample]:
     """What a part has of the host, and what it has told since the last time."""
     figures = host_figures(running.watched) if running.status is None else {}
-    for told in running.told.read():
-        figures |= told
+    for log_line in running.told.read():
+        figures |= log_line
     names = running.load.name, running.part.name
     return [Sample(*names, now, figure, value) for figure, value in figures.items()]
 
 
-def check(running: Sequence[Running], asked: Asked) -> None:
+def check(running: Sequence[Running], interruption: Asked) -> None:
     """Notes which parts have ended. A part that ended too early, or badly, ends its load."""
-    for each in running:
-        if each.status is not None or each.process.poll() is None:
+    for part in running:
+        if part.status is not None or part.process.poll() is None:
             continue
-        settle(each, each.part.statuses)
-        if each.part.ends_by is not None and not each.problem:
-            each.problem = f"{each.part.name} ended before its time{tail(each.log)}"
-        if each.problem:
-            end([other for other in running if other.load is each.load], asked, early=True)
+        settle(part, part.part.statuses)
+        if part.part.ends_by is not None and not part.problem:
+            part.problem = f"{part.part.name} ended before its time{tail(part.log)}"
+        if part.problem:
+            end([other for other in running if other.load is part.load], interruption, early=True)
 
 
 def settle(running: Running, statuses: Sequence[int]) -> None:
@@ -215,40 +215,40 @@ def settle(running: Running, statuses: Sequence[int]) -> None:
         running.problem = running.problem or f"{running.part.name} left processes behind"
 
 
-def end(running: Sequence[Running], asked: Asked, early: bool) -> None:
+def end(running: Sequence[Running], interruption: Asked, early: bool) -> None:
     """Ends parts in the order opposite to that of their start; by force, what does not end.
 
     `early`: those, too, that would end by themselves when their time is over.
     """
-    for each in reversed(running):
-        if each.status is not None:
+    for part in reversed(running):
+        if part.status is not None:
             continue
-        statuses = each.part.statuses
-        if each.part.ends_by is not None:
-            each.process.send_signal(each.part.ends_by)
+        statuses = part.part.statuses
+        if part.part.ends_by is not None:
+            part.process.send_signal(part.part.ends_by)
         elif early:
-            each.process.send_signal(signal.SIGTERM)
+            part.process.send_signal(signal.SIGTERM)
             statuses = (*statuses, *_TERMINATED)
-        problem = "" if _ends(each, asked) else _forced(each, asked)
-        settle(each, statuses)
-        each.problem = problem or each.problem
+        problem = "" if _ends(part, interruption) else _forced(part, interruption)
+        settle(part, statuses)
+        part.problem = problem or part.problem
 
 
-def _ends(running: Running, asked: Asked) -> bool:
+def _ends(running: Running, interruption: Asked) -> bool:
     """Does it end while we wait for it?"""
     limit = time.monotonic() + PATIENCE_S
     while running.process.poll() is None:
-        if asked.hurry or time.monotonic() >= limit:
+        if interruption.hurry or time.monotonic() >= limit:
             return False
         time.sleep(_LOOK_S)
     return True
 
 
-def _forced(running: Running, asked: Asked) -> str:
+def _forced(running: Running, interruption: Asked) -> str:
     """Ends it by force; says why."""
     end_group(running.process.pid)
     name = running.part.name
-    if asked.hurry:
+    if interruption.hurry:
         return f"{name} was ended by force, at a second signal"
     return f"{name} did not end within {PATIENCE_S:.0f} s{tail(running.log)}"
 
@@ -286,8 +286,8 @@ HOST_FIGURES = ("memory_bytes", "open_files", "processes", "threads")
 def tree(root: psutil.Process) -> list[psutil.Process]:
     """The process and all that descend from it, except those that have ended."""
     with suppress(psutil.Error):
-        found = [root, *root.children(recursive=True)]
-        return [each for each in found if each.status() != psutil.STATUS_ZOMBIE]
+        processes = [root, *root.children(recursive=True)]
+        return [process for process in processes if process.status() != psutil.STATUS_ZOMBIE]
     return []
 
 
@@ -296,15 +296,15 @@ def host_figures(root: psutil.Process) -> dict[str, float]:
 
     A process that ends meanwhile counts as far as it was read.
     """
-    found = dict.fromkeys(HOST_FIGURES, 0.0)
+    figures = dict.fromkeys(HOST_FIGURES, 0.0)
     processes = tree(root)
     for process in processes:
         with suppress(psutil.Error), process.oneshot():
-            found["memory_bytes"] += process.memory_full_info().uss
-            found["open_files"] += process.num_fds()
-            found["threads"] += process.num_threads()
-            found["processes"] += 1
-    return found if found["processes"] else {}
+            figures["memory_bytes"] += process.memory_full_info().uss
+            figures["open_files"] += process.num_fds()
+            figures["threads"] += process.num_threads()
+            figures["processes"] += 1
+    return figures if figures["processes"] else {}
 
 
 @dataclass
@@ -323,7 +323,7 @@ class Told:
             self._position += len(data)
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
-                found = TOLD.match(line.decode(errors="replace"))
-                if found:
-                    pairs = (pair.split("=") for pair in found[1].split())
+                match = TOLD.match(line.decode(errors="replace"))
+                if match:
+                    pairs = (pair.split("=") for pair in match[1].split())
                     yield {name: float(value) for name, value in pairs}

@@ -52,14 +52,14 @@ def _row(key: tuple[str, str, str], samples: Sequence[Sample], steady: bool) -> 
     return Row(*key, values[0], values[-1], max(values), len(values), slope)
 
 
-def findings(soak: Soak, found: Sequence[Row]) -> dict[str, Any]:
+def findings(soak: Soak, rows: Sequence[Row]) -> dict[str, Any]:
     """All of it, for programs."""
     return {
         "schedlab": __version__,
         "host": {"system": platform.platform(), "machine": platform.machine()},
         "seconds": round(soak.seconds, 1),
         "ended_early_by": signal.Signals(soak.signal).name if soak.signal else None,
-        "figures": [asdict(row) for row in found],
+        "figures": [asdict(row) for row in rows],
         "problems": soak.problems,
         "temporary_files_left": soak.left,
     }
@@ -70,9 +70,11 @@ def keep(out: Path, soak: Soak, content: Mapping[str, Any]) -> None:
     with (out / SAMPLES).open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(("load", "part", "seconds", "figure", "value"))
-        for each in soak.samples:
-            value = f"{each.value:g}" if each.value < 1e6 else f"{each.value:.0f}"
-            writer.writerow((each.load, each.part, f"{each.seconds:.1f}", each.figure, value))
+        for sample in soak.samples:
+            value = f"{sample.value:g}" if sample.value < 1e6 else f"{sample.value:.0f}"
+            writer.writerow(
+                (sample.load, sample.part, f"{sample.seconds:.1f}", sample.figure, value)
+            )
     (out / FINDINGS).write_text(json.dumps(content, indent=2) + "\n")
 
 

@@ -32,9 +32,9 @@ def address_in(log: Path) -> str:
     """The page's, once the server tells it. Raises TimeoutError."""
     limit = time.monotonic() + PATIENCE_S
     while time.monotonic() < limit:
-        found = _ADDRESS.search(log.read_text(errors="replace"))
-        if found:
-            return found[0]
+        match = _ADDRESS.search(log.read_text(errors="replace"))
+        if match:
+            return match[0]
         time.sleep(0.1)
     raise TimeoutError(f"the monitor told no address within {PATIENCE_S} s")
 

@@ -98,8 +98,8 @@ class Cell:
         none."""
         if min(len(self.kernel), len(self.simulator)) < 2:
             return None
-        found = difference(self.kernel, self.simulator, self.paired)
-        return (found.high - found.low) / 2
+        gap = difference(self.kernel, self.simulator, self.paired)
+        return (gap.high - gap.low) / 2
 
     @property
     def verdict(self) -> Verdict:
@@ -132,23 +132,23 @@ class Cell:
 
 def cells(collection: Collection) -> list[Cell]:
     """The cells of all setups that both machines ran, in the order of the kernel's runs."""
-    simulated = {_same(each): each for each in _of(collection, SIMULATOR)}
-    found: list[Cell] = []
+    simulated = {_same(setup): setup for setup in _of(collection, SIMULATOR)}
+    cell_list: list[Cell] = []
     frames = _Frames(collection)
     for kernel in _of(collection, KERNEL):
         simulator = simulated.get(_same(kernel))
         if simulator is not None:
-            found += _cells_of(frames, kernel, simulator)
-    return with_chances(found)
+            cell_list += _cells_of(frames, kernel, simulator)
+    return with_chances(cell_list)
 
 
 def _of(collection: Collection, machine: str) -> Iterator[Repeated]:
-    return (each for each in collection.repeated.values() if each.setup.machine == machine)
+    return (setup for setup in collection.repeated.values() if setup.setup.machine == machine)
 
 
-def _same(each: Repeated) -> tuple[str, str, int, int]:
+def _same(repeated: Repeated) -> tuple[str, str, int, int]:
     """What both machines have in common. What was set in a workload file is the simulator's."""
-    setup = each.setup
+    setup = repeated.setup
     return setup.experiment, setup.policy_title, setup.cpus, setup.tick_ns
 
 
@@ -160,11 +160,11 @@ class _Frames:
         self.groups = _by_setup(collection.groups)
         self._nobody = collection.groups.clear()
 
-    def rows(self, each: Repeated) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def rows(self, setup: Repeated) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Summary and groups."""
-        key = (*_same(each), each.setup.machine)
-        whole = self.summary[key]
-        return whole, self.groups.get(key, self._nobody)
+        key = (*_same(setup), setup.setup.machine)
+        summary = self.summary[key]
+        return summary, self.groups.get(key, self._nobody)
 
 
 _SETUP = ("experiment", "policy", "cpus", "tick_ns", "machine")
@@ -186,42 +186,44 @@ def _cells_of(frames: _Frames, kernel: Repeated, simulator: Repeated) -> Iterabl
         why = f"seed {run.seed} on {run.setup.machine}: {run.status}"
         return [Cell(key, (), (), False, setup.tick_ns, failure=why)]
     paired = [run.seed for run in kernel.runs] == [run.seed for run in simulator.runs]
-    there, here = frames.rows(kernel), frames.rows(simulator)
-    names = sorted({*there[1]["group"], *here[1]["group"]})
-    ticks = {SHARE: setup.tick_ns / max(_ran(*there), 1)}
+    kernel_rows, simulator_rows = frames.rows(kernel), frames.rows(simulator)
+    names = sorted({*kernel_rows[1]["group"], *simulator_rows[1]["group"]})
+    ticks = {SHARE: setup.tick_ns / max(_ran(*kernel_rows), 1)}
     return [
         _cell(
             Key(setup.experiment, setup.policy_title, setup.cpus, title + name),
-            _figures(*there, title, name),
-            _figures(*here, title, name),
+            _figures(*kernel_rows, title, name),
+            _figures(*simulator_rows, title, name),
             paired,
             ticks.get(title, float(setup.tick_ns)),
         )
-        for title, name in _titles(there[0], here[0], names)
+        for title, name in _titles(kernel_rows[0], simulator_rows[0], names)
     ]
 
 
 def _titles(
-    there: pl.DataFrame, here: pl.DataFrame, names: Sequence[str]
+    kernel_rows: pl.DataFrame, simulator_rows: pl.DataFrame, names: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     """What is told of which group: shares, if some process went on when the window ended."""
-    whole = not (there["completion_ns"].null_count() or here["completion_ns"].null_count())
-    if whole:
+    all_completed = not (
+        kernel_rows["completion_ns"].null_count() or simulator_rows["completion_ns"].null_count()
+    )
+    if all_completed:
         yield COMPLETION, ""
-    yield from ((TURNAROUND if whole else SHARE, name) for name in names)
+    yield from ((TURNAROUND if all_completed else SHARE, name) for name in names)
 
 
 def _figures(summary: pl.DataFrame, groups: pl.DataFrame, title: str, name: str) -> Sequence[float]:
     """A value for each seed; empty if one has none."""
     if title == COMPLETION:
         return [float(value) for value in summary["completion_ns"]]
-    own = groups.filter(group=name)
+    group_rows = groups.filter(group=name)
     if title == SHARE:
         # Of a group that did not run there is no row, or no share.
-        shares = dict(zip(own["run"], own["share"], strict=True))
+        shares = dict(zip(group_rows["run"], group_rows["share"], strict=True))
         return [float(shares.get(run) or 0.0) for run in summary["run"]]
-    values = own["turnaround_mean_ns"]
-    return values.to_list() if len(own) == len(summary) and not values.null_count() else []
+    values = group_rows["turnaround_mean_ns"]
+    return values.to_list() if len(group_rows) == len(summary) and not values.null_count() else []
 
 
 def _cell(
@@ -238,11 +240,11 @@ def _ran(summary: pl.DataFrame, groups: pl.DataFrame) -> float:
     return float(groups["running_ns"].sum()) / len(summary)
 
 
-def with_chances(found: Sequence[Cell]) -> list[Cell]:
+def with_chances(cells: Sequence[Cell]) -> list[Cell]:
     """Says of all cells that are not near whether chance may explain it, with Holm's correction for
     all cells."""
-    chances = [1.0 if each.failure or _is_near(each) else _chance(each) for each in found]
-    return [replace(each, chance=chance) for each, chance in zip(found, holm(chances), strict=True)]
+    chances = [1.0 if cell.failure or _is_near(cell) else _chance(cell) for cell in cells]
+    return [replace(cell, chance=chance) for cell, chance in zip(cells, holm(chances), strict=True)]
 
 
 def _is_near(cell: Cell) -> bool:

@@ -68,7 +68,7 @@ _ALL = (
         " has one that is longer by the mean of these calls.",
     ),
 )
-REASONS: Mapping[str, Reason] = {each.name: each for each in _ALL}
+REASONS: Mapping[str, Reason] = {difference.name: difference for difference in _ALL}
 ANY = "*"
 
 
@@ -118,10 +118,10 @@ class Judged:
         `known`: off, and the reason is given. `near after all`: a reason is given for what does not
         differ any more."""
         verdict = self.cell.verdict
-        own = self.known is not None and not self.known.is_class
-        if verdict == "near" and own:
+        has_reason = self.known is not None and not self.known.is_class
+        if verdict == "near" and has_reason:
             return "near after all"
-        if verdict != "off" or own:
+        if verdict != "off" or has_reason:
             return "known" if verdict == "off" else verdict
         if self.range and self.range.spans(self.cell):
             return "microseconds"
@@ -142,7 +142,7 @@ def known() -> tuple[Known, ...]:
 def read(path: Path) -> tuple[Known, ...]:
     """Rows of single cells come first. Raises FileRefused if the file is not as it must be."""
     lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    found = []
+    differences = []
     try:
         if next(lines, None) != _COLUMNS:
             raise FileRefused(f"{path}: its columns must be {', '.join(_COLUMNS)}")
@@ -151,10 +151,10 @@ def read(path: Path) -> tuple[Known, ...]:
                 raise FileRefused(f"{path}:{lines.line_num}: expected {len(_COLUMNS)} words, the last of"
                                   f" them a reason: {', '.join(REASONS)}")  # fmt: skip
             experiment, policy, cpus, what, name = row
-            found.append(Known(experiment, policy, cpus, what, REASONS[name]))
+            differences.append(Known(experiment, policy, cpus, what, REASONS[name]))
     except csv.Error as error:
         raise FileRefused(f"{path}:{lines.line_num}: {error}") from None
-    return tuple(sorted(found, key=lambda each: each.is_class))
+    return tuple(sorted(differences, key=lambda difference: difference.is_class))
 
 
 def row_of(key: Key) -> Known | None:
@@ -165,14 +165,18 @@ def row_of(key: Key) -> Known | None:
 def judged(cells: Iterable[Cell], ranges: Ranges | None = None) -> list[Judged]:
     """The largest difference first; before all, what failed."""
     spans = ranges or {}
-    found = [Judged(cell, row_of(cell.key), spans.get(cell.key)) for cell in cells]
-    return sorted(found, key=_size, reverse=True)
+    judged_cells = [Judged(cell, row_of(cell.key), spans.get(cell.key)) for cell in cells]
+    return sorted(judged_cells, key=_size, reverse=True)
 
 
-def _size(each: Judged) -> float:
+def _size(judged_cell: Judged) -> float:
     """How many times what is near."""
-    return float("inf") if each.cell.failure else abs(each.cell.change) / each.cell.allowed
+    return (
+        float("inf")
+        if judged_cell.cell.failure
+        else abs(judged_cell.cell.change) / judged_cell.cell.allowed
+    )
 
 
-def wrong(found: Sequence[Judged]) -> list[Judged]:
-    return [each for each in found if each.is_wrong]
+def wrong(cells: Sequence[Judged]) -> list[Judged]:
+    return [cell for cell in cells if cell.is_wrong]

@@ -240,26 +240,26 @@ class Case:
         return self.pair.experiment, str(self.policy), self.cpus
 
 
-def cases(wanted: Setting, machine: str) -> Iterator[Case]:
+def cases(setting: Setting, machine: str) -> Iterator[Case]:
     """First seeds first: a plan that is ended early has something of everything."""
-    most = max(len(wanted.seeds_on(machine, policy)) for policy in wanted.policies)
+    most = max(len(setting.seeds_on(machine, policy)) for policy in setting.policies)
     return (
         Case(pair, policy, cpus, seed)
         for seed in range(1, most + 1)
-        for pair in wanted.pairs
-        for policy in wanted.policies
-        if seed in wanted.seeds_on(machine, policy)
-        for cpus in wanted.cpus
+        for pair in setting.pairs
+        for policy in setting.policies
+        if seed in setting.seeds_on(machine, policy)
+        for cpus in setting.cpus
     )
 
 
-def kernel_plan(folder: Path, wanted: Iterable[Case]) -> Plan:
-    return Plan(folder / KERNEL, tuple(kernel_run(case) for case in wanted))
+def kernel_plan(folder: Path, planned: Iterable[Case]) -> Plan:
+    return Plan(folder / KERNEL, tuple(kernel_run(case) for case in planned))
 
 
-def simulator_plan(folder: Path, wanted: Iterable[Case], windows: Windows) -> Plan:
+def simulator_plan(folder: Path, planned: Iterable[Case], windows: Windows) -> Plan:
     """Each begins where in a tick the kernel's did, which depends on how long that one booted."""
-    runs = tuple(simulated_run(case, windows.get(case.setup)) for case in wanted)
+    runs = tuple(simulated_run(case, windows.get(case.setup)) for case in planned)
     return Plan(folder / SIMULATOR, runs)
 
 

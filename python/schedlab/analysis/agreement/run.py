@@ -43,10 +43,10 @@ def agreement(
     simulator = simulator_plan(folder, on_simulator, began)
     _perform(simulator)
     runs = _kept((kernel, simulator))
-    found = cells(runs)
-    spans = _vary(folder, runs, found, on_simulator, began)
+    cell_list = cells(runs)
+    spans = _vary(folder, runs, cell_list, on_simulator, began)
     variants.write(folder, spans)
-    result = judged(found, spans)
+    result = judged(cell_list, spans)
     write(result, folder)
     return result
 
@@ -54,12 +54,16 @@ def agreement(
 def _vary(
     folder: Path,
     runs: Collection,
-    found: Sequence[Cell],
+    cell_list: Sequence[Cell],
     on_simulator: Sequence[Case],
     on_kernel: Windows,
 ) -> variants.Ranges:
     """Finds what the cells that are off would be with other costs. These runs are not kept."""
-    off = {_setup(each.cell) for each in judged(found) if each.judgement in ("off", "known")}
+    off = {
+        _setup(judged_cell.cell)
+        for judged_cell in judged(cell_list)
+        if judged_cell.judgement in ("off", "known")
+    }
     if not off:
         return {}
     kernel = [run for run in runs if run.setup.machine == KERNEL and _setup_of(run.setup) in off]
@@ -69,9 +73,11 @@ def _vary(
     varied = []
     with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
         for number in range(variants.COUNT):
-            wanted = Plan(Path(place) / str(number), variants.varied_runs(again, on_kernel, number))
-            perform(wanted, with_metrics=False)
-            varied.append(cells(Collection([*kernel, *_kept([wanted])])))
+            varied_plan = Plan(
+                Path(place) / str(number), variants.varied_runs(again, on_kernel, number)
+            )
+            perform(varied_plan, with_metrics=False)
+            varied.append(cells(Collection([*kernel, *_kept([varied_plan])])))
     return variants.ranges(varied)
 
 
@@ -83,38 +89,38 @@ def _setup_of(setup: Setup) -> tuple[str, str, int]:
     return setup.experiment, setup.policy_title, setup.cpus
 
 
-def _perform(wanted: Plan) -> None:
-    wanted.check()
-    perform(wanted, _missing, with_metrics=False)
+def _perform(plan: Plan) -> None:
+    plan.check()
+    perform(plan, _missing, with_metrics=False)
 
 
 def windows(kernel: Plan) -> Windows:
     """The windows of the first seeds: until the window begins, the seed decides nothing."""
-    found: dict[tuple[str, str, int], Window] = {}
+    window_by_run: dict[tuple[str, str, int], Window] = {}
     for run in kernel.runs:
         setup = run.label, str(run.policy), run.cpus
-        kept = Kept(kernel.place(run), results.read_manifest(kernel.place(run)))
-        if setup not in found and kept.succeeded:
-            summary = kept.summary()
-            found[setup] = Window(int(summary["begin_ns"][0]), int(summary["end_ns"][0]))
-    return found
+        kernel_run = Kept(kernel.place(run), results.read_manifest(kernel.place(run)))
+        if setup not in window_by_run and kernel_run.succeeded:
+            summary = kernel_run.summary()
+            window_by_run[setup] = Window(int(summary["begin_ns"][0]), int(summary["end_ns"][0]))
+    return window_by_run
 
 
-def _missing(wanted: Plan, base: Software) -> Plan:
-    machine = wanted.runs[0].machine
+def _missing(plan: Plan, base: Software) -> Plan:
+    machine = plan.runs[0].machine
     if machine.name == SIMULATOR:
-        _throw_away_others(wanted, base)
-    left = unfinished(wanted, base)
-    there = len(wanted.runs) - len(left.runs)
-    if there:
-        say(f"schedlab: {there} of {len(wanted.runs)} runs on {machine.name} are there")
+        _throw_away_others(plan, base)
+    left = unfinished(plan, base)
+    finished = len(plan.runs) - len(left.runs)
+    if finished:
+        say(f"schedlab: {finished} of {len(plan.runs)} runs on {machine.name} are there")
     return left
 
 
-def _throw_away_others(wanted: Plan, base: Software) -> None:
+def _throw_away_others(plan: Plan, base: Software) -> None:
     """Throws away the simulator's runs of another make."""
-    for run in wanted.runs:
-        place = wanted.place(run)
+    for run in plan.runs:
+        place = plan.place(run)
         if results.is_whole(place):
             manifest, now = results.read_manifest(place), inputs(run, base)
             if any(manifest.get(key) != now.get(key) for key in results.DECISIVE):
@@ -123,18 +129,18 @@ def _throw_away_others(wanted: Plan, base: Software) -> None:
 
 
 def _kept(plans: Sequence[Plan]) -> Collection:
-    places = [each.place(run) for each in plans for run in each.runs]
+    places = [plan.place(run) for plan in plans for run in plan.runs]
     return Collection(Kept(place, results.read_manifest(place)) for place in places)
 
 
-def write(found: Sequence[Judged], folder: Path) -> None:
+def write(cells: Sequence[Judged], folder: Path) -> None:
     """`agreement.csv`, `.parquet` with all numbers unrounded, and `.md` to be read."""
-    numbers = table(found)
-    csv, parquet, page, told = files(folder)
+    numbers = table(cells)
+    csv, parquet, page, markdown_file = files(folder)
     write_csv(numbers, csv)
     numbers.write_parquet(parquet)
-    page.write_text(markdown(found))
-    for place in (csv, parquet, page, told):
+    page.write_text(markdown(cells))
+    for place in (csv, parquet, page, markdown_file):
         if place.exists():
             placing.add_to_list(place)
 
@@ -145,13 +151,17 @@ def files(folder: Path) -> tuple[Path, ...]:
     return tuple(folder / name for name in names)
 
 
-def markdown(found: Sequence[Judged]) -> str:
+def markdown(cells: Sequence[Judged]) -> str:
     """All cells, the largest difference first, and the reasons."""
-    lines = ["# Simulator and kernel", "", f"{summary(found)}.", ""]
-    lines += [f"- {line}" for line in by_policy(found)]
-    lines += ["", _line(HEADINGS), _line(["---" if each in LEFT else "---:" for each in HEADINGS])]
-    lines += [_line(row(each)) for each in found]
-    reasons = {each.reason.name: each.reason for each in found if each.reason}
+    lines = ["# Simulator and kernel", "", f"{summary(cells)}.", ""]
+    lines += [f"- {line}" for line in by_policy(cells)]
+    lines += [
+        "",
+        _line(HEADINGS),
+        _line(["---" if heading in LEFT else "---:" for heading in HEADINGS]),
+    ]
+    lines += [_line(row(cell)) for cell in cells]
+    reasons = {cell.reason.name: cell.reason for cell in cells if cell.reason}
     if reasons:
         lines += ["", "## Reasons", ""]
         lines += [f"- **{reason.name}**: {reason.text}" for reason in reasons.values()]

@@ -27,9 +27,9 @@ LEFT = ("experiment", "policy", "what", "verdict")
 NOTHING = "–"
 
 
-def row(each: Judged) -> tuple[str, ...]:
+def row(judged_cell: Judged) -> tuple[str, ...]:
     """A row in the order of HEADINGS. Times are in ms, shares in percent; ± is that of the ticks."""
-    cell = each.cell
+    cell = judged_cell.cell
     who = (cell.key.experiment, cell.key.policy, str(cell.key.cpus), cell.key.what)
     if cell.failure:
         return (*who, *[NOTHING] * 5, f"failed: {cell.failure}")
@@ -41,7 +41,7 @@ def row(each: Judged) -> tuple[str, ...]:
         f"{100 * cell.relative:+.2f} %",
         f"{cell.ticks:+.2f}",
         NOTHING if width is None else f"{width / cell.tick:.2f}",
-        verdict(each),
+        verdict(judged_cell),
     )
 
 
@@ -49,21 +49,21 @@ def amount(value: float, is_share: bool) -> str:
     return percent(value, 2) if is_share else milliseconds(value, 2)
 
 
-def verdict(each: Judged) -> str:
+def verdict(cell: Judged) -> str:
     """The verdict, with the reason's name, or with the figures between which microseconds decide."""
-    if each.judgement == "microseconds" and each.range:
+    if cell.judgement == "microseconds" and cell.range:
         least, most = (
-            amount(value, each.cell.is_share) for value in (each.range.least, each.range.most)
+            amount(value, cell.cell.is_share) for value in (cell.range.least, cell.range.most)
         )
         return f"microseconds: {least} to {most}"
-    return f"{each.judgement}: {each.reason.name}" if each.reason else each.judgement
+    return f"{cell.judgement}: {cell.reason.name}" if cell.reason else cell.judgement
 
 
-def summary(found: Sequence[Judged]) -> str:
+def summary(cells: Sequence[Judged]) -> str:
     """How many cells there are of each kind."""
     counts: dict[str, int] = {}
-    for each in found:
-        counts[each.judgement] = counts.get(each.judgement, 0) + 1
+    for cell in cells:
+        counts[cell.judgement] = counts.get(cell.judgement, 0) + 1
     words = {
         "near": "near",
         "known": "off, for a reason that is known",
@@ -74,39 +74,41 @@ def summary(found: Sequence[Judged]) -> str:
         "failed": "without a figure on both sides",
     }
     parts = [f"{counts[name]:,} {text}" for name, text in words.items() if name in counts]
-    return f"{len(found):,} figures: {'; '.join(parts)}"
+    return f"{len(cells):,} figures: {'; '.join(parts)}"
 
 
-def by_policy(found: Sequence[Judged]) -> list[str]:
+def by_policy(cells: Sequence[Judged]) -> list[str]:
     """A line for each policy: the mean of all differences, which shows a bias no cell could."""
     lines = []
-    for policy in dict.fromkeys(each.cell.key.policy for each in found):
-        own = [each.cell for each in found if each.cell.key.policy == policy and _counts(each)]
-        if own:
-            mean = sum(cell.relative for cell in own) / len(own)
-            size = sum(abs(cell.relative) for cell in own) / len(own)
+    for policy in dict.fromkeys(cell.cell.key.policy for cell in cells):
+        policy_cells = [
+            cell.cell for cell in cells if cell.cell.key.policy == policy and _counts(cell)
+        ]
+        if policy_cells:
+            mean = sum(cell.relative for cell in policy_cells) / len(policy_cells)
+            size = sum(abs(cell.relative) for cell in policy_cells) / len(policy_cells)
             lines.append(
-                f"{policy}: {len(own):,} figures, {100 * mean:+.2f} % on average, {percent(size, 2)} in size"
+                f"{policy}: {len(policy_cells):,} figures, {100 * mean:+.2f} % on average, {percent(size, 2)} in size"
             )
     return lines
 
 
-def _counts(each: Judged) -> bool:
-    return not each.cell.failure and each.cell.kernel_mean > 0
+def _counts(cell: Judged) -> bool:
+    return not cell.cell.failure and cell.cell.kernel_mean > 0
 
 
-def table(found: Sequence[Judged]) -> pl.DataFrame:
+def table(cells: Sequence[Judged]) -> pl.DataFrame:
     """Returns all cells with their verdicts, unrounded."""
     return pl.DataFrame(
         [
             {
-                **each.cell.to_dict(),
-                "judgement": each.judgement,
-                "reason": each.reason.name if each.reason else "",
-                "least": each.range.least if each.range else None,
-                "most": each.range.most if each.range else None,
+                **cell.cell.to_dict(),
+                "judgement": cell.judgement,
+                "reason": cell.reason.name if cell.reason else "",
+                "least": cell.range.least if cell.range else None,
+                "most": cell.range.most if cell.range else None,
             }
-            for each in found
+            for cell in cells
         ],
         infer_schema_length=None,
     )

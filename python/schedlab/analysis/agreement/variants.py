@@ -64,12 +64,12 @@ def shift(number: int) -> int:
 
 def varied_runs(cases: Iterable[Case], windows: Windows, number: int) -> tuple[RunSpec, ...]:
     varied = varied_costs(number)
-    found = []
+    runs = []
     for case in cases:
         window = windows.get(case.setup)
         moved = window and replace(window, begin_ns=window.begin_ns + shift(number))
-        found.append(simulated_run(case, moved, varied))
-    return tuple(found)
+        runs.append(simulated_run(case, moved, varied))
+    return tuple(runs)
 
 
 def ranges(variants: Sequence[Iterable[Cell]]) -> dict[Key, Range]:
@@ -82,13 +82,15 @@ def ranges(variants: Sequence[Iterable[Cell]]) -> dict[Key, Range]:
     return {key: Range(min(values), max(values)) for key, values in figures.items()}
 
 
-def write(folder: Path, found: Ranges) -> None:
+def write(folder: Path, ranges: Ranges) -> None:
     """Writes the ranges beside the runs: a report of them reads the file."""
     with written(folder / FILE) as new, new.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(_COLUMNS)
-        for key, each in found.items():
-            rows.writerow([key.experiment, key.policy, key.cpus, key.what, each.least, each.most])
+        for key, cell_range in ranges.items():
+            rows.writerow(
+                [key.experiment, key.policy, key.cpus, key.what, cell_range.least, cell_range.most]
+            )
 
 
 def read(folder: Path) -> dict[Key, Range]:

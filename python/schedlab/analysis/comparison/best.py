@@ -83,10 +83,10 @@ def ranking(
     )
 
 
-def level_of(looks: int) -> float:
+def level_of(checks: int) -> float:
     """Returns the level of each of so many looks, so that the best policy is out at any of them in 5 % of cases at
     most (Bonferroni; for looks at data that grow, Pocock, 1977, and O'Brien and Fleming, 1979, have other parts)."""
-    return (1 - CONFIDENCE) / looks
+    return (1 - CONFIDENCE) / checks
 
 
 def _worse(costs: Floats, resolution: float) -> Floats:
@@ -154,16 +154,16 @@ def places(
         return []
     costs = values if better == "lower" else -values
     first, *others = np.argsort(costs.mean(axis=1), kind="stable").tolist()
-    found = estimates(list(values), within)
+    means = estimates(list(values), within)
     beaten = _not_more(costs[others], costs[first], resolution)
     chances = holm([min(1.0, 2 * float(chance)) for chance in beaten])
-    ranked = [Place(names[first], found[first], None, None)]
+    ranked = [Place(names[first], means[first], None, None)]
     for number, chance in zip(others, chances, strict=True):
         behind = difference(values[first], values[number], True, resolution, within)
         low, high = student_bounds(values[number] - values[first], resolution)
         behind = replace(behind, low=low, high=high)
         known = chance if values.shape[1] > 1 else None
-        ranked.append(Place(names[number], found[number], behind, known))
+        ranked.append(Place(names[number], means[number], behind, known))
     return ranked
 
 
@@ -176,13 +176,17 @@ def front(
 ) -> Front[Name]:
     """Finds the setups of which none other is at least as good in every mean, and better in one (Pareto). `values`:
     objectives × setups × seeds."""
-    signs = np.array([1.0 if each == "lower" else -1.0 for each in better])
+    signs = np.array([1.0 if direction == "lower" else -1.0 for direction in better])
     costs = values * signs[:, np.newaxis, np.newaxis]
     means = costs.mean(axis=2).T
     on_it = _undominated(means)
     order = sorted(np.flatnonzero(on_it).tolist(), key=lambda place: tuple(means[place]))
-    found = [estimates(list(each), limits) for each, limits in zip(values, within, strict=True)]
-    by_name = {name: tuple(each[place] for each in found) for place, name in enumerate(names)}
+    intervals = [
+        estimates(list(samples), limits) for samples, limits in zip(values, within, strict=True)
+    ]
+    by_name = {
+        name: tuple(interval[place] for interval in intervals) for place, name in enumerate(names)
+    }
     others = np.flatnonzero(~on_it).tolist()
     sure = holm([_off_the_front(costs, place, order, resolutions) for place in others])
     perhaps = [
@@ -213,6 +217,6 @@ def _off_the_front(
     for objective, resolution in zip(costs, resolutions, strict=True):
         for number, member in enumerate(members):
             if not np.array_equal(objective[place], objective[member]):
-                found = _not_more(objective[place], objective[member], resolution)
-                chances[number] = max(chances[number], float(found))
+                worse = _not_more(objective[place], objective[member], resolution)
+                chances[number] = max(chances[number], float(worse))
     return min(1.0, float(chances.min()) * len(members))

@@ -87,9 +87,9 @@ class Row:
     @property
     def at_floor(self) -> bool:
         """Is the p-value as small as it can be with so many seeds?"""
-        found = self.found
-        floor = floor_of_chance(found.count) if found.paired else 0.0
-        return found.chance is not None and 0 < found.chance <= floor * (1 + NOISE)
+        result = self.found
+        floor = floor_of_chance(result.count) if result.paired else 0.0
+        return result.chance is not None and 0 < result.chance <= floor * (1 + NOISE)
 
     @property
     def improves(self) -> bool | None:
@@ -100,21 +100,21 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """The row for JSON. Numbers are as stored: ns, parts of 1."""
-        found = self.found
+        result = self.found
         return {
             "metric": self.measure.name,
             "title": self.measure.title,
             "group": self.group,
             "column": self.measure.column,
             "better": self.measure.better,
-            "before": _estimate_dict(found.before),
-            "after": _estimate_dict(found.after),
-            "difference": found.change,
-            "low": found.low,
-            "high": found.high,
-            "relative": found.relative,
-            "p_value": found.chance,
-            "p_value_permutations": found.permutation,
+            "before": _estimate_dict(result.before),
+            "after": _estimate_dict(result.after),
+            "difference": result.change,
+            "low": result.low,
+            "high": result.high,
+            "relative": result.relative,
+            "p_value": result.chance,
+            "p_value_permutations": result.permutation,
             "p_value_corrected": self.chance,
             "p_value_at_floor": self.at_floor,
             "seeds_needed": self.seeds_needed,
@@ -192,10 +192,10 @@ class Comparison:
             "setups": [_match_dict(match) for match in self.matches],
             "without_partner": {
                 "before": [
-                    dict(zip(DIMENSIONS, key_of(each), strict=True)) for each in self.alone_before
+                    dict(zip(DIMENSIONS, key_of(setup), strict=True)) for setup in self.alone_before
                 ],
                 "after": [
-                    dict(zip(DIMENSIONS, key_of(each), strict=True)) for each in self.alone_after
+                    dict(zip(DIMENSIONS, key_of(setup), strict=True)) for setup in self.alone_after
                 ],
             },
         }
@@ -223,14 +223,14 @@ def compare(
     ]
     if not pairs:
         raise WrongUsage(no_match(*sides))
-    matched = {id(each) for pair in pairs for each in pair}
+    matched = {id(setup) for pair in pairs for setup in pair}
     return Comparison(
         tuple(facts(before, after)),
         across,
         tuple(match(one, other, metrics, matters, (before.of, after.of)) for one, other in pairs),
         matters,
         tuple(metrics),
-        *(tuple(each for each in side.values() if id(each) not in matched) for side in sides),
+        *(tuple(setup for setup in side.values() if id(setup) not in matched) for side in sides),
     )
 
 
@@ -262,21 +262,21 @@ def match(
         [run for run in side.runs if not common or run.seed in common] for side in (before, after)
     )
     identical = bool(common) and all(map(_same_trace, first, second))
-    found = Match(before, after, common, bool(common), identical)
-    if identical or found.failed:
-        return found
+    candidate = Match(before, after, common, bool(common), identical)
+    if identical or candidate.failed:
+        return candidate
     passed_over = TAILS - set(metrics)
-    own, other = (
+    first_values, other = (
         _values(measured(of(runs)), len(runs), passed_over)
         for of, runs in zip(sides, (first, second), strict=True)
     )
     repeatable = all(run.manifest.get("repeatable", True) for run in (*first, *second))
-    rows = _rows(own, other, bool(common), repeatable, matters)
+    rows = _rows(first_values, other, bool(common), repeatable, matters)
     return replace(
-        found,
+        candidate,
         rows=tuple(row for row in rows if not metrics or row.measure.name in metrics),
-        only_before=_only(own, other, metrics),
-        only_after=_only(other, own, metrics),
+        only_before=_only(first_values, other, metrics),
+        only_after=_only(other, first_values, metrics),
     )
 
 
@@ -289,17 +289,17 @@ def _rows(
 ) -> list[Row]:
     """All metrics that every run of both sides has."""
     sides = (before, after)
-    found: dict[str | None, list[tuple[Measure, Difference]]] = {}
+    differences: dict[str | None, list[tuple[Measure, Difference]]] = {}
     needed: dict[tuple[str | None, str], int | None] = {}
     for group, measure in _in_order(sides):
         (first, fine), (second, finer) = (side[group, measure.name] for side in sides)
-        each = difference(first, second, paired, max(fine, finer), measure.within)
-        found.setdefault(group, []).append((measure, each))
+        change = difference(first, second, paired, max(fine, finer), measure.within)
+        differences.setdefault(group, []).append((measure, change))
         needed[group, measure.name] = _needed(first, second, paired, matters)
     return [
         replace(row, seeds_needed=needed[group, row.measure.name] if row.is_open else None)
-        for group, each in found.items()
-        for row in _corrected(group, each, repeatable, matters)
+        for group, group_rows in differences.items()
+        for row in _corrected(group, group_rows, repeatable, matters)
     ]
 
 
@@ -317,7 +317,7 @@ def _needed(
 
 def _corrected(
     group: str | None,
-    found: Sequence[tuple[Measure, Difference]],
+    differences: Sequence[tuple[Measure, Difference]],
     repeatable: bool,
     matters: float,
 ) -> Iterable[Row]:
@@ -326,11 +326,17 @@ def _corrected(
     Where nothing differs at all, no choice of signs would show a difference: such a metric does
     not count (Tarone, 1990).
     """
-    counting = [each.chance for _, each in found if each.chance is not None and not _same(each)]
+    counting = [
+        change.chance
+        for _, change in differences
+        if change.chance is not None and not _same(change)
+    ]
     corrected = iter(holm(counting))
-    for measure, each in found:
-        chance = each.chance if each.chance is None or _same(each) else next(corrected)
-        yield Row(measure, group, each, chance, verdict(measure, each, chance, repeatable, matters))
+    for measure, change in differences:
+        chance = change.chance if change.chance is None or _same(change) else next(corrected)
+        yield Row(
+            measure, group, change, chance, verdict(measure, change, chance, repeatable, matters)
+        )
 
 
 Values = dict[tuple[str | None, str], tuple[list[float], float]]
@@ -349,15 +355,15 @@ def _values(table: pl.DataFrame, runs: int, passed_over: frozenset[str]) -> Valu
     }
 
 
-def _only(own: Values, other: Values, metrics: Sequence[str]) -> tuple[Part, ...]:
+def _only(values: Values, other: Values, metrics: Sequence[str]) -> tuple[Part, ...]:
     """What the other side lacks. Of a metric that it lacks of the whole, its groups say no more."""
-    lacked = [key for key in own if key not in other and (not metrics or key[1] in metrics)]
-    of_whole = {measure for group, measure in lacked if group is None}
+    lacked = [key for key in values if key not in other and (not metrics or key[1] in metrics)]
+    of_all = {measure for group, measure in lacked if group is None}
     groups = {None, *(group for group, _ in other)}
     parts: Iterable[Part] = (
         (group, measure if group in groups else None)
         for group, measure in lacked
-        if group is None or group not in groups or measure not in of_whole
+        if group is None or group not in groups or measure not in of_all
     )
     return tuple(dict.fromkeys(parts))
 
@@ -378,69 +384,74 @@ def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
             yield group, measure
 
 
-def _same(found: Difference) -> bool:
+def _same(change: Difference) -> bool:
     """True if the traces are the same with each seed."""
-    return found.before == found.after and found.low == found.high == 0
+    return change.before == change.after and change.low == change.high == 0
 
 
 def verdict(
     measure: Measure,
-    found: Difference,
+    change: Difference,
     chance: float | None,
     repeatable: bool = True,
     matters: float = MATTERS,
 ) -> Verdict:
     """The verdict in a word. `matters`: the least part of a mean by which a change matters."""
-    if _same(found):
+    if _same(change):
         return "same"
     if chance is None and not repeatable:
         return "not repeatable"
     if chance is None:
-        return "slight" if _is_slight(measure, found, matters) else "one seed"
-    if found.chance is None or found.chance >= 1 - CONFIDENCE:
+        return "slight" if _is_slight(measure, change, matters) else "one seed"
+    if change.chance is None or change.chance >= 1 - CONFIDENCE:
         return "chance"
-    if _is_slight(measure, found, matters):
+    if _is_slight(measure, change, matters):
         return "slight"
     if chance >= 1 - CONFIDENCE:
         return "perhaps"
     if measure.better is None:
         return "changed"
-    return "better" if (found.change < 0) == (measure.better == "lower") else "worse"
+    return "better" if (change.change < 0) == (measure.better == "lower") else "worse"
 
 
-def _is_slight(measure: Measure, found: Difference, matters: float) -> bool:
+def _is_slight(measure: Measure, change: Difference, matters: float) -> bool:
     """Points are of one scale for all, of which parts say little: 0.002 points are twice 0.001."""
     if measure.quantity is POINTS:
-        return abs(found.change) < _LEAST_POINTS
-    return abs(found.change) < matters * max(abs(found.before.mean), abs(found.after.mean))
+        return abs(change.change) < _LEAST_POINTS
+    return abs(change.change) < matters * max(abs(change.before.mean), abs(change.after.mean))
 
 
 # --- for JSON
 
 
-def _estimate_dict(found: Any) -> dict[str, Any]:
-    return {"mean": found.mean, "low": found.low, "high": found.high, "count": found.count}
-
-
-def _match_dict(found: Match) -> dict[str, Any]:
+def _estimate_dict(estimate: Any) -> dict[str, Any]:
     return {
-        "before": dict(zip(DIMENSIONS, key_of(found.before), strict=True)),
-        "after": dict(zip(DIMENSIONS, key_of(found.after), strict=True)),
-        "seeds": found.seeds,
-        "seeds_left_out": found.left_out,
-        "paired": found.paired,
-        "identical": found.identical,
+        "mean": estimate.mean,
+        "low": estimate.low,
+        "high": estimate.high,
+        "count": estimate.count,
+    }
+
+
+def _match_dict(match: Match) -> dict[str, Any]:
+    return {
+        "before": dict(zip(DIMENSIONS, key_of(match.before), strict=True)),
+        "after": dict(zip(DIMENSIONS, key_of(match.after), strict=True)),
+        "seeds": match.seeds,
+        "seeds_left_out": match.left_out,
+        "paired": match.paired,
+        "identical": match.identical,
         "failed": [
             {
                 "folder": str(run.folder),
                 "status": run.status,
                 "message": run.manifest.get("message"),
             }
-            for run in found.failed
+            for run in match.failed
         ],
-        "metrics": [row.to_dict() for row in found.rows],
-        "only_before": _parts_dicts(found.only_before),
-        "only_after": _parts_dicts(found.only_after),
+        "metrics": [row.to_dict() for row in match.rows],
+        "only_before": _parts_dicts(match.only_before),
+        "only_after": _parts_dicts(match.only_after),
     }
 
 

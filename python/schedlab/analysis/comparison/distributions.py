@@ -71,10 +71,12 @@ def _beta_tail(first: float, second: float, values: Floats) -> Floats:
     """The regularised incomplete beta function, by its continued fraction (Lentz, 1976), which converges quickly
     for values below (first + 1) / (first + second + 2)."""
     front = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second) - math.log(first)
-    held = np.clip(values, _TINY, 1.0)
-    factor = np.exp(front + first * np.log(held) + second * np.log1p(-np.minimum(held, 1 - 2**-53)))
-    upper = np.ones_like(held)
-    lower = 1 / _apart(1 - (first + second) / (first + 1) * held)
+    clipped = np.clip(values, _TINY, 1.0)
+    factor = np.exp(
+        front + first * np.log(clipped) + second * np.log1p(-np.minimum(clipped, 1 - 2**-53))
+    )
+    upper = np.ones_like(clipped)
+    lower = 1 / _apart(1 - (first + second) / (first + 1) * clipped)
     fraction = lower
     for step in range(1, _STEPS):
         place = first + 2 * step
@@ -82,8 +84,8 @@ def _beta_tail(first: float, second: float, values: Floats) -> Floats:
         odd = -(first + step) * (first + second + step) / (place * (place + 1))
         before = fraction
         for term in (even, odd):
-            lower = 1 / _apart(1 + term * held * lower)
-            upper = _apart(1 + term * held / upper)
+            lower = 1 / _apart(1 + term * clipped * lower)
+            upper = _apart(1 + term * clipped / upper)
             fraction = fraction * lower * upper
         if bool((np.abs(fraction - before) <= _EXACT * np.abs(fraction)).all()):
             break

@@ -37,28 +37,30 @@ _WORDS: dict[Verdict, tuple[str, str]] = {
 _VALUES_SHOWN = 6
 _INTERVAL = re.compile(r" (\[.*\]|\(1 seed\))")
 """Of a number."""
-_TITLES = {each.name: each.title for each in (*MEASURES, *GROUP_MEASURES)}
+_TITLES = {measure.name: measure.title for measure in (*MEASURES, *GROUP_MEASURES)}
 
 
-def listing(found: Comparison, everything: bool) -> Iterator[RenderableType]:
+def listing(comparison: Comparison, everything: bool) -> Iterator[RenderableType]:
     """What differs, what has no partner, and each matched setup. `everything`: unchanged, too."""
-    yield facts_table(found.facts)
-    yield alike(found.facts)
-    yield from _explanations(found)
-    same = [match for match in found.matches if match.identical]
-    for each in same[: None if everything else _VALUES_SHOWN]:
-        yield Text(f"{title(each, found.across)}: the same, byte for byte{_left_out(each)}")
+    yield facts_table(comparison.facts)
+    yield alike(comparison.facts)
+    yield from _explanations(comparison)
+    same = [match for match in comparison.matches if match.identical]
+    for same_match in same[: None if everything else _VALUES_SHOWN]:
+        yield Text(
+            f"{title(same_match, comparison.across)}: the same, byte for byte{_left_out(same_match)}"
+        )
     if len(same) > _VALUES_SHOWN and not everything:
         yield Text(f"… and {len(same) - _VALUES_SHOWN} more setups: the same, byte for byte")
-    for each in found.matches:
-        if each.failed:
-            yield failure(each, found.across)
-        elif not each.identical:
-            yield from match_table(each, found.across, everything)
-            yield from more_seeds(each, found.matters)
-            yield from only_one_side(each)
-            yield from on_no_side(each, found.asked)
-    yield from _notes(found)
+    for same_match in comparison.matches:
+        if same_match.failed:
+            yield failure(same_match, comparison.across)
+        elif not same_match.identical:
+            yield from match_table(same_match, comparison.across, everything)
+            yield from more_seeds(same_match, comparison.matters)
+            yield from only_one_side(same_match)
+            yield from on_no_side(same_match, comparison.asked)
+    yield from _notes(comparison)
 
 
 def facts_table(facts: Sequence[Fact]) -> Table:
@@ -84,24 +86,24 @@ def _some(values: Sequence[str], between: str = ", ") -> str:
     return f"{between.join(values[: _VALUES_SHOWN - 1])} … ({len(values)})"
 
 
-def _explanations(found: Comparison) -> Iterator[Text]:
-    if len(found.across) > 1:
-        names = ", ".join(found.across)
+def _explanations(comparison: Comparison) -> Iterator[Text]:
+    if len(comparison.across) > 1:
+        names = ", ".join(comparison.across)
         yield Text(
             f"Several things differ at once ({names}): no one of them explains it.", "yellow"
         )
-    for side, alone in (("before", found.alone_before), ("after", found.alone_after)):
+    for side, alone in (("before", comparison.alone_before), ("after", comparison.alone_after)):
         if alone:
-            names = _some([_name(each, DIMENSIONS) for each in alone], "; ")
+            names = _some([_name(setup, DIMENSIONS) for setup in alone], "; ")
             yield Text(f"Without a partner, {side}: {names}", "yellow")
 
 
 def _name(setup: Repeated, dimensions: Sequence[str]) -> str:
     """The values of these dimensions in words; tunables only if there are any."""
-    told = dict(zip(DIMENSIONS, key_of(setup), strict=True))
+    facts = dict(zip(DIMENSIONS, key_of(setup), strict=True))
     words = []
     for name in dimensions:
-        value = told[name]
+        value = facts[name]
         if name == "CPUs":
             words.append(f"{value} CPU{'' if value == '1' else 's'}")
         elif name == "tick":
@@ -117,7 +119,7 @@ def title(match: Match, across: Sequence[str]) -> str:
     words = _name(match.before, common)
     if not across:
         return words
-    sides = (_name(each, across) or "no tunables" for each in (match.before, match.after))
+    sides = (_name(setup, across) or "no tunables" for setup in (match.before, match.after))
     return f"{words}: {' → '.join(sides)}"
 
 
@@ -162,7 +164,7 @@ def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
     columns = (">before", ">after,\nrelative", ">difference,\ninterval", "verdict,\nby chance")
     table = new_table(heading, "metric", *columns)
     for number, row in enumerate(rows):
-        group, metric, before, after, difference, relative, chance, said = _cells(row, True)
+        group, metric, before, after, difference, relative, chance, verdict = _cells(row, True)
         if number == 0 or rows[number - 1].group != row.group:
             table.add_row(group)
         table.add_row(
@@ -170,7 +172,7 @@ def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
             _INTERVAL.sub("", str(before)),
             f"{_INTERVAL.sub('', str(after))}\n{relative}",
             _below(str(difference)),
-            Text.assemble(said, f"\n{chance}" if chance else ""),
+            Text.assemble(verdict, f"\n{chance}" if chance else ""),
         )
     for column in table.columns[1:4]:
         column.no_wrap = True
@@ -204,12 +206,12 @@ def only_one_side(match: Match) -> Iterator[Text]:
             yield Text(f"Not compared, as only the runs {side} all have it: {names}", "yellow")
 
 
-def on_no_side(match: Match, asked: Sequence[str]) -> Iterator[Text]:
+def on_no_side(match: Match, metrics: Sequence[str]) -> Iterator[Text]:
     """What was asked for, and neither side has."""
-    told = {row.measure.name for row in match.rows}
-    told |= {metric for _, metric in (*match.only_before, *match.only_after) if metric}
-    for name in asked:
-        if name not in told:
+    present = {row.measure.name for row in match.rows}
+    present |= {metric for _, metric in (*match.only_before, *match.only_after) if metric}
+    for name in metrics:
+        if name not in present:
             least = needed(BY_NAME[name].column) if name in BY_NAME else 1
             why = f": it takes {least:,} processes in each run" if least > 1 else ""
             yield Text(
@@ -238,7 +240,7 @@ def _hidden(rows: Sequence[Row]) -> str:
 
 def _seeds(match: Match) -> str:
     if not match.paired:
-        counts = [len(each.runs) for each in (match.before, match.after)]
+        counts = [len(setup.runs) for setup in (match.before, match.after)]
         return f"other seeds on each side, not paired: {counts[0]} and {counts[1]}"
     count = len(match.seeds)
     words = f"seed {match.seeds[0]}" if count == 1 else f"{count} seeds, paired"
@@ -252,15 +254,15 @@ def _left_out(match: Match) -> str:
 
 
 def _cells(row: Row, first: bool) -> tuple[str | Text, ...]:
-    measure, found = row.measure, row.found
+    measure, difference = row.measure, row.found
     group = "all" if row.group is None else row.group
     return (
         Text(group if first else "", "bold"),
         measure.title,
         side_text(row, measure, "before"),
         side_text(row, measure, "after"),
-        change_as_text(found, measure.quantity),
-        "" if found.relative is None else percent_change(found.relative),
+        change_as_text(difference, measure.quantity),
+        "" if difference.relative is None else percent_change(difference.relative),
         chance_text(row.chance) + (" (floor)" if row.at_floor else ""),
         _said(row),
     )
@@ -277,10 +279,10 @@ def _said(row: Row) -> Text:
 
 def side_text(row: Row, measure: Measure, side: str) -> str:
     """A mean with its interval; a number, where the table's title says that it is one seed."""
-    found = row.found.before if side == "before" else row.found.after
-    if not found.bounded and row.found.paired:
-        return number_as_text(found.mean, measure.quantity)
-    return as_text(found, measure.quantity)
+    estimate = row.found.before if side == "before" else row.found.after
+    if not estimate.bounded and row.found.paired:
+        return number_as_text(estimate.mean, measure.quantity)
+    return as_text(estimate, measure.quantity)
 
 
 def chance_text(chance: float | None) -> str:
@@ -290,8 +292,8 @@ def chance_text(chance: float | None) -> str:
     return "< 0.1 %" if chance < 0.001 else percent(chance, 1)
 
 
-def _notes(found: Comparison) -> Iterator[Text]:
-    rows = [row for match in found.matches for row in match.rows]
+def _notes(comparison: Comparison) -> Iterator[Text]:
+    rows = [row for match in comparison.matches for row in match.rows]
     verdicts = {row.verdict for row in rows}
     if any(row.chance is not None for row in rows):
         yield Text(

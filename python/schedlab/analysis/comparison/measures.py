@@ -93,34 +93,34 @@ def measured(collection: Collection, names: Iterable[str] | None = None) -> pl.D
     """
     if not any(run.succeeded for run in collection):
         return pl.DataFrame()
-    wanted = None if names is None else set(names)
-    of_run, of_group = (_of(wanted, measures) for measures in (MEASURES, GROUP_MEASURES))
+    requested = None if names is None else set(names)
+    of_run, of_group = (_of(requested, measures) for measures in (MEASURES, GROUP_MEASURES))
     succeeded = pl.col("status") == "success"
     summary, groups = collection.summary.filter(succeeded), collection.groups
     steps = summary.select("run", "clock_step_ns")
-    whole = summary.join(
+    run_table = summary.join(
         groups.group_by("run").agg(share_error_max_points=SHARE_ERROR.max()), on="run", how="left"
     )
-    for found in _of_processes(collection.processes, (), of_run):
-        whole = whole.join(found, on="run", how="left")
+    for process_values in _of_processes(collection.processes, (), of_run):
+        run_table = run_table.join(process_values, on="run", how="left")
     values = collection.values
-    tells = "name" in values.columns
-    if tells and any(each.column == "events_per_second" for each in of_run):
-        whole = whole.join(event_rates(values, ["run"]), on="run", how="left")
+    has_names = "name" in values.columns
+    if has_names and any(measure.column == "events_per_second" for measure in of_run):
+        run_table = run_table.join(event_rates(values, ["run"]), on="run", how="left")
     parts = groups.with_columns(share_error_points=SHARE_ERROR).join(steps, on="run", how="left")
-    for found in _of_processes(collection.processes, ("group",), of_group):
-        parts = parts.join(found, on=["run", "group"], how="left")
+    for process_values in _of_processes(collection.processes, ("group",), of_group):
+        parts = parts.join(process_values, on=["run", "group"], how="left")
     return pl.concat(
         [
-            *_rows(whole.with_columns(group=pl.lit(None, pl.String)), of_run),
+            *_rows(run_table.with_columns(group=pl.lit(None, pl.String)), of_run),
             *_rows(parts, of_group),
-            *([_told(values)] if tells and wanted is None else []),
+            *([_told(values)] if has_names and requested is None else []),
         ]
     )
 
 
-def _of(wanted: set[str] | None, measures: Sequence[Measure]) -> tuple[Measure, ...]:
-    return tuple(each for each in measures if wanted is None or each.name in wanted)
+def _of(requested: set[str] | None, measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    return tuple(measure for measure in measures if requested is None or measure.name in requested)
 
 
 def _of_processes(
@@ -128,7 +128,7 @@ def _of_processes(
 ) -> Iterator[pl.DataFrame]:
     """What these measures need that is made of processes, and is in no table of a run: a column of each run, and of
     each of its groups if they are asked for."""
-    columns = {each.column for each in measures}
+    columns = {measure.column for measure in measures}
     if "response_iqr_ns" in columns:
         yield _spreads(processes, by)
     if columns & set(TAIL_COLUMNS):
@@ -190,9 +190,9 @@ def _spreads(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     answered = processes.filter(
         (pl.col("role") == "workload") & pl.col("response_ns").is_not_null()
     )
-    found = [_spread(part) for part in answered.partition_by(*SETUP, *by, maintain_order=True)]
+    spreads = [_spread(part) for part in answered.partition_by(*SETUP, *by, maintain_order=True)]
     schema = {"run": pl.Int64, **dict.fromkeys(by, pl.String), "response_iqr_ns": pl.Float64}
-    return pl.concat([pl.DataFrame(schema=schema), *(each.select(*schema) for each in found)])
+    return pl.concat([pl.DataFrame(schema=schema), *(spread.select(*schema) for spread in spreads)])
 
 
 def _spread(processes: pl.DataFrame) -> pl.DataFrame:

@@ -50,15 +50,15 @@ def column_decimals(values: Collection[Estimate], quantity: Quantity = NUMBER) -
     """Returns the decimals of all numbers of a column: as many as the interval of the middle one allows, and so many
     that none but 0 is printed as 0, unless it is a thousandth of the largest."""
     factor = quantity.factor
-    means = [abs(each.mean * factor) for each in values if each.mean]
-    own = sorted(
-        max(0, decimals_of(each.mean * factor, (each.high - each.low) * factor / 2))
-        for each in values
+    means = [abs(value.mean * factor) for value in values if value.mean]
+    decimals = sorted(
+        max(0, decimals_of(value.mean * factor, (value.high - value.low) * factor / 2))
+        for value in values
     )
     if not means:
         return 0
     seen = max(min(means), max(means) * _SEEN)
-    return max(own[len(own) // 2], math.ceil(-math.log10(seen)))
+    return max(decimals[len(decimals) // 2], math.ceil(-math.log10(seen)))
 
 
 def change_as_text(change: Difference, quantity: Quantity = NUMBER) -> str:

@@ -33,45 +33,45 @@ class Fact:
 
 def key_of(setup: Repeated) -> Key:
     """Its values by DIMENSIONS, as people read them."""
-    said = setup.setup
-    settings = " ".join(f"{name}={value}" for name, value in said.settings)
+    run = setup.setup
+    settings = " ".join(f"{name}={value}" for name, value in run.settings)
     return (
-        said.experiment,
-        said.policy,
+        run.experiment,
+        run.policy,
         settings or "none",
-        str(said.cpus),
-        format_time(said.tick_ns),
-        said.machine,
+        str(run.cpus),
+        format_time(run.tick_ns),
+        run.machine,
     )
 
 
 def by_key(side: Collection) -> dict[Key, Repeated]:
     """Raises WrongUsage for the same seed twice."""
-    found: dict[Key, Repeated] = {}
-    for each in side.repeated.values():
-        seeds = [run.seed for run in each.runs]
+    repeated_by_key: dict[Key, Repeated] = {}
+    for repeated in side.repeated.values():
+        seeds = [run.seed for run in repeated.runs]
         twice = {seed for seed in seeds if seeds.count(seed) > 1}
         if twice:
-            places = ", ".join(str(run.folder) for run in each.runs if run.seed in twice)
+            places = ", ".join(str(run.folder) for run in repeated.runs if run.seed in twice)
             raise WrongUsage(
                 f"the same setup and seed was run more than once: {places}; name a folder that"
                 " holds it once"
             )
-        found[key_of(each)] = each
-    return found
+        repeated_by_key[key_of(repeated)] = repeated
+    return repeated_by_key
 
 
 def across_dimensions(
     before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]
 ) -> tuple[str, ...]:
     """Dimensions that have no value in common, and a single one on a side at least."""
-    found = []
+    dimensions = []
     for number, name in enumerate(DIMENSIONS):
         first = {key[number] for key in before}
         second = {key[number] for key in after}
         if not first & second and min(len(first), len(second)) == 1:
-            found.append(name)
-    return tuple(found)
+            dimensions.append(name)
+    return tuple(dimensions)
 
 
 def alike(before: Key, after: Key, across: tuple[str, ...]) -> bool:
@@ -143,12 +143,12 @@ def _commit(manifest: Mapping[str, Any]) -> str:
 
 def facts(before: Collection, after: Collection) -> Iterable[Fact]:
     """The dimensions of the setups, and what else may explain a difference."""
-    keys = [[key_of(each) for each in side.repeated.values()] for side in (before, after)]
+    keys = [[key_of(repeated) for repeated in side.repeated.values()] for side in (before, after)]
     for number, name in enumerate(DIMENSIONS):
         values = [tuple(dict.fromkeys(key[number] for key in side)) for side in keys]
         yield Fact(name, *values)
     for name, read in _MADE_WITH.items():
-        told = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
-        values = [tuple(value for value in side if value) for side in told]
+        side_values = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
+        values = [tuple(value for value in side if value) for side in side_values]
         if all(values) if name in _NOT_KEPT else any(values):
             yield Fact(name, *values)

@@ -86,14 +86,14 @@ def estimates(
 ) -> list[Estimate]:
     """`estimate` of each sample. Thousands take a second: those of one size are done at once."""
     arrays = [checked(sample) for sample in samples]
-    found: dict[int, Estimate] = {}
+    by_length: dict[int, Estimate] = {}
     for size in {len(array) for array in arrays}:
         places = [number for number, array in enumerate(arrays) if len(array) == size]
         stack = np.stack([arrays[place] for place in places])
         low, high = _mean_bounds(stack)
         for place, mean, below, above in zip(places, stack.mean(axis=1), low, high, strict=True):
-            found[place] = _estimate(float(mean), float(below), float(above), size, within)
-    return [found[number] for number in range(len(arrays))]
+            by_length[place] = _estimate(float(mean), float(below), float(above), size, within)
+    return [by_length[number] for number in range(len(arrays))]
 
 
 def contributions(
@@ -105,18 +105,18 @@ def contributions(
     over runs: Tukey, 1958). For what moves smoothly, such as quartiles; not for extremes.
     """
     arrays = [np.asarray(run, np.float64) for run in runs]
-    whole = statistic(checked(np.concatenate(arrays)))
+    total = statistic(checked(np.concatenate(arrays)))
     count = len(arrays)
     if count == 1:
-        return np.array([whole])
+        return np.array([total])
     without = np.array(
         [
             statistic(np.concatenate([run for other, run in enumerate(arrays) if other != number]))
             for number in range(count)
         ]
     )
-    found: Floats = whole + (count - 1) * (without.mean() - without)
-    return found
+    values: Floats = total + (count - 1) * (without.mean() - without)
+    return values
 
 
 def checked(values: Sequence[float] | Floats) -> Floats:
@@ -189,8 +189,8 @@ def _sorted_quantiles(rows: Floats, levels: Floats) -> Floats:
     left = np.floor(place).astype(np.int64)
     right = np.minimum(left + 1, rows.shape[1] - 1)
     row = np.arange(len(rows))
-    found: Floats = rows[row, left] + (rows[row, right] - rows[row, left]) * (place - left)
-    return found
+    quantiles: Floats = rows[row, left] + (rows[row, right] - rows[row, left]) * (place - left)
+    return quantiles
 
 
 @cache
@@ -328,8 +328,8 @@ def _standard_errors(differences: Floats, resolution: float) -> Floats:
     """Standard errors of the means along the last axis. Two roundings to a step add a sixth of its
     square."""
     variance = np.maximum(differences.var(axis=-1, ddof=1), resolution**2 / 6)
-    found: Floats = np.sqrt(variance / differences.shape[-1])
-    return found
+    errors: Floats = np.sqrt(variance / differences.shape[-1])
+    return errors
 
 
 def _two_sided(change: float, error: float, freedom: float) -> float:
@@ -342,8 +342,8 @@ def sign_flips(threshold: float | Floats, differences: Floats) -> Floats:
     Along the last axis; the others are as those of `threshold`.
     """
     means = differences @ _signs(differences.shape[-1]).T / differences.shape[-1]
-    found: Floats = (means >= np.asarray(threshold)[..., np.newaxis]).mean(axis=-1)
-    return found
+    shares: Floats = (means >= np.asarray(threshold)[..., np.newaxis]).mean(axis=-1)
+    return shares
 
 
 @cache

@@ -80,18 +80,18 @@ class Suite:
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """The measures that two policies or more have."""
-        return tuple(each for each in COMPARED if len(self.having(each)) > 1)
+        return tuple(measure for measure in COMPARED if len(self.having(measure)) > 1)
 
     @cached_property
     def contests(self) -> tuple[Measure, ...]:
         """Metrics in which policies differ, and several seeds tell how much that says."""
         if len(self.seeds) < 2:
             return ()
-        return tuple(each for each in self.measures if not self.alike(each))
+        return tuple(measure for measure in self.measures if not self.alike(measure))
 
     def having(self, measure: Measure) -> list[str]:
         """The policies that have such a value."""
-        return [each for each in self.policies if (each, measure.name) in self.samples]
+        return [policy for policy in self.policies if (policy, measure.name) in self.samples]
 
     @cached_property
     def rankings(self) -> dict[str, Ranking]:
@@ -99,10 +99,10 @@ class Suite:
         another policy."""
         if len(self.seeds) < 2:
             return {}
-        return {each.name: self._ranking(each) for each in self.measures}
+        return {measure.name: self._ranking(measure) for measure in self.measures}
 
     def _ranking(self, measure: Measure) -> Ranking:
-        samples = {each: self.samples[each, measure.name] for each in self.having(measure)}
+        samples = {policy: self.samples[policy, measure.name] for policy in self.having(measure)}
         finest = max(resolution for _, resolution in samples.values())
         values = {policy: sample for policy, (sample, _) in samples.items()}
         return ranking(values, measure.better or "lower", finest, self.looks)
@@ -114,26 +114,26 @@ class Suite:
 
     @cached_property
     def _good(self) -> dict[str, list[str]]:
-        return {each.name: self._find_good(each) for each in self.measures}
+        return {measure.name: self._find_good(measure) for measure in self.measures}
 
     def _find_good(self, measure: Measure) -> list[str]:
         order = self.order(measure)
         if measure.name not in self.rankings:
             return order
         possible = self.rankings[measure.name].possible
-        return [each for each in order if each in possible or self.is_near(each, measure)]
+        return [policy for policy in order if policy in possible or self.is_near(policy, measure)]
 
     def settled(self, measure: Measure) -> bool:
         """Would more seeds tell nothing more? One policy is left; or those that are left are surely as good."""
         best, *others = self.as_good(measure)
-        return all(self._surely_near(each, best, measure) for each in others)
+        return all(self._surely_near(other, best, measure) for other in others)
 
     def _surely_near(self, policy: str, best: str, measure: Measure) -> bool:
         mean = self.means[best, measure.name].mean
         floor = self._floor(best, measure)
         worst = mean / MARGIN if measure.better == "higher" else MARGIN * max(mean, floor)
-        own, other = (self.samples[each, measure.name][0] for each in (best, policy))
-        return probability_apart(own, other, abs(worst - mean)) < level_of(self.looks)
+        sample, other = (self.samples[name, measure.name][0] for name in (best, policy))
+        return probability_apart(sample, other, abs(worst - mean)) < level_of(self.looks)
 
     def withstands_rare_losses(self, measure: Measure) -> bool:
         """Whether losses in seeds that were not drawn leave the ranking as it is.
@@ -158,20 +158,20 @@ class Suite:
         """Returns the policies that have a value, the best mean first."""
         sign = -1 if measure.better == "higher" else 1
         return sorted(
-            self.having(measure), key=lambda each: sign * self.means[each, measure.name].mean
+            self.having(measure), key=lambda policy: sign * self.means[policy, measure.name].mean
         )
 
     def ratio(self, policy: str, measure: Measure) -> float:
         """How many times as bad as the best it is: 1 for the best. What is finer than values are
         counts as that: a latency of 0 is one below the clock's step."""
         floor = self._floor(policy, measure)
-        own, best = (
-            max(self.means[each, measure.name].mean, floor)
-            for each in (policy, self.order(measure)[0])
+        mean, best = (
+            max(self.means[name, measure.name].mean, floor)
+            for name in (policy, self.order(measure)[0])
         )
-        if own == best:
+        if mean == best:
             return 1.0
-        above, below = (best, own) if measure.better == "higher" else (own, best)
+        above, below = (best, mean) if measure.better == "higher" else (mean, best)
         return above / below if below > 0 else math.inf
 
     def _floor(self, policy: str, measure: Measure) -> float:
@@ -181,7 +181,8 @@ class Suite:
     def alike(self, measure: Measure) -> bool:
         """Do all policies have the same values?"""
         return (
-            len({tuple(self.samples[each, measure.name][0]) for each in self.having(measure)}) == 1
+            len({tuple(self.samples[policy, measure.name][0]) for policy in self.having(measure)})
+            == 1
         )
 
 
@@ -189,26 +190,26 @@ def suites(collection: Collection) -> list[Suite]:
     """All that can be compared, in the order of the studies. Seeds that not all policies have are
     left out; where they have none in common, nothing can be compared."""
     several = _several(collection)
-    seeds = {key: _common(each) for key, each in several.items()}
+    seeds = {key: _common(setups) for key, setups in several.items()}
     runs = [
         run
-        for key, each in several.items()
-        for repeated in each
+        for key, setups in several.items()
+        for repeated in setups
         for run in repeated.runs
         if run.seed in seeds[key]
     ]
     if not runs:
         return []
     # Of all runs, the tables have been read for other pages.
-    some = len(runs) < sum(len(repeated.runs) for each in several.values() for repeated in each)
+    some = len(runs) < sum(len(repeated.runs) for setups in several.values() for repeated in setups)
     compared = Collection(runs) if some else collection
     table = measured(compared)
     if table.is_empty():
         return []
     samples = _samples(_telling(compared, table))
-    made = [_suite(key, each, seeds[key], samples) for key, each in several.items()]
-    told = _told_apart([suite for suite in made if suite.seeds and suite.measures])
-    return _with_means(sorted(told, key=_place))
+    made = [_suite(key, setups, seeds[key], samples) for key, setups in several.items()]
+    distinct = _told_apart([suite for suite in made if suite.seeds and suite.measures])
+    return _with_means(sorted(distinct, key=_place))
 
 
 Key = tuple[str, int, int, str]
@@ -218,19 +219,19 @@ Key = tuple[str, int, int, str]
 def _several(collection: Collection) -> dict[Key, list[Repeated]]:
     """Returns the experiments that ran under two policies or more, but not those that repeat another
     with the operations of a slower machine: that is no comparison of policies."""
-    found: dict[Key, list[Repeated]] = {}
+    setups_by_key: dict[Key, list[Repeated]] = {}
     for setup, repeated in collection.repeated.items():
         known = EXPERIMENTS.get(setup.experiment)
         if known and known.repeats:
             continue
         key = (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
-        found.setdefault(key, []).append(repeated)
-    return {key: each for key, each in found.items() if len(each) > 1}
+        setups_by_key.setdefault(key, []).append(repeated)
+    return {key: setups for key, setups in setups_by_key.items() if len(setups) > 1}
 
 
 def _common(setups: Sequence[Repeated]) -> tuple[int, ...]:
     """The seeds that all have."""
-    return tuple(sorted(set.intersection(*({run.seed for run in each.runs} for each in setups))))
+    return tuple(sorted(set.intersection(*({run.seed for run in setup.runs} for setup in setups))))
 
 
 def _place(suite: Suite) -> tuple[int, int]:
@@ -247,16 +248,16 @@ def _telling(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
         (pl.col("status") == "success") & (pl.col("finished") < pl.col("processes"))
     )
     known = cut.filter(~pl.col("run").is_in(_own_ideals(collection.groups).implode()))["run"]
-    told = (pl.col("measure") != "share-error") | pl.col("run").is_in(known.implode())
-    return table.filter(pl.col("group").is_null() & told)
+    usable = (pl.col("measure") != "share-error") | pl.col("run").is_in(known.implode())
+    return table.filter(pl.col("group").is_null() & usable)
 
 
 def _own_ideals(groups: pl.DataFrame) -> pl.Series:
     """Marks the runs in which ideal shares differ from those under most policies, because the policy
     shares by another attribute than the one that the test sets."""
-    asked = pl.col("share") - pl.col("share_error_points") / 100
-    usual = asked.median().over("experiment", "cpus", "tick_ns", "machine", "group")
-    away = (asked - usual).abs() > _OTHER_IDEAL
+    expected = pl.col("share") - pl.col("share_error_points") / 100
+    usual = expected.median().over("experiment", "cpus", "tick_ns", "machine", "group")
+    away = (expected - usual).abs() > _OTHER_IDEAL
     return groups.filter(away)["run"].unique()
 
 
@@ -266,36 +267,40 @@ resolution."""
 
 
 def _samples(table: pl.DataFrame) -> Samples:
-    found: Samples = {}
+    samples: Samples = {}
     columns = ("experiment", "cpus", "tick_ns", "machine", "policy", "measure")
     for *key, seed, value, resolution in table.select(
         *columns, "seed", "value", "resolution"
     ).iter_rows():
-        found.setdefault(tuple(key), {}).setdefault(seed, (value, resolution))
-    return found
+        samples.setdefault(tuple(key), {}).setdefault(seed, (value, resolution))
+    return samples
 
 
 def _suite(key: Key, setups: Sequence[Repeated], seeds: tuple[int, ...], samples: Samples) -> Suite:
-    by_policy = {each.setup.policy_title: each for each in setups}
-    failed = {policy: _how(each, seeds) for policy, each in by_policy.items() if _how(each, seeds)}
-    own: dict[tuple[str, str], Sample] = {}
+    by_policy = {setup.setup.policy_title: setup for setup in setups}
+    failed = {
+        policy: _how(setup, seeds) for policy, setup in by_policy.items() if _how(setup, seeds)
+    }
+    policy_samples: dict[tuple[str, str], Sample] = {}
     for policy in by_policy:
         for measure in COMPARED:
             of_seeds = samples.get((*key, policy, measure.name), {})
             if seeds and of_seeds.keys() >= set(seeds):
                 values = [of_seeds[seed] for seed in seeds]
-                own[policy, measure.name] = (
+                policy_samples[policy, measure.name] = (
                     [value for value, _ in values],
                     max(resolution for _, resolution in values),
                 )
     title = "; ".join(_commands(setups, seeds))
-    looks = max(run.looks for each in setups for run in each.runs)
-    return Suite(*key, title, tuple(in_policy_order(by_policy)), seeds, failed, own, {}, looks)
+    checks = max(run.looks for setup in setups for run in setup.runs)
+    return Suite(
+        *key, title, tuple(in_policy_order(by_policy)), seeds, failed, policy_samples, {}, checks
+    )
 
 
 def _commands(setups: Sequence[Repeated], seeds: Sequence[int]) -> Iterable[str]:
     """Each once. A quick run of an experiment has another than a full one."""
-    runs = (run for each in setups for run in each.runs if run.seed in seeds)
+    runs = (run for setup in setups for run in setup.runs if run.seed in seeds)
     return dict.fromkeys(short_title(workload_title(run.manifest)) for run in runs)
 
 
@@ -311,14 +316,14 @@ def short_title(title: str) -> str:
     return f"{file.stem} with {changes}" if len(changes) <= _CHANGES else f"{file.stem}, changed"
 
 
-def _told_apart(found: list[Suite]) -> list[Suite]:
+def _told_apart(suites: list[Suite]) -> list[Suite]:
     """Returns the suites, those with the experiment's name that have a title in common."""
-    count = Counter((each.title, each.cpus) for each in found)
+    count = Counter((suite.title, suite.cpus) for suite in suites)
     return [
-        replace(each, title=f"{each.title} ({each.experiment}, {each.machine})")
-        if count[each.title, each.cpus] > 1
-        else each
-        for each in found
+        replace(suite, title=f"{suite.title} ({suite.experiment}, {suite.machine})")
+        if count[suite.title, suite.cpus] > 1
+        else suite
+        for suite in suites
     ]
 
 
@@ -328,16 +333,20 @@ def _how(setup: Repeated, seeds: Sequence[int]) -> str:
     return ", ".join(words)
 
 
-def _with_means(found: Sequence[Suite]) -> list[Suite]:
+def _with_means(suites: Sequence[Suite]) -> list[Suite]:
     """Computes all means at once, as there are thousands."""
-    means: list[dict[tuple[str, str], Estimate]] = [{} for _ in found]
+    means: list[dict[tuple[str, str], Estimate]] = [{} for _ in suites]
     for measure in COMPARED:
         places = [
             (number, policy)
-            for number, suite in enumerate(found)
+            for number, suite in enumerate(suites)
             for policy in suite.having(measure)
         ]
-        values = [found[number].samples[policy, measure.name][0] for number, policy in places]
-        for (number, policy), each in zip(places, estimates(values, measure.within), strict=True):
-            means[number][policy, measure.name] = each
-    return [replace(suite, means=each) for suite, each in zip(found, means, strict=True)]
+        values = [suites[number].samples[policy, measure.name][0] for number, policy in places]
+        for (number, policy), estimate in zip(
+            places, estimates(values, measure.within), strict=True
+        ):
+            means[number][policy, measure.name] = estimate
+    return [
+        replace(suite, means=suite_means) for suite, suite_means in zip(suites, means, strict=True)
+    ]

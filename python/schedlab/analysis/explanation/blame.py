@@ -78,15 +78,15 @@ class Blames:
     def of(self, life: int, begin_ns: int, end_ns: int) -> list[Blame]:
         """What a process did, and waited for, between two times, in their order: parts that follow each other
         without a gap. Parts in which it ran itself are RAN, with itself as `life` and no chain."""
-        found: list[Blame] = []
+        blames: list[Blame] = []
         open_spans: list[_Span] = [(life, begin_ns, end_ns, ())]
         while open_spans:
             for part in self._parts(*open_spans.pop()):
                 if isinstance(part, Blame):
-                    found.append(part)
+                    blames.append(part)
                 else:
                     open_spans.append(part)
-        return sorted(found, key=lambda part: part.begin_ns)
+        return sorted(blames, key=lambda part: part.begin_ns)
 
     @cached_property
     def cpus(self) -> Occupancy:
@@ -121,18 +121,18 @@ class Blames:
         self, life: int, begin_ns: int, end_ns: int, chain: tuple[int, ...]
     ) -> Iterator[Blame | _Span]:
         """Parts that are known, and spans that are to be taken apart."""
-        own = range(int(self._first[life]), int(self._first[life + 1]))
-        states, told = self._states, begin_ns
-        if own and begin_ns < states["begin_ns"][own[0]]:
-            told = min(int(states["begin_ns"][own[0]]), end_ns)
-            yield self._before(life, begin_ns, told, chain)
-        for at in own:
+        intervals = range(int(self._first[life]), int(self._first[life + 1]))
+        states, start = self._states, begin_ns
+        if intervals and begin_ns < states["begin_ns"][intervals[0]]:
+            start = min(int(states["begin_ns"][intervals[0]]), end_ns)
+            yield self._before(life, begin_ns, start, chain)
+        for at in intervals:
             end = min(end_ns, int(states["end_ns"][at]))
-            if told < end:
-                yield from self._in_state(at, told, end, chain)
-                told = end
-        if told < end_ns:
-            yield Blame(told, end_ns, chain, Cause.BLOCKED, reason="ended")
+            if start < end:
+                yield from self._in_state(at, start, end, chain)
+                start = end
+        if start < end_ns:
+            yield Blame(start, end_ns, chain, Cause.BLOCKED, reason="ended")
 
     def _before(
         self, life: int, begin_ns: int, end_ns: int, chain: tuple[int, ...]
@@ -169,8 +169,8 @@ class Blames:
         )
         _, cpus, begins, ends = self.pieces(self._by_row[wait : wait + 1])
         begins, ends = np.maximum(begins, begin_ns), np.minimum(ends, end_ns)
-        there = begins < ends
-        cpus, begins, ends = cpus[there], begins[there], ends[there]
+        non_empty = begins < ends
+        cpus, begins, ends = cpus[non_empty], begins[non_empty], ends[non_empty]
         which, begins, ends, occupants = self.cpus.overlapping(cpus, begins, ends)
         for cpu, begin, end, occupant in zip(
             cpus[which].tolist(), begins.tolist(), ends.tolist(), occupants.tolist(), strict=True
@@ -192,10 +192,10 @@ class Blames:
     @cached_property
     def _waker(self) -> Integers:
         """Of each state: the process that ended it by waking; -1: none did."""
-        found = np.full(len(self._life), -1)
+        wakers = np.full(len(self._life), -1)
         blocked = (self.tables.states["state"] == "blocked").to_numpy()
-        found[blocked] = self.tables.blocks["waker_life"].fill_null(-1).to_numpy()
-        return found
+        wakers[blocked] = self.tables.blocks["waker_life"].fill_null(-1).to_numpy()
+        return wakers
 
     @cached_property
     def _waits(self) -> dict[str, Integers]:

@@ -31,11 +31,11 @@ def delays(blames: Blames, waits: pl.Series, by: str = "group") -> pl.DataFrame:
     piece, begins, ends, occupant = blames.cpus.overlapping(cpu, begins, ends)
     life = blames.tables.waits["life"].to_numpy()[at[which[piece]]]
     called = blames.tables.processes[by].cast(pl.String)
-    found = pl.DataFrame(
+    delays_table = pl.DataFrame(
         {"life": life, "occupant": occupant, "duration_ns": ends - begins},
         schema={"life": pl.Int64, "occupant": pl.Int64, "duration_ns": pl.Int64},
     )
-    summed = found.group_by("life", "occupant").agg(pl.col("duration_ns").sum())
+    summed = delays_table.group_by("life", "occupant").agg(pl.col("duration_ns").sum())
     names = dict(enumerate(called.to_list()))
     return (
         summed.with_columns(
@@ -76,8 +76,8 @@ def difference(
     return joined.with_columns(pl.col("before_ns", "after_ns").fill_null(0)).sort("waiting")
 
 
-def confirmed(found: pl.DataFrame, delays: pl.DataFrame, because_of: Sequence[str]) -> pl.DataFrame:
-    """`found` (see difference) with `blamed_ns`, for which `delays` blames some, and `confirmed`: true if at
+def confirmed(rows: pl.DataFrame, delays: pl.DataFrame, because_of: Sequence[str]) -> pl.DataFrame:
+    """`rows` (see difference) with `blamed_ns`, for which `delays` blames some, and `confirmed`: true if at
     least half of that is not waited without them; null where nothing is blamed on them."""
     blamed = (
         delays.filter(pl.col("because_of").is_in(list(because_of)))
@@ -85,7 +85,7 @@ def confirmed(found: pl.DataFrame, delays: pl.DataFrame, because_of: Sequence[st
         .agg(blamed_ns=pl.col("duration_ns").sum())
     )
     saved = pl.col("before_ns") - pl.col("after_ns")
-    return found.join(blamed, on="waiting", how="left", maintain_order="left").with_columns(
+    return rows.join(blamed, on="waiting", how="left", maintain_order="left").with_columns(
         pl.col("blamed_ns").fill_null(0),
         confirmed=pl.when(pl.col("blamed_ns") > 0).then(saved >= _CONFIRMED * pl.col("blamed_ns")),
     )
@@ -98,6 +98,6 @@ def _waited(
     window = measured_window(trace)
     lives = tables.lives_of(task) if task else None
     begin_ns = window.begin_ns if begin_ns is None else begin_ns
-    found = select_waits(tables, lives, kinds, begin_ns, window.end_ns)
+    waits = select_waits(tables, lives, kinds, begin_ns, window.end_ns)
     called = tables.processes.select("life", waiting=pl.col(by).cast(pl.String))
-    return found.join(called, on="life").group_by("waiting").agg(pl.col("duration_ns").sum())
+    return waits.join(called, on="life").group_by("waiting").agg(pl.col("duration_ns").sum())

@@ -90,17 +90,17 @@ class Explained:
             "delays": self.delays.to_dicts(),
             "longest": [
                 {
-                    "process": each.name,
-                    "pid": self.names.pid(each.wait.life),
-                    **asdict(each.wait),
-                    "duration_ns": each.wait.duration_ns,
-                    "parts": [self._told(share) for share in each.shares],
+                    "process": explained.name,
+                    "pid": self.names.pid(explained.wait.life),
+                    **asdict(explained.wait),
+                    "duration_ns": explained.wait.duration_ns,
+                    "parts": [self._told(share) for share in explained.shares],
                     "idle_elsewhere_ns": {
-                        str(cpu): spent for cpu, spent in each.idle_elsewhere_ns.items()
+                        str(cpu): spent for cpu, spent in explained.idle_elsewhere_ns.items()
                     },
-                    "choices": [asdict(choice) for choice in each.choices],
+                    "choices": [asdict(choice) for choice in explained.choices],
                 }
-                for each in self.longest
+                for explained in self.longest
             ],
         }
 
@@ -114,40 +114,40 @@ class Explained:
 
 
 def explain(
-    trace: Trace, asked: Asked, known: Mapping[str, Policy], tables: TraceTables | None = None
+    trace: Trace, question: Asked, known: Mapping[str, Policy], tables: TraceTables | None = None
 ) -> Explained:
     """Takes the waits of a trace apart. `known`: policies, for the words of their decisions; `tables`: those of the
     trace, if there are any already.
 
-    Raises WrongUsage if it has no process that `asked` names.
+    Raises WrongUsage if it has no process that `question` names.
     """
     tables = tables or TraceTables(trace)
     blames, choices = Blames(tables), Choices(tables, known)
     window = measured_window(trace)
-    begin_ns = window.begin_ns if asked.begin_ns is None else asked.begin_ns
-    end_ns = window.end_ns if asked.end_ns is None else asked.end_ns
-    lives = tables.lives_of(asked.task) if asked.task else None
-    if asked.at_ns is not None:
-        begin_ns, end_ns = trace.begin_ns, asked.at_ns
-    found = select_waits(tables, lives, asked.kinds, begin_ns, end_ns)
-    if asked.at_ns is not None:
-        found = going_on_at(found, asked.at_ns)
-    if asked.percentile is not None:
-        found = beyond_percentile(found, asked.percentile)
+    begin_ns = window.begin_ns if question.begin_ns is None else question.begin_ns
+    end_ns = window.end_ns if question.end_ns is None else question.end_ns
+    lives = tables.lives_of(question.task) if question.task else None
+    if question.at_ns is not None:
+        begin_ns, end_ns = trace.begin_ns, question.at_ns
+    waits = select_waits(tables, lives, question.kinds, begin_ns, end_ns)
+    if question.at_ns is not None:
+        waits = going_on_at(waits, question.at_ns)
+    if question.percentile is not None:
+        waits = beyond_percentile(waits, question.percentile)
     names = Names(tables)
 
-    def taken_apart(wait: Wait) -> ExplainedWait:
+    def split_wait(wait: Wait) -> ExplainedWait:
         parts = blames.of(wait.life, wait.begin_ns, wait.end_ns)
-        told = choices.during(wait, parts) if wait.at is not None else []
+        choices_made = choices.during(wait, parts) if wait.at is not None else []
         idle = _idle_elsewhere(blames, wait, parts) if wait.at is not None else {}
-        return ExplainedWait(wait, names[wait.life], described(parts, names), idle, told)
+        return ExplainedWait(wait, names[wait.life], described(parts, names), idle, choices_made)
 
     return Explained(
-        len(found),
-        int(found["duration_ns"].sum()),
-        _beside_idle(blames, found.filter(pl.col("at").is_not_null())),
-        delays(blames, found["at"].drop_nulls(), asked.by),
-        [taken_apart(wait) for wait in waits_of(found.head(asked.worst))],
+        len(waits),
+        int(waits["duration_ns"].sum()),
+        _beside_idle(blames, waits.filter(pl.col("at").is_not_null())),
+        delays(blames, waits["at"].drop_nulls(), question.by),
+        [split_wait(wait) for wait in waits_of(waits.head(question.worst))],
         names,
         wakeups_untold(trace),
     )
@@ -158,8 +158,8 @@ def critical_path(trace: Trace, task: str) -> tuple[list[Share], Names, int]:
     in all. If the name is that of several processes: of the first. Raises WrongUsage if there is none."""
     tables = TraceTables(trace)
     life = tables.lives_of(task)[0]
-    own = tables.states.filter(pl.col("life") == life)
-    begin_ns, end_ns = int(own["begin_ns"][0]), int(own["end_ns"][-1])
+    states = tables.states.filter(pl.col("life") == life)
+    begin_ns, end_ns = int(states["begin_ns"][0]), int(states["end_ns"][-1])
     names = Names(tables)
     return described(Blames(tables).of(life, begin_ns, end_ns), names), names, end_ns - begin_ns
 

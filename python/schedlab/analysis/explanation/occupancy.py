@@ -54,18 +54,18 @@ class Occupancy:
         )
         begins = np.maximum(begins, begin_ns[which])
         occupant = np.where(known, self.occupant[segment], UNKNOWN)
-        there = ends > begins
-        return which[there], begins[there], ends[there], occupant[there]
+        overlaps = ends > begins
+        return which[overlaps], begins[overlaps], ends[overlaps], occupant[overlaps]
 
     def some_idle_before(self, time_ns: Integers) -> Integers:
         """How long, up to each of some times, at least one CPU had been idle."""
         ends, lengths = self._idle
         done = np.searchsorted(ends, time_ns, side="right")
-        whole = np.concatenate(([0], np.cumsum(lengths)))
+        totals = np.concatenate(([0], np.cumsum(lengths)))
         ends, lengths = np.append(ends, 0), np.append(lengths, 0)
-        begun = np.maximum(time_ns - (ends - lengths)[done], 0)
-        found: Integers = whole[done] + np.where(done < len(ends) - 1, begun, 0)
-        return found
+        started_ns = np.maximum(time_ns - (ends - lengths)[done], 0)
+        idle_before: Integers = totals[done] + np.where(done < len(ends) - 1, started_ns, 0)
+        return idle_before
 
     @cached_property
     def _idle(self) -> tuple[Integers, Integers]:
@@ -84,26 +84,26 @@ class Occupancy:
 
     def _place(self, cpu: Integers, time_ns: Integers, side: str) -> Integers:
         """Where in the segments of its CPU each time belongs."""
-        found = np.empty(len(cpu), np.int64)
-        for each in np.unique(cpu).tolist():
-            own = slice(self.first[each], self.first[each + 1])
-            asked = cpu == each
-            found[asked] = self.first[each] + np.searchsorted(
-                self.begin_ns[own],
-                time_ns[asked],
+        places = np.empty(len(cpu), np.int64)
+        for number in np.unique(cpu).tolist():
+            rows = slice(self.first[number], self.first[number + 1])
+            selected = cpu == number
+            places[selected] = self.first[number] + np.searchsorted(
+                self.begin_ns[rows],
+                time_ns[selected],
                 side,  # type: ignore[call-overload]
             )
-        return found
+        return places
 
 
 def occupancy(trace: Trace, who: Lives) -> Occupancy:
     """What the CPUs of a trace did. A machine that does not tell of its scheduler is never in it."""
     stories = CpuOrder(trace.header.cpus).take(0, trace.piece(0, len(trace)))
     columns = stories.columns
-    told = trace.has(Kind.SCHEDULER_ENTER)
-    at = stories.visits if told else stories.entries
+    has_decisions = trace.has(Kind.SCHEDULER_ENTER)
+    at = stories.visits if has_decisions else stories.entries
     ends = np.flatnonzero(is_kind(columns.kind, Kind.END))
-    unknown = np.concatenate((ends, at[stories.unseen] if not told else ends[:0]))
+    unknown = np.concatenate((ends, at[stories.unseen] if not has_decisions else ends[:0]))
     at = np.union1d(at, ends)
     process = np.where(is_kind(columns.kind[at], Kind.START), 0, columns.process[at])
     life = who.life_at(process.astype(np.int64), stories.row[at])

@@ -49,19 +49,19 @@ class Choices:
     def during(self, wait: Wait, blames: Sequence[Blame]) -> list[Choice]:
         """Those that were made at the CPU at which a process waited, in their order. The last is its own, if it was
         picked there."""
-        own = [part for part in blames if not part.chain and part.cpu is not None]
+        waited_on_cpu = [part for part in blames if not part.chain and part.cpu is not None]
         spans: dict[int, tuple[int, int]] = {}
-        for part in own:
+        for part in waited_on_cpu:
             assert part.cpu is not None
             begin, end = spans.get(part.cpu, (part.begin_ns, part.end_ns))
             spans[part.cpu] = min(begin, part.begin_ns), max(end, part.end_ns)
-        found = [
-            each
+        reasons = [
+            reason
             for cpu, (begin, end) in spans.items()
-            for each in (*self._decided(cpu, begin, end), *self._said(cpu, begin, end))
-            if begin < each.time_ns <= end
+            for reason in (*self._decided(cpu, begin, end), *self._said(cpu, begin, end))
+            if begin < reason.time_ns <= end
         ]
-        return sorted(found, key=lambda each: each.time_ns)
+        return sorted(reasons, key=lambda reason: reason.time_ns)
 
     def _decided(self, cpu: int, begin_ns: int, end_ns: int) -> list[Choice]:
         rows = self._within("decisions", cpu, begin_ns, end_ns)

@@ -53,27 +53,27 @@ def select_waits(
         blocked = tables.blocks.filter(~pl.col("reason").is_in(_ASLEEP))
         parts.append(blocked.with_columns(kind=pl.lit("blocked"), at=pl.lit(None, pl.UInt32)))
     columns = ("life", "kind", "begin_ns", "end_ns", "duration_ns", "at")
-    found = pl.concat([part.select(columns) for part in parts])
-    found = found.filter(pl.col("begin_ns").is_between(begin_ns, end_ns))
+    selected = pl.concat([part.select(columns) for part in parts])
+    selected = selected.filter(pl.col("begin_ns").is_between(begin_ns, end_ns))
     if lives is not None:
-        found = found.filter(pl.col("life").is_in(list(lives)))
-    return found.sort(["duration_ns", "begin_ns", "life"], descending=[True, False, False])
+        selected = selected.filter(pl.col("life").is_in(list(lives)))
+    return selected.sort(["duration_ns", "begin_ns", "life"], descending=[True, False, False])
 
 
-def waits_of(found: pl.DataFrame) -> list[Wait]:
+def waits_of(table: pl.DataFrame) -> list[Wait]:
     """The rows of select_waits."""
     return [
         Wait(row["life"], row["at"], row["kind"], row["begin_ns"], row["end_ns"])
-        for row in found.iter_rows(named=True)
+        for row in table.iter_rows(named=True)
     ]
 
 
-def going_on_at(found: pl.DataFrame, at_ns: int) -> pl.DataFrame:
+def going_on_at(table: pl.DataFrame, at_ns: int) -> pl.DataFrame:
     """Those that go on at a time: one that ends then does not."""
-    return found.filter((pl.col("begin_ns") <= at_ns) & (at_ns < pl.col("end_ns")))
+    return table.filter((pl.col("begin_ns") <= at_ns) & (at_ns < pl.col("end_ns")))
 
 
-def beyond_percentile(found: pl.DataFrame, percentile: float) -> pl.DataFrame:
+def beyond_percentile(table: pl.DataFrame, percentile: float) -> pl.DataFrame:
     """Those that are as long as the percentile of their kind, or longer."""
     least = pl.col("duration_ns").quantile(percentile / 100, "lower").over("kind")
-    return found.filter(pl.col("duration_ns") >= least)
+    return table.filter(pl.col("duration_ns") >= least)

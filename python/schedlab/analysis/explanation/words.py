@@ -67,7 +67,7 @@ def described(blames: Sequence[Blame], names: Names) -> list[Share]:
     for part in blames:
         key = (part.chain, part.cause, part.life, part.cpu, part.reason)
         sums.setdefault(key, []).append(part)
-    found = [
+    shares = [
         Share(
             sum(part.duration_ns for part in parts),
             len(parts),
@@ -80,7 +80,7 @@ def described(blames: Sequence[Blame], names: Names) -> list[Share]:
         )
         for parts in sums.values()
     ]
-    return sorted(found, key=lambda share: (-share.duration_ns, share.words))
+    return sorted(shares, key=lambda share: (-share.duration_ns, share.words))
 
 
 def told_blame(part: Blame, names: Called) -> str:

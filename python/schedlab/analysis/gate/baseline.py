@@ -72,9 +72,9 @@ def write_baseline(place: Path, runs: Collection, instructions: Instructions) ->
     files: dict[str, bytes | Path] = {}
     listed = []
     for run in runs:
-        own = {name: run.folder / name for name in _MADE_OF if (run.folder / name).is_file()}
-        named = {name: f"files/{file_hash(file)[:16]}-{name}" for name, file in own.items()}
-        files |= {named[name]: file for name, file in own.items()}
+        run_files = {name: run.folder / name for name in _MADE_OF if (run.folder / name).is_file()}
+        named = {name: f"files/{file_hash(file)[:16]}-{name}" for name, file in run_files.items()}
+        files |= {named[name]: file for name, file in run_files.items()}
         listed.append({"manifest": _manifest(run), "files": named})
     for table in _TABLES:
         files[f"{table}.parquet"] = _together(runs, table)
@@ -114,21 +114,21 @@ def opened(place: Path) -> Iterator[Baseline]:
             raise FileRefused(f"{place}: no baseline: it has no {LISTING}")
         check_format(place, read_object(packed / LISTING, {}), FORMAT, "a baseline")
         listing = read_object(packed / LISTING, _FIELDS)
-        for where in {where for each in listing["runs"] for where in each["files"].values()}:
-            if not (packed / where).is_file():
-                raise FileRefused(f"{place}: {where} is listed, and is not in it")
-        for number, each in enumerate(listing["runs"]):
-            _lay_out(packed, folder / f"{number:04}", each)
+        for file in {file for run in listing["runs"] for file in run["files"].values()}:
+            if not (packed / file).is_file():
+                raise FileRefused(f"{place}: {file} is listed, and is not in it")
+        for number, run in enumerate(listing["runs"]):
+            _lay_out(packed, folder / f"{number:04}", run)
         _split(packed, folder, len(listing["runs"]))
         yield Baseline(read([folder]), listing["instructions"])
 
 
-def _lay_out(packed: Path, folder: Path, each: Mapping[str, Any]) -> None:
+def _lay_out(packed: Path, folder: Path, run: Mapping[str, Any]) -> None:
     """Makes a run's folder."""
     (folder / results.METRICS).mkdir(parents=True)
-    (folder / results.MANIFEST).write_text(json.dumps(each["manifest"]))
-    for name, where in each["files"].items():
-        (folder / name).hardlink_to(packed / where)
+    (folder / results.MANIFEST).write_text(json.dumps(run["manifest"]))
+    for name, file in run["files"].items():
+        (folder / name).hardlink_to(packed / file)
 
 
 def _split(packed: Path, folder: Path, count: int) -> None:
@@ -138,8 +138,10 @@ def _split(packed: Path, folder: Path, count: int) -> None:
         rows = read_tables([packed / f"{table}.parquet"], schema)
         parts = rows.partition_by(_RUN, as_dict=True, include_key=False)
         for number in range(count):
-            own = parts.get((number,), rows.clear().drop(_RUN))
-            own.write_parquet(folder / f"{number:04}" / results.METRICS / f"{table}.parquet")
+            rows_of_run = parts.get((number,), rows.clear().drop(_RUN))
+            rows_of_run.write_parquet(
+                folder / f"{number:04}" / results.METRICS / f"{table}.parquet"
+            )
 
 
 def _is_run(value: Any) -> bool:
@@ -147,8 +149,8 @@ def _is_run(value: Any) -> bool:
         return False
     files = value.get("files")
     return isinstance(files, dict) and all(
-        name in _MADE_OF and isinstance(where, str) and _PLACE.fullmatch(where)
-        for name, where in files.items()
+        name in _MADE_OF and isinstance(file, str) and _PLACE.fullmatch(file)
+        for name, file in files.items()
     )
 
 

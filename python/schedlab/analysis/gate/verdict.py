@@ -52,7 +52,7 @@ class Gate:
 
     @property
     def worse_counts(self) -> list[Count]:
-        return [each for each in self.counts if each.is_worse(self.found.matters)]
+        return [count for count in self.counts if count.is_worse(self.found.matters)]
 
     def unjudged(self) -> Iterator[str]:
         """What was measured before, and cannot be compared now, in words: a gate that let it pass could be
@@ -103,14 +103,15 @@ class Gate:
             "summary": self.summary,
             "unjudged": list(self.unjudged()),
             "instructions": [
-                {**vars(each), "worse": each.is_worse(self.found.matters)} for each in self.counts
+                {**vars(count), "worse": count.is_worse(self.found.matters)}
+                for count in self.counts
             ],
             "comparison": self.found.to_dict(),
         }
 
 
 def judge(
-    found: Comparison,
+    comparison: Comparison,
     before: Mapping[str, Mapping[str, int]],
     after: Mapping[str, Mapping[str, int]],
 ) -> Gate:
@@ -119,19 +120,19 @@ def judge(
     Raises WrongUsage where one seed of a setup is all there is, which tells nothing of others: no difference
     could ever be called worse.
     """
-    for match in found.matches:
+    for match in comparison.matches:
         if min(len(match.before.runs), len(match.after.runs)) < FEWEST_SEEDS:
             raise WrongUsage(
-                f"{title(match, found.across)}: one seed tells nothing of others",
+                f"{title(match, comparison.across)}: one seed tells nothing of others",
                 what="`gate=`",
                 fix="make both sides with `seeds=5` or more",
             )
     counts = [
         Count(policy, int(tasks), count, after.get(policy, {}).get(tasks))
-        for policy, own in before.items()
-        for tasks, count in own.items()
+        for policy, before_counts in before.items()
+        for tasks, count in before_counts.items()
     ]
-    return Gate(found, tuple(counts))
+    return Gate(comparison, tuple(counts))
 
 
 _WIDTH = 41
@@ -150,7 +151,7 @@ def _lines(gate: Gate) -> Iterator[str]:
     across = gate.found.across
     yield f"### schedlab: {gate.summary}"
     shown = [*gate.rows("worse"), *gate.rows("better"), *gate.rows("perhaps")]
-    drawn = [each for each in shown if each[1].found.before.mean]
+    drawn = [row for row in shown if row[1].found.before.mean]
     if drawn:
         yield from ("", listing("\n".join(picture(_by_setup(drawn[:_ROWS_MAX], across))), "text"))
     if len(drawn) > _ROWS_MAX:
@@ -171,7 +172,7 @@ def _lines(gate: Gate) -> Iterator[str]:
     differs = [fact for fact in gate.found.facts if fact.differs]
     yield from _listed(
         "What differs",
-        (f"{each.name}: {_some(each.before)} → {_some(each.after)}" for each in differs),
+        (f"{count.name}: {_some(count.before)} → {_some(count.after)}" for count in differs),
     )
 
 
@@ -179,33 +180,34 @@ Rows = Sequence[tuple[Match, Row]]
 
 
 def _by_setup(rows: Rows, across: Sequence[str]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    rows_by_setup: dict[str, list[Row]] = {}
     for match, row in rows:
-        found.setdefault(visible_line(title(match, across)), []).append(row)
-    return found
+        rows_by_setup.setdefault(visible_line(title(match, across)), []).append(row)
+    return rows_by_setup
 
 
 def picture(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     """Yields the lines of a forest plot of each setup's rows: by which factor each mean changed, and the interval
     in which that lies, on an axis of logarithms."""
-    every = [row for own in rows.values() for row in own]
+    every = [row for setup_rows in rows.values() for row in setup_rows]
     most = max(abs(value) for row in every for value in _logarithms(row)) or 1.0
     width = max(len(_name(row)) for row in every) + 2
     ends = [percent_change(math.expm1(end)) for end in (-most, most)]
     yield f"{'':{width}}  {ends[0]:<{_WIDTH // 2}}0{ends[1]:>{_WIDTH // 2}}"
-    for name, own in rows.items():
+    for name, setup_rows in rows.items():
         yield name
-        for row in own:
+        for row in setup_rows:
             change = row.found.change / abs(row.found.before.mean)
             yield f"  {_name(row):{width - 2}}  {_bar(_logarithms(row), most)}  {percent_change(change)} {row.verdict}"
 
 
 def _logarithms(row: Row) -> tuple[float, float, float]:
     """Of the factors: of the low bound, the mean and the high bound."""
-    found = row.found
-    scale = abs(found.before.mean)
+    difference = row.found
+    scale = abs(difference.before.mean)
     low, change, high = (
-        math.log1p(max(value / scale, _LEAST)) for value in (found.low, found.change, found.high)
+        math.log1p(max(value / scale, _LEAST))
+        for value in (difference.low, difference.change, difference.high)
     )
     return low, change, high
 
@@ -234,20 +236,22 @@ def _table(rows: Rows, across: Sequence[str]) -> Iterator[str]:
 
 
 def _changed(gate: Gate) -> list[Count]:
-    return [each for each in gate.counts if each.after != each.before]
+    return [count for count in gate.counts if count.after != count.before]
 
 
-def _count(each: Count) -> str:
-    if each.after is None:
-        return f"{each.policy}: there is no such policy any more"
-    change = each.after - each.before
-    return f"{each.policy}, {each.tasks:,} tasks: {each.before:,} → {each.after:,} ({change:+,})"
+def _count(count: Count) -> str:
+    if count.after is None:
+        return f"{count.policy}: there is no such policy any more"
+    change = count.after - count.before
+    return (
+        f"{count.policy}, {count.tasks:,} tasks: {count.before:,} → {count.after:,} ({change:+,})"
+    )
 
 
 def _listed(heading: str, items: Iterable[str]) -> Iterator[str]:
-    found = list(items)
-    if found:
-        yield from ("", f"{heading}:", "", *(f"- {code(each)}" for each in found))
+    names = list(items)
+    if names:
+        yield from ("", f"{heading}:", "", *(f"- {code(item)}" for item in names))
 
 
 def _some(values: Sequence[str]) -> str:

@@ -22,8 +22,8 @@ class Run:
     """A run's folder. What is read of it is kept; each table is a Polars frame, whose columns
     docs/tables.md describes."""
 
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
+    def __init__(self, stored: Kept) -> None:
+        self._kept = stored
 
     def __repr__(self) -> str:
         return f"<run {self.folder}>"
@@ -70,9 +70,9 @@ class Run:
         """The table of this name, with `run` in front. Raises KeyError if there is none, and TraceError if the
         trace cannot have happened."""
         schema = DESCRIBED[name].schema
-        found = self._told() if name == "runs" else self._of_trace.table(name)
+        frame = self._told() if name == "runs" else self._of_trace.table(name)
         run = pl.lit(self.folder.name).alias("run")
-        return found.select(run, *(pl.col(each) for each in schema if each != "run"))
+        return frame.select(run, *(pl.col(name) for name in schema if name != "run"))
 
     def lives(self, task: str) -> list[int]:
         """The processes (`life`) that a PID, or the name of processes or of a group, means. Raises WrongUsage if there
@@ -85,16 +85,16 @@ class Run:
 
     def _told(self) -> pl.DataFrame:
         """The row of this run in `runs`."""
-        kept, setup = self._kept, self.setup
+        stored, setup = self._kept, self.setup
         row = {
             "folder": str(self.folder),
             "policy": setup.policy,
             "tunables": ",".join(f"{name}={value}" for name, value in setup.settings),
             "machine": setup.machine,
             "cpus": setup.cpus,
-            "seed": kept.seed,
+            "seed": stored.seed,
             "workload": setup.experiment,
-            "status": kept.status,
+            "status": stored.status,
             "tick_ns": setup.tick_ns,
             "begin_ns": self.window.begin_ns,
             "end_ns": self.window.end_ns,

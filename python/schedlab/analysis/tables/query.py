@@ -23,55 +23,59 @@ Tell = Callable[[int], None]
 
 
 def query(
-    runs: Iterable[Run], sql: str, tell: Tell = lambda done: None, allow_files: bool = False
+    runs: Iterable[Run],
+    sql: str,
+    report_progress: Tell = lambda done: None,
+    allow_files: bool = False,
 ) -> pl.DataFrame:
     """What an SQL query finds in the tables of some runs (docs/tables.md).
 
     Only tables whose names are in the query are made, run by run, as files: so thousands of runs need no more memory
-    than one. `tell` is called with the number of runs that are ready. Raises WrongUsage for what DuckDB refuses.
+    than one. Calls `report_progress` with the number of runs that are ready.
+    Raises WrongUsage for what DuckDB refuses.
     Unless `allow_files`, the query may come from anyone: it reads these tables, and no file.
     """
-    wanted = _named(DESCRIBED, sql)
+    needed = _named(DESCRIBED, sql)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
         folder = Path(place)
         for number, run in enumerate(runs):
-            _write(run, number, wanted, folder)
-            tell(number + 1)
-        return _found(folder, wanted, sql, allow_files)
+            _write(run, number, needed, folder)
+            report_progress(number + 1)
+        return _found(folder, needed, sql, allow_files)
 
 
 def query_tables(
     tables: Mapping[str, Callable[[], pl.DataFrame]], sql: str, allow_files: bool = False
 ) -> pl.DataFrame:
     """What an SQL query finds in these tables, of which those are made that it names. Else as `query`."""
-    wanted = _named(tables, sql)
+    needed = _named(tables, sql)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
-        for name in wanted:
+        for name in needed:
             tables[name]().write_parquet(Path(place) / f"{name}-0.parquet")
-        return _found(Path(place), wanted, sql, allow_files)
+        return _found(Path(place), needed, sql, allow_files)
 
 
 def _named(tables: Iterable[str], sql: str) -> list[str]:
     return [name for name in tables if re.search(rf"\b{name}\b", sql, re.IGNORECASE)]
 
 
-def _found(folder: Path, wanted: Sequence[str], sql: str, allow_files: bool) -> pl.DataFrame:
+def _found(folder: Path, needed: Sequence[str], sql: str, allow_files: bool) -> pl.DataFrame:
     """What the query finds in the files there, whose names begin as those of their tables."""
     need_extra("sql")
     import duckdb
 
     connection = duckdb.connect()
     try:
-        for name in wanted:
+        for name in needed:
             files = ", ".join(map(_quoted, sorted(folder.glob(f"{name}-*.parquet"))))
             connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{files}])")
         if not allow_files:
             _confine(connection, folder)
-        kinds = [each.type for each in connection.extract_statements(sql)]
+        kinds = [statement.type for statement in connection.extract_statements(sql)]
         if kinds != [duckdb.StatementType.SELECT]:
             raise WrongUsage("expected one query, which gives a table: SELECT, FROM or WITH …")
-        found = folder / "found.parquet"
-        _plain(connection.sql(sql)).write_parquet(str(found))
+        result_file = folder / "found.parquet"
+        _plain(connection.sql(sql)).write_parquet(str(result_file))
     except duckdb.PermissionException as error:
         raise WrongUsage(
             f"the query may read the runs' tables, and no files: {error}",
@@ -81,7 +85,7 @@ def _found(folder: Path, wanted: Sequence[str], sql: str, allow_files: bool) -> 
         raise WrongUsage(f"DuckDB refuses the query: {error}") from None
     finally:
         connection.close()
-    return pl.read_parquet(found, glob=False)
+    return pl.read_parquet(result_file, glob=False)
 
 
 def _confine(connection: DuckDBPyConnection, folder: Path) -> None:
@@ -103,13 +107,15 @@ _KEPT = re.compile(r"BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|VAR
 _DECIMAL = re.compile(r"DECIMAL\(\d+, ?\d+\)")
 
 
-def _plain(found: DuckDBPyRelation) -> DuckDBPyRelation:
+def _plain(result: DuckDBPyRelation) -> DuckDBPyRelation:
     """Returns the same with columns of numbers, truth and text alone: other values become their texts."""
     columns = (
         f'CAST(#{number} AS {_plain_type(str(kind))}) AS "{name.replace(chr(34), chr(34) * 2)}"'
-        for number, (name, kind) in enumerate(zip(found.columns, found.types, strict=True), start=1)
+        for number, (name, kind) in enumerate(
+            zip(result.columns, result.types, strict=True), start=1
+        )
     )
-    return found.project(", ".join(columns))
+    return result.project(", ".join(columns))
 
 
 def _plain_type(kind: str) -> str:
@@ -118,7 +124,7 @@ def _plain_type(kind: str) -> str:
     return kind if _KEPT.fullmatch(kind) else "VARCHAR"
 
 
-def _write(run: Run, number: int, wanted: Sequence[str], folder: Path) -> None:
+def _write(run: Run, number: int, needed: Sequence[str], folder: Path) -> None:
     """The tables of one run, each as a file. What was read for them goes with the caller's `run`."""
-    for name in wanted:
+    for name in needed:
         run.table(name).write_parquet(folder / f"{name}-{number:06}.parquet")

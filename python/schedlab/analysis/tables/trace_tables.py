@@ -54,7 +54,7 @@ class Described:
     @property
     def schema(self) -> pl.Schema:
         """The columns' types, as Polars has them."""
-        return pl.Schema({each.name: _TYPES[each.type_] for each in self.columns})
+        return pl.Schema({column.name: _TYPES[column.type_] for column in self.columns})
 
 
 def _described() -> dict[str, Described]:
@@ -62,13 +62,13 @@ def _described() -> dict[str, Described]:
     content = yaml.safe_load(text)
     shared = content["columns"]
 
-    def column(name: str, own: str | None) -> Column:
-        kind, _, meaning = (own or shared[name]).partition(": ")
+    def column(name: str, dtype: str | None) -> Column:
+        kind, _, meaning = (dtype or shared[name]).partition(": ")
         return Column(name, kind, meaning)
 
     return {
         name: Described(
-            name, table["row"], tuple(column(*each) for each in table["columns"].items())
+            name, table["row"], tuple(column(*item) for item in table["columns"].items())
         )
         for name, table in content["tables"].items()
     }
@@ -92,8 +92,8 @@ class TraceTables:
         """The table of this name (schedlab.analysis.tables.DESCRIBED), without `run`; in the order of times, those of
         states and stays by process first. Raises KeyError if there is none."""
         schema = DESCRIBED[name].schema
-        found: pl.DataFrame = getattr(self, name.replace("-", "_"))
-        return found.select(pl.col(each).cast(schema[each]) for each in schema if each != "run")
+        frame: pl.DataFrame = getattr(self, name.replace("-", "_"))
+        return frame.select(pl.col(name).cast(schema[name]) for name in schema if name != "run")
 
     def lives_of(self, task: str) -> list[int]:
         """The processes that a person means: by a PID, or by the name of processes or of a group. Raises WrongUsage if
@@ -101,11 +101,11 @@ class TraceTables:
         named = (pl.col("name") == task) | (pl.col("group") == task)
         if task.isdecimal():
             named = pl.col("pid") == int(task)
-        found: list[int] = self.processes.filter(named)["life"].to_list()
-        if not found:
+        lives: list[int] = self.processes.filter(named)["life"].to_list()
+        if not lives:
             names = self.processes["group"].unique().sort().to_list()
             raise WrongUsage(unknown("process", task, names))
-        return found
+        return lives
 
     @cached_property
     def lives(self) -> Lives:
@@ -122,8 +122,8 @@ class TraceTables:
     def states(self) -> pl.DataFrame:
         """schedlab.metrics.state_intervals, with name, group, duration_ns; `next`: why the state ended, and
         `next_by` by which process."""
-        found = state_intervals(self.trace, self.lives)
-        return self._with_names(found).with_columns(
+        intervals = state_intervals(self.trace, self.lives)
+        return self._with_names(intervals).with_columns(
             pl.col("cause").cast(pl.String),
             duration_ns=pl.col("end_ns") - pl.col("begin_ns"),
             next=pl.col("cause").cast(pl.String).shift(-1).over("life"),
@@ -143,7 +143,7 @@ class TraceTables:
             )
         )
         status = pl.Series(self._at("first", who.exit_row)).cast(pl.UInt32)
-        found = pl.DataFrame(
+        frame = pl.DataFrame(
             {
                 "life": np.arange(len(who)),
                 "pid": who.pid,
@@ -154,8 +154,8 @@ class TraceTables:
                 "status": status.reinterpret(signed=True),
             }
         )
-        found = (
-            self._with_names(found)
+        frame = (
+            self._with_names(frame)
             .join(spent, on="life", how="left", maintain_order="left")
             .with_columns(status=pl.when(pl.col("exit_ns").is_not_null()).then("status"))
         )
@@ -163,10 +163,10 @@ class TraceTables:
             begin, end = pl.col("begin_ns"), pl.col("exit_ns").fill_null(self.trace.end_ns)
             known = pl.sum_horizontal("running_ns", "waiting_ns", "blocked_ns")
             begins = pl.Series(self._at("time_ns", who.begin_row))
-            found = without_unknown(
-                found.with_columns(begin_ns=begins).with_columns(unknown_ns=end - begin - known)
+            frame = without_unknown(
+                frame.with_columns(begin_ns=begins).with_columns(unknown_ns=end - begin - known)
             ).drop("begin_ns", "unknown_ns")
-        return without_columns(found) if wakeups_untold(self.trace) else found
+        return without_columns(frame) if wakeups_untold(self.trace) else frame
 
     @cached_property
     def stays(self) -> pl.DataFrame:
@@ -188,33 +188,33 @@ class TraceTables:
     @cached_property
     def waits(self) -> pl.DataFrame:
         """What was runnable and had no CPU, as far as the trace tells."""
-        found = self.states.filter(pl.col("state") == "runnable")
-        found = found.with_columns(
+        table = self.states.filter(pl.col("state") == "runnable")
+        table = table.with_columns(
             kind=pl.col("cause").replace_strict(_WAITS, default="turn", return_dtype=pl.String),
-            cpu=pl.Series(self._begun_at(found)),
+            cpu=pl.Series(self._begun_at(table)),
             ran=pl.col("end_row").is_not_null(),
         )
         if wakeups_untold(self.trace):
-            return found.filter(pl.col("kind") != "wake-up")
-        return found
+            return table.filter(pl.col("kind") != "wake-up")
+        return table
 
     @cached_property
     def blocks(self) -> pl.DataFrame:
         """What was blocked."""
-        found = self.states.filter(pl.col("state") == "blocked")
-        return found.with_columns(
+        table = self.states.filter(pl.col("state") == "blocked")
+        return table.with_columns(
             reason=pl.col("cause").str.strip_prefix("blocked: "),
             woken=pl.col("end_row").is_not_null(),
-            waker_life=self._life(found["next_by"], found["end_row"]),
+            waker_life=self._life(table["next_by"], table["end_row"]),
         )
 
     @cached_property
     def wakeups(self) -> pl.DataFrame:
         """What was woken."""
-        found = self.waits.filter(pl.col("kind") == "wake-up")
-        return found.with_columns(
+        table = self.waits.filter(pl.col("kind") == "wake-up")
+        return table.with_columns(
             time_ns="begin_ns",
-            waker_life=self._life(found["by"], found["begin_row"]),
+            waker_life=self._life(table["by"], table["begin_row"]),
             latency_ns=pl.when("ran").then("duration_ns"),
         ).sort("begin_row")
 
@@ -222,21 +222,21 @@ class TraceTables:
     def decisions(self) -> pl.DataFrame:
         """What policies told of their choices."""
         rows = self.trace.rows(Kind.DECISION)
-        told = self._records(rows).with_columns(
+        table = self._records(rows).with_columns(
             waiting=pl.Series(self._at("first", rows)),
             remark=pl.Series(self._at("second", rows)).reinterpret(signed=True),
         )
-        return self._with_names(told)
+        return self._with_names(table)
 
     @cached_property
     def said(self) -> pl.DataFrame:
         """Remarks in words."""
         texts = self.trace.texts
         rows = self.trace.rows(Kind.SAID)
-        told = texts.filter(pl.col("row").is_in(rows.tolist()))
-        at = told["row"].to_numpy()
+        row_texts = texts.filter(pl.col("row").is_in(rows.tolist()))
+        at = row_texts["row"].to_numpy()
         values = zip(
-            told["text"],
+            row_texts["text"],
             self._at("first", at).tolist(),
             self._at("second", at).tolist(),
             strict=True,
@@ -248,19 +248,19 @@ class TraceTables:
     def switches(self) -> pl.DataFrame:
         """Of all CPUs."""
         rows = self.trace.rows(Kind.SWITCH)
-        told = self._records(rows)
+        table = self._records(rows)
         left = pl.Series(self._at("first", rows)).cast(pl.Int64)
         row = pl.Series(rows)
-        return told.with_columns(from_life=self._life(left, row), to_life="life")
+        return table.with_columns(from_life=self._life(left, row), to_life="life")
 
     @cached_property
     def migrations(self) -> pl.DataFrame:
         """From CPU to CPU."""
         rows = self.trace.rows(Kind.MIGRATE)
-        told = self._records(rows).with_columns(
+        table = self._records(rows).with_columns(
             from_cpu=pl.Series(self._at("first", rows)), to_cpu=pl.Series(self._at("second", rows))
         )
-        return self._with_names(told)
+        return self._with_names(table)
 
     @cached_property
     def marks(self) -> pl.DataFrame:
@@ -269,18 +269,21 @@ class TraceTables:
         kinds = [MarkKind(kind) for kind in self._at("first", rows).tolist()]
         values = self._at("second", rows).tolist()
         named = [kind in (MarkKind.GROUP, MarkKind.NAME) for kind in kinds]
-        told = self._records(rows).with_columns(
+        table = self._records(rows).with_columns(
             mark=pl.Series([kind.name.lower() for kind in kinds], dtype=pl.String),
             text=pl.Series(
-                [mark_text(each) if has else None for each, has in zip(values, named, strict=True)],
+                [
+                    mark_text(value) if has else None
+                    for value, has in zip(values, named, strict=True)
+                ],
                 dtype=pl.String,
             ),
             value=pl.Series(
-                [None if has else signed(each) for each, has in zip(values, named, strict=True)],
+                [None if has else signed(value) for value, has in zip(values, named, strict=True)],
                 dtype=pl.Int64,
             ),
         )
-        return self._with_names(told)
+        return self._with_names(table)
 
     @cached_property
     def cpus(self) -> pl.DataFrame:
@@ -316,14 +319,14 @@ class TraceTables:
         place = np.full(len(self.trace) + 1, -1)
         woken = self.trace.rows(Kind.WAKEUP)
         place[woken] = self._at("second", woken)
-        begun = waits.filter(pl.col("cause").is_in(["forked", "found"]))
-        place[begun["begin_row"].to_numpy()] = self._first_places(begun)
-        told = place[waits["begin_row"].to_numpy()]
-        return np.where(told >= 0, told, waits["cpu"].to_numpy())
+        starting = waits.filter(pl.col("cause").is_in(["forked", "found"]))
+        place[starting["begin_row"].to_numpy()] = self._first_places(starting)
+        first_rows = place[waits["begin_row"].to_numpy()]
+        return np.where(first_rows >= 0, first_rows, waits["cpu"].to_numpy())
 
-    def _first_places(self, begun: pl.DataFrame) -> Integers:
+    def _first_places(self, starting: pl.DataFrame) -> Integers:
         """-1: the trace does not tell."""
-        pid, row = begun["pid"].to_numpy(), begun["begin_row"].to_numpy()
+        pid, row = starting["pid"].to_numpy(), starting["begin_row"].to_numpy()
         moves = self.trace.rows(Kind.MIGRATE, Kind.SWITCH)
         process = self._at("process", moves)
         order = np.lexsort((moves, process))
@@ -331,7 +334,7 @@ class TraceTables:
         at = np.searchsorted(key(process, moves), key(pid, row))
         at = np.minimum(at, max(len(moves) - 1, 0))
         if len(moves) == 0:
-            return np.full(len(begun), -1)
+            return np.full(len(starting), -1)
         moved = self._at("kind", moves[at]) == int(Kind.MIGRATE)
         cpu = np.where(moved, self._at("first", moves[at]), self._at("cpu", moves[at]))
         return np.where((process[at] == pid) & (moves[at] > row), cpu.astype(np.int64), -1)
@@ -350,13 +353,13 @@ class TraceTables:
 
     def _life(self, pid: pl.Series, row: pl.Series) -> pl.Series:
         """The process that had this PID at this row; null for PID 0, and for none."""
-        found = self.lives.life_at(
+        lives = self.lives.life_at(
             pid.fill_null(0).to_numpy().astype(np.int64), row.fill_null(-1).to_numpy()
         )
-        return nullable(found, (found < 0) | (pid.fill_null(0) == 0).to_numpy())
+        return nullable(lives, (lives < 0) | (pid.fill_null(0) == 0).to_numpy())
 
-    def _with_names(self, found: pl.DataFrame) -> pl.DataFrame:
-        return found.with_columns(pl.col("life").cast(pl.Int64)).join(
+    def _with_names(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(pl.col("life").cast(pl.Int64)).join(
             self.called, on="life", how="left", maintain_order="left"
         )
 

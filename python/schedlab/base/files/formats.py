@@ -19,15 +19,15 @@ _FIRST = 1
 
 def check_format(path: Path, content: Mapping[str, Any], known: int, what: str) -> None:
     """Raises FileRefused if `content`, which was read from `path`, is of another format than the known one."""
-    found = content.get("format", _FIRST)
-    if isinstance(found, bool) or found != known:
-        shown = json.dumps(found)[:_SHOWN]
+    version = content.get("format", _FIRST)
+    if isinstance(version, bool) or version != known:
+        shown = json.dumps(version)[:_SHOWN]
         raise FileRefused(f"{path}: {what} of format {shown}; {reader_of(content, known)}")
 
 
 def reader_of(content: Mapping[str, Any], known: int) -> str:
     """Says which formats this release reads, and which release reads what has this content."""
     maker = content.get("schedlab")
-    told = json.dumps(maker)[1:-1][:_SHOWN] if isinstance(maker, str) else ""
-    other = f"schedlab {told}, which made it," if told else "the release that made it"
+    maker_name = json.dumps(maker)[1:-1][:_SHOWN] if isinstance(maker, str) else ""
+    other = f"schedlab {maker_name}, which made it," if maker_name else "the release that made it"
     return f"schedlab {__version__} reads format {known}: use {other} to read it"

@@ -154,7 +154,7 @@ class _Parser:
 
     def string(self) -> str:
         if match := _QUOTED.match(self.text, self.place):
-            inner = re.sub(r"\\.|\"", lambda found: _QUOTES.get(found[0], found[0]), match[1])
+            inner = re.sub(r"\\.|\"", lambda match: _QUOTES.get(match[0], match[0]), match[1])
             value = self.decoded(f'"{inner}"', 0)[0]
             self.place = match.end()
             return value
@@ -170,10 +170,10 @@ class _Parser:
         return str(value), end
 
     def scalar(self) -> int | float | bool | None:
-        for word, meant in _WORDS.items():
+        for word, constant in _WORDS.items():
             if self.text[self.place : self.place + len(word)].lower() == word:
                 self.place += len(word)
-                return meant
+                return constant
         match = _NUMBER.match(self.text, self.place)
         if not match or len(match[0]) > _DIGITS_MAX:
             raise self.unexpected(f"a value; a number has at most {_DIGITS_MAX} characters")

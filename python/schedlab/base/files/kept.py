@@ -111,16 +111,18 @@ def read_object(path: Path, fields: Mapping[str, Field]) -> dict[str, Any]:
 
 def checked(path: Path, content: Mapping[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
     """The same of an object that was read from `path` before."""
-    found: dict[str, Any] = {key: value for key, value in content.items() if value is not None}
+    node_fields: dict[str, Any] = {
+        key: value for key, value in content.items() if value is not None
+    }
     for key, field in fields.items():
-        if key not in found:
+        if key not in node_fields:
             if field.required:
                 raise FileRefused(f"{path}: {key} is missing: expected {field.expected}")
-        elif not field.sound(found[key]):
-            shown = json.dumps(found[key])[:40]
+        elif not field.sound(node_fields[key]):
+            shown = json.dumps(node_fields[key])[:40]
             raise FileRefused(f"{path}: {key}: {shown}: expected {field.expected}")
     # What was null and is not checked may mean something to the part that put it there.
-    return {key: value for key, value in content.items() if key in found or key not in fields}
+    return {key: value for key, value in content.items() if key in node_fields or key not in fields}
 
 
 def _parsed(path: Path) -> Any:
@@ -179,7 +181,7 @@ def _quiet() -> Iterator[None]:
     """Polars ends in a panic on some files, which is caught; but Rust has told of it by then."""
     with _REDIRECTING:
         try:
-            kept = os.dup(2)
+            saved_stderr = os.dup(2)
         except OSError:  # there is no standard error
             yield
             return
@@ -189,14 +191,14 @@ def _quiet() -> Iterator[None]:
             os.close(nowhere)
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(saved_stderr, 2)
+            os.close(saved_stderr)
 
 
 def _refused(files: list[Path], cause: str) -> FileRefused:
-    where = files[0] if len(files) == 1 else f"one of {files[0]} and {len(files) - 1} others"
+    files_text = files[0] if len(files) == 1 else f"one of {files[0]} and {len(files) - 1} others"
     words = " ".join(cause.split())[:_SHOWN]
-    return FileRefused(f"{where}: no table in Parquet that can be used: {words}")
+    return FileRefused(f"{files_text}: no table in Parquet that can be used: {words}")
 
 
 _SHOWN = 120
@@ -206,9 +208,9 @@ def _check_columns(table: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> No
     """Raises ValueError for a column of another type, or a number that is not finite."""
     for column in table.get_columns():  # a table makes its schema anew each time that it is asked
         name, kind = column.name, _kind_of(column.dtype)
-        wanted = _kind_of(schema[name]) if name in schema else kind
-        if kind not in (wanted, "nothing"):
-            raise ValueError(f"the column {name} has {kind}, expected {wanted}")
+        expected = _kind_of(schema[name]) if name in schema else kind
+        if kind not in (expected, "nothing"):
+            raise ValueError(f"the column {name} has {kind}, expected {expected}")
         if column.dtype.is_float() and not column.is_finite().all():  # of what is not null
             raise ValueError(f"the column {name} has what is no finite number")
 

@@ -55,13 +55,13 @@ def read_list(folder: Path) -> dict[str, str] | None:
 
 def strange(folder: Path) -> str:
     """What keeps a folder from being replaced, in words; "": all of it is as schedlab made it."""
-    found = entries(folder)
-    if not found:
+    names = entries(folder)
+    if not names:
         return ""
     listed = read_list(folder)
     if listed is None:
         return f"it has no {LIST}, by which schedlab knows what it has made"
-    for name, path in found.items():
+    for name, path in names.items():
         if name not in listed:
             return f"{name} in it is not by schedlab"
         if path.is_symlink() or not path.is_file() or file_hash(path) != listed[name]:
@@ -122,14 +122,14 @@ def check_file(name: str, place: Path, ours: bool = False) -> None:
 
 def entries(folder: Path) -> dict[str, Path]:
     """All but folders and the list itself, by their names relative to the folder."""
-    found = {}
+    by_name = {}
     for place, folders, files in os.walk(folder):
         links = [name for name in folders if (Path(place) / name).is_symlink()]
         for name in (*files, *links):
             path = Path(place) / name
-            found[str(path.relative_to(folder))] = path
-    found.pop(LIST, None)
-    return dict(sorted(found.items()))
+            by_name[str(path.relative_to(folder))] = path
+    by_name.pop(LIST, None)
+    return dict(sorted(by_name.items()))
 
 
 def _write(folder: Path, listed: dict[str, str]) -> None:

@@ -98,18 +98,18 @@ def _first(path: str) -> int:
 
 def _step(folder: int, name: str) -> int | str | None:
     """Returns a folder's descriptor, the text of a link that may be followed, or None if it is neither."""
-    there = os.open(name, _STEP, dir_fd=folder)
+    inner = os.open(name, _STEP, dir_fd=folder)
     try:
-        status = os.fstat(there)
+        status = os.fstat(inner)
         if stat.S_ISDIR(status.st_mode):
-            return os.dup(there)
+            return os.dup(inner)
         if not stat.S_ISLNK(status.st_mode):
             return None
         if not is_trusted_user(status.st_uid):
             raise _untrusted(name, "is another user's link", status)
-        return os.readlink("", dir_fd=there)
+        return os.readlink("", dir_fd=inner)
     finally:
-        os.close(there)
+        os.close(inner)
 
 
 def _check_folder(path: str, name: str, status: os.stat_result) -> None:

@@ -71,7 +71,7 @@ def _free_bytes(folder: Path) -> int:
 
 def trace_limit_mib() -> int:
     """The most that one run may write. Raises WrongUsage if the environment's value is not a number."""
-    said = os.environ.get(TRACE_LIMIT, str(TRACE_LIMIT_MIB))
-    if not (said.isascii() and said.isdigit() and int(said) > 0):
-        raise WrongUsage(f"{TRACE_LIMIT}={said}: not a number of MiB; set it to one, or unset it")
-    return int(said)
+    text = os.environ.get(TRACE_LIMIT, str(TRACE_LIMIT_MIB))
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise WrongUsage(f"{TRACE_LIMIT}={text}: not a number of MiB; set it to one, or unset it")
+    return int(text)

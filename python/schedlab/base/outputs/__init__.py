@@ -36,10 +36,10 @@ def figures(command: str, text: str) -> Figures:
 
 def _number_after(program: str, text: str, what: str, pattern: str) -> float:
     """The number that the pattern's group holds, where it is first found at a line's beginning."""
-    found = re.search(rf"^\s*{pattern}", text, re.MULTILINE)
-    if not found:
+    match = re.search(rf"^\s*{pattern}", text, re.MULTILINE)
+    if not match:
         raise OutputError(f"{program} printed no {what}: it did not end, or is another version")
-    return float(found[1])
+    return float(match[1])
 
 
 # --- hackbench (rt-tests)
@@ -117,26 +117,30 @@ def _sysbench(text: str) -> Figures:
     With `--histogram` there are the 50th, 95th and 99th percentile, of buckets 1.8 % wide. All is
     rounded as sysbench rounds it: latencies to 10 µs, the histogram's to 1 µs.
     """
-    told = {name: _number_after("sysbench", text, name, line) for name, line in _LINES.items()}
-    told.update({f"latency_p{which}_ms": float(at) for which, at in _PERCENTILE.findall(text)})
+    named_figures = {
+        name: _number_after("sysbench", text, name, line) for name, line in _LINES.items()
+    }
+    named_figures.update(
+        {f"latency_p{which}_ms": float(at) for which, at in _PERCENTILE.findall(text)}
+    )
     buckets = [(float(value), int(count)) for value, count in _BUCKET.findall(text)]
     if buckets:
         counted = sum(count for _, count in buckets)
-        if counted != told["events"]:
+        if counted != named_figures["events"]:
             raise OutputError(
-                f"sysbench printed a histogram of {counted} events, and did {told['events']:.0f}: some"
+                f"sysbench printed a histogram of {counted} events, and did {named_figures['events']:.0f}: some"
                 " of its lines are missing"
             )
-        told.update({f"latency_p{p}_ms": _percentile(buckets, p) for p in _FROM_HISTOGRAM})
-    return told
+        named_figures.update({f"latency_p{p}_ms": _percentile(buckets, p) for p in _FROM_HISTOGRAM})
+    return named_figures
 
 
 def _percentile(buckets: list[tuple[float, int]], percent: int) -> float:
     """The bucket that this many hundredths of all do not exceed."""
     counted = accumulate(count for _, count in buckets)
-    wanted = sum(count for _, count in buckets) * percent / 100
+    needed = sum(count for _, count in buckets) * percent / 100
     return next(
-        value for (value, _), so_far in zip(buckets, counted, strict=True) if so_far >= wanted
+        value for (value, _), so_far in zip(buckets, counted, strict=True) if so_far >= needed
     )
 
 

@@ -97,7 +97,7 @@ def _loops(inside: set[int], successors: dict[int, list[int]]) -> list[set[int]]
     numbers: dict[int, int] = {}
     lowest: dict[int, int] = {}
     path: list[int] = []
-    found: list[set[int]] = []
+    loops: list[set[int]] = []
     for root in sorted(inside):
         stack: list[tuple[int, list[int]]] = []
         if root not in numbers:
@@ -122,17 +122,17 @@ def _loops(inside: set[int], successors: dict[int, list[int]]) -> list[set[int]]
                 part = set(path[path.index(node) :])
                 del path[path.index(node) :]
                 if len(part) > 1 or node in successors[node]:
-                    found.append(part)
-    return found
+                    loops.append(part)
+    return loops
 
 
 def _lines_of(tool: str, *arguments: str) -> list[str]:
     """What one of LLVM's tools says of an object. Raises BuildFailed."""
     program = system_compiler().tool(f"llvm-{tool}")
-    said = output(program, *arguments)
-    if not said:
+    listing = output(program, *arguments)
+    if not listing:
         raise BuildFailed(f"{program} says nothing of {arguments[-1]}: install llvm-19")
-    return said.splitlines()
+    return listing.splitlines()
 
 
 def _sections(path: Path) -> tuple[dict[str, str], list[str]]:
@@ -161,7 +161,7 @@ def _functions(path: Path, section_names: list[str]) -> list[Function]:
 
 
 def _relocations(path: Path) -> list[tuple[str, str, str]]:
-    found = []
+    relocations = []
     section = ""
     for line in _lines_of("readelf", "-rW", str(path)):
         header = re.match(r"Relocation section '\.rel(\S+)'", line)
@@ -169,8 +169,8 @@ def _relocations(path: Path) -> list[tuple[str, str, str]]:
             section = header[1]
         entry = re.match(r"[0-9a-f]{16}\s+[0-9a-f]{16} (R_BPF_\w+)\s+[0-9a-f]+ (\S+)", line)
         if entry:
-            found.append((section, entry[1], entry[2]))
-    return found
+            relocations.append((section, entry[1], entry[2]))
+    return relocations
 
 
 def _successors(index: int, instruction: str) -> list[int]:

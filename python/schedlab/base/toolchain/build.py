@@ -102,13 +102,13 @@ def make_command(targets: tuple[str, ...]) -> list[str]:
 
 def _of_system() -> dict[str, str]:
     """The variables of the Makefile that name this host's own compiler."""
-    found = system_compiler_there()
-    if not found:
+    compiler = system_compiler_there()
+    if not compiler:
         return {}
     return {
-        "SYSTEM_CLANG": found.clang,
-        "SYSTEM_LINKER": found.linker,
-        "SYSTEM_STRIP": found.tool("llvm-strip"),
+        "SYSTEM_CLANG": compiler.clang,
+        "SYSTEM_LINKER": compiler.linker,
+        "SYSTEM_STRIP": compiler.tool("llvm-strip"),
     }
 
 
@@ -173,8 +173,8 @@ def show_progress(make: subprocess.Popen[str], total: int, update: Update) -> No
             update(f"building {done}/{total} ({percent(done / total, 0)}): {match[1] or match[2]}")
 
 
-def raise_failure(said: str) -> NoReturn:
+def raise_failure(message: str) -> NoReturn:
     """Raises what is wrong with the policies that make's last words name, or else BuildFailed with these words."""
-    for source in named_in(said):
+    for source in named_in(message):
         check_source(source)
-    raise BuildFailed(f"the build failed:\n{first_lines(said)}")
+    raise BuildFailed(f"the build failed:\n{first_lines(message)}")

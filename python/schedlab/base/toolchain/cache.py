@@ -91,19 +91,21 @@ class Entry:
 
 def entries(part: str) -> list[Entry]:
     """Returns what there is of a part and is not in use."""
-    whole = [re.compile(f"({each}){_REMOVED}") for each in PARTS[part].entries]
+    patterns = [re.compile(f"({pattern}){_REMOVED}") for pattern in PARTS[part].entries]
     return [
         Entry(path, _size(path))
         for path, name in _all()
-        if any(each.fullmatch(name) for each in whole) and not _is_in_use(path)
+        if any(pattern.fullmatch(name) for pattern in patterns) and not _is_in_use(path)
     ]
 
 
 def strangers() -> list[str]:
     """Returns the names of what lies in the cache and is none of schedlab's."""
-    ours = [re.compile(f"({each}){_REMOVED}") for part in PARTS.values() for each in part.entries]
-    ours += [re.compile(each) for each in _KEPT]
-    return [name for _, name in _all() if not any(each.fullmatch(name) for each in ours)]
+    ours = [
+        re.compile(f"({pattern}){_REMOVED}") for part in PARTS.values() for pattern in part.entries
+    ]
+    ours += [re.compile(pattern) for pattern in _KEPT]
+    return [name for _, name in _all() if not any(pattern.fullmatch(name) for pattern in ours)]
 
 
 def remove(entry: Entry) -> None:
@@ -120,25 +122,25 @@ def remove(entry: Entry) -> None:
 def _all() -> Iterator[tuple[Path, str]]:
     """What lies in the cache, and in the folders that hold parts, with its name as seen from there."""
     holders = {
-        str(Path(each).parent) for part in PARTS.values() for each in part.entries if "/" in each
+        str(Path(entry).parent) for part in PARTS.values() for entry in part.entries if "/" in entry
     }
-    yield from _in(cache_folder(), "", holders | {str(Path(each).parent) for each in holders})
+    yield from _in(cache_folder(), "", holders | {str(Path(holder).parent) for holder in holders})
 
 
 def _in(folder: Path, name: str, holders: set[str]) -> Iterator[tuple[Path, str]]:
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        own = f"{name}{path.name}"
-        if own in holders and path.is_dir() and not path.is_symlink():
-            yield from _in(path, f"{own}/", holders)
+        relative = f"{name}{path.name}"
+        if relative in holders and path.is_dir() and not path.is_symlink():
+            yield from _in(path, f"{relative}/", holders)
         else:
-            yield path, own
+            yield path, relative
 
 
 def _is_in_use(path: Path) -> bool:
     """Does this process, or another one that this user can see, run in it?"""
     real = path.resolve()
     running = [Path(sys.prefix).resolve(), *_programs()]
-    return any(each == real or real in each.parents for each in running)
+    return any(program_path == real or real in program_path.parents for program_path in running)
 
 
 def _programs() -> Iterator[Path]:
@@ -156,4 +158,4 @@ def _size(path: Path) -> int:
     if path.is_symlink() or not path.is_dir():
         return path.lstat().st_size
     inside = (Path(place) / name for place, _, files in os.walk(path) for name in files)
-    return sum(each.lstat().st_blocks * 512 for each in inside)
+    return sum(entry.lstat().st_blocks * 512 for entry in inside)

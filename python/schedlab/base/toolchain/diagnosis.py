@@ -165,8 +165,8 @@ def policy_of(source: Path) -> str:
     if _in_policies(source):
         return source.stem
     text = source.read_text(errors="replace") if source.is_file() else ""
-    found = re.findall(r"^POLICY_DEFINITION\s+policy_(\w+)", text, re.MULTILINE)
-    return source.stem if not found or _in_c(source.stem) in found else str(found[0])
+    names = re.findall(r"^POLICY_DEFINITION\s+policy_(\w+)", text, re.MULTILINE)
+    return source.stem if not names or _in_c(source.stem) in names else str(names[0])
 
 
 def symbol_of(source: Path) -> str:

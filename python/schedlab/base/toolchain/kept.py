@@ -40,8 +40,8 @@ def sources_hash() -> str:
 
 def hash_in(page: str) -> str:
     """Returns the hash of the C sources that a page was made of, or "" if it says none."""
-    found = re.search(r'<meta name="module" content="(\w+)">', page)
-    return found[1] if found else ""
+    match = re.search(r'<meta name="module" content="(\w+)">', page)
+    return match[1] if match else ""
 
 
 def kept_module() -> bytes | None:
@@ -60,7 +60,7 @@ def kept_listing() -> list[dict[str, Any]] | None:
 def committed_policies() -> tuple[str, ...]:
     """Returns the names of the policies in the catalogue, in their order, whatever the C sources are now; none if it
     cannot be read."""
-    return tuple(each["name"] for each in _catalogue().get("policies", ()))
+    return tuple(policy["name"] for policy in _catalogue().get("policies", ()))
 
 
 def catalogue_text(listing: list[dict[str, Any]]) -> str:

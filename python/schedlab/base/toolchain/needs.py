@@ -56,18 +56,18 @@ def _on_path(*names: str) -> Callable[[], bool]:
 
 
 def _formatter() -> bool:
-    found = system_compiler_there()
-    return bool(found and shutil.which(found.tool("clang-format")))
+    compiler = system_compiler_there()
+    return bool(compiler and shutil.which(compiler.tool("clang-format")))
 
 
 def _sanitizers() -> bool:
-    found = system_compiler_there()
-    return bool(found and found.sanitizer_library)
+    compiler = system_compiler_there()
+    return bool(compiler and compiler.sanitizer_library)
 
 
 def _system_compiler() -> bool:
-    found = system_compiler_there()
-    return bool(found and shutil.which(found.tool("llvm-readelf")))
+    compiler = system_compiler_there()
+    return bool(compiler and shutil.which(compiler.tool("llvm-readelf")))
 
 
 def _debian() -> bool:

@@ -41,14 +41,18 @@ _NEIGHBOURS = 32
 def places_of(program: Path, addresses: Iterable[int]) -> dict[int, list[Place]]:
     """Returns where each address is, the functions that it was inlined into behind it; {} if no tool tells. An
     instruction without a line is where the nearest one of its function is."""
-    found = _symbolized(program, addresses)
-    for address, places in found.items():
+    by_address = _symbolized(program, addresses)
+    for address, places in by_address.items():
         if places and not places[0].line:
             near = sorted(range(-_NEIGHBOURS, _NEIGHBOURS), key=abs)
             others = _symbolized(program, [address + step for step in near]).values()
-            inside = (each for each in others if each and each[0].function == places[0].function)
-            found[address] = next((each for each in inside if each[0].line), places)
-    return found
+            inside = (
+                inlined
+                for inlined in others
+                if inlined and inlined[0].function == places[0].function
+            )
+            by_address[address] = next((inlined for inlined in inside if inlined[0].line), places)
+    return by_address
 
 
 def _symbolized(program: Path, addresses: Iterable[int]) -> dict[int, list[Place]]:
@@ -64,18 +68,18 @@ def _symbolized(program: Path, addresses: Iterable[int]) -> dict[int, list[Place
         check=False,
     )
     try:
-        told = json.loads(done.stdout)
+        symbols = json.loads(done.stdout)
     except ValueError:
         return {}
-    if not isinstance(told, list):
+    if not isinstance(symbols, list):
         return {}  # the one error of a program that is none
     return {
-        int(each["Address"], 16): [
+        int(entry["Address"], 16): [
             Place(symbol["FunctionName"], from_root(symbol["FileName"]), symbol["Line"])
-            for symbol in each.get("Symbol", ())
+            for symbol in entry.get("Symbol", ())
             if symbol["FileName"]
         ]
-        for each in told
+        for entry in symbols
     }
 
 
@@ -86,5 +90,5 @@ def from_root(file: str) -> str:
 
 def symbolizer() -> str | None:
     """Returns the program of LLVM that knows lines, or None if there is none."""
-    found = system_compiler_there()
-    return shutil.which(found.tool("llvm-symbolizer") if found else "llvm-symbolizer")
+    compiler = system_compiler_there()
+    return shutil.which(compiler.tool("llvm-symbolizer") if compiler else "llvm-symbolizer")

@@ -190,7 +190,7 @@ def settings_for(
     choice: PolicyChoice, settings: Iterable[tuple[str, Given]]
 ) -> tuple[tuple[str, Given], ...]:
     """Returns what a policy is given of such settings: those of its own go before those of all."""
-    own: dict[str, Given] = {}
+    policy_settings: dict[str, Given] = {}
     ranks: dict[str, int] = {}
     for name, value in settings:
         whose, _, tunable = name.rpartition(".")
@@ -200,8 +200,8 @@ def settings_for(
             else -1
         )
         if rank >= ranks.get(tunable, 0):
-            own[tunable], ranks[tunable] = value, rank
-    return tuple(own.items())
+            policy_settings[tunable], ranks[tunable] = value, rank
+    return tuple(policy_settings.items())
 
 
 def check_owners(choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, Given]]) -> None:
@@ -343,7 +343,7 @@ def check_setting(policy: Policy, choice: PolicyChoice, name: str, value: int) -
 def unknown_tunable(policy: Policy, choice: PolicyChoice, name: str) -> str:
     """Says that there is none of that name, and what has one: a preset may, or the policy."""
     choices = (PolicyChoice(policy.name), *(PolicyChoice(policy.name, p) for p in policy.presets))
-    have = [str(each) for each in choices if name in policy.tunables_of(each.preset)]
+    have = [str(choice) for choice in choices if name in policy.tunables_of(choice.preset)]
     if have:
         return f"{choice} has no tunable '{name}'; {' and '.join(have)} {_has(have)}"
     return unknown(f"tunable of {choice}", name, policy.tunables_of(choice.preset))

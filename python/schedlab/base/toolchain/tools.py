@@ -70,7 +70,10 @@ class Compiler:
             "HOST_CC": self.host,
             "WASI_CC": self.wasi,
         }
-        return {name: shlex.join(each).replace("$", "$$") for name, each in words.items()}
+        return {
+            name: shlex.join(command_words).replace("$", "$$")
+            for name, command_words in words.items()
+        }
 
     def description(self) -> str:
         """Returns what a manifest says of it."""
@@ -91,8 +94,8 @@ class SystemCompiler:
     def sanitizer_library(self) -> Path | None:
         """Returns AddressSanitizer's library, or None if there is none."""
         folder = first_line(self.clang, "--print-resource-dir")
-        found = sorted(Path(folder).glob("lib/*/libclang_rt.asan*")) if folder else []
-        return found[0] if found else None
+        libraries = sorted(Path(folder).glob("lib/*/libclang_rt.asan*")) if folder else []
+        return libraries[0] if libraries else None
 
     def tool(self, name: str) -> str:
         """Returns how one of LLVM's tools is called."""
@@ -176,17 +179,17 @@ def compiler() -> Compiler:
 
     SCHEDLAB_CLANG names another than the pinned one. Raises BuildFailed if there is none.
     """
-    found = compiler_there()
-    if not found and (environment := own_environment()):
+    program = compiler_there()
+    if not program and (environment := own_environment()):
         environment.add(BUILD_EXTRA)
         importlib.invalidate_caches()
         compiler_there.cache_clear()
-        found = compiler_there()
-    if not found:
+        program = compiler_there()
+    if not program:
         raise BuildFailed(
             "the compiler is not installed: pip install 'schedlab[build]', or name a clang in SCHEDLAB_CLANG"
         )
-    return found
+    return program
 
 
 @cache
@@ -245,11 +248,11 @@ def _named_compiler(clang: str) -> Compiler:
 
 def system_compiler() -> SystemCompiler:
     """Returns clang 19 or newer of this host. Raises BuildFailed if there is none."""
-    if not (found := system_compiler_there()):
+    if not (program := system_compiler_there()):
         raise BuildFailed(
             "clang 19 or newer with lld and llvm's tools is not on the PATH: install clang-19, lld-19 and llvm-19"
         )
-    return found
+    return program
 
 
 @cache

@@ -77,9 +77,9 @@ def examine(source: Path) -> list[HookCost]:
         program = read_object(place)
     for function in program.functions:
         _check(source, program, function)
-    hooks = [each for each in program.functions if each.section.startswith(_HOOKS)]
+    hooks = [function for function in program.functions if function.section.startswith(_HOOKS)]
     costs = [
-        HookCost(each.section.removeprefix(_HOOKS), *_follow(program, each, ())) for each in hooks
+        HookCost(hook.section.removeprefix(_HOOKS), *_follow(program, hook, ())) for hook in hooks
     ]
     return sorted(costs, key=lambda cost: -cost.instructions)
 

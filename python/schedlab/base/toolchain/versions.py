@@ -49,36 +49,36 @@ def changes() -> bytes:
     if not index or not objects:
         return b""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
-        own = Path(scratch) / "index"
+        index_file = Path(scratch) / "index"
         # With its time, by which git knows which files it has to look into: those changed since.
-        shutil.copy2(ROOT / index.decode().strip(), own)
-        there = {
-            "GIT_INDEX_FILE": str(own),
+        shutil.copy2(ROOT / index.decode().strip(), index_file)
+        variables = {
+            "GIT_INDEX_FILE": str(index_file),
             "GIT_OBJECT_DIRECTORY": scratch,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str((ROOT / objects.decode().strip()).resolve()),
         }
-        if _git("add", "--all", "--", *SOURCES, environment=there) is None:
+        if _git("add", "--all", "--", *SOURCES, environment=variables) is None:
             return b""
         patch = ("diff-index", "--cached", "--patch", "--binary", "--full-index", "HEAD", "--")
-        return _git(*patch, *SOURCES, environment=there) or b""
+        return _git(*patch, *SOURCES, environment=variables) or b""
 
 
 def commit_seconds() -> int | None:
     """Returns when the checkout's commit was made, in seconds since 1970, or None where git cannot tell."""
-    told = _git("log", "-1", "--format=%ct")
-    return int(told) if told and told.strip() else None
+    objects = _git("log", "-1", "--format=%ct")
+    return int(objects) if objects and objects.strip() else None
 
 
 def sitting() -> dict[str, Any]:
     """What is run now, and by what: the command line, the commit, this Python, the compiler."""
-    found = None if INSTALLED else compiler_there()
+    program = None if INSTALLED else compiler_there()
     return {
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command_line": ["schedlab", *sys.argv[1:]],
         "schedlab": __version__,
         **commit(),
         "python": platform.python_version(),
-        **({"compiler": found.description()} if found else {}),
+        **({"compiler": program.description()} if program else {}),
         "host": f"{platform.node()}, {platform.platform()}",
     }
 

@@ -59,9 +59,11 @@ class Laboratory:
 
     def list_policies(self) -> dict[str, str]:
         """All policies that can be read and run, by name, with what they do; your own come first."""
-        own = {file.stem: "your own" for file in sorted(self.folder.glob("*.c"))}
-        return own | {
-            name: policy.meaning for name, policy in read_catalogue().items() if name not in own
+        student_policies = {file.stem: "your own" for file in sorted(self.folder.glob("*.c"))}
+        return student_policies | {
+            name: policy.meaning
+            for name, policy in read_catalogue().items()
+            if name not in student_policies
         }
 
     def read_policy(self, name: str) -> str:
@@ -133,9 +135,11 @@ class Laboratory:
         meanwhile and why the policy chose so. Times are nanoseconds."""
         if not 0 <= worst <= _WORST_MOST:
             raise WrongUsage(f"worst is from 0 to {_WORST_MOST}")
-        there = sorted(each.name for each in (self.folder / _RUNS).glob("*") if each.is_dir())
-        if run not in there:
-            raise WrongUsage(f"there is no run {run}; there are: {', '.join(there) or 'none'}")
+        folders = sorted(
+            run_folder.name for run_folder in (self.folder / _RUNS).glob("*") if run_folder.is_dir()
+        )
+        if run not in folders:
+            raise WrongUsage(f"there is no run {run}; there are: {', '.join(folders) or 'none'}")
         opened = open_run(self.folder / _RUNS / run)
         return take_apart(opened.trace, Asked(worst=worst), known_policies()).to_dict()
 

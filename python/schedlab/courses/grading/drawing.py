@@ -162,7 +162,7 @@ def timeline(seen: Seen, right: Seen, at_ns: int, tick_ns: int) -> str:
         {"colour": colours[pid], "name": f"{sign(pid, groups)} {groups[pid]} ({pid})"}
         for pid in sorted(shown & groups.keys())
     ]
-    told = {
+    values = {
         "label": "Who had each CPU: above, in the run that is right; below, in this one",
         "left": _LEFT,
         "top": _TOP,
@@ -177,4 +177,4 @@ def timeline(seen: Seen, right: Seen, at_ns: int, tick_ns: int) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
-    return environment.from_string(_TEMPLATE.read_text()).render(all_visible(told)) + "\n"
+    return environment.from_string(_TEMPLATE.read_text()).render(all_visible(values)) + "\n"

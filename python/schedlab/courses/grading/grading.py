@@ -45,9 +45,9 @@ class Grader:
         return Seen(self._references / f"{test.name}.bin")
 
     def grade(
-        self, source: Path, keep: Path | None = None, told: Callable[[str], None] | None = None
+        self, source: Path, keep: Path | None = None, report: Callable[[str], None] | None = None
     ) -> Verdict:
-        """`keep`: a folder for the runs of tests that lost points. `told` hears the name of each test before it is
+        """`keep`: a folder for the runs of tests that lost points. `report` hears the name of each test before it is
         tried."""
         if not source.is_file():
             raise WrongUsage(f"{source} is no file: a submission is one C file")
@@ -62,8 +62,8 @@ class Grader:
             tests = [_nothing(test, "it does not compile") for test in self.lab.tests]
         else:
             for test in self.lab.tests:
-                if told:
-                    told(test.name)
+                if report:
+                    report(test.name)
                 tests.append(self.run_test(test, policy, keep))
         return Verdict(
             self.lab.title, self.lab.sha256, source.name, file_hash(source), tuple(tests), refused
@@ -93,8 +93,8 @@ class Grader:
                 return _nothing(test, str(error))
             seen, right = Seen(path), self.right(test)
             judged = [
-                self._judged(test, each, seen, right, policy, ran.instructions)
-                for each in test.expectations
+                self._judged(test, expectation, seen, right, policy, ran.instructions)
+                for expectation in test.expectations
             ]
             scored = tuple(map(_scored, test.expectations, judged))
             verdict = TestVerdict(test.name, test.says, test.hidden, scored)
@@ -136,7 +136,9 @@ def grader(lab: Lab, trusted: bool, solution_tried: bool = False) -> Iterator[Gr
         if not trusted:
             need_sandbox()
         apart.need_library()
-        if any(each.kind == "kernel" for test in lab.tests for each in test.expectations):
+        if any(
+            expectation.kind == "kernel" for test in lab.tests for expectation in test.expectations
+        ):
             kernel.need_kernel()
         with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
             references = Path(folder)
@@ -172,14 +174,14 @@ def _begun(test: LabTest, solution: Compiled) -> LabTest:
     right = _decisions(_beginning(test), solution)
     if _decisions(test, solution) == right:
         return test
-    found, later = _beginning(test, test.policy_clock_ns), _beginning(test, 0, NO_WRAPS_NS)
-    where = "run times wrap"
-    if _decisions(found, solution) != right:
-        found, later = _beginning(test), _beginning(test, NO_WRAPS_NS)
-        where = "clocks wrap"
+    first, later = _beginning(test, test.policy_clock_ns), _beginning(test, 0, NO_WRAPS_NS)
+    suffix = "run times wrap"
+    if _decisions(first, solution) != right:
+        first, later = _beginning(test), _beginning(test, NO_WRAPS_NS)
+        suffix = "clocks wrap"
     if _decisions(later, solution) == right:
-        raise apart.Broken(f"it decides otherwise in {test.name} only where {where}")
-    return found
+        raise apart.Broken(f"it decides otherwise in {test.name} only where {suffix}")
+    return first
 
 
 def _goes_by_run_time(test: LabTest, policy: Compiled) -> bool:
@@ -206,12 +208,15 @@ def _scored(expected: Expectation, judged: Judged) -> Scored:
 def _pictures(test: LabTest, verdict: TestVerdict, seen: Seen, right: Seen) -> dict[str, str]:
     """Of each point that is lost at a moment, by the name of its file."""
     return {
-        picture_of(number): timeline(seen, right, each.at_ns, test.tick_ns)
-        for number, each in enumerate(verdict.scored)
-        if each.points < each.most and each.at_ns is not None
+        picture_of(number): timeline(seen, right, scored.at_ns, test.tick_ns)
+        for number, scored in enumerate(verdict.scored)
+        if scored.points < scored.most and scored.at_ns is not None
     }
 
 
 def _nothing(test: LabTest, why: str) -> TestVerdict:
-    scored = tuple(Scored(each.title, Fraction(0), each.points, why) for each in test.expectations)
+    scored = tuple(
+        Scored(expectation.title, Fraction(0), expectation.points, why)
+        for expectation in test.expectations
+    )
     return TestVerdict(test.name, test.says, test.hidden, scored, why)

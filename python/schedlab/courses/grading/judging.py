@@ -37,25 +37,25 @@ def judge(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judg
     """`right`: the run of the lab's solution. (What the kernel does, and what was executed,
     is judged elsewhere.)"""
     judges = {"law": _law, "order": _order, "levels": _levels, "figure": _figure}
-    found = judges[expected.kind](test, expected, seen, right)
-    if found.points != expected.points and test.policy_clock_ns:
+    judged = judges[expected.kind](test, expected, seen, right)
+    if judged.points != expected.points and test.policy_clock_ns:
         begins = f"the policy's clock began at {moment(test.policy_clock_ns, 0)}"
         if test.policy_run_time_ns:
             begins += f", run times at {moment(test.policy_run_time_ns, 0)}"
-        found = replace(found, why=f"{found.why}; {begins}")
-    if found.points == expected.points or found.at_ns is not None:
-        return found
-    return _with_the_first_decision(found, test, seen, right)
+        judged = replace(judged, why=f"{judged.why}; {begins}")
+    if judged.points == expected.points or judged.at_ns is not None:
+        return judged
+    return _with_the_first_decision(judged, test, seen, right)
 
 
-def _with_the_first_decision(found: Judged, test: LabTest, seen: Seen, right: Seen) -> Judged:
+def _with_the_first_decision(judged: Judged, test: LabTest, seen: Seen, right: Seen) -> Judged:
     """Of what is seen at no time of its own, where the run leaves the solution's: the loss may follow from there."""
-    where = parting(seen.trace, right.trace, timed=True)
-    if where is None:
-        return found
-    at_ns = seen.window.begin_ns + where.time_ns
-    why = f"{found.why}; it first decides otherwise than the solution when {_turns(where)}"
-    return replace(found, why=why, picture=drawn(seen, right, at_ns, test.tick_ns), at_ns=at_ns)
+    difference = parting(seen.trace, right.trace, timed=True)
+    if difference is None:
+        return judged
+    at_ns = seen.window.begin_ns + difference.time_ns
+    why = f"{judged.why}; it first decides otherwise than the solution when {_turns(difference)}"
+    return replace(judged, why=why, picture=drawn(seen, right, at_ns, test.tick_ns), at_ns=at_ns)
 
 
 def judge_instructions(expected: Expectation, executed: int, right: int) -> Judged:
@@ -71,10 +71,10 @@ def judge_instructions(expected: Expectation, executed: int, right: int) -> Judg
     return Judged(Fraction(0), why)
 
 
-def _turns(where: Parting) -> str:
+def _turns(difference: Parting) -> str:
     return (
-        f"CPU {where.cpu} turns to {where.one or 'no process any more'}; right is"
-        f" {where.other or 'none: it had picked for the last time'}"
+        f"CPU {difference.cpu} turns to {difference.one or 'no process any more'}; right is"
+        f" {difference.other or 'none: it had picked for the last time'}"
     )
 
 
@@ -82,10 +82,10 @@ def _law(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judg
     """Of a run that has ended well, no process was lost."""
     if expected.law == "ends":
         return Judged(expected.points)
-    found = _idle_beside_waiting(test, seen)
-    if found is None:
+    violation = _idle_beside_waiting(test, seen)
+    if violation is None:
         return Judged(expected.points)
-    cpu, begin, end, name = found
+    cpu, begin, end, name = violation
     why = f"from {_ms(begin, seen)} on, CPU {cpu} idles for {milliseconds(end - begin)} while {name} waits for a CPU"
     return Judged(Fraction(0), why, drawn(seen, None, begin, test.tick_ns), begin)
 
@@ -95,7 +95,7 @@ def _idle_beside_waiting(test: LabTest, seen: Seen) -> tuple[int, int, int, str]
     idle = cpu_intervals(seen.trace).filter(pl.col("pid") == 0)
     waits = seen.states.filter(pl.col("state") == "runnable")
     names = seen.groups_of()
-    found: list[tuple[int, int, int, str]] = []
+    violations: list[tuple[int, int, int, str]] = []
     begins, ends = waits["begin_ns"].to_numpy(), waits["end_ns"].to_numpy()
     pids = waits["pid"].to_numpy()
     for cpu, begin, end in idle.select("cpu", "begin_ns", "end_ns").iter_rows():
@@ -104,15 +104,17 @@ def _idle_beside_waiting(test: LabTest, seen: Seen) -> tuple[int, int, int, str]
         for place in np.flatnonzero(last - first > test.tick_ns).tolist():
             pid = int(pids[place])
             if pid in names:
-                found.append((cpu, int(first[place]), int(last[place]), f"{names[pid]} ({pid})"))
-    return min(found, key=lambda each: (each[1], each[0]), default=None)
+                violations.append(
+                    (cpu, int(first[place]), int(last[place]), f"{names[pid]} ({pid})")
+                )
+    return min(violations, key=lambda violation: (violation[1], violation[0]), default=None)
 
 
 def _order(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judged:
-    where = parting(seen.trace, right.trace, timed=True)
-    if where is None:
+    difference = parting(seen.trace, right.trace, timed=True)
+    if difference is None:
         return Judged(expected.points)
-    at_ns = where.time_ns
+    at_ns = difference.time_ns
     whose = right.groups_of()
     times = [
         pick.time_ns
@@ -125,8 +127,8 @@ def _order(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Jud
     points = Fraction(int(expected.points * part * _PARTS), _PARTS)
     begin_ns = seen.window.begin_ns
     why = (
-        f"after {before} of {len(times)} decisions that are right, {_turns(where)}"
-        f"{_waiting(seen, begin_ns + at_ns, where.other.pid if where.other else 0)}"
+        f"after {before} of {len(times)} decisions that are right, {_turns(difference)}"
+        f"{_waiting(seen, begin_ns + at_ns, difference.other.pid if difference.other else 0)}"
     )
     return Judged(points, why, drawn(seen, right, begin_ns + at_ns, test.tick_ns), begin_ns + at_ns)
 
@@ -152,27 +154,25 @@ def _levels(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> J
     levels = seen.trace.at("second", rows)
     times = seen.trace.at("time_ns", rows)
     new = np.flatnonzero(np.diff(levels, prepend=-1) != 0)
-    found = levels[new].tolist()[: len(expected.levels)]
-    if tuple(found) == expected.levels:
+    levels_seen = levels[new].tolist()[: len(expected.levels)]
+    if tuple(levels_seen) == expected.levels:
         return Judged(expected.points)
     same = next(
         (
             i
-            for i, (one, other) in enumerate(zip(found, expected.levels, strict=False))
+            for i, (one, other) in enumerate(zip(levels_seen, expected.levels, strict=False))
             if one != other
         ),
-        len(found),
+        len(levels_seen),
     )
-    wanted = expected.levels[same]
-    at_ns = int(times[new[same]]) if same < len(found) else None
+    expected_levels = expected.levels[same]
+    at_ns = int(times[new[same]]) if same < len(levels_seen) else None
     got = (
-        f"is queued at level {found[same]} at {_ms(at_ns, seen)}"
+        f"is queued at level {levels_seen[same]} at {_ms(at_ns, seen)}"
         if at_ns is not None
         else "is queued at no other level"
     )
-    why = (
-        f"after {same} levels that are right, {expected.of} ({min(pids)}) {got}; right is {wanted}"
-    )
+    why = f"after {same} levels that are right, {expected.of} ({min(pids)}) {got}; right is {expected_levels}"
     return Judged(Fraction(0), why, drawn(seen, None, at_ns, test.tick_ns) if at_ns else "", at_ns)
 
 

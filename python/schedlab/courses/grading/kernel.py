@@ -73,14 +73,14 @@ def _judged(expected: Expectation, simulated: Seen, done: Done, path: Path) -> J
     if not outcome.succeeded:
         return Judged(Fraction(0), f"on the kernel: {outcome.message}")
     try:
-        found = trace.read(path)
-        trace.validate(found)
-        where = parting(found, simulated.trace)
+        trace_data = trace.read(path)
+        trace.validate(trace_data)
+        difference = parting(trace_data, simulated.trace)
     except (OSError, TraceError) as error:
         return Judged(Fraction(0), f"the kernel's trace is none: {error}")
-    if where is None:
+    if difference is None:
         return Judged(expected.points)
-    return Judged(Fraction(0), where.told("on the kernel", "in the simulator"))
+    return Judged(Fraction(0), difference.told("on the kernel", "in the simulator"))
 
 
 def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[Done, Path]:
@@ -89,8 +89,8 @@ def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[
     out = place / "out"
     out.mkdir()
     disk = make_disk(IMAGE, test.played, PARTS["mkfs"], place)
-    own = place / "policy.o"
-    own.write_bytes(policy.kernel_object)
+    policy_object = place / "policy.o"
+    policy_object.write_bytes(policy.kernel_object)
     table = place / "table.c"
     table.write_text(
         subprocess.run(
@@ -103,7 +103,7 @@ def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[
     files = {
         **{f"policies/{name}": ROOT / "policies" / name for name in _HEADERS},
         "table.c": table,
-        "policy.o": own,
+        "policy.o": policy_object,
         "kernel.o": KERNEL,
         "kernel.ld": ROOT / "kernel" / "boot" / "kernel.ld",
         "disk.img": disk,

@@ -99,7 +99,7 @@ class LabTest(Trial):
     @property
     def points(self) -> Fraction:
         """What it is worth."""
-        return sum((each.points for each in self.expectations), Fraction(0))
+        return sum((expectation.points for expectation in self.expectations), Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -137,13 +137,13 @@ def labs_folder() -> Path:
     return ROOT / "labs"
 
 
-def find_lab(wanted: str) -> Lab:
+def find_lab(name: str) -> Lab:
     """Returns the lab of a folder, or of the name of one that is ready. Raises WrongUsage, FileRefused."""
-    for folder in (Path(wanted), labs_folder() / wanted):
+    for folder in (Path(name), labs_folder() / name):
         if (folder / FILE).is_file():
             return read(folder)
-    ready = ", ".join(sorted(each.parent.name for each in labs_folder().glob(f"*/{FILE}")))
-    raise WrongUsage(f"{wanted}: there is no {FILE} in it. Labs that are ready: {ready}")
+    ready = ", ".join(sorted(file.parent.name for file in labs_folder().glob(f"*/{FILE}")))
+    raise WrongUsage(f"{name}: there is no {FILE} in it. Labs that are ready: {ready}")
 
 
 def read(folder: Path) -> Lab:
@@ -199,7 +199,7 @@ class _Reader:
             Form(
                 _matching(top["policy"], _NAME, "a name of a-z, 0-9 and -"),
                 _list(
-                    top.get("headers"), lambda each: _matching(each, _HEADER, "such as task_list.h")
+                    top.get("headers"), lambda node: _matching(node, _HEADER, "such as task_list.h")
                 ),
             ),
             self.tests(top["tests"]),
@@ -207,38 +207,40 @@ class _Reader:
         )
 
     def tests(self, node: Node) -> tuple[LabTest, ...]:
-        found = members(node, "an object whose keys are the names of tests")
-        if not found:
+        lab_tests = members(node, "an object whose keys are the names of tests")
+        if not lab_tests:
             raise wrong(node, "at least one test in it")
-        names = [name for name, _ in found]
+        names = [name for name, _ in lab_tests]
         if len(set(names)) < len(names):
             raise wrong(node, "each name of a test once")
         return tuple(
-            replace(self.test(name, each), policy_clock_ns=clock, policy_run_time_ns=run_time)
-            for (name, each), (clock, run_time) in zip(found, cycle(BEGINS_NS), strict=False)
+            replace(self.test(name, test_node), policy_clock_ns=clock, policy_run_time_ns=run_time)
+            for (name, test_node), (clock, run_time) in zip(
+                lab_tests, cycle(BEGINS_NS), strict=False
+            )
         )
 
     def test(self, name: str, node: Node) -> LabTest:
         keys = ("says", "workload", "cpus", "seed", "tick", "limit", "costs", "set", "hidden")
-        found = by_key(node, "an object with workload and expect", (*keys, "expect"))
+        node_keys = by_key(node, "an object with workload and expect", (*keys, "expect"))
         for needed in ("workload", "expect"):
-            if needed not in found:
+            if needed not in node_keys:
                 raise wrong(node, f"`{needed}` in it")
-        tick_ns = _time(found.get("tick"), 1_000_000, 1)
-        expectations = _list(found["expect"], lambda each: _expectation(each, tick_ns))
+        tick_ns = _time(node_keys.get("tick"), 1_000_000, 1)
+        expectations = _list(node_keys["expect"], lambda fields: _expectation(fields, tick_ns))
         if not expectations:
-            raise wrong(found["expect"], "at least one expectation in it")
+            raise wrong(node_keys["expect"], "at least one expectation in it")
         return LabTest(
             name,
-            self.workload(found["workload"]),
-            _whole(found.get("cpus"), 1, 1, CPUS_MAX),
-            _whole(found.get("seed"), 1, 0, 2**63 - 1),
+            self.workload(node_keys["workload"]),
+            _whole(node_keys.get("cpus"), 1, 1, CPUS_MAX),
+            _whole(node_keys.get("seed"), 1, 0, 2**63 - 1),
             tick_ns,
-            _time(found.get("limit"), 10_000_000_000, tick_ns),
-            _one_of(found["costs"], COSTS) if "costs" in found else "none",
-            _settings(found.get("set")),
-            _text(found["says"]) if "says" in found else "",
-            _truth(found.get("hidden")),
+            _time(node_keys.get("limit"), 10_000_000_000, tick_ns),
+            _one_of(node_keys["costs"], COSTS) if "costs" in node_keys else "none",
+            _settings(node_keys.get("set")),
+            _text(node_keys["says"]) if "says" in node_keys else "",
+            _truth(node_keys.get("hidden")),
             expectations,
         )
 
@@ -260,14 +262,14 @@ class _Reader:
 
 def _expectation(node: Node, tick_ns: int) -> Expectation:
     bounds = ("of", "at_least", "at_most", "are", "credit")
-    found = by_key(node, "an object", ("points", *_KINDS, *bounds))
-    kinds = [kind for kind in _KINDS if kind in found]
+    node_fields = by_key(node, "an object", ("points", *_KINDS, *bounds))
+    kinds = [kind for kind in _KINDS if kind in node_fields]
     if len(kinds) != 1:
         raise wrong(node, f"one of {', '.join(_KINDS)} in it")
-    if "points" not in found:
+    if "points" not in node_fields:
         raise wrong(node, "`points` in it")
-    points = Fraction(_whole(found["points"], 0, 0, _POINTS_MAX))
-    return _MADE[kinds[0]](found, found[kinds[0]], points, tick_ns)
+    points = Fraction(_whole(node_fields["points"], 0, 0, _POINTS_MAX))
+    return _MADE[kinds[0]](node_fields, node_fields[kinds[0]], points, tick_ns)
 
 
 _Found = Mapping[str, Node]
@@ -277,35 +279,39 @@ def _law(found: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectat
     return Expectation("law", points, law=_one_of(node, tuple(LAWS)))
 
 
-def _order(found: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
+def _order(node_fields: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
     _one_of(node, ("solution",))
-    credit = _one_of(found["credit"], ("beginning", "all")) if "credit" in found else "beginning"
+    credit = (
+        _one_of(node_fields["credit"], ("beginning", "all"))
+        if "credit" in node_fields
+        else "beginning"
+    )
     return Expectation("order", points, all_or_nothing=credit == "all")
 
 
-def _levels(found: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
-    levels = _list(found.get("are"), lambda each: whole(each, 0, 2**31))
+def _levels(node_fields: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
+    levels = _list(node_fields.get("are"), lambda fields: whole(fields, 0, 2**31))
     if not levels:
         raise wrong(node, "beside it `are`: the levels in their order")
     return Expectation("levels", points, of=_text(node), levels=levels)
 
 
-def _figure(found: _Found, node: Node, points: Fraction, tick_ns: int) -> Expectation:
+def _figure(node_fields: _Found, node: Node, points: Fraction, tick_ns: int) -> Expectation:
     figure = _one_of(node, tuple(sorted(FIGURES)))
-    if "at_least" not in found and "at_most" not in found:
+    if "at_least" not in node_fields and "at_most" not in node_fields:
         raise wrong(node, "beside it `at_least` or `at_most`")
 
     def bound(name: str) -> float | None:
-        if name not in found:
+        if name not in node_fields:
             return None
         if FIGURES[figure]:
-            return _time(found[name], 0, tick_ns)
-        if not is_number(found[name].value):
-            raise wrong(found[name], "a number")
-        value: Any = found[name].value
+            return _time(node_fields[name], 0, tick_ns)
+        if not is_number(node_fields[name].value):
+            raise wrong(node_fields[name], "a number")
+        value: Any = node_fields[name].value
         return float(value) if isinstance(value, float) else int(value)
 
-    of = _text(found["of"]) if "of" in found else ""
+    of = _text(node_fields["of"]) if "of" in node_fields else ""
     return Expectation(
         "figure",
         points,
@@ -316,9 +322,9 @@ def _figure(found: _Found, node: Node, points: Fraction, tick_ns: int) -> Expect
     )
 
 
-def _instructions(found: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
+def _instructions(node_fields: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
     _one_of(node, ("solution",))
-    most = found["at_most"].value if "at_most" in found else None
+    most = node_fields["at_most"].value if "at_most" in node_fields else None
     if not isinstance(most, int | float) or isinstance(most, bool) or most < 1:
         raise wrong(node, "beside it `at_most`: how often the solution's, from 1 on")
     return Expectation("instructions", points, at_most=float(most))
@@ -384,8 +390,8 @@ def _time(node: Node | None, standard: int, tick_ns: int) -> int:
 def _settings(node: Node | None) -> dict[str, int]:
     if node is None:
         return {}
-    found = members(node, "an object of tunables")
-    return {name: whole(each, -(2**63), 2**63 - 1) for name, each in found}
+    entries = members(node, "an object of tunables")
+    return {name: whole(item, -(2**63), 2**63 - 1) for name, item in entries}
 
 
 def _list(node: Node | None, read_one: Callable[[Node], Any]) -> tuple[Any, ...]:
@@ -393,7 +399,7 @@ def _list(node: Node | None, read_one: Callable[[Node], Any]) -> tuple[Any, ...]
         return ()
     if not isinstance(node.value, tuple):
         raise wrong(node, "an array")
-    return tuple(read_one(each) for each in node.value)
+    return tuple(read_one(item) for item in node.value)
 
 
 def mistakes(folder: Path) -> dict[str, dict[str, float]]:
@@ -402,6 +408,6 @@ def mistakes(folder: Path) -> dict[str, dict[str, float]]:
     if node is None:
         return {}
     return {
-        name: {test: float(points.value) for test, points in members(each, "points by test")}  # type: ignore[arg-type]
-        for name, each in members(node, "an object")
+        name: {test: float(points.value) for test, points in members(points_node, "points by test")}  # type: ignore[arg-type]
+        for name, points_node in members(node, "an object")
     }

@@ -55,7 +55,9 @@ class Graded:
 
     def points_of(self, test: str) -> float:
         tests = self.verdict["tests"] if self.verdict else []
-        return next((float(each["points"]) for each in tests if each["name"] == test), 0.0)
+        return next(
+            (float(test_name["points"]) for test_name in tests if test_name["name"] == test), 0.0
+        )
 
     def shown(self, points: float) -> str:
         """Points of this submission as text."""
@@ -102,14 +104,14 @@ class Lost:
 def submissions_in(folder: Path) -> list[Path]:
     """All C files of a folder, and of folders in it; links, too, of which each is to have its row. Raises WrongUsage if
     there is none."""
-    found = sorted(file for file in folder.rglob("*.c") if file.is_file() or file.is_symlink())
-    if not found:
+    files = sorted(file for file in folder.rglob("*.c") if file.is_file() or file.is_symlink())
+    if not files:
         raise WrongUsage(f"{folder} has no C file in it: a submission is one")
-    return found
+    return files
 
 
 def grade_all(
-    lab: Lab, folder: Path, out: Path, trusted: bool, jobs: int, told: Callable[[Graded], None]
+    lab: Lab, folder: Path, out: Path, trusted: bool, jobs: int, report: Callable[[Graded], None]
 ) -> list[Graded]:
     """Grades all submissions of a folder, `jobs` at a time, and keeps their verdicts in `out`. One whose grading breaks
     down has none, and the others go on. A verdict that is there of the same submission, by the same lab and the same
@@ -124,9 +126,9 @@ def grade_all(
         )
     sources = submissions_in(folder)
     for source in sources:
-        kept = _kept_at(out, folder, source)
-        if os.path.lexists(kept):
-            placing.check_file("out", kept, ours=True)
+        verdict_file = _kept_at(out, folder, source)
+        if os.path.lexists(verdict_file):
+            placing.check_file("out", verdict_file, ours=True)
     out.mkdir(parents=True, exist_ok=True)
     made_of = _made_of(lab, trusted)
     one_at_a_time = Lock()  # the list of what is in a folder is written anew for each verdict
@@ -134,16 +136,16 @@ def grade_all(
     def verdict_of(source: Path, name: str) -> Graded:
         if why := _refused(source, name):
             return Graded(visible_line(name), None, why)
-        kept = _kept_at(out, folder, source)
-        place = kept.with_suffix("")
+        verdict_file = _kept_at(out, folder, source)
+        place = verdict_file.with_suffix("")
         key = hashlib.sha256(f"{made_of} {file_hash(source)}".encode()).hexdigest()
         with one_at_a_time:
-            graded = _kept(kept, key, name)
+            graded = _kept(verdict_file, key, name)
         if graded is None:
             _clear(lab, place)
             graded = _graded(lab, source, name, place, trusted)
             with one_at_a_time:
-                _keep(kept, key, graded)
+                _keep(verdict_file, key, graded)
         return graded
 
     def one(source: Path) -> Graded:
@@ -154,7 +156,7 @@ def grade_all(
             if error.errno != errno.ENAMETOOLONG:
                 raise
             graded = Graded(name, None, f"it cannot be graded: {error.strerror}")
-        told(graded)
+        report(graded)
         return graded
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -185,8 +187,8 @@ def _kept(place: Path, key: str, name: str) -> Graded | None:
     listed = placing.read_list(place.parent) or {}
     if not place.is_file() or listed.get(place.name) != file_hash(place):
         return None
-    found = json.loads(place.read_text("utf-8"))
-    return Graded(name, found["verdict"]) if found["key"] == key else None
+    verdict = json.loads(place.read_text("utf-8"))
+    return Graded(name, verdict["verdict"]) if verdict["key"] == key else None
 
 
 def _keep(place: Path, key: str, graded: Graded) -> None:
@@ -240,14 +242,14 @@ def _graded(lab: Lab, source: Path, name: str, out: Path, trusted: bool) -> Grad
 def failings(lost: list[Lost]) -> list[Failing]:
     """Where points were lost, the most first."""
     by_place: dict[tuple[str, str], list[Lost]] = {}
-    for each in lost:
-        by_place.setdefault((each.test, each.expected), []).append(each)
-    found = [
+    for expectation in lost:
+        by_place.setdefault((expectation.test, expectation.expected), []).append(expectation)
+    failing = [
         Failing(
             test,
             expected,
             len(those),
-            round(sum(each.points for each in those), 2),
+            round(sum(expectation.points for expectation in those), 2),
             usual.name,
             usual.why,
             usual.picture,
@@ -255,59 +257,62 @@ def failings(lost: list[Lost]) -> list[Failing]:
         for (test, expected), those in by_place.items()
         for usual in [_usual(those)]
     ]
-    return sorted(found, key=lambda each: (-each.points, each.test, each.expected))
+    return sorted(failing, key=lambda failing: (-failing.points, failing.test, failing.expected))
 
 
 def _lost(graded: Graded, out: Path) -> Iterator[Lost]:
     if graded.verdict is None or graded.verdict["refused"]:
         return
     for test in graded.verdict["tests"]:
-        for number, each in enumerate(test["expectations"]):
-            if each["points"] < each["most"]:
+        for number, expectation in enumerate(test["expectations"]):
+            if expectation["points"] < expectation["most"]:
                 place = Path(graded.name.removesuffix(".c"), test["name"], picture_of(number))
                 yield Lost(
                     graded.name,
                     test["name"],
-                    each["expected"],
-                    each["most"] - each["points"],
-                    each["why"],
+                    expectation["expected"],
+                    expectation["most"] - expectation["points"],
+                    expectation["why"],
                     quote(str(place)) if (out / place).is_file() else "",
                 )
 
 
 def _usual(lost: list[Lost]) -> Lost:
     """The first that has the most frequent reason."""
-    why = Counter(each.why for each in lost).most_common(1)[0][0]
-    return next(each for each in lost if each.why == why)
+    why = Counter(expectation.why for expectation in lost).most_common(1)[0][0]
+    return next(expectation for expectation in lost if expectation.why == why)
 
 
 def page(lab: Lab, graded: list[Graded], out: Path) -> str:
     """The teacher's page, as HTML that needs nothing besides but the pictures, which are in `out`."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    lost = {each.name: list(_lost(each, out)) for each in graded}
+    lost = {submission.name: list(_lost(submission, out)) for submission in graded}
     rows = [
         {
-            "name": each.name,
-            "points": each.shown(each.points),
+            "name": submission.name,
+            "points": submission.shown(submission.points),
             "tests": [
-                {"shown": each.shown(points), "lost": each.is_graded and points < test.points}
+                {
+                    "shown": submission.shown(points),
+                    "lost": submission.is_graded and points < test.points,
+                }
                 for test in lab.tests
-                for points in [each.points_of(test.name)]
+                for points in [submission.points_of(test.name)]
             ],
-            "note": each.note,
-            "lost": lost[each.name],
-            "refused": each.verdict["refused"] if each.verdict else "",
+            "note": submission.note,
+            "lost": lost[submission.name],
+            "refused": submission.verdict["refused"] if submission.verdict else "",
         }
-        for each in graded
+        for submission in graded
     ]
-    told = {
+    values = {
         "title": lab.title,
         "most": float(lab.points),
         "tests": [{"name": test.name, "most": float(test.points)} for test in lab.tests],
-        "mean": sum(each.points for each in graded)
-        / max(1, sum(each.is_graded for each in graded)),
-        "all": sum(each.points == lab.points for each in graded),
+        "mean": sum(submission.points for submission in graded)
+        / max(1, sum(submission.is_graded for submission in graded)),
+        "all": sum(submission.points == lab.points for submission in graded),
         "rows": rows,
-        "failings": failings([each for those in lost.values() for each in those]),
+        "failings": failings([expectation for those in lost.values() for expectation in those]),
     }
-    return environment.from_string(_TEMPLATE.read_text()).render(all_visible(told))
+    return environment.from_string(_TEMPLATE.read_text()).render(all_visible(values))

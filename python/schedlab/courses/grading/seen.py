@@ -29,9 +29,9 @@ class Seen:
 
     @cached_property
     def trace(self) -> Trace:
-        found = trace.read(self.path)
-        trace.validate(found)
-        return found
+        trace_data = trace.read(self.path)
+        trace.validate(trace_data)
+        return trace_data
 
     @cached_property
     def metrics(self) -> metrics.Metrics:

@@ -46,11 +46,11 @@ class TestVerdict:
 
     @property
     def points(self) -> Fraction:
-        return sum((each.points for each in self.scored), Fraction(0))
+        return sum((scored.points for scored in self.scored), Fraction(0))
 
     @property
     def most(self) -> Fraction:
-        return sum((each.most for each in self.scored), Fraction(0))
+        return sum((scored.most for scored in self.scored), Fraction(0))
 
     @property
     def lost(self) -> bool:
@@ -59,12 +59,12 @@ class TestVerdict:
     def words(self) -> str:
         """Why points were lost."""
         parts = [f"{self.broken}"] if self.broken else []
-        for each in self.scored:
-            if each.points < each.most and not self.broken:
+        for scored in self.scored:
+            if scored.points < scored.most and not self.broken:
                 parts.append(
-                    f"{shown(each.points)} of {shown(each.most)} for: {each.title}\n{each.why}"
+                    f"{shown(scored.points)} of {shown(scored.most)} for: {scored.title}\n{scored.why}"
                 )
-                parts += [each.picture] if each.picture else []
+                parts += [scored.picture] if scored.picture else []
         return "\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class TestVerdict:
             "points": as_number(self.points),
             "most": as_number(self.most),
             "broken": self.broken,
-            "expectations": [each.to_dict() for each in self.scored],
+            "expectations": [scored.to_dict() for scored in self.scored],
         }
 
 
@@ -92,11 +92,11 @@ class Verdict:
 
     @property
     def points(self) -> Fraction:
-        return sum((each.points for each in self.tests), Fraction(0))
+        return sum((test.points for test in self.tests), Fraction(0))
 
     @property
     def most(self) -> Fraction:
-        return sum((each.most for each in self.tests), Fraction(0))
+        return sum((test.most for test in self.tests), Fraction(0))
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -109,7 +109,7 @@ class Verdict:
             "points": as_number(self.points),
             "most": as_number(self.most),
             "refused": self.refused,
-            "tests": [each.to_dict() for each in self.tests],
+            "tests": [test.to_dict() for test in self.tests],
         }
 
 
@@ -151,7 +151,7 @@ def gradescope(verdict: Verdict) -> dict[str, Any]:
 def classroom(verdict: Verdict) -> str:
     """What the reporter of GitHub Classroom's actions takes of a runner: an object in JSON, encoded by base 64. Of
     hidden tests there are names and points alone: students read the log."""
-    told = {
+    result = {
         "version": 1,
         "status": "pass" if verdict.points == verdict.most else "fail",
         "max_score": as_number(verdict.most),
@@ -165,4 +165,4 @@ def classroom(verdict: Verdict) -> str:
             for test in verdict.tests
         ],
     }
-    return base64.b64encode(json_text(told).encode()).decode()
+    return base64.b64encode(json_text(result).encode()).decode()

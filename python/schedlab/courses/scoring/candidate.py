@@ -76,7 +76,7 @@ def score(source: str | Path, *, key: bytes | None = None, trusted: bool = False
         need_sandbox()
     apart.need_library()
     workload_set = read_set()
-    told: Verdict = {
+    verdict: Verdict = {
         "set": workload_set.name,
         "set_sha256": workload_set.sha256,
         "key_sha256": key and hashlib.sha256(key).hexdigest(),
@@ -84,18 +84,18 @@ def score(source: str | Path, *, key: bytes | None = None, trusted: bool = False
         "failed_at": "",
     }
     text = _text_of(source)
-    told["source_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    verdict["source_sha256"] = hashlib.sha256(text.encode()).hexdigest()
     level = workload_set.levels[LEVEL]
     try:
         policy = compiled(text, trusted)
         hold_to_laws(policy)
-        own = _values(key or SHOWN, policy)
+        candidate_values = _values(key or SHOWN, policy)
     except Failure as failure:
-        told["failed_at"] = failure.at
-        return told | card.Card(CANDIDATE, failure.why, (), (), ()).to_dict()
+        verdict["failed_at"] = failure.at
+        return verdict | card.Card(CANDIDATE, failure.why, (), (), ()).to_dict()
     reference = str(workload_set.reference)
-    values = {reference: _reference(key or SHOWN, trusted), CANDIDATE: own}
-    return told | card.card(workload_set, level, card.Measured(values, {}), CANDIDATE).to_dict()
+    values = {reference: _reference(key or SHOWN, trusted), CANDIDATE: candidate_values}
+    return verdict | card.card(workload_set, level, card.Measured(values, {}), CANDIDATE).to_dict()
 
 
 def score_many(
@@ -111,8 +111,8 @@ def score_many(
     `schedlab.runs.cluster.executor`.
     """
     todo = [executor.submit(score, source, key=key, trusted=trusted) for source in sources]
-    for each in todo:
-        yield each.result()
+    for candidate_file in todo:
+        yield candidate_file.result()
 
 
 def _text_of(source: str | Path) -> str:
@@ -123,19 +123,19 @@ def _text_of(source: str | Path) -> str:
 
 def compiled(text: str, trusted: bool) -> Compiled:
     """Compiles a candidate. Raises Failure."""
-    found = _NAME.search(text)
-    if not found:
+    match = _NAME.search(text)
+    if not match:
         raise Failure(
             "compile",
             'it defines no policy: it is to end with POLICY_DEFINITION policy_NAME = {.name = "NAME", …}, whose name'
             " begins with a-z and has at most 24 of a-z, 0-9, - and _",
         )
-    headers = tuple(sorted(each.name for each in (ROOT / "policies").glob("*.h")))
+    headers = tuple(sorted(header.name for header in (ROOT / "policies").glob("*.h")))
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         place = Path(folder) / f"{CANDIDATE}.c"
         place.write_text(text, errors="replace")
         try:
-            return compile_policy(Form(found[1], headers), place, trusted)
+            return compile_policy(Form(match[1], headers), place, trusted)
         except NotCompiled as error:
             raise Failure("compile", str(error)) from None
 
@@ -182,20 +182,20 @@ def _values(key: bytes, policy: Compiled) -> card.Values:
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         path = Path(folder) / TRACE_FILE
         for run, trial in _trials(key):
-            where = f"{run.label}, {run.cpus} CPUs"
+            configuration = f"{run.label}, {run.cpus} CPUs"
             try:
                 instructions += apart.run(trial, policy, path).instructions
             except apart.Broken as error:
-                raise Failure("simulator", f"{where}: {error}") from None
+                raise Failure("simulator", f"{configuration}: {error}") from None
             if instructions > INSTRUCTIONS_MOST:
                 raise Failure(
                     "simulator",
-                    f"up to {where}, its hooks have executed more than {INSTRUCTIONS_MOST:,} instructions",
+                    f"up to {configuration}, its hooks have executed more than {INSTRUCTIONS_MOST:,} instructions",
                 )
             done.append((run, metrics.measure(path)))
     workload_set = read_set()
-    found = card.read_values(workload_set, workload_set.levels[LEVEL], _Measured(done))
-    return found.values[CANDIDATE]
+    values = card.read_values(workload_set, workload_set.levels[LEVEL], _Measured(done))
+    return values.values[CANDIDATE]
 
 
 def _reference(key: bytes, trusted: bool) -> card.Values:
@@ -208,9 +208,11 @@ def _reference(key: bytes, trusted: bool) -> card.Values:
         values = _values(key, compiled(source.read_text(), trusted))
         place.parent.mkdir(parents=True, exist_ok=True)
         with written(place) as new:
-            new.write_text(json.dumps({name: own.tolist() for name, own in values.items()}))
-    kept = json.loads(place.read_text())
-    return {name: np.array(own) for name, own in kept.items()}
+            new.write_text(
+                json.dumps({name: policy_values.tolist() for name, policy_values in values.items()})
+            )
+    stored = json.loads(place.read_text())
+    return {name: np.array(policy_values) for name, policy_values in stored.items()}
 
 
 class _Measured(Collection):
@@ -218,15 +220,15 @@ class _Measured(Collection):
 
     def __init__(self, done: Sequence[tuple[RunSpec, Metrics]]) -> None:
         super().__init__(_kept(run) for run, _ in done)
-        self._metrics = [found for _, found in done]
+        self._metrics = [finished for _, finished in done]
 
     def _frame(self, table: str) -> pl.DataFrame:
         parts: list[pl.DataFrame] = [
-            getattr(found, table).with_columns(
+            getattr(finished, table).with_columns(
                 run=pl.lit(number, pl.Int64),
                 **{name: pl.lit(value) for name, value in identity(run).items()},
             )
-            for number, (run, found) in enumerate(zip(self.runs, self._metrics, strict=True))
+            for number, (run, finished) in enumerate(zip(self.runs, self._metrics, strict=True))
         ]
         return pl.concat(parts, how="diagonal_relaxed")
 

@@ -48,14 +48,14 @@ def read_values(workload_set: WorkloadSet, level: Level, runs: Collection) -> Me
                 run.setup.policy, f"{run.setup.experiment}, {run.setup.cpus} CPUs: {reason}"
             )
     objectives = workload_set.objectives_of(level)
-    table = measured(runs, {each.metric for each in objectives})
+    table = measured(runs, {objective.metric for objective in objectives})
     policies = dict.fromkeys(run.setup.policy for run in runs)
     return Measured(
         {
             policy: {
-                objective.name: found
+                objective.name: objective_values
                 for objective in objectives
-                if (found := _values(table, policy, objective, level)) is not None
+                if (objective_values := _values(table, policy, objective, level)) is not None
             }
             for policy in policies
             if policy not in failures
@@ -66,7 +66,7 @@ def read_values(workload_set: WorkloadSet, level: Level, runs: Collection) -> Me
 
 def _values(table: pl.DataFrame, policy: str, objective: Objective, level: Level) -> Floats | None:
     """Returns the mean logarithm of each variant, or None if a run has no value."""
-    found = np.zeros((len(objective.of), len(level.cpus), level.variants))
+    values = np.zeros((len(objective.of), len(level.cpus), level.variants))
     for place, (workload, group) in enumerate(objective.of.items()):
         rows = table.filter(
             (pl.col("policy") == policy)
@@ -78,8 +78,8 @@ def _values(table: pl.DataFrame, policy: str, objective: Objective, level: Level
             return None
         for experiment, cpus, value in rows.select("experiment", "cpus", "value").iter_rows():
             variant = int(experiment.rpartition("-")[2])
-            found[place, level.cpus.index(cpus), variant] = math.log(max(value, objective.floor))
-    means: Floats = found.mean(axis=(0, 1))
+            values[place, level.cpus.index(cpus), variant] = math.log(max(value, objective.floor))
+    means: Floats = values.mean(axis=(0, 1))
     return means
 
 
@@ -96,15 +96,15 @@ class Figure:
 
     def to_dict(self) -> dict[str, Any]:
         """The same for programs, with factors."""
-        told = self.better and [
-            math.exp(each) for each in (self.better.mean, self.better.low, self.better.high)
+        interval = self.better and [
+            math.exp(bound) for bound in (self.better.mean, self.better.low, self.better.high)
         ]
         return {
             "title": self.objective.title,
             "weight": self.objective.weight,
-            "factor": told and told[0],
-            "low": told and told[1],
-            "high": told and told[2],
+            "factor": interval and interval[0],
+            "low": interval and interval[1],
+            "high": interval and interval[2],
             "best_other": self.best,
             "best_other_factor": math.exp(self.best_better),
         }
@@ -126,10 +126,10 @@ class Card:
     @property
     def score(self) -> float | None:
         """One number: the factors' mean by their weights (of logarithms). None: an objective has no value."""
-        if self.failure or not all(each.better for each in self.figures):
+        if self.failure or not all(figure.better for figure in self.figures):
             return None
-        weights = [each.objective.weight for each in self.figures]
-        means = [each.better.mean for each in self.figures if each.better]
+        weights = [figure.objective.weight for figure in self.figures]
+        means = [figure.better.mean for figure in self.figures if figure.better]
         return math.exp(sum(w * m for w, m in zip(weights, means, strict=True)) / sum(weights))
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,20 +137,20 @@ class Card:
         return {
             "failure": self.failure,
             "score": self.score,
-            "objectives": {each.objective.name: each.to_dict() for each in self.figures},
+            "objectives": {figure.objective.name: figure.to_dict() for figure in self.figures},
             "dominated_by": self.dominated_by,
             "surely_dominated_by": self.surely_dominated_by,
         }
 
 
-def card(workload_set: WorkloadSet, level: Level, found: Measured, policy: str) -> Card:
+def card(workload_set: WorkloadSet, level: Level, measured: Measured, policy: str) -> Card:
     """Returns the card of a policy among all that were measured."""
-    if policy in found.failures:
-        return Card(policy, found.failures[policy], (), (), ())
+    if policy in measured.failures:
+        return Card(policy, measured.failures[policy], (), (), ())
     objectives = workload_set.objectives_of(level)
-    reference = found.values[str(workload_set.reference)]
-    own = found.values[policy]
-    others = {name: values for name, values in found.values.items() if name != policy}
+    reference = measured.values[str(workload_set.reference)]
+    policy_values = measured.values[policy]
+    others = {name: values for name, values in measured.values.items() if name != policy}
     figures = []
     for objective in objectives:
         base = reference[objective.name]
@@ -160,31 +160,37 @@ def card(workload_set: WorkloadSet, level: Level, found: Measured, policy: str) 
             if objective.name in values
         }
         best = max(means, key=lambda name: means[name])
-        better = estimate(base - own[objective.name]) if objective.name in own else None
+        better = (
+            estimate(base - policy_values[objective.name])
+            if objective.name in policy_values
+            else None
+        )
         figures.append(Figure(objective, better, best, means[best]))
     names = [objective.name for objective in objectives]
-    dominating = [name for name, values in others.items() if _dominates(values, own, names)]
-    sure = [name for name in dominating if _surely(others[name], own, names)]
+    dominating = [
+        name for name, values in others.items() if _dominates(values, policy_values, names)
+    ]
+    sure = [name for name in dominating if _surely(others[name], policy_values, names)]
     return Card(policy, "", tuple(figures), tuple(dominating), tuple(sure))
 
 
-def _dominates(other: Values, own: Values, objectives: Sequence[str]) -> bool:
+def _dominates(other: Values, measured_values: Values, objectives: Sequence[str]) -> bool:
     """Is the other at least as good in every mean, and better in one? It must have all that the own has."""
-    have = [name for name in objectives if name in own]
+    have = [name for name in objectives if name in measured_values]
     if not all(name in other for name in have):
         return False
-    more = any(name in other for name in objectives if name not in own)
-    gains = [float((own[name] - other[name]).mean()) for name in have]
+    more = any(name in other for name in objectives if name not in measured_values)
+    gains = [float((measured_values[name] - other[name]).mean()) for name in have]
     return all(gain >= 0 for gain in gains) and (more or any(gain > 0 for gain in gains))
 
 
-def _surely(other: Values, own: Values, objectives: Sequence[str]) -> bool:
+def _surely(other: Values, measured_values: Values, objectives: Sequence[str]) -> bool:
     gains = [
-        difference(other[name], own[name], paired=True, resolution=0)
+        difference(other[name], measured_values[name], paired=True, resolution=0)
         for name in objectives
-        if name in own and name in other
+        if name in measured_values and name in other
     ]
-    return any(each.low > 0 for each in gains) and not any(each.high < 0 for each in gains)
+    return any(gain.low > 0 for gain in gains) and not any(gain.high < 0 for gain in gains)
 
 
 def gaps(shown: Measured, hidden: Measured, reference: str, policy: str) -> dict[str, Difference]:

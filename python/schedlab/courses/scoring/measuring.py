@@ -40,26 +40,28 @@ def measure(
     carry_out: CarryOut,
 ) -> Measured:
     """Returns what policies measure with a key: from the cache, where it is there."""
-    kept = {policy: kept_at(workload_set, key, level, policy, SUFFIX) for policy in policies}
-    missing = [policy for policy, place in kept.items() if not place.is_file()]
-    found = Measured({}, {})
+    file_by_policy = {
+        policy: kept_at(workload_set, key, level, policy, SUFFIX) for policy in policies
+    }
+    missing = [policy for policy, place in file_by_policy.items() if not place.is_file()]
+    measured = Measured({}, {})
     if missing:
         runs = missing_runs(workload_set, key, level, missing)
         folder = scratch / hashlib.sha256(key).hexdigest()[:16]
         collection = read([carry_out(runs, folder)])
-        found = read_values(workload_set, level, collection)
+        measured = read_values(workload_set, level, collection)
         by_policy: dict[str, list[Kept]] = {}
         for run in collection:
             by_policy.setdefault(run.setup.policy, []).append(run)
         for policy in missing:
-            if str(policy) not in found.failures:
-                _keep(kept[policy], Collection(by_policy[str(policy)]))
-    for policy, place in kept.items():
+            if str(policy) not in measured.failures:
+                _keep(file_by_policy[policy], Collection(by_policy[str(policy)]))
+    for policy, place in file_by_policy.items():
         if policy not in missing:
             with opened(place) as baseline:
                 values = read_values(workload_set, level, baseline.runs).values
-            found = Measured({**found.values, **values}, found.failures)
-    return found
+            measured = Measured({**measured.values, **values}, measured.failures)
+    return measured
 
 
 def missing_runs(
@@ -89,10 +91,10 @@ def kept_at(
     linux = level.machine == Linux.name
     if linux:
         digest.update(f"{level} {Linux().release().version}".encode())
-    for file, own in _hashes(_MADE_OF + (_ON_LINUX if linux else ())).items():
+    for file, file_digest in _hashes(_MADE_OF + (_ON_LINUX if linux else ())).items():
         is_other_policy = file.parent.name == "policies" and file.suffix == ".c"
         if not is_other_policy or file.stem == policy.name:
-            digest.update(f"{file} {own}\n".encode())
+            digest.update(f"{file} {file_digest}\n".encode())
     return cache_folder() / "score" / f"{digest.hexdigest()}{suffix}"
 
 

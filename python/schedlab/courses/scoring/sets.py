@@ -80,7 +80,7 @@ class WorkloadSet:
 
     def objectives_of(self, level: Level) -> tuple[Objective, ...]:
         """Returns those that are measured at a level."""
-        return tuple(each for each in self.objectives if level.name in each.levels)
+        return tuple(objective for objective in self.objectives if level.name in objective.levels)
 
     def runs(self, key: bytes, level: Level, policy: PolicyChoice) -> Iterator[RunSpec]:
         """Yields all runs of a policy: workloads × variants × CPUs. The label is the workload and its variant's
@@ -88,7 +88,7 @@ class WorkloadSet:
         for workload, places in self.workloads.items():
             for number in range(level.variants):
                 drawn = Drawn(key, f"{self.name}/{workload}/{number}")
-                values = {place: drawn.one_of(own) for place, own in places.items()}
+                values = {place: drawn.one_of(choices) for place, choices in places.items()}
                 seed = drawn.below(_SEEDS)
                 for cpus in level.cpus:
                     changes = tuple(
@@ -135,7 +135,7 @@ def sized(value: Any, cpus: int) -> Any:
         return max(1, round(value["per_cpu"] * cpus))
     if "at" in value:
         return value["at"][str(max(from_ for from_ in map(int, value["at"]) if from_ <= cpus))]
-    return {key: sized(own, cpus) for key, own in value.items()}
+    return {key: sized(item, cpus) for key, item in value.items()}
 
 
 class Drawn:
@@ -164,35 +164,35 @@ def set_names() -> list[str]:
 def read_set(name: str = LATEST) -> WorkloadSet:
     """Returns the set of a name."""
     folder = FOLDER / name
-    told = json.loads((folder / "set.json").read_text(encoding="utf-8"))
+    content = json.loads((folder / "set.json").read_text(encoding="utf-8"))
     digest = hashlib.sha256()
     for file in sorted(folder.iterdir()):
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     levels = {
-        level: Level(level, each["machine"], each["variants"], tuple(each["cpus"]))
-        for level, each in told["levels"].items()
+        level: Level(level, entry["machine"], entry["variants"], tuple(entry["cpus"]))
+        for level, entry in content["levels"].items()
     }
     levels[CONFIRMED.name] = CONFIRMED
     objectives = tuple(
         Objective(
             objective,
-            each["title"],
-            each["metric"],
-            each["floor"],
-            each["of"],
-            each["weight"],
-            tuple(each.get("levels", levels)),
+            entry["title"],
+            entry["metric"],
+            entry["floor"],
+            entry["of"],
+            entry["weight"],
+            tuple(entry.get("levels", levels)),
         )
-        for objective, each in told["objectives"].items()
+        for objective, entry in content["objectives"].items()
     )
-    assert {each.metric for each in objectives} <= {
-        each.name for each in (*MEASURES, *GROUP_MEASURES)
+    assert {objective.metric for objective in objectives} <= {
+        measure.name for measure in (*MEASURES, *GROUP_MEASURES)
     }
     return WorkloadSet(
         name,
         digest.hexdigest(),
-        parse_choices(told["reference"])[0],
+        parse_choices(content["reference"])[0],
         levels,
-        told["workloads"],
+        content["workloads"],
         objectives,
     )

@@ -218,7 +218,9 @@ class _Machine:
 
         self._driven = _Driven(
             context=address(store._context()),
-            **{name: ctypes.addressof(own._func) for name, own in self._functions.items()},
+            **{
+                name: ctypes.addressof(function._func) for name, function in self._functions.items()
+            },
             memory=ctypes.addressof(memory.data_ptr(store).contents) + place,
             place=place,
             room=room - place,

@@ -56,10 +56,10 @@ class Compiled:
 def sources_of(form: Form) -> dict[str, Path]:
     """What a submission may include, by its place: nothing else is there when it is compiled."""
     policies = {f"policies/{name}": ROOT / "policies" / name for name in (*_ALWAYS, *form.headers)}
-    apart = {
+    sources = {
         f"sim/apart/{name}": ROOT / "sim" / "apart" / name for name in ("message.h", "module.c")
     }
-    return {**policies, **apart}
+    return {**policies, **sources}
 
 
 def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
@@ -137,9 +137,9 @@ def _made(file: Path) -> bytes:
 
 def clang_command() -> str:
     """The compiler as scripts of the sandbox call it."""
-    found = compiler()
+    program = compiler()
     # In the sandbox there is no /proc, by which it would find them.
-    return shlex.join([*found.clang, f"-resource-dir={found.headers}"])
+    return shlex.join([*program.clang, f"-resource-dir={program.headers}"])
 
 
 def _script(form: Form) -> str:
@@ -161,11 +161,13 @@ def _script(form: Form) -> str:
     )
 
 
-def _words(said: str, form: Form, source: Path) -> str:
+def _words(message: str, form: Form, source: Path) -> str:
     """The compiler's first words, with the submission's name as its author knows it."""
-    if f"undefined symbol: {form.symbol}" in said:
+    if f"undefined symbol: {form.symbol}" in message:
         return f"it defines no {form.symbol}: its last lines are to begin with POLICY_DEFINITION {form.symbol} = {{"
-    if "Stack dump:" in said:
+    if "Stack dump:" in message:
         return "the compiler broke down on it: it may need more memory than there is"
-    lines = [_PLACE.sub(lambda _: source.name, line) for line in said.splitlines() if line.strip()]
+    lines = [
+        _PLACE.sub(lambda _: source.name, line) for line in message.splitlines() if line.strip()
+    ]
     return "\n".join(lines[:_LINES])

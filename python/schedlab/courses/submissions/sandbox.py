@@ -118,7 +118,7 @@ class Sandbox:
         what came of it: a program could not be started, or the host's time is up."""
         if self._trusted:
             places = {WORK: "work", OUT: "."}  # of the directory in which it runs
-            script = re.sub(f"{WORK}|{OUT}", lambda found: places[found[0]], script)
+            script = re.sub(f"{WORK}|{OUT}", lambda match: places[match[0]], script)
             return _limited(["/bin/sh", "-c", script], self.out)
         status_read, status_write = os.pipe()
         with open(status_read, "rb") as report:
@@ -137,10 +137,10 @@ class Sandbox:
 def program_path(program: str) -> Path:
     """Returns the absolute path of a program that was given by name or path, in a directory without symbolic links.
     Raises MachineUnfit if there is none."""
-    found = shutil.which(program)
-    if not found:
+    executable = shutil.which(program)
+    if not executable:
         raise MachineUnfit(f"{program} is not on the PATH: install it")
-    path = Path(found).absolute()
+    path = Path(executable).absolute()
     return path.parent.resolve() / path.name
 
 
@@ -215,17 +215,17 @@ def _limits() -> list[str]:
     return ["/bin/sh", "-c", f'{set_all} && exec "$@"', "sh"]
 
 
-def _limited(command: Sequence[str], folder: Path, *kept_open: int) -> Done:
+def _limited(command: Sequence[str], folder: Path, *inherited: int) -> Done:
     """Raises MachineUnfit if the command could not be started or used up the host's time."""
-    with (folder / ".said").open("w+b") as said:
+    with (folder / ".said").open("w+b") as console:
         process = subprocess.Popen(
             [*_limits(), *command],
             cwd=folder,
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=console,
+            stderr=console,
             start_new_session=True,
-            pass_fds=kept_open,
+            pass_fds=inherited,
         )
         try:
             status = _wait(process)
@@ -233,8 +233,8 @@ def _limited(command: Sequence[str], folder: Path, *kept_open: int) -> Done:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        said.seek(0)
-        text = said.read(_SAID_MAX).decode(errors="replace")
+        console.seek(0)
+        text = console.read(_SAID_MAX).decode(errors="replace")
     (folder / ".said").unlink()
     if status in _NOT_STARTED:
         raise MachineUnfit(f"a program could not be started: {text.strip()}")

@@ -86,8 +86,8 @@ class PrivateApt:
             "APT::Sandbox::User": "root",
             "APT::Install-Recommends": "false",
         }
-        own = "".join(f'{name} "{value}";\n' for name, value in places.items())
-        return f'{own}APT::Architectures {{ "{ARCHITECTURE}"; }};\n{host_settings()}'
+        settings = "".join(f'{name} "{value}";\n' for name, value in places.items())
+        return f'{settings}APT::Architectures {{ "{ARCHITECTURE}"; }};\n{host_settings()}'
 
     def run(self, *command: str, cwd: Path | None = None) -> str:
         """Returns what an apt command prints. Raises AptFailed, with its own words."""
@@ -101,8 +101,8 @@ class PrivateApt:
             check=False,
         )
         if done.returncode:
-            said = (done.stderr or done.stdout).strip()
-            raise AptFailed(f"{' '.join(command[:3])} failed: {said}")
+            message = (done.stderr or done.stdout).strip()
+            raise AptFailed(f"{' '.join(command[:3])} failed: {message}")
         return done.stdout
 
     def update(self) -> None:
@@ -111,31 +111,35 @@ class PrivateApt:
 
     def names(self, pattern: str) -> list[str]:
         """All packages whose whole name a regular expression matches."""
-        whole = re.compile(pattern)
-        return [name for name in self.run("apt-cache", "pkgnames").split() if whole.fullmatch(name)]
+        full_pattern = re.compile(pattern)
+        return [
+            name
+            for name in self.run("apt-cache", "pkgnames").split()
+            if full_pattern.fullmatch(name)
+        ]
 
     def describe(self, names: Iterable[str]) -> list[Package]:
         """The newest version of each; NAME=VERSION or NAME/SUITE chooses another."""
         text = self.run("apt-cache", "show", "--no-all-versions", *names)
         return [
-            Package(each["package"], each["version"], each["sha256"], depends_of(each))
-            for each in stanzas(text)
+            Package(stanza["package"], stanza["version"], stanza["sha256"], depends_of(stanza))
+            for stanza in stanzas(text)
         ]
 
     def closure(self, names: Iterable[str]) -> dict[str, Package]:
         """All that apt would install with these into an empty system, by name."""
         text = self.run("apt-get", "install", "--simulate", *names)
         chosen = re.findall(r"^Inst (\S+) \((\S+) ", text, re.MULTILINE)
-        found = self.describe(f"{name}={version}" for name, version in chosen)
-        return {package.name: package for package in found}
+        packages = self.describe(f"{name}={version}" for name, version in chosen)
+        return {package.name: package for package in packages}
 
     def download(self, packages: Iterable[Package], folder: Path) -> None:
         """Fetches and checks .deb files into a folder."""
-        wanted = [f"{package.name}={package.version}" for package in packages]
-        if wanted:
-            others = f" and {len(wanted) - 1} more" if len(wanted) > 1 else ""
-            say(f"schedlab: fetching {wanted[0]}{others}")
-            self.run("apt-get", "-q", "download", *wanted, cwd=folder)
+        versions = [f"{package.name}={package.version}" for package in packages]
+        if versions:
+            others = f" and {len(versions) - 1} more" if len(versions) > 1 else ""
+            say(f"schedlab: fetching {versions[0]}{others}")
+            self.run("apt-get", "-q", "download", *versions, cwd=folder)
 
 
 def depends_of(fields: Mapping[str, str]) -> str:

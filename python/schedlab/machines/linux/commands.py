@@ -17,17 +17,17 @@ _ONE_COMMAND = re.compile(r"[\w. -]+")
 _OF_THE_SHELL = ("cd", "eval", "exec", "exit", "export", "read", "set", "time", "wait")
 
 
-def check_command(line: str, there: frozenset[str] | None) -> None:
+def check_command(line: str, available: frozenset[str] | None) -> None:
     """Raises WrongUsage if the line, which is not blank, is one command that does not exist, or has options that it
-    does not have. `there`: what the machine has besides our programs; None: that is not known."""
+    does not have. `available`: what the machine has besides our programs; None: that is not known."""
     if not _ONE_COMMAND.fullmatch(line):
         return
     name, *words = line.split()
-    if there is not None and name not in {*there, *workload_programs()}:
-        close = get_close_matches(name, {*there, *workload_programs()}, 1)
-        meant = f"; did you mean {close[0]!r}?" if close else "."
+    if available is not None and name not in {*available, *workload_programs()}:
+        close = get_close_matches(name, {*available, *workload_programs()}, 1)
+        suggestion = f"; did you mean {close[0]!r}?" if close else "."
         raise WrongUsage(
-            f"the guest has no program {name!r}{meant} `./schedlab workloads` lists ours;"
+            f"the guest has no program {name!r}{suggestion} `./schedlab workloads` lists ours;"
             " busybox, sysbench, stress-ng and hackbench are there, too",
             what="`workload=`",
         )
@@ -37,10 +37,10 @@ def check_command(line: str, there: frozenset[str] | None) -> None:
 @cache
 def guest_commands() -> frozenset[str] | None:
     """Returns what a guest has besides our programs, or None if its packages are not here yet."""
-    found = packages.kept()
-    if not found:
+    stored = packages.kept()
+    if not stored:
         return None
-    listed = [str(found.program("busybox")), "--list"]
+    listed = [str(stored.program("busybox")), "--list"]
     applets = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split()
-    programs = (path.name for path in found.program("busybox").parent.iterdir())
+    programs = (path.name for path in stored.program("busybox").parent.iterdir())
     return frozenset({*applets, *_OF_THE_SHELL, *programs})

@@ -33,8 +33,8 @@ def needed_libraries(path: Path) -> tuple[str, ...]:
 @cache
 def reader() -> str:
     """The program of LLVM that reads ELF files. Raises MachineUnfit if there is none."""
-    found = system_compiler_there()
-    path = shutil.which(found.tool("llvm-readelf") if found else "llvm-readelf")
+    program = system_compiler_there()
+    path = shutil.which(program.tool("llvm-readelf") if program else "llvm-readelf")
     if not path:
         raise MachineUnfit("llvm-readelf is not on the PATH: install llvm-19")
     return path

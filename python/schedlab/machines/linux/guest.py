@@ -200,9 +200,9 @@ def prepare(job: GuestJob, folder: Path, wiring: Wiring = JOB) -> Prepared:
     """Writes a job's ramdisk into `folder`; says how to start the machine, from within there."""
     check(job)
     find_qemu()
-    found = packages()
-    kernel = named_kernel(job.kernel) if job.kernel else found.kernel
-    base = image.base_image(found, job.programs)
+    guest_packages = packages()
+    kernel = named_kernel(job.kernel) if job.kernel else guest_packages.kernel
+    base = image.base_image(guest_packages, job.programs)
     return assemble(job, folder, kernel.bootable, base, wiring)
 
 
@@ -354,13 +354,13 @@ def ending(word: str, exit_status: int | None, seconds: float, console: str) -> 
     if "Kernel panic" in console:
         return PANIC, "the guest's kernel panicked:\n" + indent(panic_lines(console))
     if exit_status is None:
-        told = f"the guest did not end within {seconds:.0f} s of the host and was ended"
-        return LIMIT, told + tail_of(console)
+        message = f"the guest did not end within {seconds:.0f} s of the host and was ended"
+        return LIMIT, message + tail_of(console)
     if exit_status < 0:
         name = signal.Signals(-exit_status).name
         return exit_status, f"the guest's QEMU was ended by {name}" + tail_of(console)
-    told = f"the guest ended without handing over its results (QEMU's status: {exit_status})"
-    return exit_status or 1, told + tail_of(console)
+    message = f"the guest ended without handing over its results (QEMU's status: {exit_status})"
+    return exit_status or 1, message + tail_of(console)
 
 
 def panic_lines(console: str) -> list[str]:

@@ -50,13 +50,13 @@ class HostLinux(Linux):
         return f"this machine's own kernel, Linux {platform.release()}: not repeatable"
 
     def check(self, run: RunSpec) -> None:
-        for name, given, own in (
+        for name, given, maximum in (
             ("cpus", run.cpus, self.cpus_max),
             ("memory_mib", run.memory_mib, self.memory_mib),
         ):
-            if given != own:
+            if given != maximum:
                 raise WrongUsage(
-                    f"on {parameter('machine', self.name)} it is {own}, all of this machine's",
+                    f"on {parameter('machine', self.name)} it is {maximum}, all of this machine's",
                     what=parameter(name, given),
                     fix="leave it out",
                 )
@@ -93,12 +93,12 @@ class HostLinux(Linux):
         return [*tied("TERM"), "sh", "-c", f"{begin} && exec sh run.sh {self.arguments(run)}"]
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        found = self.collect(status, "", scratch / RESULTS, folder, console)
+        result = self.collect(status, "", scratch / RESULTS, folder, console)
         still = self._scheduler_that_stays()
         if still:
             message = f"the scheduler {still} is still in force: `schedlab-linux stop` ends it"
-            return Outcome("failed", f"{message}\n{found.message}".strip())
-        return found
+            return Outcome("failed", f"{message}\n{result.message}".strip())
+        return result
 
     def _scheduler_that_stays(self) -> str:
         """Returns its name, or "" if the kernel's own class is in force, as it is soon after a server's end."""

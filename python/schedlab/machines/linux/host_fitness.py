@@ -31,7 +31,7 @@ def need_fit_host(root: Path = Path("/")) -> None:
 
 
 def _lacking(root: Path) -> Iterator[str]:
-    options = [name for name, there in _parts(root) if not there]
+    options = [name for name, is_present in _parts(root) if not is_present]
     if options:
         wanting = " and ".join(f"{name} ({NEEDED[name]})" for name in options)
         yield f"Linux {platform.release()} {_how(root, options)} {wanting}: {_KERNEL_CURE}"

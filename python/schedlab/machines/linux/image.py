@@ -145,7 +145,7 @@ def base_entries(packages: Packages, programs: Iterable[str]) -> Iterator[Entry]
     chosen = sorted({*_OF_INIT, *programs})
     for name in chosen:
         yield file(f"usr/bin/{name}", packages.program(name))
-    for name in sorted({library for each in chosen for library in packages.needs[each]}):
+    for name in sorted({library for program in chosen for library in packages.needs[program]}):
         place = "lib64" if name == LOADER else "lib/x86_64-linux-gnu"
         yield file(f"{place}/{name}", packages.library(name))
 

@@ -83,8 +83,8 @@ def problem(command: Sequence[str]) -> str:
     if platform.machine() != "x86_64":
         return f"the host's CPU is {platform.machine()}, not x86_64"
     if not os.access(DEVICE, os.R_OK | os.W_OK):
-        there = DEVICE.exists()
-        return f"{DEVICE} is not to be opened by this user" if there else f"there is no {DEVICE}"
+        exists = DEVICE.exists()
+        return f"{DEVICE} is not to be opened by this user" if exists else f"there is no {DEVICE}"
     with tempfile.TemporaryDirectory(prefix="schedlab-kvm-") as folder:
         image = Path(folder) / "alive"
         image.write_bytes(bios())
@@ -103,14 +103,14 @@ def guest_options(image: Path) -> list[str]:
 def _try(command: list[str]) -> str:
     try:
         with _started(command) as process:
-            said, in_time = _listen(process)
+            output, in_time = _listen(process)
             status = _wait(process) if in_time else None
     except OSError as error:
         return f"{command[0]} cannot be started: {error.strerror}"
-    if ANSWER in said and status == ANSWERED:
+    if ANSWER in output and status == ANSWERED:
         return ""
-    first = _first_line(said.replace(ANSWER, b""))
-    if _STUCK in said:
+    first = _first_line(output.replace(ANSWER, b""))
+    if _STUCK in output:
         return f"guests under it stand still ({first})"
     if not in_time or status is None:
         return f"a guest under it said nothing within {PROBE_SECONDS:g} s"
@@ -142,18 +142,18 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 def _listen(process: subprocess.Popen[bytes]) -> tuple[bytes, bool]:
     """What it prints until it ends or is stuck. False: it did neither in time."""
     assert process.stdout
-    said = b""
+    output = b""
     limit = time.monotonic() + PROBE_SECONDS
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while selector.select(max(0.0, limit - time.monotonic())):
             piece = os.read(process.stdout.fileno(), 1 << 16)
-            said += piece
+            output += piece
             if not piece:
-                return said, True
-            if _STUCK in said and b"\n" in said.partition(_STUCK)[2]:
-                return said, False
-    return said, False
+                return output, True
+            if _STUCK in output and b"\n" in output.partition(_STUCK)[2]:
+                return output, False
+    return output, False
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int | None:
@@ -164,5 +164,5 @@ def _wait(process: subprocess.Popen[bytes]) -> int | None:
     return None
 
 
-def _first_line(said: bytes) -> str:
-    return said.decode(errors="replace").strip().partition("\n")[0]
+def _first_line(output: bytes) -> str:
+    return output.decode(errors="replace").strip().partition("\n")[0]

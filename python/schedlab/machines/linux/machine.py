@@ -204,9 +204,9 @@ class Linux(Machine):
 
         mode = guest.REPEATABLE if self.repeatable else guest.FREE_RUNNING
         ended = guest.outcome(guest.Prepared([], mode, 0), folder, status)
-        found = self.collect(ended.status, ended.message, ended.results, folder, console)
+        result = self.collect(ended.status, ended.message, ended.results, folder, console)
         guest.clean(folder)
-        return replace(found, note=self._note_of(ended.mode))
+        return replace(result, note=self._note_of(ended.mode))
 
     def collect(
         self, status: int, message: str, results: Path, folder: Path, console: Path
@@ -217,7 +217,7 @@ class Linux(Machine):
         """
         server, output = (_content(results / name) for name in (_SERVER, _OUTPUT))
         with console.open("ab") as log:
-            log.writelines(b"\n" + said for said in (server, output) if said)
+            log.writelines(b"\n" + part for part in (server, output) if part)
         trace = results / TRACE_FILE
         if trace.is_file():
             shutil.move(trace, folder / TRACE_FILE)
@@ -275,10 +275,10 @@ def _content(path: Path) -> bytes:
 
 def _outcome(status: int, console: str, message: str) -> Outcome:
     """`message`: why the guest's script did not come to its end."""
-    found = outcome_of(status, console)
-    if found.status == "limit" and message:
+    result = outcome_of(status, console)
+    if result.status == "limit" and message:
         return Outcome("hung", message)
-    return Outcome(found.status, message) if message else found
+    return Outcome(result.status, message) if message else result
 
 
 def command_of(run: RunSpec) -> str:

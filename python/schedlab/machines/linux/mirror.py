@@ -37,14 +37,14 @@ def mirrors(etc: Path = Path("/etc/apt"), client: tuple[Path, ...] = _CLIENT) ->
     named = os.environ.get(VARIABLE)
     if named:
         return [named.rstrip("/")]
-    found = [source.uri.rstrip("/") for source in host_sources(etc) if serves(source)]
-    found += [address.rstrip("/") for address in client_defaults(client)]
-    if not found:
+    uris = [source.uri.rstrip("/") for source in host_sources(etc) if serves(source)]
+    uris += [address.rstrip("/") for address in client_defaults(client)]
+    if not uris:
         raise MachineUnfit(
             "this host names no mirror of Debian's packages: install debootstrap, which knows one,"
             f" or name yours in {VARIABLE}"
         )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(uris))
 
 
 def serves(source: Source) -> bool:

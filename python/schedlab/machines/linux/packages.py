@@ -97,9 +97,9 @@ def folder() -> Path:
 @cache
 def packages() -> Packages:
     """All that is needed, fetched if it is not there yet. MachineUnfit says what stands against it."""
-    found = kept()
-    if found:
-        return found
+    stored = kept()
+    if stored:
+        return stored
     with alone(folder()):
         return kept() or made_anew(read_pins())
 
@@ -109,9 +109,9 @@ def kept() -> Packages | None:
     shared = shared_cache()
     for place in (folder(), *((shared / "linux",) if shared else ())):
         pins = read_pins(place)
-        found = opened(tree_of(pins, place), pins) if pins else None
-        if found:
-            return found
+        opened_packages = opened(tree_of(pins, place), pins) if pins else None
+        if opened_packages:
+            return opened_packages
     return None
 
 
@@ -155,7 +155,7 @@ def read_pins(place: Path | None = None) -> Pins | None:
 
 def write_pins(pins: Pins) -> None:
     groups = {
-        group: [{k: v for k, v in asdict(each).items() if k != "depends"} for each in entries]
+        group: [{k: v for k, v in asdict(pin).items() if k != "depends"} for pin in entries]
         for group, entries in pins.items()
     }
     text = json.dumps({"format": _FORMAT, "groups": groups}, indent=2)
@@ -165,7 +165,7 @@ def write_pins(pins: Pins) -> None:
 
 def tree_of(pins: Pins, place: Path | None = None) -> Path:
     """Where these packages are unpacked."""
-    listed = [f"{group} {each.sha256}" for group in sorted(pins) for each in pins[group]]
+    listed = [f"{group} {pin.sha256}" for group in sorted(pins) for pin in pins[group]]
     return (
         (place or folder()) / "trees" / hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
     )
@@ -189,15 +189,15 @@ def made_anew(before: Pins | None) -> Packages:
     need_keyring()
     if before:
         say(f"files in {folder()} are damaged or gone: the packages are fetched again")
-    found = from_a_mirror()
-    if before and versions(before) != versions(found.pins):
-        changed = sorted(versions(found.pins) - versions(before))
+    remade = from_a_mirror()
+    if before and versions(before) != versions(remade.pins):
+        changed = sorted(versions(remade.pins) - versions(before))
         say(f"other packages than before: {', '.join(changed)}")
-    return found
+    return remade
 
 
 def versions(pins: Pins) -> set[str]:
-    return {f"{each.name} {each.version}" for entries in pins.values() for each in entries}
+    return {f"{pin.name} {pin.version}" for entries in pins.values() for pin in entries}
 
 
 def from_a_mirror() -> Packages:
@@ -243,12 +243,12 @@ def fetch(address: str, scratch: Path) -> Packages:
     tree.parent.mkdir()
     new.rename(tree)
     write_pins(pins)
-    found = opened(tree, pins)
-    if not found:
+    opened_packages = opened(tree, pins)
+    if not opened_packages:
         raise MachineUnfit(
             f"what was unpacked into {tree} does not stay as it is: is the disk full?"
         )
-    return found
+    return opened_packages
 
 
 def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]:
@@ -259,8 +259,8 @@ def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]
         companions = [name for name in names_in(package.depends) if name.startswith("linux-base-")]
         entries = [package, *(source.describe(companions) if companions else ())]
         store.fetch(source, entries)
-        for each in entries:
-            store.unpack(each, place)
+        for entry in entries:
+            store.unpack(entry, place)
         kernel = kernel_in(place)
         problem = config_problem(kernel.config_text())
         if not problem:
@@ -268,9 +268,9 @@ def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]
             return entries
         shutil.rmtree(place)
         problems.append(f"{package.name}: {problem}")
-    told = "; ".join(problems) or f"none is called {_KERNEL}"
+    reason = "; ".join(problems) or f"none is called {_KERNEL}"
     raise MachineUnfit(
-        f"the suite {KERNEL_SUITE} has no kernel that serves ({told})",
+        f"the suite {KERNEL_SUITE} has no kernel that serves ({reason})",
         fix="`kernel=PATH` names one",
     )
 
@@ -283,8 +283,8 @@ def fetch_sdk(
     store.fetch(of_kernel, entries)
     others = of_programs.describe(_SDK)
     store.fetch(of_programs, others)
-    for each in (*entries, *others):
-        store.unpack(each, place)
+    for entry in (*entries, *others):
+        store.unpack(entry, place)
     shutil.rmtree(place / "usr" / "share", ignore_errors=True)  # manuals
     return [*entries, *others]
 
@@ -301,10 +301,10 @@ def fetch_programs(source: PrivateApt, store: Store, tree: Path) -> list[Package
         program = search.unpacked(name) / path
         needs[program.name] = sorted(search.all_for(program, name))
         shutil.copy(program, places["programs"])
-    for name, found in search.found.items():
-        shutil.copy(found.path, places["libraries"] / name)
+    for name, library in search.found.items():
+        shutil.copy(library.path, places["libraries"] / name)
     (tree / _NEEDS).write_text(json.dumps(needs))
-    owners = {*PROGRAMS, *(found.owner for found in search.found.values())}
+    owners = {*PROGRAMS, *(library.owner for library in search.found.values())}
     return [search.closure[name] for name in sorted(owners)]
 
 
@@ -332,14 +332,14 @@ class _Libraries:
     def all_for(self, program: Path, owner: str) -> set[str]:
         """All that a program needs, and what that needs in turn; by name."""
         names: set[str] = set()
-        asked = [_Library(owner, program)]
+        pending = [_Library(owner, program)]
         opened = elf.needed_libraries(program) and _OPENED_AT_RUN_TIME
-        while asked:
-            self.fetch({name for each in asked for name in self.depends(each.owner)})
+        while pending:
+            self.fetch({name for library in pending for name in self.depends(library.owner)})
             fresh: dict[str, str] = dict.fromkeys(opened, owner)
-            for each in asked:
-                fresh.update((name, each.owner) for name in elf.needed_libraries(each.path))
-            asked = [self.one(name, fresh[name]) for name in sorted(fresh.keys() - names)]
+            for library in pending:
+                fresh.update((name, library.owner) for name in elf.needed_libraries(library.path))
+            pending = [self.one(name, fresh[name]) for name in sorted(fresh.keys() - names)]
             names.update(fresh)
             opened = ()
         return names
@@ -354,7 +354,7 @@ class _Libraries:
                 if path:
                     self.found[name] = _Library(package, path)
                     break
-            level = sorted({each for one in level for each in self.depends(one)} - seen)
+            level = sorted({library for one in level for library in self.depends(one)} - seen)
             seen.update(level)
         if name not in self.found:
             raise MachineUnfit(f"no package that {owner} depends on has {name}, which it needs")
@@ -392,16 +392,16 @@ class Store:
 
     def fetch(self, source: PrivateApt, entries: Iterable[Package]) -> None:
         """Fetches the packages that are not here yet."""
-        missing = [each for each in entries if not self.place(each).exists()]
+        missing = [entry for entry in entries if not self.place(entry).exists()]
         if not missing:
             return
         with tempfile.TemporaryDirectory(dir=self.files) as fresh:
             source.download(missing, Path(fresh))
             by_sum = {file_hash(path): path for path in Path(fresh).glob("*.deb")}
-            for each in missing:
-                if each.sha256 not in by_sum:
-                    raise apt.AptFailed(f"{each.name} {each.version} came with another hash")
-                by_sum[each.sha256].rename(self.place(each))
+            for entry in missing:
+                if entry.sha256 not in by_sum:
+                    raise apt.AptFailed(f"{entry.name} {entry.version} came with another hash")
+                by_sum[entry.sha256].rename(self.place(entry))
 
     def place(self, package: Package) -> Path:
         return self.files / f"{package.sha256}.deb"

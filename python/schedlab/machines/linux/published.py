@@ -48,9 +48,9 @@ def is_published(policy: PolicyChoice) -> bool:
 def program_of(policy: PolicyChoice) -> Path:
     """Returns where the program is. Raises WrongUsage with the way to get it if it is not installed."""
     if not policy.preset:
-        there = ", ".join(f"scx:{name}" for name in installed()) or "none"
+        names = ", ".join(f"scx:{name}" for name in installed()) or "none"
         raise WrongUsage(
-            f"which one? Installed on this host: {there}", what=parameter("policy", policy)
+            f"which one? Installed on this host: {names}", what=parameter("policy", policy)
         )
     path = shutil.which(f"scx_{policy.preset}")
     if path is None:
@@ -70,8 +70,8 @@ def remark_on(policy: PolicyChoice) -> str:
 def installed() -> list[str]:
     """Returns the names that may follow `scx:`."""
     folders = (Path(folder) for folder in os.get_exec_path() if folder)
-    found = {path.name for folder in folders for path in folder.glob("scx_*") if _can_run(path)}
-    return sorted(name.removeprefix("scx_") for name in found)
+    names = {path.name for folder in folders for path in folder.glob("scx_*") if _can_run(path)}
+    return sorted(name.removeprefix("scx_") for name in names)
 
 
 def _can_run(path: Path) -> bool:
@@ -95,12 +95,12 @@ def _libraries(program: Path) -> Iterator[tuple[str, Path]]:
     """The libraries by their names; none if it is linked statically."""
     done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():
-        name, _, where = line.strip().partition(" => ")
-        if where.startswith("not found"):
+        name, _, location = line.strip().partition(" => ")
+        if location.startswith("not found"):
             raise MachineUnfit(
                 f"{program} does not run on this host: its library {name} is missing"
             )
-        found = re.match(r"(/\S+)", where or name)
-        if found:
-            path = Path(found[1])
-            yield path.name if not where else name, path
+        match = re.match(r"(/\S+)", location or name)
+        if match:
+            path = Path(match[1])
+            yield path.name if not location else name, path

@@ -44,9 +44,9 @@ class Choice:
         """The command that makes the choice."""
         return [sys.executable, "-IS", __file__, json.dumps(asdict(self))]
 
-    def tied(self, way: list[str]) -> list[str]:
+    def tied(self, address: list[str]) -> list[str]:
         """One of the ways, to be started by this process."""
-        return [*self.tie, str(os.getpid()), *way] if self.tie else way
+        return [*self.tie, str(os.getpid()), *address] if self.tie else address
 
 
 def run(choice: Choice) -> int:
@@ -60,9 +60,9 @@ def run(choice: Choice) -> int:
             why = silence(process.poll(), choice.seconds)
         finally:
             end(process)
-    told = f"{why}; it was started again without KVM (SCHEDLAB_NO_KVM=1 does so at once)"
-    Path(choice.mark).write_text(told + "\n")
-    print(f"schedlab: {told}", file=sys.stderr, flush=True)
+    message = f"{why}; it was started again without KVM (SCHEDLAB_NO_KVM=1 does so at once)"
+    Path(choice.mark).write_text(message + "\n")
+    print(f"schedlab: {message}", file=sys.stderr, flush=True)
     with subprocess.Popen(choice.tied(choice.second), close_fds=False) as process:
         try:
             return process.wait()

@@ -28,10 +28,10 @@ def topology_options(shape: Shape | None, cpus: int, memory_mib: int) -> list[st
     options = ["-smp", smp, "-m", f"{memory_mib}M"]
     nodes = shape.cpus // of_node
     for node in range(nodes if nodes > 1 else 0):
-        own = cpu_list(range(node * of_node, (node + 1) * of_node))
+        node_cpus = cpu_list(range(node * of_node, (node + 1) * of_node))
         size = memory_mib * (node + 1) // nodes - memory_mib * node // nodes
         options += ["-object", f"memory-backend-ram,id=memory{node},size={size}M"]
-        options += ["-numa", f"node,nodeid={node},cpus={own},memdev=memory{node}"]
+        options += ["-numa", f"node,nodeid={node},cpus={node_cpus},memdev=memory{node}"]
     for one in range(nodes):
         for other in range(nodes):
             if one != other:

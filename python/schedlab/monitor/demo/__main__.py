@@ -45,9 +45,9 @@ class _Page(BaseHTTPRequestHandler):
         super().__init__(*given)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        found = self.found(self.path.partition("?")[0])
-        content, headers = found or (b"", {})
-        self.send_response(200 if found else 404)
+        resource = self.found(self.path.partition("?")[0])
+        content, headers = resource or (b"", {})
+        self.send_response(200 if resource else 404)
         for name, value in {**_HTML, **_HEADERS, **headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(content)))
@@ -61,8 +61,8 @@ class _Page(BaseHTTPRequestHandler):
         if path == "/page":
             return self.page, {}
         if path == "/progress":
-            told = json.dumps(self.installation.progress()).encode()
-            return told, {"Content-Type": "application/json"}
+            content = json.dumps(self.installation.progress()).encode()
+            return content, {"Content-Type": "application/json"}
         return _behind() if path == "/" else None
 
     def log_message(self, *given: object) -> None:
@@ -72,9 +72,9 @@ class _Page(BaseHTTPRequestHandler):
 def _behind() -> tuple[bytes, dict[str, str]]:
     content = BEHIND.read_bytes()
     script, style = (
-        base64.b64encode(hashlib.sha256(found[1]).digest()).decode()
+        base64.b64encode(hashlib.sha256(matches[1]).digest()).decode()
         for tag in (b"script", b"style")
-        if (found := re.search(rb"<%s>(.*?)</%s>" % (tag, tag), content, re.DOTALL))
+        if (matches := re.search(rb"<%s>(.*?)</%s>" % (tag, tag), content, re.DOTALL))
     )
     allowed = (
         f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}';"
@@ -122,16 +122,16 @@ def _refused(words: str) -> int:
 
 def main(words: Sequence[str]) -> None:
     """Serves the page until Ctrl-C."""
-    asked = _arguments(words)
-    page, server = _page(), _server(asked.port)
-    installation = Installation(ROOT / "schedlab") if asked.install else None
+    options = _arguments(words)
+    page, server = _page(), _server(options.port)
+    installation = Installation(ROOT / "schedlab") if options.install else None
     server.RequestHandlerClass = partial(_Page, page, installation)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     tour = "" if installation else TOUR
     address = f"http://{LOCAL}:{server.server_address[1]}/{tour}"
     try:
         print(f"{address}\nCtrl-C ends it.", flush=True)
-        if not asked.no_browser:
+        if not options.no_browser:
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         server.serve_forever()
     except KeyboardInterrupt:

@@ -45,8 +45,8 @@ class Installation:
         if status == 0:
             print("schedlab: the tools are installed: ./schedlab run", flush=True)
         elif status > 0:
-            said = "\n".join(self.lines[1:][-_SAID_MAX:])
-            print(f"schedlab: the tools could not be installed:\n{said}", flush=True)
+            lines = "\n".join(self.lines[1:][-_SAID_MAX:])
+            print(f"schedlab: the tools could not be installed:\n{lines}", flush=True)
 
     def progress(self) -> dict[str, object]:
         """Returns the last line that was said, and the exit status; None while it lasts."""

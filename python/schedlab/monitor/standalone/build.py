@@ -66,24 +66,24 @@ _SOURCE_HASH = re.compile(r'<meta name="sources" content="(\w+)">')
 
 def sources() -> list[Path]:
     """Returns the files that the page is made of."""
-    found = {path for pattern in _SOURCES for path in ROOT.glob(pattern) if path.is_file()}
-    return sorted(found - {FILE})
+    paths = {path for pattern in _SOURCES for path in ROOT.glob(pattern) if path.is_file()}
+    return sorted(paths - {FILE})
 
 
 def hash_of(files: Iterable[Path]) -> str:
     """Returns a hash of files: of their places and of what is in them."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in files:
         content = path.read_bytes()
-        whole.update(f"{path.relative_to(ROOT)} {len(content)}\n".encode())
-        whole.update(content)
-    return whole.hexdigest()
+        digest.update(f"{path.relative_to(ROOT)} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
 
 
 def hash_in(page: str) -> str:
     """Returns the hash of the sources that a page was made of, or "" if it says none."""
-    found = _SOURCE_HASH.search(page)
-    return found[1] if found else ""
+    match = _SOURCE_HASH.search(page)
+    return match[1] if match else ""
 
 
 def make_page() -> Path:
@@ -113,8 +113,8 @@ def make_policy(name: str, place: Path) -> Path:
 
 def page_of(module: bytes) -> str:
     """Returns the page, with this build of the simulator in it."""
-    instead = {MONITOR / "way.js": PAGE / "way.js", MONITOR / HAND_OVER: TEMPLATES / HAND_OVER}
-    scripts = [vega_script().decode(), bundled(PAGE / "main.js", instead)]
+    replacements = {MONITOR / "way.js": PAGE / "way.js", MONITOR / HAND_OVER: TEMPLATES / HAND_OVER}
+    scripts = [vega_script().decode(), bundled(PAGE / "main.js", replacements)]
     scripts = [script.replace("</script", "<\\/script") for script in scripts]
     carried = {
         MODULE: base64.b64encode(module).decode(),
@@ -161,7 +161,7 @@ def _policy(scripts: Iterable[str]) -> str:
     hashes = [
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
     ]
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     policy = (
         f"default-src 'none'; base-uri 'none'; form-action 'none'; script-src {allowed}"
         " 'wasm-unsafe-eval'; worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:"

@@ -19,20 +19,20 @@ _HANDED_ON = re.compile(r'^export \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
-def bundled(entry: Path, instead: Mapping[Path, Path]) -> str:
+def bundled(entry: Path, replacements: Mapping[Path, Path]) -> str:
     """Returns a script that does what the module does with all that it imports.
 
-    `instead`: modules that others take the place of. BuildFailed: they import each other in a
+    `replacements`: modules that others take the place of. BuildFailed: they import each other in a
     circle, or have a form that is not known here.
     """
-    bundle = _Bundle(instead)
+    bundle = _Bundle(replacements)
     bundle.add(entry)
     return f'"use strict";\n(() => {{\n{"".join(bundle.parts)}}})();\n'
 
 
 class _Bundle:
-    def __init__(self, instead: Mapping[Path, Path]) -> None:
-        self.instead = {old.resolve(): new.resolve() for old, new in instead.items()}
+    def __init__(self, replacements: Mapping[Path, Path]) -> None:
+        self.instead = {old.resolve(): new.resolve() for old, new in replacements.items()}
         self.parts: list[str] = []
         self.names: dict[Path, str] = {}
         """What each module's exports are called; "": it is being added."""
@@ -63,8 +63,8 @@ class _Bundle:
 
         def handed_on(match: re.Match[str]) -> str:
             name = self.add(path.parent / match[2])
-            for each in match[1].split(","):
-                exported[each.strip()] = f"{name}.{each.strip()}"
+            for export in match[1].split(","):
+                exported[export.strip()] = f"{name}.{export.strip()}"
             return ""
 
         def declared(match: re.Match[str]) -> str:

@@ -90,7 +90,7 @@ class Console:
         data = data.replace(b"\r", b"")
         self._tail = (self._tail + data)[-_TAIL_BYTES:]
         *lines, self._partial = (self._partial + data).split(b"\n")
-        answers = [found for line in lines if (found := self._line(line)) is not None]
+        answers = [answer for line in lines if (answer := self._line(line)) is not None]
         if len(self._partial) + len(self._begun) > _PARTIAL_MAX:
             self._end_line()
         return answers

@@ -107,11 +107,11 @@ class KernelSystem(GuestSystem):
         """See System."""
         return "" if self._machine.types_again else super().no_branches
 
-    async def run_again(self, at_ns: int, told: Mapping[Path, str]) -> list[Outcome]:
+    async def run_again(self, at_ns: int, files: Mapping[Path, str]) -> list[Outcome]:
         """Computes futures (live_futures.run_again) of a machine that has no_branches "". Refused: it is over."""
         self._check_alive()
         assert self._boot
-        return await run_again(self._machine, self._boot, self.folder / TYPED, at_ns, told)
+        return await run_again(self._machine, self._boot, self.folder / TYPED, at_ns, files)
 
     # --- beginning and end
 
@@ -225,10 +225,10 @@ class KernelSystem(GuestSystem):
     async def _tunable_refused(self, error: GuestError, name: str, value: int) -> Refused:
         if error.number not in (ETUNABLE, ERANGE):
             return error
-        there = {each.name: each for each in await self.read_tunables()}
-        if name not in there:
-            return Refused(unknown("tunable of the policy", name, there))
-        now = there[name]
+        by_name = {tunable.name: tunable for tunable in await self.read_tunables()}
+        if name not in by_name:
+            return Refused(unknown("tunable of the policy", name, by_name))
+        now = by_name[name]
         return Refused(
             f"{name}={value}: {now.minimum} to {now.maximum} are allowed ({now.meaning})"
         )

@@ -43,9 +43,9 @@ class Family:
         return self.founder != 0 and parent == self.founder and thread_of != self.founder
 
     def _add(self, pid: int, started: bool) -> None:
-        here, there = (self._started, self._own) if started else (self._own, self._started)
-        here.add(pid)
-        there.discard(pid)
+        current, other = (self._started, self._own) if started else (self._own, self._started)
+        current.add(pid)
+        other.discard(pid)
         self._own_now = None
 
 

@@ -166,8 +166,8 @@ class LinuxHostSystem(RealSystem):
             self._life, self._message = Life.ENDED, "it was ended"
             return
         self._refused = status == _REFUSED
-        told = f"{PROGRAM} has ended with status {status}"
-        self._life, self._message = Life.FAILED, told + tail_of(self._console.tail)
+        message = f"{PROGRAM} has ended with status {status}"
+        self._life, self._message = Life.FAILED, message + tail_of(self._console.tail)
 
     async def _end(self) -> None:
         self._ending = True

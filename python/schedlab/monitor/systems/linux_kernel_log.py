@@ -32,7 +32,7 @@ class KernelLog:
                 continue
             if not record:
                 break
-            lines += (_readable(each) for each in record.decode(errors="replace").splitlines())
+            lines += (_readable(line) for line in record.decode(errors="replace").splitlines())
         return [line for line in lines if line]
 
     def close(self) -> None:

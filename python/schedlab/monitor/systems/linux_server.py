@@ -111,23 +111,23 @@ def _is_program(link: Path, running: os.stat_result, program: Path) -> bool:
 
 def _server(folder: Path, words: list[str]) -> Server:
     trace, control = _value(words, "--trace"), _value(words, "--control")
-    here = Path(os.readlink(folder / "cwd")) if trace and not trace.startswith("/") else Path("/")
+    base = Path(os.readlink(folder / "cwd")) if trace and not trace.startswith("/") else Path("/")
     return Server(
         int(folder.name),
-        here / trace if trace else None,
+        base / trace if trace else None,
         Path(control) if control else CONTROL,
     )
 
 
 def _value(words: list[str], option: str) -> str:
     """Returns what follows an option, the last one of that name, or "" if it is not there."""
-    found = ""
+    value = ""
     for number, word in enumerate(words):
         if word == option:
-            found = "".join(words[number + 1 : number + 2])
+            value = "".join(words[number + 1 : number + 2])
         elif word.startswith(f"{option}="):
-            found = word.partition("=")[2]
-    return found
+            value = word.partition("=")[2]
+    return value
 
 
 def threads_of(pid: int, proc: Path = Path("/proc")) -> Iterator[int]:

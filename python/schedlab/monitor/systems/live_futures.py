@@ -26,16 +26,16 @@ _SECONDS = 120.0
 
 def typed_until(text: str, at_ns: int) -> str:
     """Returns what was typed before a moment, a command to its end, and what ends the machine later."""
-    kept: list[str] = []
+    typed: list[str] = []
     for line in text.splitlines():
-        if int(line.partition(" ")[0]) >= at_ns and (not kept or kept[-1].endswith(_LINE_END)):
+        if int(line.partition(" ")[0]) >= at_ns and (not typed or typed[-1].endswith(_LINE_END)):
             break
-        kept.append(line)
-    return "".join(f"{line}\n" for line in [*kept, f"{at_ns + LENGTH_NS} {_END}"])
+        typed.append(line)
+    return "".join(f"{line}\n" for line in [*typed, f"{at_ns + LENGTH_NS} {_END}"])
 
 
 async def run_again(
-    machine: KernelMachine, boot: Boot, typed: Path, at_ns: int, told: Mapping[Path, str]
+    machine: KernelMachine, boot: Boot, typed: Path, at_ns: int, files: Mapping[Path, str]
 ) -> list[Outcome]:
     """Runs a machine once more, as it was booted and with what was typed. Its futures from a moment
     on leave their files in these folders; a folder's text is told to its kernel at that moment.
@@ -48,12 +48,12 @@ async def run_again(
         again = place / TYPED
         again.write_text(typed_until(typed.read_text(), at_ns))
         command = machine.command(replace(boot, typed=again, keeps_typed=False))
-        command = machine.branched(command, at_ns, told, len(told))
+        command = machine.branched(command, at_ns, files, len(files))
         status = await supervise_async(command, place, place / CONSOLE, _SECONDS)
         if status != 0:
             why = tail_of(read_console(place / CONSOLE))
             raise SchedlabError(f"the machine did not come to that moment once more{why}")
-    ended = {folder: machine.branch_status(folder) for folder in told}
+    ended = {folder: machine.branch_status(folder) for folder in files}
     return [
         Outcome("hung", "it did not end by itself")
         if status is None

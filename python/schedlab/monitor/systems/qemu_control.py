@@ -38,8 +38,8 @@ class QemuControl:
     def _pass_over_greetings(self) -> None:
         """All but the last: of a QEMU that was ended before the guest was started again."""
         with suppress(BlockingIOError):
-            said = self._ours.recv(_GREETINGS_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-            earlier = said.rstrip().rfind(b"\n") + 1
+            greeting = self._ours.recv(_GREETINGS_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            earlier = greeting.rstrip().rfind(b"\n") + 1
             self._ours.recv(earlier, socket.MSG_DONTWAIT)
 
     async def pause(self) -> None:

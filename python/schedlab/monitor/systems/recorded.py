@@ -77,8 +77,8 @@ class RecordedSystem(PlayedSystem):
         super().__init__(setup, folder)
         manifest = results.read_manifest(setup.source)
         ours = manifest.get("machine") in _OUR_MACHINES
-        own = manifest.get("branch_of", {}).get("own", [])
-        self.own_pids = frozenset({1, *own}) if ours else frozenset()
+        excluded_pids = manifest.get("branch_of", {}).get("own", [])
+        self.own_pids = frozenset({1, *excluded_pids}) if ours else frozenset()
         self.no_branches = _no_branches(setup.source, manifest)
         self.path = setup.source / TRACE_FILE
         self._tape: _Tape | None = None
@@ -119,8 +119,8 @@ class RecordedSystem(PlayedSystem):
             return np.empty(0, RECORD)
         records = self._tape.until(self._taken, self._stands_ns)
         self._taken += len(records)
-        whole = len(records) < PIECE
-        self._taken_ns = None if whole else int(records["time"].max())
+        is_complete = len(records) < PIECE
+        self._taken_ns = None if is_complete else int(records["time"].max())
         return records
 
     def take_log(self) -> list[str]:
@@ -191,10 +191,10 @@ class _Tape:
         numbers = ""
         for place in range(0, self.length, PIECE):
             piece = self.records.piece(place, place + PIECE)
-            found = piece["sequence"] == np.uint32(stop.sequence & 0xFFFF_FFFF if stop else 0)
-            if stop and found.any():
-                self.length = place + int(found.argmax())
-                piece = piece[: int(found.argmax())]
+            matches = piece["sequence"] == np.uint32(stop.sequence & 0xFFFF_FFFF if stop else 0)
+            if stop and matches.any():
+                self.length = place + int(matches.argmax())
+                piece = piece[: int(matches.argmax())]
             wrong = impossible(piece, self.header.cpus)
             if wrong.any():  # in a trace that is too large to be checked
                 self.length = place + int(wrong.argmax())

@@ -151,8 +151,8 @@ class SimulatorSystem(PlayedSystem):
         if not self._follower:
             return _NO_RECORDS
         records = self._follower.poll()
-        whole = self._follower.unread_bytes < RECORD.itemsize or not len(records)
-        self._taken_ns = None if whole else min(int(records["time"].max()), self._stands_ns)
+        is_complete = self._follower.unread_bytes < RECORD.itemsize or not len(records)
+        self._taken_ns = None if is_complete else min(int(records["time"].max()), self._stands_ns)
         self._read_bytes += records.nbytes
         if self._read_bytes >= PUNCH_BYTES and not self.keep_trace:
             self._follower.punch()

@@ -66,9 +66,9 @@ def _words(line: str, most: int = 0) -> list[str]:
 
 def _changes(head: list[str]) -> dict[str, int]:
     """Reads the line `Changed: slice=4 boost=0`."""
-    found = next((line.removeprefix(_CHANGED) for line in head if line.startswith(_CHANGED)), "")
-    pairs = [word.partition("=") for word in _words(found) if word]
-    return {name: _number(value, found) for name, _, value in pairs}
+    changed = next((line.removeprefix(_CHANGED) for line in head if line.startswith(_CHANGED)), "")
+    pairs = [word.partition("=") for word in _words(changed) if word]
+    return {name: _number(value, changed) for name, _, value in pairs}
 
 
 def _is_remark(line: str) -> bool:

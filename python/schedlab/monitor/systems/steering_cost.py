@@ -40,13 +40,13 @@ class SteeringCost:
             return
         self._now_ns = max(self._now_ns, int(records["time"][-1]))
         switches = records[records["kind"] == Kind.SWITCH]
-        comes = switches["process"] == self._pid
+        enters = switches["process"] == self._pid
         leaves = switches["first"] == self._pid
         times = switches["time"].astype(np.int64)
-        self._left_ns += int(times[leaves].sum()) - int(times[comes].sum())
-        own = np.flatnonzero(comes | leaves)
-        if len(own):
-            self._running = bool(comes[own[-1]])
+        self._left_ns += int(times[leaves].sum()) - int(times[enters].sum())
+        rows = np.flatnonzero(enters | leaves)
+        if len(rows):
+            self._running = bool(enters[rows[-1]])
 
     @property
     def ran_ns(self) -> int:
@@ -69,8 +69,8 @@ class SteeringCost:
         last, self._asked = self._asked, now
         if last and now.theirs_ns > last.theirs_ns:
             share = (now.ran_ns - last.ran_ns) / (now.theirs_ns - last.theirs_ns)
-            wanted = (now.ours_s - last.ours_s) * share / SHARE_MAX
-            self._period_s = min(max(wanted, self._period_s / 2), PERIOD_S[1])
+            needed_s = (now.ours_s - last.ours_s) * share / SHARE_MAX
+            self._period_s = min(max(needed_s, self._period_s / 2), PERIOD_S[1])
 
     def answered(self) -> None:
         """Notes that the answer is there."""

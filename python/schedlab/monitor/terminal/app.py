@@ -151,10 +151,10 @@ class MonitorApp(App[None]):
 
     def draw(self) -> None:
         """Heads and meters, and the one tab that is open."""
-        heads = [pictures.head(kept, kept is self.here) for kept in self.kept.values()]
+        heads = [pictures.head(system, system is self.here) for system in self.kept.values()]
         picture = heads[0]
-        for each in heads[1:]:
-            picture.append("\n").append_text(each)
+        for head in heads[1:]:
+            picture.append("\n").append_text(head)
         self.query_one("#heads", Static).update(picture)
         width = self.size.width - 4
         self.query_one("#meters", Static).update(pictures.meters(self.here, width))
@@ -231,16 +231,16 @@ class MonitorApp(App[None]):
             await self.ask("policy", system, policy=chosen)
 
     async def action_tunable(self, system: str) -> None:
-        found = await self.ask("tunables")
-        if not found:
+        tunables = await self.ask("tunables")
+        if not tunables:
             self.told("the policy has no tunables")
             return
         options = [
             (
-                f"{each['name']}={each['value']}",
-                f"{each['minimum']} to {each['maximum']}: {each['meaning']}",
+                f"{tunable['name']}={tunable['value']}",
+                f"{tunable['minimum']} to {tunable['maximum']}: {tunable['meaning']}",
             )
-            for each in found
+            for tunable in tunables
         ]
         self.push_screen(Choose("tunable", options), lambda chosen: self.ask_value(chosen, system))
 
@@ -300,7 +300,9 @@ class MonitorApp(App[None]):
             self.told(f"process {pid} was killed")
 
     def action_workload(self, system: str) -> None:
-        options = [(each.name, each.title) for each in self.session.choices.palette.values()]
+        options = [
+            (workload.name, workload.title) for workload in self.session.choices.palette.values()
+        ]
         self.push_screen(
             Choose("start a workload", options),
             lambda chosen: self.soon(self.start_workload(chosen, system)),
@@ -322,10 +324,10 @@ class MonitorApp(App[None]):
             await self.ask("restart", "*", cpus=number)
 
     async def action_record(self) -> None:
-        recording = any(each.recorder for each in self.session.systems.values())
-        kept = await self.ask("record", "*", on=not recording)
-        if kept:
-            self.told(f"kept in {kept}")
+        recording = any(system.recorder for system in self.session.systems.values())
+        result = await self.ask("record", "*", on=not recording)
+        if result:
+            self.told(f"kept in {result}")
 
     # --- what is shown
 
@@ -378,9 +380,9 @@ class MonitorApp(App[None]):
 
     async def take_apart(self, pid: int, now_ns: int) -> None:
         """Draws the waits that are known by now, as soon as they are taken apart."""
-        asked = {"do": "blame", "system": self.current, "pid": pid, "time_ns": now_ns}
+        request = {"do": "blame", "system": self.current, "pid": pid, "time_ns": now_ns}
         with suppress(SchedlabError):
-            self.blamed = await perform(self.session, {**asked, "kinds": list(QUEUED)})
+            self.blamed = await perform(self.session, {**request, "kinds": list(QUEUED)})
             self.draw()
 
     def soon(self, work: Any) -> None:

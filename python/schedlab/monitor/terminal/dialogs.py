@@ -53,13 +53,13 @@ class Choose(ModalScreen[str | None]):
 
     def narrow(self, text: str) -> None:
         """Leaves those in which the text is."""
-        found = [each for each in self.options if text.lower() in " ".join(each).lower()]
+        matches = [option for option in self.options if text.lower() in " ".join(option).lower()]
         choices = self.query_one(OptionList)
         choices.clear_options()
-        for name, meaning in found:
+        for name, meaning in matches:
             mark = "●" if name == self.present else " "
             choices.add_option(Option(Text(visible_line(f"{mark} {name:<28} {meaning}")), id=name))
-        if found:
+        if matches:
             choices.highlighted = 0
 
     def on_input_changed(self, event: Input.Changed) -> None:

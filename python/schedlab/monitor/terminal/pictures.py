@@ -34,11 +34,11 @@ def letter_of(pid: int) -> str:
     return _LETTERS[pid % len(_LETTERS)] if pid else "·"
 
 
-def head(kept: Kept, current: bool) -> Text:
+def head(system: Kept, current: bool) -> Text:
     """Returns a line: which system, how it is, and under which policy."""
-    frame = kept.frame
+    frame = system.frame
     text = Text(no_wrap=True, overflow="ellipsis")
-    text.append(f" {kept.letter} ", "bold reverse" if current else "bold")
+    text.append(f" {system.letter} ", "bold reverse" if current else "bold")
     if frame is None:
         return text.append(" starting", "yellow")
     life = "paused" if frame["paused"] else frame["life"]
@@ -61,17 +61,17 @@ def head(kept: Kept, current: bool) -> Text:
     return text
 
 
-def meters(kept: Kept, width: int) -> Text:
+def meters(system: Kept, width: int) -> Text:
     """Draws a bar for each CPU, several side by side: how busy it was, what it runs, what waits."""
-    frame = kept.frame
+    frame = system.frame
     text = Text()
     if frame is None or not frame["cpus"]:
         return text
     across = max(1, min(4, width // 44))
-    each = width // across
-    names = kept.names()
+    bar_width = width // across
+    names = system.names()
     for number, cpu in enumerate(frame["cpus"]):
-        text.append_text(_meter(number, cpu, each, names))
+        text.append_text(_meter(number, cpu, bar_width, names))
         if number % across == across - 1:
             text.append("\n")
     text.rstrip()
@@ -91,9 +91,9 @@ def _meter(number: int, cpu: CpuFrame, width: int, names: dict[int, str]) -> Tex
     return text
 
 
-def time_line(kept: Kept, width: int, span_ns: int) -> Text:
+def time_line(system: Kept, width: int, span_ns: int) -> Text:
     """Draws the last stretch of time: a line for each CPU, or, with levels, for each of its levels."""
-    frame = kept.frame
+    frame = system.frame
     text = Text(no_wrap=True)
     size = width - 8
     if frame is None or size < 10:
@@ -101,17 +101,17 @@ def time_line(kept: Kept, width: int, span_ns: int) -> Text:
     begin = max(frame["now_ns"] - span_ns, 0)
     cell_ns = max(span_ns / size, 1.0)
     for cpu in range(len(frame["cpus"])):
-        runs = [run for run in kept.runs.get(cpu, ()) if run[2] > begin]
+        runs = [run for run in system.runs.get(cpu, ()) if run[2] > begin]
         seen = {run[3] for run in runs}
         levels = sorted(seen, reverse=frame["levels_rise"])[:_LEVELS_MAX] or [-1]
         for level in levels:
             label = f"{cpu:>3}" if level == levels[0] else "   "
             text.append(f"{label} {f'L{level}' if level >= 0 else '':<4}", "bold")
-            wanted = [run for run in runs if run[3] == level]
-            text.append_text(_lane(wanted, kept.idle.get(cpu, ()), begin, cell_ns, size))
+            runs_at_level = [run for run in runs if run[3] == level]
+            text.append_text(_lane(runs_at_level, system.idle.get(cpu, ()), begin, cell_ns, size))
             text.append("\n")
     text.append_text(_axis(begin, span_ns, size))
-    return text.append_text(_legend(kept, begin))
+    return text.append_text(_legend(system, begin))
 
 
 def _lane(
@@ -145,12 +145,12 @@ def _lane(
 
 
 def _cells_of(spans: Iterable[tuple[int, int]], begin: int, cell_ns: float, size: int) -> set[int]:
-    found: set[int] = set()
+    cells: set[int] = set()
     for start, end in spans:
         if end > begin:
             first = max(int((start - begin) / cell_ns), 0)
-            found.update(range(first, min(int((end - begin) / cell_ns), size - 1) + 1))
-    return found
+            cells.update(range(first, min(int((end - begin) / cell_ns), size - 1) + 1))
+    return cells
 
 
 def _axis(begin: int, span_ns: int, size: int) -> Text:
@@ -159,31 +159,31 @@ def _axis(begin: int, span_ns: int, size: int) -> Text:
     return Text(f"{'':8}{left}{' ' * gap}{right}\n", "dim")
 
 
-def _legend(kept: Kept, begin: int) -> Text:
+def _legend(system: Kept, begin: int) -> Text:
     """Says which sign is which process, what was steered, and what the signs mean."""
     ran: dict[int, int] = {}
-    for runs in kept.runs.values():
+    for runs in system.runs.values():
         for pid, start, end, _ in runs:
             if end > begin:
                 ran[pid] = ran.get(pid, 0) + end - start
-    names = kept.names()
+    names = system.names()
     text = Text("\n")
-    for pid in sorted(ran, key=lambda each: -ran[each])[:12]:
+    for pid in sorted(ran, key=lambda pid: -ran[pid])[:12]:
         text.append(f" {letter_of(pid)} ", f"black on {style_of(pid)}")
         text.append(f" {names.get(pid, '')} {pid}   ")
     text.append("\n · idle    ! idle while a process waits elsewhere\n", "dim")
-    for mark in list(kept.marks)[-_MARKS_SHOWN:]:
+    for mark in list(system.marks)[-_MARKS_SHOWN:]:
         text.append(f" {moment(mark['time_ns'])}  {mark['kind']}: {mark['text']}\n", "cyan")
     return text
 
 
-def queues(kept: Kept) -> Text:
+def queues(system: Kept) -> Text:
     """Each CPU's run queue as it stands; the processes of a level on a line of their own."""
-    frame = kept.frame
+    frame = system.frame
     text = Text()
     if frame is None:
         return text
-    names = kept.names()
+    names = system.names()
     for number, cpu in enumerate(frame["cpus"]):
         title = "all CPUs" if frame["shared_queue"] else f"CPU {number}"
         if frame["shared_queue"] and number:
@@ -256,58 +256,61 @@ def _figure(metrics: Metrics, key: str, unit: str) -> str:
     return f"{value:,}" if unit == "count" else _FORMATS[unit](value)
 
 
-def figures(all_kept: Sequence[Kept]) -> Table:
+def figures(systems: Sequence[Kept]) -> Table:
     """Returns the metrics of all systems, side by side."""
-    shown = [(kept, kept.frame) for kept in all_kept if kept.frame is not None]
+    shown = [(system, system.frame) for system in systems if system.frame is not None]
     window = duration(shown[0][1]["metrics"]["window_ns"]) if shown else ""
     table = Table(title=f"the last {window}", title_justify="left", box=None, padding=(0, 2))
     table.add_column("")
-    for kept, frame in shown:
-        table.add_column(Text(f"{kept.letter}: {frame['policy']}"), justify="right")
+    for system, frame in shown:
+        table.add_column(Text(f"{system.letter}: {frame['policy']}"), justify="right")
     for title, key, unit in _ROWS:
         table.add_row(title, *(_figure(frame["metrics"], key, unit) for _, frame in shown))
     return table
 
 
-def decisions(kept: Kept, lines: int) -> Table:
+def decisions(system: Kept, lines: int) -> Table:
     """Returns the last choices of the policy, the newest first."""
     table = Table(box=None, padding=(0, 1))
     for title, justify in (("TIME", "right"), ("CPU", "right"), ("PICKED", "left")):
         table.add_column(title, justify=justify)  # type: ignore[arg-type]
     table.add_column("WAITED", justify="right")
     table.add_column("WHY")
-    for each in list(kept.decisions)[: -lines - 1 : -1]:
-        picked = Text(f"{each['name']} {each['pid']}", style_of(each["pid"]))
+    for decision in list(system.decisions)[: -lines - 1 : -1]:
+        picked = Text(f"{decision['name']} {decision['pid']}", style_of(decision["pid"]))
         table.add_row(
-            moment(each["time_ns"]),
-            str(each["cpu"]),
+            moment(decision["time_ns"]),
+            str(decision["cpu"]),
             picked,
-            str(each["waited"]),
-            Text(each["text"]),
+            str(decision["waited"]),
+            Text(decision["text"]),
         )
     return table
 
 
-def waits(found: Explanation | None, blamed: Mapping[str, Any] | None, width: int) -> Text:
+def waits(explanation: Explanation | None, blamed: Mapping[str, Any] | None, width: int) -> Text:
     """Returns what ran while a process waited, and `blamed` (schedlab.monitor.blamed), its longest waits."""
     text = Text()
-    if found is None:
+    if explanation is None:
         return text.append("Choose a process in the table, and see here what ran while it waited.")
-    total = found["total_ns"]
-    text.append(f"{found['name']} {found['pid']} waited {duration(total)} in the window, ", "bold")
-    text.append(f"{duration(found['beside_idle_ns'])} of it while a CPU idled\n\n")
+    total = explanation["total_ns"]
+    text.append(
+        f"{explanation['name']} {explanation['pid']} waited {duration(total)} in the window, ",
+        "bold",
+    )
+    text.append(f"{duration(explanation['beside_idle_ns'])} of it while a CPU idled\n\n")
     size = max(width - 60, 10)
-    for part in found["parts"][:12]:
+    for part in explanation["parts"][:12]:
         share = part["duration_ns"] / total if total else 0.0
         name = f"{part['name']} {part['pid'] or ''} on CPU {part['cpu']}"
         text.append(f"{name:<32}", style_of(part["pid"]))
         text.append("█" * round(share * size), style_of(part["pid"]))
         text.append(f" {duration(part['duration_ns'])}, {part['times']} times\n")
-    if blamed and blamed["pid"] == found["pid"]:
+    if blamed and blamed["pid"] == explanation["pid"]:
         for wait in blamed["longest"][:_TAKEN_APART]:
             text.append_text(_part_by_part(wait, size))
     text.append("\nlast waits\n", "bold")
-    for wait in found["waits"][:-13:-1]:
+    for wait in explanation["waits"][:-13:-1]:
         took = duration(wait["end_ns"] - wait["begin_ns"])
         text.append(
             f"{moment(wait['begin_ns']):>14}  {took:>9}  CPU {wait['cpu']}  {wait['why']}\n"
@@ -317,12 +320,12 @@ def waits(found: Explanation | None, blamed: Mapping[str, Any] | None, width: in
 
 def _part_by_part(wait: Mapping[str, Any], size: int) -> Text:
     """A wait, and what it was made of: parts that add up to it."""
-    whole = wait["duration_ns"]
-    text = Text(f"\n{wait['kind']} at {moment(wait['begin_ns'])}: {duration(whole)}\n", "bold")
+    total_ns = wait["duration_ns"]
+    text = Text(f"\n{wait['kind']} at {moment(wait['begin_ns'])}: {duration(total_ns)}\n", "bold")
     shown, rest = wait["parts"][:_PARTS], wait["parts"][_PARTS:]
     for part in shown:
         text.append(f"{part['words'][:40]:<42}", style_of(part["pid"]))
-        text.append("█" * round(part["duration_ns"] / whole * size), style_of(part["pid"]))
+        text.append("█" * round(part["duration_ns"] / total_ns * size), style_of(part["pid"]))
         times = f", {part['times']} times" if part["times"] > 1 else ""
         text.append(f" {duration(part['duration_ns'])}{times}\n")
     if rest:

@@ -148,12 +148,12 @@ class ProcessTable(ScrollView, can_focus=True):
     def _wanted_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         if not self.columns:
             return np.empty(0, np.int64)
-        wanted = [
+        rows = [
             row
             for row in range(len(self.columns["pid"]))
             if (self.with_own or not self.columns["own"][row]) and self._matches(row)
         ]
-        return np.asarray(wanted, np.int64)
+        return np.asarray(rows, np.int64)
 
     def _matches(self, row: int) -> bool:
         texts = (self.columns[key][row] for key in ("name", "group", "pid"))

@@ -79,8 +79,8 @@ def acts(
     kind = trace.column("kind")
     row = _rows(trace)
     actor, other = _actor(trace, who, on_cpu, row), _other(trace, who, row)
-    own = came_with(who, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
-    actor[own] = other[own]
+    is_inherited = came_with(who, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
+    actor[is_inherited] = other[is_inherited]
     actor[np.isin(actor, omitted)] = -1
     other[np.isin(other, omitted) & (kind[row] != Kind.TASK_GROUP)] = -1
     waits = _Waits(trace, who, charges, omitted, outside)
@@ -109,10 +109,10 @@ def acts(
     blocks = np.flatnonzero(kinds == Kind.BLOCK)
     deed[blocks], number[blocks], other[blocks] = waits.of(actor[blocks], row[blocks])
 
-    kept = (actor >= 0) & ~(((deed == Deed.GIVE) | (deed == Deed.FORK)) & (other < 0))
-    kept[kept] &= ~((deed[kept] == Deed.GIVE) & waits.for_child(row[kept]))
-    row, actor, other, deed = row[kept], actor[kept], other[kept], deed[kept]
-    found = _in_order(
+    valid = (actor >= 0) & ~(((deed == Deed.GIVE) | (deed == Deed.FORK)) & (other < 0))
+    valid[valid] &= ~((deed[valid] == Deed.GIVE) & waits.for_child(row[valid]))
+    row, actor, other, deed = row[valid], actor[valid], other[valid], deed[valid]
+    ordered = _in_order(
         who,
         Acts(
             life=actor,
@@ -121,12 +121,12 @@ def acts(
             time_ns=trace.column("time_ns")[row],
             computed_ns=on_cpu.computed(actor, row),
             other=other,
-            detail=detail[kept],
-            number=number[kept],
+            detail=detail[valid],
+            number=number[valid],
             joined=np.zeros(len(row), bool),
         ),
     )
-    return replace(found, joined=_joined(trace, found.row, found.life))
+    return replace(ordered, joined=_joined(trace, ordered.row, ordered.life))
 
 
 def _rows(trace: Trace) -> Integers:
@@ -145,10 +145,10 @@ def _rows(trace: Trace) -> Integers:
         Kind.TUNABLE,
     )
     kinds = kind[row]
-    told = (kinds == Kind.MARK) & (first[row] > MarkKind.NOTE)
+    is_output = (kinds == Kind.MARK) & (first[row] > MarkKind.NOTE)
     by_interrupt = (kinds == Kind.WAKEUP) & (first[row] == 0)
-    kept: Integers = row[~told & ~by_interrupt]
-    return kept
+    rows: Integers = row[~is_output & ~by_interrupt]
+    return rows
 
 
 def _actor(trace: Trace, who: Lives, on_cpu: Stays, row: Integers) -> Integers:
@@ -170,9 +170,9 @@ def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
     pid = trace.column("process")[row].astype(np.int64)
     forked = kinds == Kind.FORK
     pid[forked] = trace.column("first")[row[forked]]
-    meant = np.isin(kinds, (Kind.FORK, Kind.WAKEUP, Kind.ATTRIBUTE))
+    is_known = np.isin(kinds, (Kind.FORK, Kind.WAKEUP, Kind.ATTRIBUTE))
     life = np.full(len(row), -1)
-    life[meant] = life_of(who, pid[meant], row[meant])
+    life[is_known] = life_of(who, pid[is_known], row[is_known])
     groups = kinds == Kind.TASK_GROUP
     life[groups] = pid[groups]
     return life
@@ -195,7 +195,7 @@ class _Waits:
         self.order = np.lexsort((self.wake_row, self.woken))
         self.key = (self.woken[self.order] << 40) | self.wake_row[self.order]
         self.reason = self._reasons()
-        given = [each.row for each in outside.comings if not each.is_process]
+        given = [coming.row for coming in outside.comings if not coming.is_process]
         self.from_outside = np.isin(self.wake_row, given)
 
     def _reasons(self) -> Integers:
@@ -203,8 +203,8 @@ class _Waits:
         block = self.trace.rows(Kind.BLOCK)
         pid = self.trace.column("process")[block].astype(np.int64)
         reason = np.zeros(len(self.wake_row), np.int64)
-        at, found = self._after(life_of(self.who, pid, block), block)
-        reason[at[found]] = self.trace.column("first")[block[found]]
+        at, has_reason = self._after(life_of(self.who, pid, block), block)
+        reason[at[has_reason]] = self.trace.column("first")[block[has_reason]]
         return reason
 
     def _after(self, life: Integers, row: Integers) -> tuple[Integers, Flags]:
@@ -212,21 +212,21 @@ class _Waits:
         if len(self.order) == 0:
             return np.zeros(len(row), np.int64), np.zeros(len(row), bool)
         place = np.searchsorted(self.key, (life << 40) | row)
-        found = place < len(self.order)
+        has_next = place < len(self.order)
         at = self.order[np.minimum(place, len(self.order) - 1)]
-        return at, found & (self.woken[at] == life) & (life >= 0)
+        return at, has_next & (self.woken[at] == life) & (life >= 0)
 
     def _by_child(self, at: Integers) -> Flags:
         """Was the wake-up that of a parent, by a child that ended?"""
         waker = np.maximum(self.waker[at], 0)
         ended = self.who.exit_row[waker]
-        found: Flags = (
+        by_child: Flags = (
             (self.reason[at] == BlockReason.CHILD)
             & (self.waker[at] >= 0)
             & (ended >= 0)
             & (ended <= self.wake_row[at])
         )
-        return found
+        return by_child
 
     def for_child(self, row: Integers) -> Flags:
         """Records that are such wake-ups: not acts of the child itself."""
@@ -235,8 +235,8 @@ class _Waits:
         at = np.minimum(place, max(len(self.wake_row) - 1, 0))
         if len(self.wake_row) == 0:
             return np.zeros(len(row), bool)
-        found: Flags = inside & (self.wake_row[at] == row) & self._by_child(at)
-        return found
+        is_for_child: Flags = inside & (self.wake_row[at] == row) & self._by_child(at)
+        return is_for_child
 
     def of(
         self, life: Integers, row: Integers
@@ -244,17 +244,17 @@ class _Waits:
         """Deed, number and other of waits that begin at rows."""
         time = self.trace.column("time_ns")
         reason = self.trace.column("first")[row].astype(np.int64)
-        at, found = self._after(life, row)
+        at, has_next = self._after(life, row)
         begin = time[row]
         if len(self.wake_row) == 0:
             nothing = np.zeros(len(row), np.uint64)
             return np.full(len(row), Deed.FOREVER), nothing, np.full(len(row), -1)
         end = time[self.wake_row[at]]
-        by_interrupt = found & (self.waker[at] < 0) & ~self.from_outside[at]
+        by_interrupt = has_next & (self.waker[at] < 0) & ~self.from_outside[at]
         cpu = self.trace.column("cpu")[self.wake_row[at]].astype(np.int64)
         ticks = self._ticks(begin, end, cpu, by_interrupt & (reason == BlockReason.SLEEP))
         deed = np.select(
-            [~found, ticks > 0, by_interrupt, self._by_child(at)],
+            [~has_next, ticks > 0, by_interrupt, self._by_child(at)],
             [Deed.FOREVER, Deed.SLEEP_TICKS, Deed.SLEEP, Deed.WAIT],
             Deed.TAKE,
         )
@@ -297,8 +297,8 @@ def _joined(trace: Trace, row: Integers, actor: Integers) -> Flags:
     else:
         place = np.zeros(len(kind), np.int64)
         for number in range(trace.header.cpus):
-            own = cpu == number
-            place[own] = np.cumsum(counted[own])
+            on_cpu = cpu == number
+            place[on_cpu] = np.cumsum(counted[on_cpu])
     joined = np.zeros(len(row), bool)
     joined[1:] = (
         (actor[1:] == actor[:-1])
@@ -309,14 +309,14 @@ def _joined(trace: Trace, row: Integers, actor: Integers) -> Flags:
     return joined
 
 
-def _in_order(who: Lives, found: Acts) -> Acts:
+def _in_order(who: Lives, sorted_acts: Acts) -> Acts:
     """Sorted. What a process does after it has said that it ends, it does before."""
-    ended = who.exit_row[found.life]
-    place = 2 * found.row
-    after = (ended >= 0) & (found.row > ended)
+    ended = who.exit_row[sorted_acts.life]
+    place = 2 * sorted_acts.row
+    after = (ended >= 0) & (sorted_acts.row > ended)
     place[after] = 2 * ended[after] - 1
-    order = np.lexsort((found.row, place, found.life))
-    columns = {name: values[order] for name, values in vars(found).items()}
+    order = np.lexsort((sorted_acts.row, place, sorted_acts.life))
+    columns = {name: values[order] for name, values in vars(sorted_acts).items()}
     return Acts(**columns)
 
 
@@ -349,9 +349,9 @@ def _woken_at_first(who: Lives) -> tuple[Integers, Integers]:
     at = steps.first.copy()
     for step in (Step.FOUND, Step.UNSEEN):
         at[steps.step[np.minimum(at, len(steps.step) - 1)] == step] += 1
-    there = at < len(steps.life)
-    there[there] = steps.life[at[there]] == np.flatnonzero(there)
-    woken = np.flatnonzero(there & (who.fork_row < 0))
+    exists = at < len(steps.life)
+    exists[exists] = steps.life[at[exists]] == np.flatnonzero(exists)
+    woken = np.flatnonzero(exists & (who.fork_row < 0))
     woken = woken[np.isin(steps.step[at[woken]], (Step.WOKEN, Step.FOUND))]
     return woken, at[woken]
 
@@ -361,8 +361,8 @@ def _found_again(who: Lives) -> Integers:
     steps = who.steps
     again = steps.step == Step.FOUND
     again[steps.first] = False
-    found: Integers = steps.row[again]
-    return found
+    rows: Integers = steps.row[again]
+    return rows
 
 
 def _waker_of(trace: Trace, row: Integers) -> Integers:
@@ -374,5 +374,5 @@ def _waker_of(trace: Trace, row: Integers) -> Integers:
 def texts(trace: Trace) -> dict[int, str]:
     """Texts of POLICY and TUNABLE records, by row."""
     rows = trace.rows(Kind.POLICY, Kind.TUNABLE)
-    found = trace.texts.filter(pl.col("row").is_in(rows))
-    return dict(zip(found["row"].to_list(), found["text"].to_list(), strict=True))
+    selected = trace.texts.filter(pl.col("row").is_in(rows))
+    return dict(zip(selected["row"].to_list(), selected["text"].to_list(), strict=True))

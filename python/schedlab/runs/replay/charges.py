@@ -64,8 +64,8 @@ def charges(text: str, policy: str = "") -> Charges:
             values = dict(_kernel()) if part == "kernel" else {}
         elif known and number.isascii() and number.isdigit():
             values = dict(_kernel()) if values is None else values
-            said = _added if added else _changed
-            values = said(values, name.removesuffix("+"), int(number))
+            change_values = _added if added else _changed
+            values = change_values(values, name.removesuffix("+"), int(number))
         else:
             raise WrongUsage(
                 f"costs {text}: {part!r}: expected kernel, none, textbook, or NAME=NANOSECONDS with one of"
@@ -77,16 +77,18 @@ def charges(text: str, policy: str = "") -> Charges:
 def _changed(values: dict[str, int], name: str, value: int) -> dict[str, int]:
     """What is said of all policies holds for each, and what is said of a policy for its presets."""
     separator = ":" if "." in name else "."
-    kept = {each: ns for each, ns in values.items() if not each.startswith(name + separator)}
-    return {**kept, name: value}
+    remaining = {
+        charge: ns for charge, ns in values.items() if not charge.startswith(name + separator)
+    }
+    return {**remaining, name: value}
 
 
 def _added(values: dict[str, int], name: str, longer: int) -> dict[str, int]:
     """Under all policies."""
-    all_there = {name: 0, **values}
+    complete = {name: 0, **values}
     return {
-        each: ns + longer if each.partition(".")[0] == name else ns
-        for each, ns in all_there.items()
+        charge: ns + longer if charge.partition(".")[0] == name else ns
+        for charge, ns in complete.items()
     }
 
 

@@ -24,7 +24,7 @@ def nearness(recorded: Metrics, replayed: Metrics) -> pl.DataFrame:
     """A row for each group of the recording: `group`, `processes` and, for each of FIGURES, the means `…_ns` and
     `…_replayed_ns` over those processes that have it; null: none has. Groups that a replay cannot tell apart, since
     their first characters are the same, are one."""
-    before, after = (_by_group(_called(each)) for each in (recorded, replayed))
+    before, after = (_by_group(_called(run)) for run in (recorded, replayed))
     joined = before.join(after, on="called", how="left", suffix="_replayed")
     return joined.select(
         "group",
@@ -37,24 +37,26 @@ def nearness(recorded: Metrics, replayed: Metrics) -> pl.DataFrame:
 def error(groups: pl.DataFrame, figure: str) -> float | None:
     """How far the replay is off, as a part of the recording's: each group by its processes, over those that have the
     figure in both. None: no group has, or all are 0."""
-    there = groups.drop_nulls([f"{figure}_ns", f"{figure}_replayed_ns"])
-    whole = float((there[f"{figure}_ns"] * there["processes"]).sum())
-    off = (there[f"{figure}_replayed_ns"] - there[f"{figure}_ns"]).abs() * there["processes"]
-    return float(off.sum()) / whole if whole else None
+    complete = groups.drop_nulls([f"{figure}_ns", f"{figure}_replayed_ns"])
+    total = float((complete[f"{figure}_ns"] * complete["processes"]).sum())
+    off = (complete[f"{figure}_replayed_ns"] - complete[f"{figure}_ns"]).abs() * complete[
+        "processes"
+    ]
+    return float(off.sum()) / total if total else None
 
 
 def figures(recorded: Metrics, run: Metrics) -> dict[str, float | None]:
     """What is told of a run of the same demand: of the processes whose groups the recording measured."""
     groups = _called(recorded)["called"].unique()
-    own = _called(run).filter(pl.col("called").is_in(groups.to_list()))
+    group_rows = _called(run).filter(pl.col("called").is_in(groups.to_list()))
     return {
-        "processes": len(own),
-        "finished": own["exit_ns"].count(),
-        "turnaround_mean_ns": _number(own["turnaround_ns"].mean()),
-        "waiting_mean_ns": _number(own["waiting_ns"].mean()),
-        "waiting_max_ns": _number(own["waiting_ns"].max()),
-        "wakeup_latency_max_ns": _number(own["wakeup_latency_max_ns"].max()),
-        "fairness_turnaround": jain_index(own["turnaround_ns"].drop_nulls().to_numpy()),
+        "processes": len(group_rows),
+        "finished": group_rows["exit_ns"].count(),
+        "turnaround_mean_ns": _number(group_rows["turnaround_ns"].mean()),
+        "waiting_mean_ns": _number(group_rows["waiting_ns"].mean()),
+        "waiting_max_ns": _number(group_rows["waiting_ns"].max()),
+        "wakeup_latency_max_ns": _number(group_rows["wakeup_latency_max_ns"].max()),
+        "fairness_turnaround": jain_index(group_rows["turnaround_ns"].drop_nulls().to_numpy()),
         "context_switches": _number(run.summary["context_switches"][0]),
     }
 
@@ -62,10 +64,10 @@ def figures(recorded: Metrics, run: Metrics) -> dict[str, float | None]:
 def pooled(runs: Sequence[Metrics]) -> Metrics:
     """Metrics of several runs as those of one, as far as it is asked for here: their processes, and the mean number of
     switches."""
-    switches = sum(int(each.summary["context_switches"][0]) for each in runs) / len(runs)
+    switches = sum(int(run.summary["context_switches"][0]) for run in runs) / len(runs)
     return replace(
         runs[0],
-        processes=pl.concat([each.processes for each in runs]),
+        processes=pl.concat([run.processes for run in runs]),
         summary=runs[0].summary.with_columns(context_switches=pl.lit(switches)),
     )
 

@@ -42,7 +42,7 @@ class Outside:
     @property
     def processes(self) -> frozenset[int]:
         """The lives that arrived."""
-        return frozenset(each.life for each in self.comings if each.is_process)
+        return frozenset(coming.life for coming in self.comings if coming.is_process)
 
 
 NOTHING = Outside()
@@ -59,13 +59,14 @@ def outside(trace: Trace, who: Lives, omitted: Integers) -> Outside:
     block = _blocks(trace, who, woken, life)
     reason = np.where(block >= 0, trace.column("first")[block], 0)
     given = np.isin(reason, GIVEN) & ~np.isin(life, omitted)
-    found = [(int(who.fork_row[each]), int(each), True) for each in forked]
-    found += [
-        (row, each, False)
-        for row, each in zip(woken[given].tolist(), life[given].tolist(), strict=True)
+    arrivals = [(int(who.fork_row[life_index]), int(life_index), True) for life_index in forked]
+    arrivals += [
+        (row, life_index, False)
+        for row, life_index in zip(woken[given].tolist(), life[given].tolist(), strict=True)
     ]
     comings = tuple(
-        Coming(row, int(time[row]), each, is_process) for row, each, is_process in sorted(found)
+        Coming(row, int(time[row]), life_index, is_process)
+        for row, life_index, is_process in sorted(arrivals)
     )
     asleep = reason == BlockReason.SLEEP
     return Outside(comings, _by(comings, time, life[asleep], block[asleep], woken[asleep]))
@@ -80,9 +81,11 @@ def adopted(who: Lives, of: Outside) -> Lives:
 
 def came_with(who: Lives, of: Outside, life: Integers, row: Integers) -> Flags:
     """Records about lives: did it arrive just then? An attribute that it is given there came with it."""
-    came = np.isin(life, list(of.processes))
-    found: Flags = came & (row > who.fork_row[life]) & (row - who.fork_row[life] <= len(ATTRIBUTES))
-    return found
+    inherited = np.isin(life, list(of.processes))
+    matches: Flags = (
+        inherited & (row > who.fork_row[life]) & (row - who.fork_row[life] <= len(ATTRIBUTES))
+    )
+    return matches
 
 
 def _blocks(trace: Trace, who: Lives, woken: Integers, life: Integers) -> Integers:
@@ -94,8 +97,8 @@ def _blocks(trace: Trace, who: Lives, woken: Integers, life: Integers) -> Intege
     order = np.lexsort((blocks, blocked))
     key = (blocked[order] << ROW_BITS) | blocks[order]
     at = order[np.maximum(np.searchsorted(key, (life << ROW_BITS) | woken) - 1, 0)]
-    there = (blocked[at] == life) & (life >= 0) & (blocks[at] < woken)
-    return np.where(there, blocks[at], -1)
+    is_blocked = (blocked[at] == life) & (life >= 0) & (blocks[at] < woken)
+    return np.where(is_blocked, blocks[at], -1)
 
 
 def _by(
@@ -103,17 +106,19 @@ def _by(
 ) -> int:
     """Of lives that slept, from one row to another: that which was woken at once after a coming, since it had slept for
     that. Of several, which others may have been by chance: that in whose sleeps the most came."""
-    rows = np.array([each.row for each in comings])
+    rows = np.array([coming.row for coming in comings])
     last = np.searchsorted(rows, woken) - 1
     within: Counter[int] = Counter()
     by = set()
-    for each, begin, end, at in zip(*(x.tolist() for x in (life, block, woken, last)), strict=True):
+    for life_index, begin, end, at in zip(
+        *(x.tolist() for x in (life, block, woken, last)), strict=True
+    ):
         if at < 0 or rows[at] < begin:
             continue
-        within[each] += at + 1 - int(np.searchsorted(rows, begin))
+        within[life_index] += at + 1 - int(np.searchsorted(rows, begin))
         if comings[at].time_ns == time[end] and end - rows[at] <= _NEAR:
-            by.add(each)
-    return max(by, key=lambda each: (within[each], -each), default=-1)
+            by.add(life_index)
+    return max(by, key=lambda life_index: (within[life_index], -life_index), default=-1)
 
 
 _NEAR = 4

@@ -28,11 +28,11 @@ class Otherwise:
 
     def body(self, life: int, lines: list[str]) -> list[str]:
         """What a process does, of what it did."""
-        own = self.attributes.get(life, {})
+        attributes = self.attributes.get(life, {})
         if life in self.idle:
             lines = [line for line in lines if not line.startswith("run ")]
-        kept = [line for line in lines if _set_by(line) not in own]
-        return [*(f"{name} {value}" for name, value in own.items()), *kept]
+        remaining = [line for line in lines if _set_by(line) not in attributes]
+        return [*(f"{name} {value}" for name, value in attributes.items()), *remaining]
 
 
 AS_RECORDED = Otherwise()
@@ -65,11 +65,11 @@ def workload_of(
     trace: Trace,
     charges: Charges,
     keep_switches: bool = False,
-    otherwise: Otherwise = AS_RECORDED,
+    change: Otherwise = AS_RECORDED,
 ) -> Replayed:
     """Takes a trace for a workload. `charges`: of the machine that it was recorded on.
 
-    `keep_switches`: the process that switched the policy or a tunable does so again. `otherwise`: what processes do
+    `keep_switches`: the process that switched the policy or a tunable does so again. `change`: what processes do
     or have in another way. Raises TraceError if a record by itself cannot be, or a process was forked by one that came
     later; whether all records together can have happened is not asked.
     """
@@ -83,7 +83,7 @@ def workload_of(
     first = tops[0] if len(tops) == 1 and story.who.fork_row[tops[0]] >= 0 and alone else None
     writer = Writer(story, first)
     # Children before their parents: those that do the same play one program.
-    bodies = {life: otherwise.body(life, writer.body(life)) for life in reversed(order)}
+    bodies = {life: change.body(life, writer.body(life)) for life in reversed(order)}
     programs = _Programs(story, bodies)
     parts = list(programs.in_order(order))
     if first is None:
@@ -113,7 +113,9 @@ def _starter(story: Story, tops: Sequence[int], programs: _Programs, writer: Wri
     outside = story.outside if story.outside.by < 0 else NOTHING
     forked = [life for life in tops if life not in outside.processes]
     timed = [(story.begin_ns(life), f"fork {programs.name_of(life)}") for life in forked]
-    timed += [(each.time_ns, programs.with_name(writer.coming(each))) for each in outside.comings]
+    timed += [
+        (coming.time_ns, programs.with_name(writer.coming(coming))) for coming in outside.comings
+    ]
     lines: list[str] = []
     time = 0
     for begin, line in sorted(timed, key=itemgetter(0)):
@@ -135,7 +137,7 @@ class _Programs:
 
     def __init__(self, story: Story, bodies: Mapping[int, list[str]]) -> None:
         self.of = story
-        meant = {
+        targets = {
             int(line.rpartition("@")[2])
             for lines in bodies.values()
             for line in lines
@@ -146,12 +148,12 @@ class _Programs:
         known: dict[tuple[str, ...], int] = {}
         self.lines: dict[int, list[str]] = {}
         for life, lines in bodies.items():  # children before their parents
-            own = [self._with_program(line) for line in lines]
-            key = (self.name(life), str(self.of.label[life]), *own)
-            if life in meant:
+            program_lines = [self._with_program(line) for line in lines]
+            key = (self.name(life), str(self.of.label[life]), *program_lines)
+            if life in targets:
                 key = (*key, str(life))
             self.program[life] = known.setdefault(key, life)
-            self.lines.setdefault(self.program[life], own)
+            self.lines.setdefault(self.program[life], program_lines)
         self.names = self._names()
 
     def _with_program(self, line: str) -> str:
@@ -178,11 +180,11 @@ class _Programs:
                 continue
             name = safe_name(self.name(life))
             for end in ("", f".{self.of.who.pid[life]}", f".{self.of.who.pid[life]}.{life}"):
-                wanted = name[: NAME_MAX - len(end)] + end
-                if wanted not in used:
+                base_name = name[: NAME_MAX - len(end)] + end
+                if base_name not in used:
                     break
-            used.add(wanted)
-            names[self.program[life]] = wanted
+            used.add(base_name)
+            names[self.program[life]] = base_name
         return names
 
     def name_of(self, life: int) -> str:

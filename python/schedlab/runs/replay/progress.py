@@ -84,16 +84,16 @@ class Stays:
     def running(self, cpu: Integers, row: Integers) -> Integers:
         """The life that was on a CPU at a row; -1: none."""
         place = self.place(cpu, row)
-        found = place >= 0
-        found[found] = row[found] <= self.end_row[place[found]]
-        return np.where(found, self.life[np.maximum(place, 0)], -1) if len(self.life) else place
+        has_stay = place >= 0
+        has_stay[has_stay] = row[has_stay] <= self.end_row[place[has_stay]]
+        return np.where(has_stay, self.life[np.maximum(place, 0)], -1) if len(self.life) else place
 
     def place(self, cpu: Integers, row: Integers) -> Places:
         """The stay on a CPU that is the last to begin before a row; -1: none."""
         place = np.searchsorted(_key(self.cpu, self.row), _key(cpu, row)) - 1
-        found = place >= 0
-        found[found] = self.cpu[place[found]] == cpu[found]
-        return np.where(found, place, -1)
+        has_stay = place >= 0
+        has_stay[has_stay] = self.cpu[place[has_stay]] == cpu[has_stay]
+        return np.where(has_stay, place, -1)
 
     def computed(self, life: Integers, row: Integers) -> Integers:
         """What each life had computed at a row, in ns."""
@@ -101,14 +101,14 @@ class Stays:
             return np.zeros(len(row), np.int64)
         order = np.lexsort((self.row, self.life))
         place = np.searchsorted(_key(self.life[order], self.row[order]), _key(life, row)) - 1
-        found = place >= 0
+        has_stay = place >= 0
         stay = order[np.maximum(place, 0)]
-        found &= self.life[stay] == life
+        has_stay &= self.life[stay] == life
         inside = row < self.end_row[stay]
         time = np.where(inside, self.trace.column("time_ns")[row], self.end_ns[stay])
         called = np.where(inside, self.called_ns[row], self.end_called_ns[stay])
         spent = self._within(stay, time, called, np.minimum(row, self.end_row[stay]))
-        return np.where(found, self.before[stay] + spent, 0)
+        return np.where(has_stay, self.before[stay] + spent, 0)
 
     def _within(self, stay: Places, time: Integers, called: Integers, row: Integers) -> Integers:
         """What was computed of a stay until a time and row, if the process called the kernel then:
@@ -133,10 +133,10 @@ def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
     cpu = trace.column("cpu")[rows].astype(np.int64)
     after = np.append(cpu[1:] == cpu[:-1], False) if len(rows) else np.empty(0, bool)
     next_row = np.where(after, np.roll(rows, -1), len(kind))
-    begun = (kind[rows] == bounds[-1]) & (trace.column("process")[rows] != 0)
-    before = np.where(np.roll(after, 1), np.roll(rows, 1), rows)[begun]
+    is_start = (kind[rows] == bounds[-1]) & (trace.column("process")[rows] != 0)
+    before = np.where(np.roll(after, 1), np.roll(rows, 1), rows)[is_start]
     last = cpu_end_times(trace)
-    rows, cpu, next_row = rows[begun], cpu[begun], next_row[begun]
+    rows, cpu, next_row = rows[is_start], cpu[is_start], next_row[is_start]
     ended = next_row < len(kind)
     end = (
         np.where(ended, time[np.minimum(next_row, len(kind) - 1)], last[cpu]) if len(rows) else rows
@@ -175,26 +175,26 @@ def life_of(who: Lives, pid: Integers, row: Integers) -> Integers:
         return life
     first = np.searchsorted(who.pid, pid[unknown])  # lives are in the order of PIDs
     first = np.minimum(first, len(who) - 1)
-    there = (who.pid[first] == pid[unknown]) & (who.fork_row[first] < 0)
-    life[unknown[there]] = first[there]
+    is_initial = (who.pid[first] == pid[unknown]) & (who.fork_row[first] < 0)
+    life[unknown[is_initial]] = first[is_initial]
     return life
 
 
-def _with_sums(found: Stays) -> Stays:
+def _with_sums(summed: Stays) -> Stays:
     """Puts down, for each, what its process computed in those before it."""
-    if len(found.life) == 0:
-        return found
-    everyone = np.arange(len(found.life))
-    spent = found._within(everyone, found.end_ns, found.end_called_ns, found.end_row)
-    order = np.lexsort((found.row, found.life))
-    life, cpu = found.life[order], found.cpu[order]
+    if len(summed.life) == 0:
+        return summed
+    everyone = np.arange(len(summed.life))
+    spent = summed._within(everyone, summed.end_ns, summed.end_called_ns, summed.end_row)
+    order = np.lexsort((summed.row, summed.life))
+    life, cpu = summed.life[order], summed.cpu[order]
     same = np.append(False, life[1:] == life[:-1])
-    moved = found.charges.migration * (same & (cpu != np.roll(cpu, 1)))
-    own = spent[order] - moved
-    sums = np.cumsum(own) - own
+    moved = summed.charges.migration * (same & (cpu != np.roll(cpu, 1)))
+    computed = spent[order] - moved
+    sums = np.cumsum(computed) - computed
     first = np.maximum.accumulate(np.where(same, 0, np.arange(len(life))))
-    found.before[order] = sums - sums[first] - moved
-    return found
+    summed.before[order] = sums - sums[first] - moved
+    return summed
 
 
 def _called(trace: Trace, charges: Charges) -> Integers:
@@ -224,9 +224,9 @@ def _ended_by(trace: Trace, cpu: Integers, begin: Integers, end: Integers) -> In
         return np.full(len(cpu), -1)
     key = _key(trace.column("cpu")[rows].astype(np.int64), rows)
     at = np.searchsorted(key, _key(cpu, end)) - 1
-    found = rows[np.maximum(at, 0)]
-    own = (at >= 0) & (key[np.maximum(at, 0)] > _key(cpu, begin))
-    return np.where(own, found, -1)
+    ending_rows = rows[np.maximum(at, 0)]
+    is_ended = (at >= 0) & (key[np.maximum(at, 0)] > _key(cpu, begin))
+    return np.where(is_ended, ending_rows, -1)
 
 
 def _key(of: Integers, row: Integers) -> Integers:

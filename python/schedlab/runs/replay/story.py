@@ -83,8 +83,10 @@ class Story:
         """Rows of attributes with which processes arrived."""
         acts = self.acts
         given = acts.deed == deeds.Deed.ATTRIBUTE
-        own = came_with(self.who, self.outside, acts.other, acts.row) & (acts.other == acts.life)
-        return frozenset(acts.row[given & own].tolist())
+        is_inherited = came_with(self.who, self.outside, acts.other, acts.row) & (
+            acts.other == acts.life
+        )
+        return frozenset(acts.row[given & is_inherited].tolist())
 
     def _new_slots(self) -> frozenset[int]:
         """Rows of forks at which there were more processes than ever before."""
@@ -107,12 +109,12 @@ class Story:
 
     def _children(self) -> dict[int, list[tuple[int, int]]]:
         """The children of each life: the rows where they ended, with the child, in order."""
-        found: dict[int, list[tuple[int, int]]] = {}
+        children: dict[int, list[tuple[int, int]]] = {}
         for child in np.argsort(self.who.exit_row, kind="stable").tolist():
             parent, row = int(self.who.parent[child]), int(self.who.exit_row[child])
             if parent >= 0 and row >= 0:
-                found.setdefault(parent, []).append((row, child))
-        return found
+                children.setdefault(parent, []).append((row, child))
+        return children
 
     def _left_children(self) -> frozenset[int]:
         """The processes that ended without having waited for all children that had: init wakes for them."""
@@ -151,21 +153,21 @@ class Story:
         """
         gives = self.acts.deed == Deed.GIVE
         follows = gives & self.acts.joined & np.append(False, gives[:-1])
-        found: dict[int, tuple[str, int]] = {}
+        groups: dict[int, tuple[str, int]] = {}
         self.channel_of: dict[tuple[int, int], str] = {}
         starts = np.flatnonzero(gives & ~follows & np.append(follows[1:], False))
         if len(starts) > _GROUPS_MAX:
             self.notes.append("processes that were woken at once are woken one after another")
-            return found
+            return groups
         for number, start in enumerate(starts.tolist()):
             end = start + 1
             while end < len(follows) and follows[end]:
                 end += 1
-            found[start] = (f"together.{number}", end - start)
+            groups[start] = (f"together.{number}", end - start)
             for act in range(start, end):
                 key = (int(self.acts.other[act]), int(self.acts.row[act]))
                 self.channel_of[key] = f"together.{number}"
-        return found
+        return groups
 
     def begin_ns(self, life: int) -> int:
         """The time when it was forked, or the trace's begin if it was there before."""

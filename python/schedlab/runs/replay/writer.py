@@ -66,23 +66,25 @@ class Writer:
 
     def _wakes(self) -> Mapping[int, list[int]]:
         """Rows where each life is woken by another process, in order."""
-        found: dict[int, list[int]] = {}
+        wakeups: dict[int, list[int]] = {}
         acts = self.of.acts
         which = np.flatnonzero(acts.deed == Deed.GIVE)
         which = which[np.argsort(acts.row[which])]
         for life, row in zip(acts.other[which].tolist(), acts.row[which].tolist(), strict=True):
-            found.setdefault(life, []).append(row)
-        for each in self.of.outside.comings:
-            if not each.is_process:
-                insort(found.setdefault(each.life, []), each.row)
-        return found
+            wakeups.setdefault(life, []).append(row)
+        for coming in self.of.outside.comings:
+            if not coming.is_process:
+                insort(wakeups.setdefault(coming.life, []), coming.row)
+        return wakeups
 
     def body(self, life: int) -> list[str]:
         """What the process does, as lines."""
         self.life = life
         self.program = _Program()
         arrived = self.of.outside.processes
-        self.children = [each for each in self.of.forked_by.get(life, []) if each[1] not in arrived]
+        self.children = [
+            child for child in self.of.forked_by.get(life, []) if child[1] not in arrived
+        ]
         self.comings = list(self.of.outside.comings) if life == self.of.outside.by else []
         self.await_all = bool(self.comings)
         self.waited = 0
@@ -114,8 +116,8 @@ class Writer:
         """That many waits, of which all but the last find a child that has ended; and then what takes
         so much."""
         of = self.of.charges
-        each = of.call + of.reap
-        self.program.run(self.computed - then, (count - 1) * each + of.call)
+        call_or_reap = of.call + of.reap
+        self.program.run(self.computed - then, (count - 1) * call_or_reap + of.call)
         self.program.lines += ["wait"] * count
         self.program.spent += of.reap
 
@@ -139,12 +141,14 @@ class Writer:
         together = self.of.channel_of.get((self.life, wakes[at])) if at < len(wakes) else None
         return together or self.own_channel(self.life)
 
-    def coming(self, each: Coming) -> str:
+    def coming(self, arrival: Coming) -> str:
         """The step that lets it come."""
         what = (
-            f"arrive {each.life}" if each.is_process else f"deliver {self.own_channel(each.life)}"
+            f"arrive {arrival.life}"
+            if arrival.is_process
+            else f"deliver {self.own_channel(arrival.life)}"
         )
-        return f"{what} {each.time_ns}ns"
+        return f"{what} {arrival.time_ns}ns"
 
     def own_channel(self, life: int) -> str:
         return f"wake.{self.of.who.pid[life]}.{life}"
@@ -183,8 +187,8 @@ class Writer:
     def _next_row(self) -> int:
         """Where its next act is."""
         after = self.act + 1
-        there = after < int(self.of.first_act[self.life + 1])
-        return self.rows[after] if there else len(self.of.trace)
+        has_next = after < int(self.of.first_act[self.life + 1])
+        return self.rows[after] if has_next else len(self.of.trace)
 
     def _sleeps_for_comings(self) -> bool:
         """Does it sleep only until the last of what it lets come before it acts again?"""

@@ -37,30 +37,32 @@ def shape_of_sys(folder: Path) -> tuple[Shape, list[str]]:
             " /sys of Linux, or a copy of it, with devices/system/cpu/online"
         )
     lines = [line.partition(" ") for line in done.stdout.splitlines()]
-    told = {
-        word: [rest for each, _, rest in lines if each == word]
+    lines_by_word = {
+        word: [rest for line_word, _, rest in lines if line_word == word]
         for word in ("cpu", "kind", "distances", "gap")
     }
-    shape = replace(_shape(told), description=f"{_product(folder)}, by its /sys")
-    cpus = [int(line.split()[0]) for line in told["cpu"]]
+    shape = replace(_shape(lines_by_word), description=f"{_product(folder)}, by its /sys")
+    cpus = [int(line.split()[0]) for line in lines_by_word["cpu"]]
     offline = [OFFLINE] if cpus != list(range(len(cpus))) else []
     guessed = replace(shape, model=_guess(shape))
-    return guessed, [*offline, *told["gap"], *([GUESSED] if guessed != shape else [])]
+    return guessed, [*offline, *lines_by_word["gap"], *([GUESSED] if guessed != shape else [])]
 
 
-def _shape(told: dict[str, list[str]]) -> Shape:
+def _shape(lines_by_word: dict[str, list[str]]) -> Shape:
     """Of what the program says, whose numbers may have gaps."""
     _, cores, caches, nodes, kinds = zip(
-        *(map(int, line.split()) for line in told["cpu"]), strict=True
+        *(map(int, line.split()) for line in lines_by_word["cpu"]), strict=True
     )
     used = list(dict.fromkeys(nodes))
-    rows = [tuple(map(int, line.split())) for line in told["distances"]]
+    rows = [tuple(map(int, line.split())) for line in lines_by_word["distances"]]
     return Shape(
         in_order(cores),
         in_order(caches),
         in_order(nodes),
         in_order(kinds),
-        tuple(tuple(map(int, told["kind"][kind].split())) for kind in dict.fromkeys(kinds)),
+        tuple(
+            tuple(map(int, lines_by_word["kind"][kind].split())) for kind in dict.fromkeys(kinds)
+        ),
         tuple(tuple(rows[one][other] for other in used) for one in used),
     )
 

@@ -85,32 +85,32 @@ def of_text(source: str, path: Path) -> Shape:
 
 def shape_of(node: Node) -> Shape:
     """Raises JsonError."""
-    found = by_key(node, "an object: the shape of a machine", _KEYS)
+    fields = by_key(node, "an object: the shape of a machine", _KEYS)
     for key in ("format", "cpus"):
-        if key not in found:
+        if key not in fields:
             raise wrong(node, f"the key {key} in it")
-    if found["format"].value != FORMAT:
-        raise wrong(found["format"], f"{FORMAT}, the only format there is")
-    cpus = whole(found["cpus"], 1, CPUS_MAX)
-    nodes = _sets(found["nodes"], cpus) if "nodes" in found else (0,) * cpus
-    caches = _sets(found["caches"], cpus) if "caches" in found else nodes
-    cores = _sets(found["cores"], cpus) if "cores" in found else tuple(range(cpus))
-    kind, kinds = _kinds(found["kinds"], cpus) if "kinds" in found else ((0,) * cpus, None)
+    if fields["format"].value != FORMAT:
+        raise wrong(fields["format"], f"{FORMAT}, the only format there is")
+    cpus = whole(fields["cpus"], 1, CPUS_MAX)
+    nodes = _sets(fields["nodes"], cpus) if "nodes" in fields else (0,) * cpus
+    caches = _sets(fields["caches"], cpus) if "caches" in fields else nodes
+    cores = _sets(fields["cores"], cpus) if "cores" in fields else tuple(range(cpus))
+    kind, kinds = _kinds(fields["kinds"], cpus) if "kinds" in fields else ((0,) * cpus, None)
     if max(nodes) >= NODES_MAX:
-        raise wrong(found["nodes"], f"at most {NODES_MAX} nodes")
-    _check_within(found.get("caches", node), caches, nodes, "a cache", "in one node")
-    _check_within(found.get("cores", node), cores, caches, "a core", "in one cache")
-    _check_within(found.get("kinds", node), cores, kind, "a core", "of one kind")
+        raise wrong(fields["nodes"], f"at most {NODES_MAX} nodes")
+    _check_within(fields.get("caches", node), caches, nodes, "a cache", "in one node")
+    _check_within(fields.get("cores", node), cores, caches, "a core", "in one cache")
+    _check_within(fields.get("kinds", node), cores, kind, "a core", "of one kind")
     if any(cores.count(core) > THREADS_MAX for core in set(cores)):
-        raise wrong(found["cores"], f"at most {THREADS_MAX} CPUs in a core")
-    shape = Shape(cores, caches, nodes, kind, description=_description(found.get("description")))
+        raise wrong(fields["cores"], f"at most {THREADS_MAX} CPUs in a core")
+    shape = Shape(cores, caches, nodes, kind, description=_description(fields.get("description")))
     if kinds:
         shape = replace(shape, kinds=kinds)
-    if "distances" in found:
-        shape = replace(shape, distances=_distances(found["distances"], max(nodes) + 1))
+    if "distances" in fields:
+        shape = replace(shape, distances=_distances(fields["distances"], max(nodes) + 1))
     elif max(nodes) > 0:
         raise wrong(node, "the key distances in it, for it has several nodes")
-    return replace(shape, model=_model(found["model"])) if "model" in found else shape
+    return replace(shape, model=_model(fields["model"])) if "model" in fields else shape
 
 
 def _description(node: Node | None) -> str:
@@ -129,19 +129,19 @@ def _cpus(node: Node, cpus: int) -> list[int]:
     expected = f'CPUs from 0 to {cpus - 1}, such as "0-3,8"'
     if not isinstance(node.value, str) or not _CPU_LIST.fullmatch(node.value):
         raise wrong(node, expected)
-    found: list[int] = []
+    cpu_numbers: list[int] = []
     for part in node.value.split(","):
         first, _, last = part.partition("-")
         if not int(first) <= int(last or first) < cpus:
             raise wrong(node, expected)
-        found += range(int(first), int(last or first) + 1)
-    return found
+        cpu_numbers += range(int(first), int(last or first) + 1)
+    return cpu_numbers
 
 
 def _sets(node: Node, cpus: int) -> tuple[int, ...]:
     """By CPU: the number of its set."""
     if isinstance(node.value, tuple):
-        return in_order(_members([(each, _cpus(each, cpus)) for each in node.value], cpus, node))
+        return in_order(_members([(name, _cpus(name, cpus)) for name in node.value], cpus, node))
     width = whole(node, 1, cpus, _SETS)
     return tuple(cpu // width for cpu in range(cpus))
 
@@ -149,10 +149,10 @@ def _sets(node: Node, cpus: int) -> tuple[int, ...]:
 def _members(sets: Sequence[tuple[Node, list[int]]], cpus: int, node: Node) -> list[int]:
     """The same of sets of which each CPU is in one."""
     of: dict[int, int] = {}
-    for place, (each, members) in enumerate(sets):
+    for place, (name, members) in enumerate(sets):
         for cpu in members:
             if cpu in of:
-                raise JsonError(each.line, f"{each.path}: CPU {cpu}: expected once in {node.path}")
+                raise JsonError(name.line, f"{name.path}: CPU {cpu}: expected once in {node.path}")
             of[cpu] = place
     missing = next((cpu for cpu in range(cpus) if cpu not in of), None)
     if missing is not None:
@@ -161,13 +161,13 @@ def _members(sets: Sequence[tuple[Node, list[int]]], cpus: int, node: Node) -> l
 
 
 def _check_within(
-    node: Node, inner: Sequence[int], outer: Sequence[int], what: str, where: str
+    node: Node, inner: Sequence[int], outer: Sequence[int], what: str, outer_name: str
 ) -> None:
     places: dict[int, int] = {}
-    for cpu, (own, around) in enumerate(zip(inner, outer, strict=True)):
-        if places.setdefault(own, around) != around:
+    for cpu, (inner_set, around) in enumerate(zip(inner, outer, strict=True)):
+        if places.setdefault(inner_set, around) != around:
             raise JsonError(
-                node.line, f"{node.path or 'the shape'}: CPU {cpu}: expected {what} {where}"
+                node.line, f"{node.path or 'the shape'}: CPU {cpu}: expected {what} {outer_name}"
             )
 
 
@@ -178,30 +178,30 @@ def _kinds(node: Node, cpus: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...
     if not isinstance(node.value, tuple) or not 1 <= len(node.value) <= KINDS_MAX:
         raise wrong(node, f"an array of 1 to {KINDS_MAX} kinds of CPUs")
     sets, levels = [], []
-    for each in node.value:
-        found = by_key(each, "an object: a kind of CPUs", _KIND_KEYS)
+    for kind_node in node.value:
+        fields = by_key(kind_node, "an object: a kind of CPUs", _KIND_KEYS)
         for key in ("cpus", "capacity"):
-            if key not in found:
-                raise wrong(each, f"the key {key} in it")
-        _description(found.get("name"))
-        sets.append((found["cpus"], _cpus(found["cpus"], cpus)))
-        levels.append(_levels(found))
-    if max(max(each) for each in levels) != CAPACITY_FULL:
+            if key not in fields:
+                raise wrong(kind_node, f"the key {key} in it")
+        _description(fields.get("name"))
+        sets.append((fields["cpus"], _cpus(fields["cpus"], cpus)))
+        levels.append(_levels(fields))
+    if max(max(level) for level in levels) != CAPACITY_FULL:
         raise JsonError(
             node.line, f"{node.path}: expected the capacity {CAPACITY_FULL} of the fastest kind"
         )
     return tuple(_members(sets, cpus, node)), tuple(levels)
 
 
-def _levels(found: dict[str, Node]) -> tuple[int, ...]:
-    capacity = whole(found["capacity"], 1, CAPACITY_FULL)
-    node = found.get("levels")
+def _levels(fields: dict[str, Node]) -> tuple[int, ...]:
+    capacity = whole(fields["capacity"], 1, CAPACITY_FULL)
+    node = fields.get("levels")
     if node is None:
         return (capacity,)
     expected = f"1 to {LEVELS_MAX} different capacities, of which {capacity} is the highest"
     if not isinstance(node.value, tuple) or not 1 <= len(node.value) <= LEVELS_MAX:
         raise wrong(node, f"an array of {expected}")
-    levels = sorted((whole(each, 1, capacity) for each in node.value), reverse=True)
+    levels = sorted((whole(level_node, 1, capacity) for level_node in node.value), reverse=True)
     if levels[0] != capacity or len(set(levels)) < len(levels):
         raise wrong(node, expected)
     return tuple(levels)
@@ -218,7 +218,7 @@ def _distances(node: Node, nodes: int) -> tuple[tuple[int, ...], ...]:
 def _row(node: Node, place: int, nodes: int, expected: str) -> tuple[int, ...]:
     if not isinstance(node.value, tuple) or len(node.value) != nodes:
         raise wrong(node, expected)
-    row = tuple(whole(each, DISTANCE_LOCAL, DISTANCE_MAX) for each in node.value)
+    row = tuple(whole(distance_node, DISTANCE_LOCAL, DISTANCE_MAX) for distance_node in node.value)
     if row[place] != DISTANCE_LOCAL:
         raise wrong(node.value[place], f"{DISTANCE_LOCAL}, from a node to itself")
     return row
@@ -228,13 +228,13 @@ def _row(node: Node, place: int, nodes: int, expected: str) -> tuple[int, ...]:
 
 
 def _model(node: Node) -> Model:
-    found = by_key(node, "an object: what the simulator goes by", _MODEL_KEYS)
-    levels = found["levels"].value if "levels" in found else HIGHEST
+    fields = by_key(node, "an object: what the simulator goes by", _MODEL_KEYS)
+    levels = fields["levels"].value if "levels" in fields else HIGHEST
     if levels not in (HIGHEST, DEMAND):
-        raise wrong(found["levels"], f"{HIGHEST} or {DEMAND}")
+        raise wrong(fields["levels"], f"{HIGHEST} or {DEMAND}")
     return Model(
-        _busy_siblings(found["busy_siblings"]) if "busy_siblings" in found else (),
-        _cold(found["cold"]) if "cold" in found else (0, 0, 0),
+        _busy_siblings(fields["busy_siblings"]) if "busy_siblings" in fields else (),
+        _cold(fields["cold"]) if "cold" in fields else (0, 0, 0),
         str(levels),
     )
 
@@ -243,7 +243,7 @@ def _busy_siblings(node: Node) -> tuple[int, ...]:
     parts = node.value if isinstance(node.value, tuple) else (node,)
     if not 1 <= len(parts) < THREADS_MAX:
         raise wrong(node, f"1 to {THREADS_MAX - 1} parts of a CPU's speed")
-    return tuple(_thousandths(each) for each in parts)
+    return tuple(_thousandths(part) for part in parts)
 
 
 def _thousandths(node: Node) -> int:
@@ -258,13 +258,13 @@ def _thousandths(node: Node) -> int:
 def _cold(node: Node) -> tuple[int, int, int]:
     if not isinstance(node.value, Object):
         raise wrong(node, "an object: times of a cold cache by where a process has come from")
-    found = by_key(node, "an object", COLD)
-    core, cache, of_node = (_cold_time(found[name]) if name in found else 0 for name in COLD)
+    fields = by_key(node, "an object", COLD)
+    core, cache, of_node = (_cold_time(fields[name]) if name in fields else 0 for name in COLD)
     return core, cache, of_node
 
 
 def _cold_time(node: Node) -> int:
-    found = time(node)
-    if found.in_ticks or found.number > COLD_MAX_NS:
+    duration = time(node)
+    if duration.in_ticks or duration.number > COLD_MAX_NS:
         raise wrong(node, "a time of at most 100 ms, and not in ticks")
-    return int(found.number)
+    return int(duration.number)

@@ -34,7 +34,7 @@ def file_text(shape: Shape) -> str:
 def _value(value: object) -> str:
     """Arrays of arrays or objects have a line for each."""
     if isinstance(value, list) and value and not isinstance(value[0], str):
-        inner = ",\n".join(f"        {json.dumps(each)}" for each in value)
+        inner = ",\n".join(f"        {json.dumps(item)}" for item in value)
         return f"[\n{inner}\n    ]"
     return json.dumps(value, ensure_ascii=False)
 
@@ -44,8 +44,8 @@ def _sets(numbers: Sequence[int]) -> int | list[str]:
     if list(numbers) == [cpu // width for cpu in range(len(numbers))]:
         return width
     return [
-        cpu_list([cpu for cpu, number in enumerate(numbers) if number == each])
-        for each in range(max(numbers) + 1)
+        cpu_list([cpu for cpu, number in enumerate(numbers) if number == set_number])
+        for set_number in range(max(numbers) + 1)
     ]
 
 
@@ -63,7 +63,9 @@ def cpu_list(cpus: Sequence[int]) -> str:
 def _kinds(shape: Shape) -> list[dict[str, object]]:
     return [
         {
-            "cpus": cpu_list([cpu for cpu, each in enumerate(shape.kind) if each == kind]),
+            "cpus": cpu_list(
+                [cpu for cpu, kind_of_cpu in enumerate(shape.kind) if kind_of_cpu == kind]
+            ),
             "capacity": levels[0],
             **({"levels": list(levels)} if len(levels) > 1 else {}),
         }
@@ -72,14 +74,14 @@ def _kinds(shape: Shape) -> list[dict[str, object]]:
 
 
 def _model(model: Model) -> dict[str, object]:
-    parts = [each / _THOUSAND for each in model.busy_siblings]
-    told: dict[str, object] = {}
+    parts = [part / _THOUSAND for part in model.busy_siblings]
+    model_values: dict[str, object] = {}
     if parts:
-        told["busy_siblings"] = parts[0] if len(parts) == 1 else parts
+        model_values["busy_siblings"] = parts[0] if len(parts) == 1 else parts
     if any(model.cold_ns):
-        told["cold"] = {
+        model_values["cold"] = {
             name: f"{time}ns" for name, time in zip(COLD, model.cold_ns, strict=True) if time
         }
     if model.levels != HIGHEST:
-        told["levels"] = model.levels
-    return told
+        model_values["levels"] = model.levels
+    return model_values

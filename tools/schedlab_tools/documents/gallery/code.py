@@ -18,20 +18,22 @@ def with_marks(source: str, pieces: Sequence[str]) -> str:
     lines = source.splitlines()
     marked = [_line_of(lines, piece) for piece in pieces]
     functions = sorted({_function_around(lines, at) for at in marked})
-    told = [
+    excerpts = [
         "\n".join(
             f"{MARK if at in marked else ' '} {lines[at]}".rstrip() for at in range(begin, end + 1)
         )
         for begin, end in functions
     ]
-    return "\n\n".join(told)
+    return "\n\n".join(excerpts)
 
 
 def _line_of(lines: Sequence[str], piece: str) -> int:
-    found = [at for at, line in enumerate(lines) if piece in line]
-    if len(found) != 1:
-        raise SchedlabError(f"a line to be marked stands {len(found)} times in the policy: {piece}")
-    return found[0]
+    matches = [at for at, line in enumerate(lines) if piece in line]
+    if len(matches) != 1:
+        raise SchedlabError(
+            f"a line to be marked stands {len(matches)} times in the policy: {piece}"
+        )
+    return matches[0]
 
 
 def _function_around(lines: Sequence[str], at: int) -> tuple[int, int]:

@@ -29,20 +29,20 @@ class Contest:
     @property
     def typical(self) -> str:
         """The policy in the middle of all, by their means; of several, the first by name."""
-        middle = median(self.mean(each) for each in self.values)
-        return min(self.values, key=lambda each: (abs(self.mean(each) - middle), each))
+        middle = median(self.mean(policy) for policy in self.values)
+        return min(self.values, key=lambda policy: (abs(self.mean(policy) - middle), policy))
 
     def factor(self, policy: str) -> float:
         """Returns how many times the typical policy's value this one's is, where that is sure: of the values of
         all seeds those that are nearest to each other are taken, and 1 where the two cannot be told apart."""
-        own, usual = (
+        values, usual = (
             [max(value, self.alike) for value in self.values[name]]
             for name in (policy, self.typical)
         )
-        if min(own) > max(usual):
-            return min(own) / max(usual)
-        if max(own) < min(usual):
-            return max(own) / min(usual)
+        if min(values) > max(usual):
+            return min(values) / max(usual)
+        if max(values) < min(usual):
+            return max(values) / min(usual)
         return 1.0
 
 
@@ -59,14 +59,14 @@ def extremes(contests: Iterable[Contest], policy: str) -> Extremes:
 
     Raises SchedlabError if the policy is in no contest.
     """
-    own = sorted(
-        (each for each in contests if policy in each.values),
-        key=lambda each: (each.workload, each.cpus, each.measure),
+    policy_contests = sorted(
+        (contest for contest in contests if policy in contest.values),
+        key=lambda contest: (contest.workload, contest.cpus, contest.measure),
     )
-    if not own:
+    if not policy_contests:
         raise SchedlabError(f"no contest has a value of {policy}")
-    best = min(own, key=lambda each: each.factor(policy))
-    worst = max(own, key=lambda each: each.factor(policy))
+    best = min(policy_contests, key=lambda contest: contest.factor(policy))
+    worst = max(policy_contests, key=lambda contest: contest.factor(policy))
     return Extremes(
         best if best.factor(policy) < 1 else None, worst if worst.factor(policy) > 1 else None
     )

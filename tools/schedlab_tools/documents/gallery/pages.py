@@ -62,18 +62,18 @@ def files() -> tuple[Path, ...]:
 def make() -> None:
     """Does the sweep, and writes pages and pictures. Raises SchedlabError if a page lacks its marks, or a run fails."""
     with TemporaryDirectory(prefix="schedlab-") as temporary:
-        kept = Path(temporary)
-        contests = trials.run(kept / "sweep")
+        runs_folder = Path(temporary)
+        contests = trials.run(runs_folder / "sweep")
         shown = [side for name in trials.policies() for side in _sides(contests, name)]
-        wanted = [
-            (each.contest, policy)
-            for each in shown
-            if each.contest
-            for policy in (each.policy, each.contest.typical)
+        needed = [
+            (side.contest, policy)
+            for side in shown
+            if side.contest
+            for policy in (side.policy, side.contest.typical)
         ]
-        _draw(shown, trials.traces(kept / "traces", wanted))
+        _draw(shown, trials.traces(runs_folder / "traces", needed))
     for name in trials.policies():
-        both = {each.side: each for each in shown if each.policy == name}
+        both = {side.side: side for side in shown if side.policy == name}
         write(
             page_of(name), page(page_of(name).read_text("utf-8"), name, both["good"], both["fails"])
         )
@@ -108,24 +108,25 @@ def code(text: str, policy: str) -> str:
 
 
 def _sides(contests: Sequence[Contest], policy: str) -> tuple[Shown, Shown]:
-    found = extremes(contests, policy)
-    return Shown(policy, "good", found.best), Shown(policy, "fails", found.worst)
+    sides = extremes(contests, policy)
+    return Shown(policy, "good", sides.best), Shown(policy, "fails", sides.worst)
 
 
 def _draw(shown: Sequence[Shown], traces: dict[tuple[str, int, str], Path]) -> None:
     from schedlab.report.drawing import svg
 
-    for each in shown:
-        contest = each.contest
+    for side in shown:
+        contest = side.contest
         if not contest:
-            each.file.unlink(missing_ok=True)
+            side.file.unlink(missing_ok=True)
             continue
-        own, rival = (
+        policy_trace, rival = (
             trace.read(traces[contest.workload, contest.cpus, policy])
-            for policy in (each.policy, contest.typical)
+            for policy in (side.policy, contest.typical)
         )
         write(
-            each.file, svg(for_paper(picture(each.side, contest, each.policy, own, rival))) + "\n"
+            side.file,
+            svg(for_paper(picture(side.side, contest, side.policy, policy_trace, rival))) + "\n",
         )
 
 
@@ -159,12 +160,12 @@ def _wrapped(text: str) -> str:
 
 def _figures(policy: str, contest: Contest) -> str:
     objective = parse(contest.measure)
-    own, usual = contest.mean(policy), contest.mean(contest.typical)
-    shown = fitting(objective.quantity, max(own, usual))
+    policy_mean, usual = contest.mean(policy), contest.mean(contest.typical)
+    shown = fitting(objective.quantity, max(policy_mean, usual))
     unit = f" {shown.unit}" if shown.unit else ""
-    place = sorted(map(contest.mean, contest.values)).index(own) + 1
+    place = sorted(map(contest.mean, contest.values)).index(policy_mean) + 1
     return (
-        f"{objective.title}, {three_digits(own * shown.factor)}{unit}, where the policy in the middle, "
+        f"{objective.title}, {three_digits(policy_mean * shown.factor)}{unit}, where the policy in the middle, "
         f"`{contest.typical}`, has {three_digits(usual * shown.factor)}{unit}; "
         f"place {place} of {len(contest.values)}"
     )
@@ -185,9 +186,9 @@ def _rows(shown: Sequence[Shown]) -> Iterator[str]:
     yield "| policy | idea | at its best | at its worst |"
     yield "|---|---|---|---|"
     for good, fails in zip(shown[::2], shown[1::2], strict=True):
-        told = (_in_short(side) for side in (good, fails))
+        texts = (_in_short(side) for side in (good, fails))
         idea = known_policies()[good.policy].meaning
-        yield f"| [`{good.policy}`]({good.policy}.md) | {idea} | {' | '.join(told)} |"
+        yield f"| [`{good.policy}`]({good.policy}.md) | {idea} | {' | '.join(texts)} |"
 
 
 def _in_short(shown: Shown) -> str:

@@ -34,24 +34,24 @@ _PALE = 0.28
 """The opacity of a wait."""
 
 
-def picture(name: str, contest: Contest, policy: str, own: Trace, rival: Trace) -> Chart:
-    """Draws the contest for a policy. `own`, `rival`: traces of the policy, and of the typical one.
+def picture(name: str, contest: Contest, policy: str, policy_trace: Trace, rival: Trace) -> Chart:
+    """Draws the contest for a policy. `policy_trace`, `rival`: traces of the policy, and of the typical one.
 
     The time lines show the same time of both: that around the longest wait of the two which the measure is of; for
     shares, what comes after half of the time.
     """
-    activities = [_activity(own), _activity(rival)]
-    wanted = (
+    activities = [_activity(policy_trace), _activity(rival)]
+    span_shown = (
         _second_half(activities)
         if contest.measure in _IN_THE_LONG_RUN
         else _around_longest_wait(activities, _CAUSES.get(contest.measure))
     )
-    span = _readable(activities, wanted, own.header.cpus)
+    span = _readable(activities, span_shown, policy_trace.header.cpus)
     lanes = _lanes(activities, span)
-    groups = sorted({group for each in activities for group in each["group"]})
+    groups = sorted({group for activity in activities for group in activity["group"]})
     titles = (policy, contest.typical)
     lines = [
-        _time_line(title, activity, span, lanes, groups, own.header.tick_ns)
+        _time_line(title, activity, span, lanes, groups, policy_trace.header.tick_ns)
         for title, activity in zip(titles, activities, strict=True)
     ]
     return Chart(
@@ -101,11 +101,11 @@ def _ranking(contest: Contest, policy: str) -> Any:
 
 def _activity(trace: Trace) -> pl.DataFrame:
     """What the workload's processes did in the window: label, group, state, begin_ns, end_ns since its begin."""
-    people = people_of(trace)
-    window = Span(people.window.begin_ns, people.window.end_ns)
-    begin = people.window.begin_ns
+    processes = people_of(trace)
+    window = Span(processes.window.begin_ns, processes.window.end_ns)
+    begin = processes.window.begin_ns
     return (
-        window.clip(people.intervals())
+        window.clip(processes.intervals())
         .filter(pl.col("role") == "workload", pl.col("state").is_in(["running", "runnable"]))
         .select(
             "label",
@@ -120,7 +120,7 @@ def _activity(trace: Trace) -> pl.DataFrame:
 
 def _second_half(activities: Sequence[pl.DataFrame]) -> Span:
     """Returns the second half of the time in which there are processes under both policies."""
-    end = min(int(each.select(pl.col("end_ns").max()).item()) for each in activities)
+    end = min(int(activity.select(pl.col("end_ns").max()).item()) for activity in activities)
     return Span(end // 2, end)
 
 
@@ -135,11 +135,15 @@ def _around_longest_wait(activities: Sequence[pl.DataFrame], cause: str | None) 
     return Span(max(wait["begin_ns"] - quarter, 0), wait["end_ns"] + quarter)
 
 
-def _readable(activities: Sequence[pl.DataFrame], wanted: Span, cpus: int) -> Span:
+def _readable(activities: Sequence[pl.DataFrame], span_shown: Span, cpus: int) -> Span:
     """Returns the beginning of that time, if in all of it there are too many runs to be told apart."""
-    runs = wanted.clip(pl.concat(activities).filter(pl.col("state") == "running")).sort("begin_ns")
+    runs = span_shown.clip(pl.concat(activities).filter(pl.col("state") == "running")).sort(
+        "begin_ns"
+    )
     most = 2 * _RUNS_MOST * cpus
-    return wanted if len(runs) <= most else Span(wanted.begin_ns, int(runs["begin_ns"][most]))
+    return (
+        span_shown if len(runs) <= most else Span(span_shown.begin_ns, int(runs["begin_ns"][most]))
+    )
 
 
 def _lanes(activities: Sequence[pl.DataFrame], span: Span) -> list[str]:
@@ -175,10 +179,10 @@ def _time_line(
     loud = groups[: len(PALETTE) - 1]
     series = pl.when(pl.col("group").is_in(loud)).then("group").otherwise(pl.lit("others"))
     drawn = drawn.with_columns(series=series)
-    looks = Looks(
+    styles = Looks(
         [*loud, *(["others"] if len(groups) > len(loud) else [])], policies=False, muted=["others"]
     )
-    colour = looks.colour()
+    colour = styles.colour()
     colour["legend"] = None  # the rows are named after their groups
     y = rows_of("label", lanes, 0.15)
     layers = [

@@ -38,12 +38,12 @@ def run(folder: Path) -> list[Contest]:
     return [contest for text in MEASURES for contest in _contests(folder, parse(text))]
 
 
-def traces(folder: Path, wanted: Iterable[tuple[Contest, str]]) -> dict[tuple[str, int, str], Path]:
+def traces(folder: Path, needed: Iterable[tuple[Contest, str]]) -> dict[tuple[str, int, str], Path]:
     """Runs contests' policies once more, with the first seed, and keeps their traces in that folder.
 
     Returns the files of the traces by workload, CPUs and policy.
     """
-    setups = {(contest.workload, contest.cpus, policy) for contest, policy in wanted}
+    setups = {(contest.workload, contest.cpus, policy) for contest, policy in needed}
     plan = _plan()
     first = min(point.run.seed for point in plan.points)
     chosen = {
