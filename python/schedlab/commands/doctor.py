@@ -234,7 +234,13 @@ def spike() -> Finding:
 def qemu() -> Finding:
     from schedlab.machines.qemu import PROGRAM, find_qemu
 
-    return machine(PROGRAM, "the interactive machine", find_qemu)
+    return emulator(PROGRAM, "the interactive machine", find_qemu, ("qemu",))
+
+
+def emulator(name: str, purpose: str, find: Callable[[], Any], needs: tuple[str, ...]) -> Finding:
+    """Returns what is found of a QEMU. Runs, reports and grades need none, so a host without one is healthy."""
+    found = machine(name, purpose, find)
+    return found if found.path else replace(found, status="absent", advice=cure(needs))
 
 
 def linux_guest() -> Iterator[Finding]:
@@ -244,9 +250,7 @@ def linux_guest() -> Iterator[Finding]:
     if not is_complete():
         yield Finding(PROGRAM, "runs Linux guests", "absent", advice=no_linux_guests())
         return
-    found = machine(PROGRAM, "runs Linux guests", find_qemu)
-    if found.status in ("missing", "unfit") and not shutil.which(PROGRAM):
-        found = replace(found, status="absent", advice=cure(LINUX_GUEST))
+    found = emulator(PROGRAM, "runs Linux guests", find_qemu, LINUX_GUEST)
     yield found
     yield host_cpus(found)
     yield linux_packages()
@@ -362,7 +366,7 @@ def as_dict(findings: list[Finding]) -> dict[str, Any]:
 def doctor(installs: bool, as_json: bool) -> None:
     """List what schedlab stands on, and what to do about what is missing.
 
-    Exit status 1 if something is missing or unfit.
+    Exit status 1 if something is missing that runs and reports need, or if something is unfit.
     """
     if installs:
         need_extra(*(extra for extra in EXTRAS if extra != "test"))
