@@ -91,14 +91,14 @@ def test_each_published_figure_stands_beside_ours(tmp_path: Path, name: str) -> 
         policy, row = rows[scheduler]
         if figure.quantity == "throughput":
             where = (row, run, "events a second")
-            assert every[where[0], where[1], where[2], "study"].text == figure.text
+            assert every[where[0], where[1], where[2], "published"].text == figure.text
             assert (
-                every[where[0], where[1], where[2], "here"].text
+                every[where[0], where[1], where[2], "measured"].text
                 == f"{RATES[policy] + 2 * int(run):,.2f}"
             )
     means = cells_of(tables[f"{name}-table-6"])
-    assert means[rows["WRR"][1], "events a second", "here"].text.startswith("1,005.00 [")
-    assert means[rows["CFS"][1], "longest latency, ms", "here"].text.startswith("3.00 [")
+    assert means[rows["WRR"][1], "events a second", "measured"].text.startswith("1,005.00 [")
+    assert means[rows["CFS"][1], "longest latency, ms", "measured"].text.startswith("3.00 [")
     mode = machine_named(FREE_RUNNING if name.endswith("free") else LINUX).note
     assert mode in tables[f"{name}-table-6"].caption
     assert ("not repeatable" in tables[f"{name}-table-6"].caption) == name.endswith("free")

@@ -210,14 +210,14 @@ def test_each_figure_of_tables_1_and_2_stands_beside_its_cell(whole_page: Page, 
     assert len(figures) == 70
     for figure in figures:
         where = (figure.row, str(figure.cpus), parts[figure.quantity])
-        assert at(cells, *where, "study").text == figure.text
+        assert at(cells, *where, "published").text == figure.text
         told, completion = tick_numbers(suite, names[figure.row], figure.cpus or 0)
         ours = (
             told if figure.quantity == "context switches" or "Mixed" in figure.row else completion
         )
         digits = 0 if figure.quantity == "context switches" else 1
-        assert at(cells, *where, "here").text.startswith(f"{ours:.{digits}f}")
-    shown = Counter(cell.text for (*_, title), cell in cells.items() if title == "study")
+        assert at(cells, *where, "measured").text.startswith(f"{ours:.{digits}f}")
+    shown = Counter(cell.text for (*_, title), cell in cells.items() if title == "published")
     whole_lines = 2 * len(ALL_CPUS)
     assert shown == Counter(figure.text for figure in figures) + Counter({"–": whole_lines})
 
@@ -229,12 +229,12 @@ def test_failed_and_missing_cells(tmp_path: Path) -> None:
         keep_timing(tmp_path, *SUITES[1], "creation", 1, seed)
     page = made(page_maker(1)(read([tmp_path])))
     cells = cells_under(page, "study-1-table-1")
-    failed_cell = cells["CPU-heavy", "1", "completion, ticks", "here"]
+    failed_cell = cells["CPU-heavy", "1", "completion, ticks", "measured"]
     assert (failed_cell.text, failed_cell.tone) == ("failed (1 of 2)", "failed")
     assert failed_cell.why == "seed 3: panic, out of memory"
-    assert cells["CPU-heavy", "1", "context switches", "here"].tone == "failed"
-    assert cells["CPU-heavy", "1", "completion, ticks", "study"].text == "86"
-    missing = cells["CPU-heavy", "2", "completion, ticks", "here"]
+    assert cells["CPU-heavy", "1", "context switches", "measured"].tone == "failed"
+    assert cells["CPU-heavy", "1", "completion, ticks", "published"].text == "86"
+    missing = cells["CPU-heavy", "2", "completion, ticks", "measured"]
     assert (missing.text, missing.tone) == ("not run", "muted")
     assert "study-1-table-2" not in tables_of(page)
     assert counted(page)["compared"] == 2  # the time and the switches of process creation
@@ -249,7 +249,7 @@ def counted(page: Page) -> dict[str, int]:
 
 def on_costs(page: Page, test: str) -> Cell:
     """Of table 1, on one CPU."""
-    where = (test, "1", "completion, ticks", "here, on their costs")
+    where = (test, "1", "completion, ticks", "study costs")
     return cells_under(page, "study-1-table-1")[where]
 
 
@@ -260,7 +260,7 @@ def test_runs_with_their_costs_tell_what_slow_forks_explain(tmp_path: Path) -> N
             keep_timing(tmp_path, *SUITES[1], test, 1, 1, ticks=ticks, their_costs=costs)
     page = made(page_maker(1)(read([tmp_path])))
     cells = cells_under(page, "study-1-table-1")
-    here = cells["Process Creation", "1", "completion, ticks", "here"]
+    here = cells["Process Creation", "1", "completion, ticks", "measured"]
     assert here.why == EXPLAINED_BY_COSTS
     creation, starvation = (on_costs(page, row) for row in ("Process Creation", "Starvation Check"))
     assert (creation.text, creation.tone, creation.why) == ("17.0", "good", "")
@@ -299,8 +299,8 @@ def test_table_2_is_compared_in_a_row_and_without_the_deleted_bursts(tmp_path: P
     page = made(page_maker(1)(read([tmp_path])))
     assert counted(page)["near, study costs"] == 1
     cells = cells_under(page, "study-1-table-2")
-    assert cells["I/O-bound", "1", "completion, ticks", "here, on their costs"].text == "28.0"
-    assert "deletes" in (cells["I/O-bound", "1", "completion, ticks", "here"].why or "")
+    assert cells["I/O-bound", "1", "completion, ticks", "study costs"].text == "28.0"
+    assert "deletes" in (cells["I/O-bound", "1", "completion, ticks", "measured"].why or "")
 
 
 # --- tables 3 to 8
@@ -316,7 +316,7 @@ def test_each_figure_of_tables_3_to_8_stands_beside_its_cell(whole_page: Page, t
             assert cells[figure.row, "1", picked, "expected"].text == figure.text
             continue
         where = (figure.row, str(figure.cpus))
-        assert at(cells, *where, picked, "study").text == figure.text
+        assert at(cells, *where, picked, "published").text == figure.text
         place = list(test.rows.values()).index(figure.row)
         kinds = (
             picked,
@@ -324,8 +324,8 @@ def test_each_figure_of_tables_3_to_8_stands_beside_its_cell(whole_page: Page, t
         )
         for kind, part in enumerate(kinds):
             ours = share_numbers(test.table, figure.cpus or 0, len(test.rows), kind)[place]
-            assert at(cells, *where, part, "here").text.startswith(f"{ours:.1f}")
-    for title, sort in (("study", "measurement"), ("expected", "expectation")):
+            assert at(cells, *where, part, "measured").text.startswith(f"{ours:.1f}")
+    for title, sort in (("published", "measurement"), ("expected", "expectation")):
         shown = [c.text for (*_, part, t), c in cells.items() if t == title and c.text != "–"]
         assert sorted(shown) == sorted(each.text for each in figures if each.kind == sort)
 
@@ -392,9 +392,9 @@ def test_each_figure_of_study_2_stands_beside_its_cell(tmp_path: Path) -> None:
         told, completion = tick_numbers(suite, test, 2)
         ours = told if (suite, test) == ("priority", "mixed") else completion
         ours = 25.0 if (suite, test) == ("timing", "switch") else ours
-        assert cells[figure.row, "2", part, "study"].text == figure.text
-        assert cells[figure.row, "2", part, "here"].text.startswith(f"{ours:.1f}")
-    shown = [cell.text for (*_, title), cell in cells.items() if title == "study"]
+        assert cells[figure.row, "2", part, "published"].text == figure.text
+        assert cells[figure.row, "2", part, "measured"].text.startswith(f"{ours:.1f}")
+    shown = [cell.text for (*_, title), cell in cells.items() if title == "published"]
     assert sorted(shown) == sorted(each.text for each in figures)
 
 

@@ -134,10 +134,10 @@ def test_study_3_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
         assert len(figures) == 9
         for figure in figures:
             where = (figure.row, figure.column)
-            assert at(cells, *where, "study").text == figure.text
-            here = at(cells, *where, "here").text
+            assert at(cells, *where, "published").text == figure.text
+            here = at(cells, *where, "measured").text
             assert here.startswith(value[number](number_of(figure.column, figure.row, 2)) + " [")
-        shown = [cell.text for (*_, title), cell in cells.items() if title == "study"]
+        shown = [cell.text for (*_, title), cell in cells.items() if title == "published"]
         assert sorted(shown) == sorted(figure.text for figure in figures)
 
 
@@ -152,13 +152,13 @@ def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
     page = made(page_maker(3)(read([tmp_path])))
     tables = tables_of(page)
     cells = cells_of(tables["study-3-table-1"])
-    failed = cells["MLFQ", "Mixed", "here"]
+    failed = cells["MLFQ", "Mixed", "measured"]
     assert (failed.text, failed.tone) == ("failed (1 of 3)", "failed")
     assert failed.why == "seed 2: panic, out of memory"
-    assert cells["MLFQ", "Mixed", "study"].text == "90.06"
+    assert cells["MLFQ", "Mixed", "published"].text == "90.06"
     assert "failed (1 of 3)" in opening_of(page)
     claim = cells_of(tables["study-3-claims"], labels=3)
-    gained = claim["5.3", "MLFQ's throughput is larger than RR's by, %", "Mixed", "", "here"]
+    gained = claim["5.3", "MLFQ's throughput is larger than RR's by, %", "Mixed", "", "measured"]
     assert gained.tone == "failed"
     policies = cells_of(tables["study-3-policies"])
     assert policies["stride", "Mixed", "turnaround"].text == "not run"
@@ -170,11 +170,11 @@ def test_study_3_computes_its_claims(tmp_path: Path) -> None:
     cells = cells_of(table, labels=3)
     gained = ("5.3", "MLFQ's throughput is larger than RR's by, %", "Mixed", "")
     assert at(cells, *gained, "figure").text == "13"
-    assert at(cells, *gained, "its tables").text == "198"
+    assert at(cells, *gained, "published tables").text == "198"
     seeds = [
         number_of("Mixed", "MLFQ", seed) / number_of("Mixed", "RR", seed) - 1 for seed in SEEDS
     ]
-    assert at(cells, *gained, "here").text.startswith(f"{100 * sum(seeds) / 3:.1f} [")
+    assert at(cells, *gained, "measured").text.startswith(f"{100 * sum(seeds) / 3:.1f} [")
     claims = select(study=3, kind="claim")
     assert sorted(f.text for f in claims) == sorted(
         cell.text for (*_, title), cell in cells.items() if title == "figure" and cell.text != "–"
@@ -222,11 +222,11 @@ def test_study_4_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
         scheduler, kind = figure.column.split()
         number = {"RR": 9, "MLFQ": 10}[scheduler]
         cells = cells_of(tables[f"study-4-figure-{number}-table"])
-        title = "study" if figure.source == "authors" else "rerun"
+        title = "published" if figure.source == "authors" else "rerun"
         assert cells[str(size), kind, title].text == figure.text
         shown += 1
         group = {"interactive": "inter", "CPU-bound": "cpu"}[kind]
-        here = cells[str(size), kind, "here"].text
+        here = cells[str(size), kind, "measured"].text
         if size in (2, 10, 40):
             mean = benchmark_times(size, scheduler, 1)[group] + 0.5
             assert here.startswith(f"{mean:.1f} [")
@@ -385,15 +385,15 @@ def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
     for figure in published(5, 5):
         name, run = figure.row.split()
         where = (names[name], run, headings[figure.quantity])
-        assert at(every, *where, "study").text == figure.text
+        assert at(every, *where, "published").text == figure.text
         if figure.quantity == "throughput":
             assert figure.policy
-            assert at(every, *where, "here").text == f"{rate_of(figure.policy, int(run)):,.2f}"
+            assert at(every, *where, "measured").text == f"{rate_of(figure.policy, int(run)):,.2f}"
     for figure in published(5, 6):
         where_mean = (names[figure.column], headings[figure.quantity])
-        assert at(means, *where_mean, "study").text == figure.text
+        assert at(means, *where_mean, "published").text == figure.text
         if figure.quantity == "maximum latency":
-            assert at(means, *where_mean, "here").text.startswith("3.000 [")
+            assert at(means, *where_mean, "measured").text.startswith("3.000 [")
 
 
 @pytest.mark.parametrize("study", [3, 4, 5])

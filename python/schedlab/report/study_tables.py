@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run"
 NOT_EXPLAINED = "This difference from the study is not explained."
-EXPLAINED_BY_COSTS = """Operations are slower there. With the study's costs it is near: see *here, on their costs*."""
+EXPLAINED_BY_COSTS = (
+    """Operations are slower there. With the study's costs it is near: see *study costs*."""
+)
 
 Numbers = Mapping[Path, float]
 """What was measured of each run, by its folder; a run without a number is not in it."""
@@ -118,22 +120,22 @@ def _failures(failed: Iterable[Kept]) -> str:
     return "; ".join(sorted(told))
 
 
-Kind = Literal["expected", "study", "rerun", "here", "difference", "on_costs", "ideal"]
+Kind = Literal["expected", "published", "rerun", "measured", "difference", "study_costs", "ideal"]
 _TITLES: Mapping[Kind, str] = {
     "expected": "expected",
-    "study": "study",
+    "published": "published",
     "rerun": "rerun",
-    "here": "here",
+    "measured": "measured",
     "difference": "difference",
-    "on_costs": "here, on their costs",
+    "study_costs": "study costs",
     "ideal": "ideal",
 }
 """The columns' titles, in their order."""
 
 
 _ALSO_THEIRS: Mapping[Tone, str] = {
-    "good": "near its ideal; on their costs: near theirs",
-    "bad": "off its ideal; on their costs: off theirs",
+    "good": "near its ideal; study costs: near the published value",
+    "bad": "off its ideal; study costs: off the published value",
 }
 
 
@@ -141,10 +143,10 @@ _ALSO_THEIRS: Mapping[Tone, str] = {
 class Comparison:
     """One figure of a study, what came out here, and what is ideal."""
 
-    study: Figure | None = None
-    here: Measured | None = None
+    published: Figure | None = None
+    measured: Measured | None = None
     """None: there is no such measurement. A measurement that was not made is a Measured."""
-    on_costs: Measured | None = None
+    study_costs: Measured | None = None
     """The same with operations as slow as they were on the study's machine."""
     ideal: float | None = None
     expected: Figure | None = None
@@ -174,42 +176,47 @@ class Comparison:
     def cell(self, kind: Kind) -> Cell:
         """Returns what stands in that column."""
         why = self.notes.get(kind, "") or self._reason(kind)
-        if kind == "here":
-            return self._measured(self.here, self.ideal, self.near, why)
-        if kind == "on_costs":
-            return self._measured(self.on_costs, _value(self.study), self.tolerance, why)
+        if kind == "measured":
+            return self._measured(self.measured, self.ideal, self.near, why)
+        if kind == "study_costs":
+            return self._measured(self.study_costs, _value(self.published), self.tolerance, why)
         if kind == "difference":
             return Cell(self._difference(), "muted", why)
         if kind == "ideal":
             text = NOTHING if self.ideal is None else f"{self.ideal:.{self.decimals}f}"
             return Cell(text, "muted", why)
         figure: Figure | None = getattr(self, kind)
-        tone: Tone = "plain" if kind == "study" else "muted"
+        tone: Tone = "plain" if kind == "published" else "muted"
         return Cell(figure.text if figure else NOTHING, tone, why)
 
     def _reason(self, kind: Kind) -> str:
         """Returns why a measured value is not near the published one, as far as the runs show it."""
-        ours = {"here": self.here, "on_costs": self.on_costs}.get(kind)
+        ours = {"measured": self.measured, "study_costs": self.study_costs}.get(kind)
         if not self._is_off(ours):
             return ""
-        if kind == "here" and self.on_costs and self.on_costs.mean is not None:
-            return NOT_EXPLAINED if self._is_off(self.on_costs) else EXPLAINED_BY_COSTS
+        if kind == "measured" and self.study_costs and self.study_costs.mean is not None:
+            return NOT_EXPLAINED if self._is_off(self.study_costs) else EXPLAINED_BY_COSTS
         return NOT_EXPLAINED
 
     def _is_off(self, ours: Measured | None) -> bool:
         """Returns True if a value was measured that is not near the published one."""
-        if ours is None or ours.mean is None or self.study is None or not self.study.finished:
+        if (
+            ours is None
+            or ours.mean is None
+            or self.published is None
+            or not self.published.finished
+        ):
             return False
-        return self.counted and not is_near(self.study, ours.mean)
+        return self.counted and not is_near(self.published, ours.mean)
 
     @property
     def tolerance(self) -> float | None:
         """Returns how far a value near the published figure may be from it, or None without a figure."""
-        return tolerance(self.study) if self.study and self.study.finished else None
+        return tolerance(self.published) if self.published and self.published.finished else None
 
     def _difference(self) -> str:
-        mean = self.here.mean if self.here else None
-        theirs = _value(self.study)
+        mean = self.measured.mean if self.measured else None
+        theirs = _value(self.published)
         if mean is None or theirs is None or not self.differs:
             return NOTHING
         if self.differs == "percent":
@@ -234,10 +241,10 @@ class Comparison:
         """Returns the columns of the data behind a table."""
         return {
             "expected": _value(self.expected),
-            "published": _value(self.study),
+            "published": _value(self.published),
             "rerun": _value(self.rerun),
-            **(self.here.record() if self.here else dict.fromkeys(Measured().record())),
-            "on_their_costs": self.on_costs.mean if self.on_costs else None,
+            **(self.measured.record() if self.measured else dict.fromkeys(Measured().record())),
+            "study_costs": self.study_costs.mean if self.study_costs else None,
             "ideal": self.ideal,
         }
 
@@ -288,7 +295,9 @@ def compared_table(
         )
         for own, line in zip(shown, lines, strict=True)
     ]
-    theirs = any(each.on_costs and each.study for line in lines for each in line.parts.values())
+    theirs = any(
+        each.study_costs and each.published for line in lines for each in line.parts.values()
+    )
     return Table(
         name,
         title,
@@ -337,7 +346,7 @@ def _data(labels: Sequence[str], lines: Sequence[Line]) -> pl.DataFrame:
         "measured",
         "low",
         "high",
-        "on_their_costs",
+        "study_costs",
         "ideal",
     )
     return pl.DataFrame(

@@ -84,7 +84,7 @@ class Experiment:
         return replace(
             self,
             name=on_their_costs(self.name),
-            title=f"{self.title}, on their costs",
+            title=f"{self.title}, study costs",
             own=own,
             quick=(Part(own, quick),),
             full=(Part(own, full),),

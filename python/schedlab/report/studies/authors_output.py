@@ -243,8 +243,8 @@ class AuthorsOutput(MixedBenchmark):
     def shortest_and_longest(
         self, scheduler: str, kind: str, size: int, which: int, whose: str
     ) -> Measured:
-        """The shortest (0) or the longest (-1) of a round: `theirs`, `here`, or `costs`."""
-        if whose == "theirs":
+        """The shortest (0) or the longest (-1) of a round: `published`, `measured`, or `costs`."""
+        if whose == "published":
             return Measured((self.printed_times(scheduler, kind, size)[which],))
         ours = self._times(scheduler, whose == "costs")
         if ours is None:

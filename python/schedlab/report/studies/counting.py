@@ -47,8 +47,8 @@ def count_agreement(figures: Iterable[Figure], comparisons: Iterable[Comparison]
     """
     by_figure: dict[Figure, Comparison] = {}
     for comparison in comparisons:
-        if comparison.study is not None:
-            by_figure.setdefault(comparison.study, comparison)
+        if comparison.published is not None:
+            by_figure.setdefault(comparison.published, comparison)
     places: dict[str, list[Figure]] = {}
     for figure in figures:
         if figure.kind == "measurement" and figure.source != "rerun" and figure.finished:
@@ -62,11 +62,15 @@ def count_agreement(figures: Iterable[Figure], comparisons: Iterable[Comparison]
 def _count(place: str, figures: Sequence[Figure], by_figure: dict[Figure, Comparison]) -> Count:
     pairs = [(each, by_figure[each]) for each in figures if each in by_figure]
     counted = [(figure, each) for figure, each in pairs if each.counted]
-    here = [(f, each.here.mean) for f, each in counted if each.here and each.here.mean is not None]
-    costs = [
-        (f, each.on_costs.mean)
+    here = [
+        (f, each.measured.mean)
         for f, each in counted
-        if each.on_costs and each.on_costs.mean is not None
+        if each.measured and each.measured.mean is not None
+    ]
+    costs = [
+        (f, each.study_costs.mean)
+        for f, each in counted
+        if each.study_costs and each.study_costs.mean is not None
     ]
     return Count(
         place,
@@ -91,7 +95,7 @@ def headline(counts: Sequence[Count]) -> str:
         if total.compared_on_costs
         else ""
     )
-    return f"Of {total.compared} published figures compared, {total.near} are near ours{costs}."
+    return f"Of {total.compared} published figures compared, {total.near} have a measured value near them{costs}."
 
 
 def section(study: int, counts: Sequence[Count]) -> Section | None:
@@ -106,12 +110,12 @@ def section(study: int, counts: Sequence[Count]) -> Section | None:
     )
     table = Table(
         f"study-{study}-agreement",
-        "Published figures that ours are near",
+        "Published figures with a measured value near them",
         (Column("place", align="left"), *map(Column, _COLUMNS)),
         tuple(rows),
         data,
         """Calibrated: figures that gave a constant, or that no scheduler made. They are left out of all counts to
-        the right. A published figure that is not compared was not run, or has no counterpart here.""",
+        the right. A published figure that is not compared was not run, or has no counterpart of ours.""",
         keys=1,
     )
     return Section(TITLE, (Text(RULE), table))

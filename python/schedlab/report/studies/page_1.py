@@ -127,8 +127,8 @@ def _curves(
 def _how_to_read(page: Writer, q: Queries) -> None:
     page.section("How to read this page")
     page.item("""**study**: the study's printed figures. **rerun**: figures of the study's programs, run again for
-    schedlab on an emulator on a host of two CPUs. **here**: our figures, the mean over seeds; in brackets, its
-    interval of 95 %. **here, on their costs**: the tests as the study ran them, with forks as slow as on its machine
+    schedlab on an emulator on a host of two CPUs. **measured**: our figures, the mean over seeds; in brackets, its
+    interval of 95 %. **study costs**: the tests as the study ran them, with forks as slow as on its machine
     (below). **ideal**: a bound for any scheduler, if only the processes' own work and sleeps take time.
     **expected**: what the study considers fair.""")
     page.item(f"**Ticks.** A tick is {q.tick_ms():.0f} ms there.")
@@ -147,7 +147,7 @@ def _how_to_read(page: Writer, q: Queries) -> None:
         for suite in _SUITES
         for count in (1, 5)
     }
-    page.item(f"""**Their costs.** On the study's machine a fork took longer, relative to a tick, than here: by
+    page.item(f"""**Study costs.** On the study's machine a fork took longer, relative to a tick, than here: by
     {longer["timing", 1]} ticks on one CPU and {longer["timing", 5]} on five under round-robin and the lottery, by
     {longer["priority", 1]} and {longer["priority", 5]} under priorities, and in between in proportion. These values
     are chosen so that Switch Overhead, 200 forks in a row, agrees on one CPU and on five. These four cells, and the
@@ -177,7 +177,10 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
             near=q.near(ideal),
             counted=q.is_counted(suite, test, count),
             differs="percent",
-            notes={"here": about(q.why_time_off(suite, test, count, whole)), "on_costs": on_costs},
+            notes={
+                "measured": about(q.why_time_off(suite, test, count, whole)),
+                "study_costs": on_costs,
+            },
         )
 
     def switches(test: str, whole: bool, count: int) -> Comparison | None:
@@ -283,7 +286,7 @@ def _priorities(page: Writer, q: Queries) -> None:
         page,
         q,
         "priority",
-        f"""Here: each test by itself. {_how_suite(q, "priority")} Here, on their costs: all tests in a row, five times
+        f"""Measured: each test by itself. {_how_suite(q, "priority")} Study costs: all tests in a row, five times
         each, the bursts of I/O-bound deleted. {row}""",
     )
     if in_a_row:
@@ -299,7 +302,7 @@ def _turnarounds(q: Queries, policies: Sequence[str]) -> str:
 
 
 def _tests_in_a_row(page: Writer, q: Queries) -> None:
-    page.item("""**Tests in a row.** In the column *here* each test is a separate run, so the priorities that it sets
+    page.item("""**Tests in a row.** In the column *measured* each test is a separate run, so the priorities that it sets
     have an effect. The study ran all seven in a row, five times each: after the second, PIDs are above 100, and its
     scheduler takes their priorities away. Its compiler deletes the bursts of I/O-bound, too. Run so on one CPU, in
     ticks:""")
@@ -330,7 +333,7 @@ def _tables_in_a_row(page: Writer, q: Queries) -> None:
         return MeasuredCell(Measured((value_of(q.printed("priority", test, count)),)), 0)
 
     def starvation(count: int, what: str) -> Measured | MeasuredCell:
-        if what == "study":
+        if what == "published":
             return printed("starvation", count)
         return q.in_a_row("starvation", count, "complete", what, True)
 
@@ -338,7 +341,7 @@ def _tables_in_a_row(page: Writer, q: Queries) -> None:
         "study-1-starvation-in-a-row",
         "Starvation Check in a row, under two agings",
         ["what is run"],
-        ["study", *q.agings],
+        ["published", *q.agings],
         _by_cpus(q, starvation),
         f"""Ticks until all six have ended, with forks as slow as theirs.
         {q.how([q.on_their_costs(q.in_a_row_name)])}""",
@@ -359,10 +362,10 @@ def _tables_in_a_row(page: Writer, q: Queries) -> None:
         that are not a constant. By itself: each test alone, bursts of I/O-bound included.""",
     )
     rows: dict[str, Callable[[int], Measured | MeasuredCell]] = {
-        "study": partial(printed, "io-bound"),
-        "here, with bursts": partial(q.completion, "priority", "io-bound"),
-        "here, bursts deleted": q.without_bursts,
-        "here, bursts deleted, on their costs": partial(q.without_bursts, their_costs=True),
+        "published": partial(printed, "io-bound"),
+        "measured, with bursts": partial(q.completion, "priority", "io-bound"),
+        "measured, bursts deleted": q.without_bursts,
+        "study costs, bursts deleted": partial(q.without_bursts, their_costs=True),
         "the same, all tests in a row": lambda count: q.in_a_row(
             "io-bound", count, "complete", policy, True
         ),
@@ -456,14 +459,14 @@ def _completion(
 
 def _context_switches(page: Writer, q: Queries) -> None:
     page.section("Where the context switches come from")
-    if not q.accounted("study") or not q.accounted("here"):
+    if not q.accounted("published") or not q.accounted("measured"):
         page.text("The runs that would tell are missing.")
         return
     page.text(f"""
     On one CPU, the context switches of tables 1 and 2 follow from two things: what the test does (each start and each
     waking is a pick), and how long it takes (each tick is another). The sum is within {q.near_percent:.0f} % of the
-    count in {q.accounted_well("study")} of {q.accounted("study")} cells of the study, and in
-    {q.accounted_well("here")} of {q.accounted("here")} of ours. So these counts reflect forks and ticks, not
+    count in {q.accounted_well("published")} of {q.accounted("published")} cells of the study, and in
+    {q.accounted_well("measured")} of {q.accounted("measured")} of ours. So these counts reflect forks and ticks, not
     schedulers. In I/O-bound of table 1, most switches are xv6's own: at each tick it wakes all sleepers, which check
     whether their time is over.""")
 
@@ -485,13 +488,13 @@ def _context_switches(page: Writer, q: Queries) -> None:
                     "starts and wakes" if part == "events" else part,
                     partial(q.account, whose, part),
                     whose,
-                    1 if (whose, part) == ("here", "ticks") else 0,
+                    1 if (whose, part) == ("measured", "ticks") else 0,
                     part in ("events", "ticks"),
                 )
-                for whose in ("study", "here")
+                for whose in ("published", "measured")
                 for part in ("events", "ticks", "sum", "counted")
             ),
-            Quantity("of them to another process", to_another, "here", 0),
+            Quantity("of them to another process", to_another, "measured", 0),
         ],
         """A context switch is a pick, as the study's kernel counts it. Starts and wakes: how often a process was
         started or woken, where the parent waits for each also that one, and here each priority that was set. Ticks:
@@ -521,11 +524,11 @@ def _lottery(page: Writer, q: Queries) -> None:
     def off(count: int, test: str, what: str) -> Measured:
         if what in q.lotteries_run:
             return q.off_ideal_share(test, what, count)
-        return q.off_printed_shares(test, count, what != "here")
+        return q.off_printed_shares(test, count, what != "measured")
 
     whats = {
-        "the study's program here, off the study": "here",
-        "the study's program on their costs, off the study": "on their costs",
+        "the study's program, off the published shares": "measured",
+        "the study's program with study costs, off the published shares": "study costs",
         **{f"{policy}, all compete, off the ideal": policy for policy in q.lotteries_run},
     }
     page.measured(
@@ -631,8 +634,8 @@ def _shares_table(page: Writer, q: Queries, test: str) -> None:
             differs="points",
             notes={
                 "expected": notes.not_to_be_met(q, test, group) if count == 1 else "",
-                "here": about(q.why_off(test, group, count)),
-                "on_costs": about(q.why_off(test, group, count, True)),
+                "measured": about(q.why_off(test, group, count)),
+                "study_costs": about(q.why_off(test, group, count, True)),
             },
         )
 
@@ -640,7 +643,7 @@ def _shares_table(page: Writer, q: Queries, test: str) -> None:
         why = """By what the processes asked for in these runs, system calls included; under another policy it may
         differ by a little."""
         return Comparison(
-            here=q.share(test, group, policy, count),
+            measured=q.share(test, group, policy, count),
             ideal=q.ideal_share(test, group, policy, count),
             near=q.near_share(test, group, policy, count),
             shows_ideal=policy == SHIPPED,

@@ -130,5 +130,5 @@ def _comparison(q: Queries, when: str, test: str, count: int) -> Comparison:
         near=q.near(ideal),
         counted=q.is_counted(when, test, count),
         differs="percent",
-        notes={"here": _CONSTANT if q.is_constant(when, test) else ""},
+        notes={"measured": _CONSTANT if q.is_constant(when, test) else ""},
     )

@@ -119,7 +119,7 @@ def _what_was_measured(page: Writer, q: Queries) -> None:
       (`mlfq:four-quanta`). Three CPUs.
     - **Time slices.** Section 4.1.3 checks the quantum when a process returns to the scheduler. That it returns at each
       tick is our reading, since xv6 does so. [Two readings](#two-readings-of-the-time-slice) shows the other one.
-    - **Their costs.** *Here, on their costs* has forks that take longer, as on the machines of studies 1 and 4: by
+    - **Study costs.** *Study costs* has forks that take longer, as on the machines of studies 1 and 4: by
       {q.longer("fork", "RR", 3):.2f} ticks under round-robin, {q.longer("fork", "Lottery", 3):.2f} under the lottery
       and {q.longer("fork", "MLFQ", 3):.2f} under MLFQ, so that the throughput of the CPU-bound workload is the
       study's. If slow forks explained its other figures, too, ours would be near them.
@@ -172,7 +172,7 @@ def _comparison(q: Queries, name: str, workload: str, scheduler: str) -> Compari
         decimals=METRICS[name].digits,
         counted=not q.gave_a_constant(q.printed(name, workload, scheduler)),
         notes={
-            "on_costs": "One of the cells from which the costs are, so that it agrees by definition."
+            "study_costs": "One of the cells from which the costs are, so that it agrees by definition."
             if q.gave_a_constant(q.printed(name, workload, scheduler))
             else "",
             "ideal": _about_ideal(q, name) if workload == "CPU-bound" else "",
@@ -333,12 +333,12 @@ def _claims(page: Writer, q: Queries) -> None:
     page.section("What the study claims")
     page.text("""
     Section 5 of the study derives these statements from its tables. The column *its tables* computes the same
-    statement from the printed figures; *here* computes it from the runs of this report, seed by seed. ≈ marks a
+    statement from the printed figures; *measured* computes it from the runs of this report, seed by seed. ≈ marks a
     difference that is not significant (95 %, seed by seed).""")
     page.statements(
         "study-3-claims",
         "Statements of section 5",
-        ["section", "the study says", "workload", "figure", "its tables", "here"],
+        ["section", "the study says", "workload", "figure", "published tables", "measured"],
         _statements(q),
         shared=2,
     )

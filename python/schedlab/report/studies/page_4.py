@@ -203,9 +203,9 @@ def _mixed_benchmark(page: Writer, q: Queries) -> None:
                 whose, partial(q.curve, shape, whose), q.shape_title(shape), muted=whose == "ideal"
             )
             for shape in ("growth", "slope")
-            for whose in ("study", "rerun", "here", "ideal")
+            for whose in ("published", "rerun", "measured", "ideal")
         ],
-        f"""Growth: of the study and here from the fewest to the most; of the rerun from {q.rerun_sizes()}. Here: the
+        f"""Growth: published and measured, from the fewest to the most; of the rerun from {q.rerun_sizes()}. Measured: the
         numbers of processes that were run.""",
     )
     page.text(f"""
@@ -223,7 +223,7 @@ def _comparison(q: Queries, kind: str, scheduler: str, size: int) -> Comparison:
         q.in_rounds(kind, scheduler, size, True),
         rerun=q.authors(kind, scheduler, size, "rerun"),
         ideal=q.ideal(kind, size),
-        notes={"here": q.why_by_phase(kind, scheduler, size)},
+        notes={"measured": q.why_by_phase(kind, scheduler, size)},
         counted=not q.gave_a_constant(theirs),
     )
 
@@ -241,11 +241,11 @@ def _each_process(page: Writer, q: Queries, curves: dict[str, tuple[str, str]]) 
         curves,
         [
             Quantity(f"{what}, %", partial(each, what, their_costs), group)
-            for their_costs, group in ((False, "here"), (True, "here, on their costs"))
+            for their_costs, group in ((False, "measured"), (True, "study costs"))
             for what in ("near", "off")
         ],
         f"""All rounds in one boot. Near: within 15 %, or a tick. Off: the mean over all processes of a kind, in
-        percent of theirs. {how}""",
+        percent of the published time. {how}""",
     )
 
     def extreme(which: int, whose: str, scheduler: str, kind: str, size: int) -> Measured:
@@ -261,11 +261,11 @@ def _each_process(page: Writer, q: Queries, curves: dict[str, tuple[str, str]]) 
             for size in (2, 10, 20, 30, 40)
         },
         [
-            Quantity(title, partial(extreme, which, whose), group, 0 if whose == "theirs" else 1)
+            Quantity(title, partial(extreme, which, whose), group, 0 if whose == "published" else 1)
             for whose, group in (
-                ("theirs", "study"),
-                ("here", "here"),
-                ("costs", "here, on their costs"),
+                ("published", "published"),
+                ("measured", "measured"),
+                ("costs", "study costs"),
             )
             for which, title in ((0, "shortest"), (-1, "longest"))
         ],
@@ -463,8 +463,8 @@ def _sleeper(page: Writer, q: Queries) -> None:
         {
             "slept, ticks": slept,
             "fork to end, ticks": lambda experiment, scheduler: Comparison(
-                here=q.from_fork(experiment, scheduler),
-                on_costs=q.from_fork(q.on_their_costs(experiment), scheduler),
+                measured=q.from_fork(experiment, scheduler),
+                study_costs=q.from_fork(q.on_their_costs(experiment), scheduler),
                 rerun=q.rerun_of_sleeper(scheduler) if experiment == early else None,
             ),
         },
@@ -535,7 +535,7 @@ def _claims(page: Writer, q: Queries) -> None:
     page.statements(
         "study-4-claims",
         "Statements of section 4",
-        ["section", "the study says", "its figures", "here"],
+        ["section", "the study says", "published figures", "measured"],
         [
             (
                 "4.2",
@@ -559,6 +559,6 @@ def _claims(page: Writer, q: Queries) -> None:
                 for each in q.schedulers
             ),
         ],
-        right=["its figures", "here"],
+        right=["published figures", "measured"],
     )
     page.other_doubts()

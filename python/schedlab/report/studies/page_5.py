@@ -110,7 +110,7 @@ def _in_short(page: Writer, q: Queries) -> None:
         "Throughput of one thread, as a part of CFS's",
         "throughput ÷ CFS's",
         {name: part(name) for name in q.schedulers},
-        caption=f"The study on Linux 5.15; here on our kernel. {q.how(ONE)}",
+        caption=f"Published: Linux 5.15. Measured: our kernel. {q.how(ONE)}",
     )
 
 
@@ -201,7 +201,7 @@ def _one_thread_on_linux(page: Writer, q: Queries, experiment: str, name: str, c
     page.statements(
         f"{name}-differences",
         "Between the schedulers: what is more than chance",
-        ["quantity", "difference", "study, table 6", "here", "may it be chance?"],
+        ["quantity", "difference", "published, table 6", "measured", "may it be chance?"],
         [
             (
                 title,

@@ -102,9 +102,9 @@ def _rates(page: Writer, q: Queries) -> None:
                 _published_rate(q, tickets), _rate(q, "lottery", tickets), ideal=tickets
             ),
             "lottery, turns of 10 ms": lambda tickets: Comparison(
-                here=_rate(q, "short turns", tickets) if tickets == 10 else None
+                measured=_rate(q, "short turns", tickets) if tickets == 10 else None
             ),
-            "stride": lambda tickets: Comparison(here=_rate(q, "stride", tickets)),
+            "stride": lambda tickets: Comparison(measured=_rate(q, "stride", tickets)),
         },
         f"""Two that compute for 60 s, three minutes at 20 : 1. Of the study's runs at 10 : 1 the one is printed that
         was farthest off. {q.how(_RATES)}""",
@@ -119,7 +119,7 @@ def _rates(page: Writer, q: Queries) -> None:
         {_rate(q, "stride", 10):.2f}.""")
 
     def window(which: Literal["least", "most"], policy: str) -> Comparison:
-        return Comparison(here=q.in_windows("s6-fairness", policy, "a", "b", 8, which))
+        return Comparison(measured=q.in_windows("s6-fairness", policy, "a", "b", 8, which))
 
     page.compared(
         "study-6-fairness",
@@ -151,7 +151,9 @@ def _clients(page: Writer, q: Queries) -> None:
         ["policy"],
         ["lottery", "stride"],
         [
-            Quantity("here", lambda policy: q.least_of_most("s6-monte-carlo", policy, "integrat")),
+            Quantity(
+                "measured", lambda policy: q.least_of_most("s6-monte-carlo", policy, "integrat")
+            ),
             Quantity("due", lambda policy: 75.8, muted=True),
         ],
         f"Begun two minutes apart, looked at after ten. {q.how('s6-monte-carlo')}",
@@ -180,7 +182,7 @@ def _clients(page: Writer, q: Queries) -> None:
                 response("transfers", tickets),
                 ideal=8 / tickets,
             ),
-            "without": lambda tickets: Comparison(here=response("lottery", tickets)),
+            "without": lambda tickets: Comparison(measured=response("lottery", tickets)),
         },
         q.how("s6-clients"),
         decimals=2,
@@ -218,7 +220,7 @@ def _video(page: Writer, q: Queries) -> None:
                 ideal=3 if viewer == "A" else 2,
             ),
             "through a display": through_a_display,
-            "stride": lambda viewer, when: Comparison(here=rate("stride", viewer, when)),
+            "stride": lambda viewer, when: Comparison(measured=rate("stride", viewer, when)),
         },
         f"Tickets 3 : 2 : 1, and 3 : 1 : 2 from the middle on. {q.how(['s6-video', 's6-display'])}",
         decimals=2,
@@ -353,7 +355,7 @@ def _stride(page: Writer, q: Queries) -> None:
         ["policy"],
         ["lottery", "uncompensated", "stride"],
         [
-            Quantity("here", lambda policy: q.part("s6-compensation", policy, "fifth")),
+            Quantity("measured", lambda policy: q.part("s6-compensation", policy, "fifth")),
             Quantity("due", lambda policy: 50, muted=True),
         ],
         f"It has as many tickets as the other, which uses all of its turns. {q.how('s6-compensation')}",

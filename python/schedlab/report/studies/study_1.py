@@ -222,7 +222,7 @@ class Queries(TimingQueries, LotteryQueries):
         return Measured((found[part],)) if found else Measured((), NOTHING)
 
     def _account(self, whose: str, suite: str, test: str) -> dict[str, float] | None:
-        made = self._theirs(suite, test) if whose == "study" else self._ours(suite, test)
+        made = self._theirs(suite, test) if whose == "published" else self._ours(suite, test)
         if any(each is None for each in made):
             return None
         events, ticks, counted = (each or 0.0 for each in made)

@@ -208,7 +208,7 @@ class Queries(AuthorsOutput):
 
     def curve(self, shape: str, whose: str, scheduler: str, kind: str) -> Measured:
         """`growth`: the last ÷ the first; `slope`: of the straight line that fits best."""
-        if whose == "here":
+        if whose == "measured":
             return _shape_by_seed(shape, self._by_seed(scheduler, kind))
         points = (
             {size: self.ideal(kind, size) for size in self.sizes}
