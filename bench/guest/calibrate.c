@@ -4,7 +4,7 @@
  * Does what the simulator has costs for, again and again, on a machine that has
  * nothing else to do, for `./schedlab calibrate` to see in the trace what each
  * takes. A yield before and after shows the counter of cycles; a note tells what
- * follows. docs/simulator.md says what is made of it.
+ * follows. tools/schedlab_tools/calibration.py derives the costs.
  */
 
 #include "user/library/user.h"

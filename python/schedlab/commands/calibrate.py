@@ -60,7 +60,7 @@ def calibrate(
 
     The result is a profile for `run --machine sim --costs`. Boots the kernel with small programs that
     do one thing at a time, and takes the costs from their event traces. They are compared with those
-    that the simulator has built in. docs/simulator.md says how each is measured.
+    that the simulator has built in. The table says how each is measured.
     """
     from schedlab.workload import costs
     from schedlab_tools import calibration

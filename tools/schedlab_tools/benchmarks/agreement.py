@@ -55,7 +55,7 @@ def agreement(
     The suites of studies 1 and 4 run on both, under the same policies. Completion times, turnarounds
     and shares must differ by 2 % or a tick at most. The table has what differs more, the largest
     first; agreement.md, .csv and .parquet in the folder have all. Exit status 1 if anything is off
-    and no reason is known. docs/simulator.md has the reasons.
+    and no reason is known. docs/simulator.md explains the verdicts.
     """
     from schedlab.analysis.agreement import plan
     from schedlab.analysis.agreement.known import wrong

@@ -35,7 +35,7 @@ SIZES = (2, 6, 20, 40)
 """CPU-bound processes of study 4's mixed benchmark, of those that were measured."""
 
 _TO_THE_MARK_NS = 5_000
-"""The time from waking to the mark on Spike: the rest of a turn (docs/simulator.md)."""
+"""The time from waking to the mark on Spike: the rest of a turn."""
 _FORKED_NS = 4_608_000
 """When init forks the first process on Spike. Until the mark that waits for the disk, from which its
 program is loaded, 0.4 ms or 0.5, and for what else its program waits for first. A policy that counts
