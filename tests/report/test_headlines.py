@@ -51,4 +51,4 @@ def test_they_draw_the_suite_that_says_most(tmp_path: Path) -> None:
     assert sorted(undominated) == ["mlfq", "stride"]
     for chart in charts:
         picture = vl_convert.vegalite_to_svg(for_page(chart))
-        assert "mlfq" in picture and "stride" in picture
+        assert "MLFQ" in picture and "stride" in picture

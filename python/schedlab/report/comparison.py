@@ -30,11 +30,11 @@ from schedlab.units import format_time
 NAME = "comparison"
 NOTHING = Cell("–", "muted")
 _NAMED = 3
-"""Up to this many that cannot be told from the best are named in a cell."""
+"""Up to this many policies that are tied for best are named in a cell."""
 _FAR = 1000
 """How many times the best are no longer told apart."""
 _MARK = "•"
-"""The mark of the policies that may be the best."""
+"""The mark of the winner and of policies that are tied for best."""
 
 
 def page(collection: Collection, found: Sequence[Suite]) -> Page | None:
@@ -62,27 +62,25 @@ def page(collection: Collection, found: Sequence[Suite]) -> Page | None:
 
 
 def _lead(found: Sequence[Suite], contest: Sequence[Suite]) -> str:
-    policies = in_policy_order(policy for suite in found for policy in suite.policies)
     seeds = sorted({len(suite.seeds) for suite in found})
     spread = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else counted(seeds[0], "seed")
     told = sum(len(suite.as_good(measure)) == 1 for suite in contest for measure in suite.contests)
     asked = sum(len(suite.contests) for suite in contest)
     beginning = (
-        f"{len(policies)} policies and presets on {counted(len(found), 'suite')} (a test on a number of CPUs),"
-        f" with {spread} each, which are the same for all policies of a suite."
+        f"{counted(len(found), 'suite')} (a workload on a number of CPUs), with {spread} each, which are the"
+        " same for all policies of a suite."
     )
     if not asked:
-        return f"{beginning} With so few policies or seeds, none can be called the best."
+        return f"{beginning} With so few policies or seeds there is no winner."
     return (
-        f"{beginning} {_never_out(contest)} Of {asked} contests (a metric in which policies differ,"
-        f" on a suite of {FEW_POLICIES} or more), {told} {'has' if told == 1 else 'have'} one"
-        " winner; in the others, several cannot be told from the best with so many seeds, or are"
-        " less than 1 % behind."
+        f"{beginning} {_never_worse(contest)} Of {asked} comparisons (a metric in which policies differ, on a"
+        f" suite of {FEW_POLICIES} policies or more), {told} {'has' if told == 1 else 'have'} a winner; in the"
+        " others, several policies are tied for best."
     )
 
 
-def _never_out(contest: Sequence[Suite]) -> str:
-    """The policies that may be the best wherever they took part."""
+def _never_worse(contest: Sequence[Suite]) -> str:
+    """Names the policies that are the winner or tied for best wherever they took part."""
     names: dict[str, bool] = {}
     for suite in contest:
         for measure in suite.contests:
@@ -91,8 +89,8 @@ def _never_out(contest: Sequence[Suite]) -> str:
                 names[policy] = names.get(policy, True) and policy in good
     never = in_policy_order(policy for policy, unbeaten in names.items() if unbeaten)
     if not never:
-        return "No policy is best at everything."
-    return f"Out of no contest: {', '.join(f'`{policy}`' for policy in never)}."
+        return "No policy is the winner or tied for best in all comparisons."
+    return f"Worse in no comparison: {', '.join(f'`{policy}`' for policy in never)}."
 
 
 # --- best for what
@@ -106,7 +104,7 @@ def _best_section(contest: Sequence[Suite]) -> Section:
 
 
 def _digest(contest: Sequence[Suite]) -> Table:
-    """Policies × metrics: in how many suites each may be the best."""
+    """Policies × metrics: in how many suites each is the winner or tied for best."""
     measures = _measures(contest)
     policies = in_policy_order(policy for suite in contest for policy in suite.policies)
     scores = {
@@ -118,23 +116,23 @@ def _digest(contest: Sequence[Suite]) -> Table:
                 "policy": policy,
                 "metric": measure.name,
                 "suites": each.suites,
-                "possible": each.possible,
-                "alone": each.wins,
+                "winner": each.wins,
+                "tied": each.tied,
             }
             for (policy, measure), each in scores.items()
         ]
     )
     return Table(
         "comparison-best-of",
-        "How often each policy may be the best",
+        "How often each policy is the winner or tied for best",
         (Column("policy", align="left"), *(Column(measure.title) for measure in measures)),
         tuple(
             (Cell(policy), *(_score_cell(scores[policy, measure]) for measure in measures))
             for policy in policies
         ),
         data,
-        "Suites in which the policy is not out, of those in which it was run and policies differ in"
-        " the metric; in brackets, those that it wins alone.",
+        "Suites in which the policy is the winner or tied for best, of those in which it ran and policies differ"
+        " in the metric; in brackets, those in which it is the winner.",
     )
 
 
@@ -187,7 +185,7 @@ def _distance_cell(frame: pl.DataFrame, policy: str, measure: Measure) -> Cell:
 
 
 def _winners(contest: Sequence[Suite]) -> Table:
-    """Suites × metrics: the best, and how many policies cannot be told from it."""
+    """Suites × metrics: the winner, or the policies that are tied for best."""
     measures = _measures(contest)
     rows: list[Row] = []
     sections, data = [], []
@@ -198,7 +196,7 @@ def _winners(contest: Sequence[Suite]) -> Table:
             data += [row for measure in suite.measures for row in _ranked(suite, measure)]
     return Table(
         "comparison-best",
-        "The best policy of each suite, and those that cannot be told from it",
+        "The winner of each suite, or the policies tied for best",
         (
             Column("suite", align="left"),
             Column("CPUs"),
@@ -206,8 +204,8 @@ def _winners(contest: Sequence[Suite]) -> Table:
         ),
         tuple(rows),
         pl.DataFrame(data),
-        "The best mean first, and in grey how many others may be the best as well. *Any*: no"
-        " policy is out. *Alike*: all have the same values. Means and intervals are in the tables"
+        "The best mean first, and in grey how many others are tied for best. *Any*: all are tied."
+        " *Alike*: all have the same values. Means and intervals are in the tables"
         " below. In this table's file, `beaten` is the probability that another policy is ahead so"
         " clearly although this one is the best (p-value, corrected).",
         tuple(sections[1:]),
@@ -240,7 +238,7 @@ def _ranked(suite: Suite, measure: Measure) -> Iterable[dict[str, object]]:
             "metric": measure.name,
             "place": place + 1,
             "policy": policy,
-            "may_be_best": policy in good,
+            "tied_or_winner": policy in good,
             "beaten": suite.rankings[measure.name].beaten[policy],
             "times_the_best": suite.ratio(policy, measure),
         }
@@ -297,8 +295,8 @@ def _tables(found: Sequence[Suite]) -> Section:
         sections.append(Section(title, tables))
     meanings = [f"- *{each.title}*: {each.ideal}" for each in _measures(found)]
     how = Text(
-        f"Means over the seeds, with their intervals of 95 %. {_MARK} may be the best, where others"
-        " are out. What each metric is:\n\n" + "\n".join(meanings)
+        f"Means over the seeds, with their intervals of 95 %. {_MARK} the winner or tied for best, where"
+        " others are worse. What each metric is:\n\n" + "\n".join(meanings)
     )
     return Section("All means", (how,), tuple(sections))
 

@@ -86,7 +86,7 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
                 "policy": policy,
                 "metric": named(measure),
                 "times": _finite(suite.ratio(policy, measure)),
-                "may_be_best": policy in suite.as_good(measure),
+                "tied_or_winner": policy in suite.as_good(measure),
             }
             for suite in found
             for measure in suite.measures
@@ -119,7 +119,7 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         ),
         base.mark_text().encode(
             text=alt.Text("times:Q", format=".2f"),
-            opacity=alt.when("datum.may_be_best").then(alt.value(1)).otherwise(alt.value(0.75)),
+            opacity=alt.when("datum.tied_or_winner").then(alt.value(1)).otherwise(alt.value(0.75)),
         ),
     ).properties(
         width=max(WIDTH - 260, 44 * len(policies)),
@@ -132,7 +132,7 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         picture.add_params(metric_choice),
         rows,
         f"1.00 is the best mean of the row; the stronger the colour, the worse ({_WORST:.0f} times"
-        " and more are alike). Pale numbers are out of the contest. What is smaller than these"
+        " and more are alike). Pale numbers are worse. What is smaller than these"
         " counts as these: a step of the clock, an overhead of 0.001 %, a share error of 0.1"
         " points.",
         "A field for each suite and policy: how many times as bad as the best of the suite it is,"
@@ -259,7 +259,7 @@ def _wide(suite: Suite, policy: str, keys: dict[str, Measure]) -> dict[str, Any]
 
 
 def _start(found: Sequence[Suite]) -> Suite:
-    """Returns a suite that says much: of those with the most metrics, the one where most policies are out."""
+    """Returns a suite that says much: of those with the most metrics, the one where most policies are worse."""
 
     def out(suite: Suite) -> int:
         return sum(len(suite.having(each)) - len(suite.as_good(each)) for each in suite.measures)

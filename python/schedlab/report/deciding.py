@@ -75,7 +75,7 @@ class Contest:
 
     @property
     def left(self) -> list[str]:
-        """The policies that may be the best, or are as good; the best first."""
+        """The winner, or the policies that are tied for best; the best mean first."""
         return self.suite.as_good(self.measure)
 
     @property

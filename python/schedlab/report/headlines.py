@@ -19,11 +19,22 @@ from schedlab.base.display.numbers import TIME, Quantity, fitting
 from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.report.charts.parts import CUT, NUMBERS, Looks, Reach, chart_of, reach_of, sentences
 from schedlab.report.charts.theme import ANNOTATION, BLUE, SMALL_TEXT_SIZE, WIDTH
-from schedlab.report.comparison_charts import label
-from schedlab.report.findings import contenders, contests, goals, score, telling, undecided
+from schedlab.report.findings import (
+    contenders,
+    contests,
+    goals,
+    score,
+    suite_label,
+    telling,
+    undecided,
+)
 from schedlab.report.model import Chart
+from schedlab.report.policy_labels import policy_label
+from schedlab.report.wording import listed
 
 CHARTS = 3
+_NAMED = 5
+"""Up to this many policies that are tied for best have their names in a caption."""
 _ROW = 22
 _HEIGHT = 250
 _LOGARITHMIC = 20.0
@@ -65,13 +76,13 @@ def _charts(contest: Sequence[Suite]) -> Iterator[Chart]:
 
 
 def _by_interest(contest: Sequence[Suite]) -> list[Measure]:
-    """Returns the goals; those come first in which the most policies are out, as in the findings."""
+    """Returns the goals; those come first in which the most policies are worse than the best."""
 
-    def out(measure: Measure) -> int:
+    def worse(measure: Measure) -> int:
         suites = [each for each in contest if measure in each.contests]
         return sum(len(each.having(measure)) - len(each.as_good(measure)) for each in suites)
 
-    return sorted(goals(contest), key=out, reverse=True)
+    return sorted(goals(contest), key=worse, reverse=True)
 
 
 def _pair(contest: Sequence[Suite]) -> tuple[Measure, Measure] | None:
@@ -104,27 +115,37 @@ def _means(contest: Sequence[Suite], measure: Measure) -> Chart:
         _points(data, names, reach, _titled(measure, unit)),
         data,
         sentences(
-            f"Of {label(suite)}: the mean with its interval of 95 %, the best first."
-            f" {_left(good, names)}",
+            f"{_capital(suite_label(suite))}. A point is a mean, a bar its 95 % interval; the best is at the"
+            f" top. {_verdict(good, names)}",
             CUT if _cuts(reach, data, "low", "high") else "",
         ),
-        f"{_capital(measure.title)} of {label(suite)}: "
-        + ", ".join(f"{row['series']} {row['mean']:,.4g}" for row in data.iter_rows(named=True))
+        f"{_capital(measure.title)}, {suite_label(suite)}: "
+        + ", ".join(
+            f"{policy_label(row['series'])} {row['mean']:,.4g}"
+            for row in data.iter_rows(named=True)
+        )
         + ".",
     )
 
 
-def _left(good: Sequence[str], names: Sequence[str]) -> str:
+def _verdict(good: Sequence[str], names: Sequence[str]) -> str:
     if len(good) == len(names):
-        return "Any may be the best."
+        return "All are tied for best."
     if len(good) == 1:
-        return "All others are worse than the first by more than chance."
-    return f"The first {len(good)} cannot be told apart; all others are worse by more than chance."
+        return "The first is the winner; all others are worse."
+    if len(good) > _NAMED:
+        return f"{len(good)} are tied for best; all others are worse."
+    return f"Tied for best: {listed([policy_label(name) for name in good])}. All others are worse."
 
 
 def _points(data: pl.DataFrame, names: list[str], reach: Reach, title: str) -> Any:
     looks = Looks(in_policy_order(names), policies=True)
-    y = alt.Y("series:N", title=None, sort=names, axis=alt.Axis(ticks=False, domain=False))
+    y = alt.Y(
+        "series:N",
+        title=None,
+        sort=names,
+        axis=alt.Axis(ticks=False, domain=False, labelExpr=_label_expression(names)),
+    )
     x, low = (_axis(alt.X, bound, reach, title) for bound in ("mean", "low"))
     colour = looks.channel(alt.Color)
     base = chart_of(data)
@@ -164,13 +185,13 @@ def _trade_off(contest: Sequence[Suite], across: Measure, up: Measure) -> Chart:
         _plane(data, names, (x_reach, y_reach), (_titled(across, units[0]), _titled(up, units[1]))),
         data,
         sentences(
-            f"Of {label(suite)}: means with their intervals of 95 %. Further {best} is"
-            " better; named are those that no other surpasses in both.",
+            f"{_capital(suite_label(suite))}. A point is a policy's means, the bars are 95 % intervals."
+            f" Further {best} is better; a policy has its name if no other is better in both.",
             CUT if cut else "",
         ),
-        f"{_capital(across.title)} and {up.title} of {label(suite)}: "
+        f"{_capital(across.title)} and {up.title}, {suite_label(suite)}: "
         + "; ".join(
-            f"{row['series']} {row['x_mean']:,.4g} and {row['y_mean']:,.4g}"
+            f"{policy_label(row['series'])} {row['x_mean']:,.4g} and {row['y_mean']:,.4g}"
             for row in data.iter_rows(named=True)
         )
         + ".",
@@ -206,7 +227,10 @@ def _plane(
     colour = looks.channel(alt.Color)
     base = chart_of(data)
     bars = base.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6)
-    names_of = chart_of(_named(data, reaches))
+    named = _named(data, reaches)
+    names_of = chart_of(
+        named.with_columns(series=pl.col("series").map_elements(policy_label, pl.String))
+    )
     return alt.layer(
         bars.encode(across, alt.X2("x_high:Q"), y, colour),
         bars.encode(x, up, alt.Y2("y_high:Q"), colour),
@@ -237,6 +261,12 @@ def _middle(reach: Reach) -> float:
 
 
 # --- parts of both
+
+
+def _label_expression(names: Sequence[str]) -> str:
+    """Returns the expression by which an axis shows the labels of policies."""
+    labels = {visible_in_chart(name): visible_in_chart(policy_label(name)) for name in names}
+    return f"({json_text(labels)})[datum.label]"
 
 
 def _bounds(suite: Suite, policy: str, measure: Measure, unit: Quantity) -> dict[str, float]:
@@ -323,8 +353,8 @@ _HATCH = 0.035
 
 
 def strip(found: Sequence[Suite]) -> Chart | None:
-    """Returns goals × policies, or None if nothing can be told: how often each policy may be the best, and how often
-    it alone is."""
+    """Returns goals × policies, or None if nothing can be compared: how often each policy is the winner, tied for best
+    and worse."""
     contest = contests(found)
     measures = goals(contest)
     if not measures:
@@ -336,9 +366,9 @@ def strip(found: Sequence[Suite]) -> Chart | None:
             "policy": name,
             "place": place,
             "suites": one.suites,
-            "alone": one.wins,
-            "may_be_best": one.possible,
-            "out": one.out,
+            "winner": one.wins,
+            "tied": one.tied,
+            "worse": one.worse,
             "open": _needs(contest, measure)[0],
             "seeds_needed": _needs(contest, measure)[1],
         }
@@ -353,28 +383,33 @@ def strip(found: Sequence[Suite]) -> Chart | None:
         "Which policy for what",
         _strip(data, names, [each.title for each in measures]),
         data.drop("place"),
-        "Each bar is as long as the part of all tests in which the policy may be the best: full where it"
-        " alone is left, hatched where others are, too; empty where another policy is better by more than"
-        " chance. At the right: tests with several left, and with about how many seeds half of those would"
-        " have one whose policies are more than 1 % apart, if seeds stay as scattered as they are."
-        " [All policies compared](#comparison) has each test.",
-        " ".join(
-            f"{row['goal']}: {row['policy']} may be the best in {row['may_be_best']} of {row['suites']}."
-            for row in rows
-        ),
+        "A bar shows a policy's comparisons of a metric: full where it is the winner, hatched where it is tied"
+        " for best, empty where it is worse. The numbers are those of winner or tied for best. On the right:"
+        " comparisons without a winner, and how many seeds would settle half of those whose policies are 1 % apart"
+        " or more. [All policies compared](#comparison) lists each comparison.",
+        " ".join(_read_aloud(measure.title, rows) for measure in measures),
     )
 
 
+def _read_aloud(title: str, rows: Sequence[dict[str, Any]]) -> str:
+    """Returns a goal's row in words: the policies that are the winner or tied for best most often."""
+    own = [row for row in rows if row["goal"] == title]
+    parts = [(row["winner"] + row["tied"]) / row["suites"] for row in own]
+    leaders = [row for row, part in zip(own, parts, strict=True) if part == max(parts)]
+    names = ", ".join(policy_label(row["policy"]) for row in leaders)
+    return f"{_capital(title)}: {names} most often, in {max(parts):.0%} of comparisons."
+
+
 def _needs(contest: Sequence[Suite], measure: Measure) -> tuple[str, str]:
-    """Two short lines: how many contests are open, and what would decide them."""
+    """Two short lines: how many comparisons have no winner, and what would settle them."""
     needed = undecided(contest, measure)
     known = [each for each in needed if each is not None]
     near = len(needed) - len(known)
     if not needed:
-        return "all decided", ""
+        return "all have a winner", ""
     half = math.ceil(len(known) / 2)
-    seeds = f"{sorted(known)[half - 1]:,} seeds tell {half} of {len(known)}" if known else ""
-    return f"{len(needed)} open, {near} by less than 1 %", seeds
+    seeds = f"{sorted(known)[half - 1]:,} seeds settle {half} of {len(known)}" if known else ""
+    return f"{len(needed)} tied, {near} by less than 1 %", seeds
 
 
 def _strip(data: pl.DataFrame, names: Sequence[str], titles: Sequence[str]) -> Any:
@@ -397,27 +432,28 @@ def _strip_bars(data: pl.DataFrame, names: Sequence[str], y: alt.Y) -> list[Any]
         "goal",
         "policy",
         "suites",
-        "alone",
-        "may_be_best",
+        "winner",
+        "tied",
+        "worse",
         begin="place",
-        sure=pl.col("place") + _BAR * pl.col("alone") / pl.col("suites"),
-        end=pl.col("place") + _BAR * pl.col("may_be_best") / pl.col("suites"),
+        sure=pl.col("place") + _BAR * pl.col("winner") / pl.col("suites"),
+        end=pl.col("place") + _BAR * (pl.col("winner") + pl.col("tied")) / pl.col("suites"),
         whole=pl.col("place") + _BAR,
     )
     x = _columns(names)
     tooltip = [
         alt.Tooltip("policy:N"),
         alt.Tooltip("goal:N"),
-        alt.Tooltip("may_be_best:Q", title="may be the best in"),
-        alt.Tooltip("alone:Q", title="alone in"),
-        alt.Tooltip("suites:Q", title="of tests"),
+        alt.Tooltip("winner:Q"),
+        alt.Tooltip("tied:Q", title="tied for best"),
+        alt.Tooltip("worse:Q"),
     ]
     base = chart_of(bars).encode(y, tooltip=tooltip)
     looks: dict[str, Any] = {"size": _THICK, "yOffset": -_THICK // 2, "color": BLUE}
     numbers = (
         base.mark_text(align="left", dx=1, dy=9, fontSize=SMALL_TEXT_SIZE)
         .encode(x, text=alt.Text("words:N"))
-        .transform_calculate(words="datum.may_be_best + ' of ' + datum.suites")
+        .transform_calculate(words="datum.winner + datum.tied + ' of ' + datum.suites")
     )
     return [
         base.mark_bar(**looks, fillOpacity=0.08).encode(x, alt.X2("whole:Q")),
@@ -430,7 +466,7 @@ def _strip_bars(data: pl.DataFrame, names: Sequence[str], y: alt.Y) -> list[Any]
 
 def _columns(names: Sequence[str]) -> alt.X:
     """An axis with a column for each policy, and room at the right."""
-    labels = json_text([visible_in_chart(name) for name in names])
+    labels = json_text([visible_in_chart(policy_label(name)) for name in names])
     return alt.X(
         "begin:Q",
         title=None,

@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""The first page: what was run, what failed, and how to read the rest."""
+"""The first page: the findings, what is settled, how to read the charts, what was run, and what failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 
 from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.markdown import code, literal
 from schedlab.base.display.numbers import counted
-from schedlab.report.findings import Finding, findings
+from schedlab.report.findings import Finding, contenders, contests, findings
 from schedlab.report.headlines import headlines, strip
 from schedlab.report.markup import TRIAL
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Trial
 from schedlab.report.numbering import MEANINGS, SIGNS
+from schedlab.report.policy_labels import policy_label
 from schedlab.report.trials import of_suite
 from schedlab.report.wording import cpus, is_repeatable, listed, message, prose, provenance, ranges
-from schedlab.runs.collection import Collection, Kept, Repeated
+from schedlab.runs.collection import Collection, Kept, Repeated, Setup
 from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.proposals import is_of_proposals
 
 NAME = "index"
 
@@ -27,34 +29,52 @@ def page(collection: Collection, found: Sequence[Suite]) -> Page:
     """Returns the first page of a report of these runs. `found`: what was compared of them."""
     failed = [run for run in collection if not run.succeeded]
     said = findings(found)
-    picture = strip(found)
     trials = dict(_trials(collection, said))
-    text = "\n".join(f"- {_finding(each, trials)}" for each in said)
-    first: tuple[Block, ...] = (
-        Text(text or prose("nothing-found"), "note"),
-        *((picture,) if picture else ()),
-    )
-    charts = tuple(headlines(found))
-    beside = (Section("Three pictures", charts, is_row=True),) if charts else ()
     return Page(
         name=NAME,
-        title="What the schedulers did",
+        title="Which scheduler for what",
         lead=_lead(collection, failed),
         sections=(
-            Section("In short", first, beside),
+            _findings(said, trials, found),
             Section("What was run", (_table(collection),)),
             Section("What failed", (_failures(failed),)),
-            Section("How to read it", (Text(_guide(collection)),)),
+            Section("How to read the tables", (Text(_guide(collection)),)),
         ),
         trials=trials,
     )
 
 
+def _findings(
+    said: Sequence[Finding], trials: Mapping[str, Trial], found: Sequence[Suite]
+) -> Section:
+    """Returns the differences; below them, what is settled and how to read the charts."""
+    if not said:
+        return Section("Findings", (Text(prose("nothing-found"), "note"),))
+    differences = [each for each in said if each.measure]
+    text = "\n".join(f"- {_finding(each, trials)}" for each in differences)
+    picture = strip(found)
+    baseline = literal(policy_label(contenders(contests(found))[0]))
+    none = f"No policy is significantly better than {baseline} in a metric that tasks notice."
+    rest = "\n\n".join(each.text for each in said if not each.measure)
+    settled: tuple[Block, ...] = (Text(rest), *((picture,) if picture else ()))
+    guide = Text(prose("read-charts", baseline=baseline))
+    charts = tuple(headlines(found))
+    return Section(
+        "Findings",
+        (Text(text or none, "note"),),
+        (
+            Section("How much is settled", settled),
+            Section("How to read the charts", (guide,)),
+            *((Section("Three charts", charts, is_row=True),) if charts else ()),
+        ),
+    )
+
+
 def _trials(collection: Collection, said: Sequence[Finding]) -> Iterator[tuple[str, Trial]]:
-    """Yields for each goal a trial of its best and its worst policy."""
+    """Yields for each finding a trial of its two policies."""
     for each in said:
         if each.suite and each.measure:
-            trial = of_suite(collection, each.suite, each.extremes)
+            trial = of_suite(collection, each.suite, each.policies)
             if trial:
                 yield each.measure.name, trial
 
@@ -69,17 +89,23 @@ def _finding(finding: Finding, trials: Mapping[str, Trial]) -> str:
 
 def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
     setups = collection.repeated
-    policies = counted(len({setup.policy_title for setup in setups}), "policy", "policies")
+    policies = counted(count_policies(setups), "policy", "policies")
     workloads = counted(len({setup.experiment for setup in setups}), "workload")
     ending = f"**{counted(len(failed), 'run')} failed.**" if failed else "None failed."
     return (
         f"{counted(len(collection), 'run')} of {workloads} under {policies} on"
-        f" {cpus(setup.cpus for setup in setups)}, measured by one set of definitions. {ending}"
+        f" {cpus(setup.cpus for setup in setups)}. {ending} A policy or preset counts once, whatever the values"
+        " of its tunables."
     )
 
 
+def count_policies(setups: Iterable[Setup]) -> int:
+    """Returns how many policies and presets ran: each counts once, whatever the values of its tunables."""
+    return len({setup.policy_title.partition(" ")[0] for setup in setups})
+
+
 def _table(collection: Collection) -> Table:
-    """A row a study, and one for each workload of no study."""
+    """A row for each study, one for all proposals, and one for each other workload."""
     together: dict[str, list[Repeated]] = {}
     for setup, repeated in collection.repeated.items():
         together.setdefault(_origin(setup.experiment), []).append(repeated)
@@ -119,6 +145,8 @@ def _table(collection: Collection) -> Table:
 
 def _origin(experiment: str) -> str:
     known = EXPERIMENTS.get(experiment)
+    if is_of_proposals(experiment):
+        return "Proposals of the studies"
     return f"Study {known.study}" if known else experiment
 
 
@@ -133,7 +161,7 @@ def _row(name: str, setups: Sequence[Repeated]) -> Row:
     return (
         Cell(name),
         Cell(str(len({each.setup.experiment for each in setups}))),
-        Cell(str(len({each.setup.policy_title for each in setups}))),
+        Cell(str(count_policies(each.setup for each in setups))),
         Cell(ranges(each.setup.cpus for each in setups)),
         Cell(seeds),
         Cell(listed(machines)),

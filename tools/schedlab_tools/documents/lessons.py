@@ -24,6 +24,7 @@ from schedlab.report.charts.dots import dots
 from schedlab.report.charts.lines import lines
 from schedlab.report.drawing import svg
 from schedlab.report.model import Chart
+from schedlab.report.policy_labels import policy_label
 from schedlab.report.specifications import for_paper
 from schedlab.runs.collection import read
 from schedlab.studies.pack import read_yaml
@@ -63,8 +64,6 @@ class Lesson:
     number: int
     said: Mapping[str, Any]
     """Its entry of lessons.yaml."""
-    names: Mapping[str, str]
-    """What readers call the policies."""
 
     @property
     def picture(self) -> Path:
@@ -84,8 +83,7 @@ class Lesson:
 
 def lessons() -> list[Lesson]:
     """Returns all lessons, in their order. Raises FileRefused."""
-    said = read_yaml(SOURCE)
-    return [Lesson(number, entry, said["names"]) for number, entry in enumerate(said["lessons"], 1)]
+    return [Lesson(number, entry) for number, entry in enumerate(read_yaml(SOURCE), 1)]
 
 
 def files() -> tuple[Path, ...]:
@@ -201,7 +199,9 @@ def _chart(lesson: Lesson, data: pl.DataFrame) -> Chart:
     )
     largest = float(rows["value"].max())  # type: ignore[arg-type]
     unit = fitting(measure_of("", "", wanted["column"], None, "").quantity, largest)
-    rows = rows.with_columns(pl.col("value") * unit.factor, pl.col("policy").replace(lesson.names))
+    rows = rows.with_columns(
+        pl.col("value") * unit.factor, pl.col("policy").map_elements(policy_label, pl.String)
+    )
     title = ", ".join(filter(None, (wanted["axis"], unit.unit)))
     if wanted.get("kind") == "lines":
         return lines(
