@@ -99,10 +99,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out: tuple[str, ...] = () if config.getoption("--long") else ("long",)
     if config.getoption("--fast"):
         left_out += FAST_LEAVES_OUT
-    gone = {item for item in items if any(item.get_closest_marker(name) for name in left_out)}
-    if gone:
-        config.hook.pytest_deselected(items=[*gone])
-        items[:] = [item for item in items if item not in gone]
+    deselected = {item for item in items if any(item.get_closest_marker(name) for name in left_out)}
+    if deselected:
+        config.hook.pytest_deselected(items=[*deselected])
+        items[:] = [item for item in items if item not in deselected]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -50,7 +50,7 @@ SEEDS = {KERNEL: 2, SIMULATOR: 8}
 def setups() -> list[tuple[str, str, int]]:
     """Experiment, policy, CPUs: two of each policy and one of each preset, on other CPUs than those of its
     neighbours; and shares."""
-    found = []
+    configurations = []
     for number, policy in enumerate(POLICIES):
         chosen = (
             SHORT[2 * number % len(SHORT)],
@@ -61,8 +61,8 @@ def setups() -> list[tuple[str, str, int]]:
         for place in places:
             experiment = chosen[place]
             cpus = 1 + (number + number // len(ALL_CPUS) + 2 * place) % len(ALL_CPUS)
-            found.append((experiment, policy, cpus))
-    return [*found, *SHARES]
+            configurations.append((experiment, policy, cpus))
+    return [*configurations, *SHARES]
 
 
 def cases(machine: str) -> list[Case]:
@@ -86,19 +86,19 @@ def test_all_policies_cpus_and_studies_are_here() -> None:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
+def judged_cells(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
     folder = tmp_path_factory.mktemp("agreement")
     return agreement(folder, cases(KERNEL), cases(SIMULATOR))
 
 
-def test_simulator_and_kernel_agree(found: list[Judged]) -> None:
-    assert len(found) >= 2 * len(setups())
-    for words in (HEADINGS, *(row(each) for each in found)):
+def test_simulator_and_kernel_agree(judged_cells: list[Judged]) -> None:
+    assert len(judged_cells) >= 2 * len(setups())
+    for words in (HEADINGS, *(row(cell) for cell in judged_cells)):
         print("  ".join(f"{word:>12}" for word in words))
-    print(summary(found), *by_policy(found), sep="\n")
-    assert not wrong(found), "\n".join("  ".join(row(each)) for each in wrong(found))
+    print(summary(judged_cells), *by_policy(judged_cells), sep="\n")
+    assert not wrong(judged_cells), "\n".join("  ".join(row(cell)) for cell in wrong(judged_cells))
 
 
-def test_most_can_be_told(found: list[Judged]) -> None:
+def test_most_can_be_told(judged_cells: list[Judged]) -> None:
     """Not all is hidden by chance."""
-    assert sum(each.judgement == "near" for each in found) > 0.75 * len(found)
+    assert sum(cell.judgement == "near" for cell in judged_cells) > 0.75 * len(judged_cells)

@@ -32,23 +32,28 @@ def contents(folder: Path) -> dict[str, bytes]:
 def anew(tmp_path: Path, workers: int = 1) -> Collection:
     """All runs below tmp_path/runs, measured below tmp_path/metrics."""
     before = contents(tmp_path / "runs")
-    found = remeasured(collection.read([tmp_path / "runs"]), tmp_path / "metrics", workers=workers)
+    runs = remeasured(collection.read([tmp_path / "runs"]), tmp_path / "metrics", workers=workers)
     assert contents(tmp_path / "runs") == before, "the runs themselves stay as they are"
-    return found
+    return runs
 
 
 def test_the_same_definitions_give_the_same_metrics(tmp_path: Path) -> None:
     """Of each run, in the runs' order, and not read from where they were before."""
-    kept = {seed: keep_simulated(tmp_path / "runs" / f"run-{seed}", seed) for seed in range(1, 8)}
+    original_metrics = {
+        seed: keep_simulated(tmp_path / "runs" / f"run-{seed}", seed) for seed in range(1, 8)
+    }
     for place in (tmp_path / "runs").glob(f"*/{results.METRICS}/*.parquet"):
         place.write_bytes(b"")
     again = anew(tmp_path, workers=2)
-    assert [run.seed for run in again] == sorted(kept)
+    assert [run.seed for run in again] == sorted(original_metrics)
     for run in again:
         for name in ("summary", "processes", "groups", "cpus", "values"):
-            found, expected = getattr(run.metrics(), name), getattr(kept[run.seed], name)
-            assert_frame_equal(found, expected, check_exact=True)
-    elapsed = [each.summary["elapsed_ns"][0] for each in kept.values()]
+            actual, expected = (
+                getattr(run.metrics(), name),
+                getattr(original_metrics[run.seed], name),
+            )
+            assert_frame_equal(actual, expected, check_exact=True)
+    elapsed = [run_metrics.summary["elapsed_ns"][0] for run_metrics in original_metrics.values()]
     assert again.summary["elapsed_ns"].to_list() == elapsed
 
 

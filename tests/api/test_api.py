@@ -41,10 +41,12 @@ def test_a_run_is_that_of_the_command_line(
     done = schedlab("run", *what, "--machine", "sim", "--out", str(tmp_path / "runs"))
     assert done.returncode == 0, done.stderr
     other = lab.open_runs(tmp_path / "runs")
-    mine = {(each.setup.policy, each.manifest["seed"]): each for each in runs}
-    for each in other:
-        same = mine.pop((each.setup.policy, each.manifest["seed"]))
-        assert (each.folder / "trace.bin").read_bytes() == (same.folder / "trace.bin").read_bytes()
+    mine = {(run.setup.policy, run.manifest["seed"]): run for run in runs}
+    for other_run in other:
+        same = mine.pop((other_run.setup.policy, other_run.manifest["seed"]))
+        assert (other_run.folder / "trace.bin").read_bytes() == (
+            same.folder / "trace.bin"
+        ).read_bytes()
     assert not mine
 
 

@@ -103,8 +103,8 @@ program child
 def simulated(folder: Path, text: str, cpus: int) -> Observed:
     build_once("simulator")
     workload, path = write_workload(folder, text), folder / "trace.bin"
-    told = ",".join(["none", *(f"{name}={value}" for name, value in KNOWN.items())])
-    options = ("--cpus", str(cpus), "--costs", told, "--trace", str(path))
+    cost_option = ",".join(["none", *(f"{name}={value}" for name, value in KNOWN.items())])
+    options = ("--cpus", str(cpus), "--costs", cost_option, "--trace", str(path))
     subprocess.run([SIMULATOR, *options, workload], check=True, capture_output=True, timeout=60)
     return observe(trace.read(path), by_cycles=False)
 
@@ -113,7 +113,7 @@ def test_known_costs_are_found(tmp_path: Path) -> None:
     calls, creation = simulated(tmp_path, CALLS, 1), simulated(tmp_path, CREATION, 1)
     call = calibration.call_cost(calls)
     scheduler = calibration.scheduler_cost(calls)
-    found = {
+    estimated_costs = {
         "scheduler": scheduler,
         "switch": calibration.switch_cost(calls, scheduler),
         "call": call,
@@ -122,7 +122,9 @@ def test_known_costs_are_found(tmp_path: Path) -> None:
         "interrupt": calibration.interrupt_cost(simulated(tmp_path, CALLS, 2)),
         **calibration.child_costs(creation, calls, call),
     }
-    assert {name: cost.ns for name, cost in found.items()} == {name: KNOWN[name] for name in found}
+    assert {name: cost.ns for name, cost in estimated_costs.items()} == {
+        name: KNOWN[name] for name in estimated_costs
+    }
 
 
 # --- what came of it
@@ -162,12 +164,12 @@ def test_the_kernel_has_the_costs_that_ship(schedlab: Command, tmp_path: Path) -
     place = tmp_path / "profile.json"
     done = schedlab("calibrate", "--policy", "lottery,rr:table-scan", "-o", str(place), "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["drifts"] == []
+    output = json.loads(done.stdout)
+    assert output["drifts"] == []
     measured, shipped = costs.read(place), costs.read(costs.SHIPPED)
-    assert told["costs"] == measured.costs_as_dicts()
+    assert output["costs"] == measured.costs_as_dicts()
     assert len(measured.costs) == len(costs.COSTS) - 1 + 2 * len(calibration.OF_POLICY)
     for name, cost in measured.costs.items():
-        there = shipped.costs[name]
-        bound = max(there.spread_ns, 0.03 * there.ns, 20)
-        assert abs(cost.ns - there.ns) <= bound, name
+        shipped_cost = shipped.costs[name]
+        bound = max(shipped_cost.spread_ns, 0.03 * shipped_cost.ns, 20)
+        assert abs(cost.ns - shipped_cost.ns) <= bound, name

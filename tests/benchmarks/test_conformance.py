@@ -25,20 +25,20 @@ def bench(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
 def test_eevdf_does_what_is_expected_and_others_do_not() -> None:
     """Without timers turns end later, but in the same order: with a tick of 1 ms, within 2.5 ms."""
     status, rows = bench("--policy", "eevdf,eevdf:ticks,rr")
-    found = {(row["policy"], row["scenario"]): row["kept"] for row in rows}
+    outcomes = {(row["policy"], row["scenario"]): row["kept"] for row in rows}
     names = [scenario.name for scenario in read_suite(SUITE).scenarios]
     assert status == 1
-    assert all(found["eevdf", name] and found["eevdf:ticks", name] for name in names)
-    assert not any(found["rr", name] for name in names if name not in ("idle", "slices"))
+    assert all(outcomes["eevdf", name] and outcomes["eevdf:ticks", name] for name in names)
+    assert not any(outcomes["rr", name] for name in names if name not in ("idle", "slices"))
 
 
 @pytest.mark.parametrize("chosen", ["long-sleep", "equal-slice"])
 def test_a_scenario_sees_a_rule_that_is_not_kept(chosen: str, tmp_path: Path) -> None:
     """Under `paper` a debt waits for its task, and turns are interrupted at each tick."""
-    told = json.loads(SUITE.read_text())
-    told["scenarios"] = [each for each in told["scenarios"] if each["name"] == chosen]
+    suite = json.loads(SUITE.read_text())
+    suite["scenarios"] = [scenario for scenario in suite["scenarios"] if scenario["name"] == chosen]
     path = tmp_path / "one.json"
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(suite))
     status, (row,) = bench(str(path), "--policy", "eevdf:paper")
     assert status == 1 and not row["kept"] and row["found"] != row["expected"]
 

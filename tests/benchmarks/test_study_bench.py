@@ -21,9 +21,9 @@ def test_the_whole_list_can_be_carried_out() -> None:
     """Each setup has a folder of its own, and a policy that is there and knows its settings."""
     setups = read()
     assert len(setups) == len({run.name for run in setups}) == 862
-    wanted = Plan(Path("somewhere"), setups)
-    wanted.check()
-    check_policies(read_catalogue(), wanted)
+    plan = Plan(Path("somewhere"), setups)
+    plan.check()
+    check_policies(read_catalogue(), plan)
 
 
 ROW = "s1,timingtests,rr,slice=3,1,1,1000000,60000000000,512"
@@ -62,10 +62,10 @@ def test_a_few_setups_are_carried_out_and_leave_nothing(schedlab: Command, tmp_p
         environment={"TMPDIR": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["setups"] == 2
-    parts = [told[name] for name in ("machines_s", "python_s", "report_s")]
+    output = json.loads(done.stdout)
+    assert output["setups"] == 2
+    parts = [output[name] for name in ("machines_s", "python_s", "report_s")]
     assert all(seconds > 0 for seconds in parts)
-    assert told["cpu_s"] == pytest.approx(sum(parts))
-    assert told["wall_s"] > 0
+    assert output["cpu_s"] == pytest.approx(sum(parts))
+    assert output["wall_s"] > 0
     assert list(tmp_path.iterdir()) == []

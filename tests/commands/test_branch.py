@@ -36,7 +36,7 @@ FILES = sorted(path.name for path in (ROOT / "workloads" / "files").glob("*.json
 
 
 @pytest.fixture(scope="module")
-def kept(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_folder(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run."""
     out = tmp_path_factory.mktemp("kept")
     done = schedlab(
@@ -57,9 +57,9 @@ def branch(schedlab: Command, run: Path, out: Path, *options: str) -> dict[str, 
 
 
 def events(folder: Path) -> Trace:
-    found = trace.read(folder / TRACE_FILE)
-    trace.validate(found)
-    return found
+    run_trace = trace.read(folder / TRACE_FILE)
+    trace.validate(run_trace)
+    return run_trace
 
 
 def after(folder: Path, kind: Kind) -> list[dict[str, Any]]:
@@ -68,29 +68,32 @@ def after(folder: Path, kind: Kind) -> list[dict[str, Any]]:
     return events(folder).events.filter(is_kind).to_dicts()
 
 
-def test_each_future_is_a_run(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+def test_each_future_is_a_run(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
     """Whose manifest says of what it is a branch."""
     out = tmp_path / "out"
-    wanted = ("--policy", "rr,stride", "--set", "slice=7")
-    planned = branch(schedlab, kept, out, "--at", "50ms", *wanted, "--dry-run")
+    options = ("--policy", "rr,stride", "--set", "slice=7")
+    planned = branch(schedlab, run_folder, out, "--at", "50ms", *options, "--dry-run")
     assert planned["runs"] == 3 and not out.exists()
-    found = branch(schedlab, kept, out, "--at", "50ms", *wanted)
-    assert found["unchanged_is_the_run"] is True
-    assert "schedlab:" not in found["messages"]  # a slow host is told how far it is
+    output = branch(schedlab, run_folder, out, "--at", "50ms", *options)
+    assert output["unchanged_is_the_run"] is True
+    assert "schedlab:" not in output["messages"]  # a slow host is told how far it is
     names = ["unchanged", "rr-slice=7", "stride-slice=7"]
-    assert [Path(each["folder"]).name for each in found["runs"]] == names
+    assert [Path(run["folder"]).name for run in output["runs"]] == names
     assert sorted(path.name for path in out.iterdir()) == sorted(names)
     for name in (TRACE_FILE, CONSOLE):
-        assert (out / "unchanged" / name).read_bytes() == (kept / name).read_bytes()
+        assert (out / "unchanged" / name).read_bytes() == (run_folder / name).read_bytes()
     runs = read([out])
     assert [run.manifest["policy"] for run in runs] == ["rr", "stride", "lottery"]
     assert all(run.succeeded for run in runs)
     pasts = [run.trace().events.filter(pl.col("time_ns") < AT) for run in runs]
     assert pasts[0].height > 100
-    assert all(each.equals(pasts[0]) for each in pasts)
-    for each in found["runs"]:
-        whole, since = each["metrics"]["summary"], each["metrics_since"]["summary"]
-        assert since["elapsed_ns"] < whole["elapsed_ns"]
+    assert all(past.equals(pasts[0]) for past in pasts)
+    for branch_run in output["runs"]:
+        full_summary, since = (
+            branch_run["metrics"]["summary"],
+            branch_run["metrics_since"]["summary"],
+        )
+        assert since["elapsed_ns"] < full_summary["elapsed_ns"]
     for name in names:
         folder = out / name
         assert {path.name for path in folder.iterdir()} == {
@@ -99,8 +102,8 @@ def test_each_future_is_a_run(schedlab: Command, kept: Path, tmp_path: Path) -> 
     manifest = results.read_manifest(out / "rr-slice=7")
     assert manifest["branch"] == "from 50ms on: rr, slice=7"
     assert manifest["branch_of"] == {
-        "run": kept.name,
-        "trace_sha256": file_hash(kept / TRACE_FILE),
+        "run": run_folder.name,
+        "trace_sha256": file_hash(run_folder / TRACE_FILE),
         "at_ns": AT,
         "policy": "lottery",
         "tunables": {"slice": 3},
@@ -108,62 +111,64 @@ def test_each_future_is_a_run(schedlab: Command, kept: Path, tmp_path: Path) -> 
         "told": ["sched_status rr", "sched_tunables slice=7"],
     }
     assert (manifest["policy"], manifest["tunables"]) == ("rr", {"slice": 7})
-    assert manifest["boot_arguments"] == results.read_manifest(kept)["boot_arguments"]
+    assert manifest["boot_arguments"] == results.read_manifest(run_folder)["boot_arguments"]
     assert "branch" not in results.read_manifest(out / "unchanged")
 
 
-def test_a_branch_is_told_apart(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+def test_a_branch_is_told_apart(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
     """From the run, from one under its policy from the start, and from other branches."""
-    branch(schedlab, kept, tmp_path / "out", "--at", "50ms", "--attribute", "cpu:priority=1")
-    runs = read([kept, tmp_path / "out"])
+    branch(schedlab, run_folder, tmp_path / "out", "--at", "50ms", "--attribute", "cpu:priority=1")
+    runs = read([run_folder, tmp_path / "out"])
     assert sorted(setup.experiment for setup in runs.repeated) == [
         "cpu-bound -n 4 (branch from 50ms on: cpu:priority=1)",
         "cpu-bound -n 4 (branch none)",
     ]
-    branch(schedlab, kept, tmp_path / "rr", "--at", "50ms", "--policy", "rr")
-    whole = schedlab(
+    branch(schedlab, run_folder, tmp_path / "rr", "--at", "50ms", "--policy", "rr")
+    full_run = schedlab(
         *("run", "--workload", "cpu-bound -n 4", "--policy", "rr"),
         *("--cpus", "2", "--out", str(tmp_path / "whole")),
     )
-    assert whole.returncode == 0
+    assert full_run.returncode == 0
     assert len(read([tmp_path / "rr" / "rr", tmp_path / "whole"]).repeated) == 2
-    found = comparison.compare(read([kept]), read([tmp_path / "rr" / "rr"]), ())
-    assert "from 50ms on: rr" in json.dumps(found.to_dict())
+    comparison_result = comparison.compare(read([run_folder]), read([tmp_path / "rr" / "rr"]), ())
+    assert "from 50ms on: rr" in json.dumps(comparison_result.to_dict())
 
 
-def test_seeds_and_attributes(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    found = branch(
-        *(schedlab, kept, tmp_path, "--at", "50ms", "--seeds", "7-8"),
+def test_seeds_and_attributes(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
+    output = branch(
+        *(schedlab, run_folder, tmp_path, "--at", "50ms", "--seeds", "7-8"),
         *("--attribute", "cpu:tickets=20", "--attribute", "1:priority=2"),
     )
-    first, second = (Path(each["folder"]) for each in found["runs"][1:])
-    assert [each["manifest"]["seed"] for each in found["runs"]] == [1, 7, 8]
+    first, second = (Path(run["folder"]) for run in output["runs"][1:])
+    assert [run["manifest"]["seed"] for run in output["runs"]] == [1, 7, 8]
     assert not events(first).events.equals(events(second).events)
     for folder in (first, second):
         changes = after(folder, Kind.ATTRIBUTE)
-        tickets = [each for each in changes if each["first"] == AttributeKind.TICKETS]
-        assert [each["second"] for each in tickets] == [20] * 4
-        assert [each["process"] for each in changes if each["second"] == 2] == [1]
-        assert [each["second"] for each in after(folder, Kind.TUNABLE)] == [3]
+        tickets = [change for change in changes if change["first"] == AttributeKind.TICKETS]
+        assert [ticket_change["second"] for ticket_change in tickets] == [20] * 4
+        assert [change["process"] for change in changes if change["second"] == 2] == [1]
+        assert [event["second"] for event in after(folder, Kind.TUNABLE)] == [3]
     both = read([tmp_path]).repeated.values()
-    assert sorted(len(each.runs) for each in both) == [1, 2], "one setup, with two seeds"
+    assert sorted(len(configuration.runs) for configuration in both) == [1, 2], (
+        "one setup, with two seeds"
+    )
 
 
-def test_a_moment_is_a_record_too(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    found = branch(schedlab, kept, tmp_path, "--at", "switch:100", "--policy", "rr")
-    switch = events(kept).events.filter(pl.col("kind") == Kind.SWITCH).row(99, named=True)
-    assert found["at_ns"] == switch["time_ns"] + 1
-    assert "switch:100 was at" in found["messages"]
-    own = events(tmp_path / "rr").events.filter(pl.col("kind") == Kind.SWITCH)
-    assert own.row(99, named=True) == switch
+def test_a_moment_is_a_record_too(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
+    output = branch(schedlab, run_folder, tmp_path, "--at", "switch:100", "--policy", "rr")
+    switch = events(run_folder).events.filter(pl.col("kind") == Kind.SWITCH).row(99, named=True)
+    assert output["at_ns"] == switch["time_ns"] + 1
+    assert "switch:100 was at" in output["messages"]
+    branch_switches = events(tmp_path / "rr").events.filter(pl.col("kind") == Kind.SWITCH)
+    assert branch_switches.row(99, named=True) == switch
 
 
-def test_the_policy_at_the_moment_counts(kept: Path) -> None:
+def test_the_policy_at_the_moment_counts(run_folder: Path) -> None:
     """A workload may switch it, too."""
-    found = past(kept)
-    assert found.under(AT) == (PolicyChoice("lottery"), (("slice", 3),))
-    assert found.future(Future(settings=(("slice", 5),)), AT).settings == (("slice", 5),)
-    assert found.future(Future(PolicyChoice("rr")), AT).settings == ()
+    run_history = past(run_folder)
+    assert run_history.under(AT) == (PolicyChoice("lottery"), (("slice", 3),))
+    assert run_history.future(Future(settings=(("slice", 5),)), AT).settings == (("slice", 5),)
+    assert run_history.future(Future(PolicyChoice("rr")), AT).settings == ()
 
 
 def test_a_workload_file_goes_on(schedlab: Command, tmp_path: Path) -> None:
@@ -214,24 +219,26 @@ WRONG = [
 ]
 
 
-def test_wrong_usage_writes_nothing(kept: Path, tmp_path: Path) -> None:
+def test_wrong_usage_writes_nothing(run_folder: Path, tmp_path: Path) -> None:
     for options, word in WRONG:
-        said = refusal("branch", str(kept), "--out", str(tmp_path / "out"), *options.split())
-        assert word in said, options
+        message = refusal(
+            "branch", str(run_folder), "--out", str(tmp_path / "out"), *options.split()
+        )
+        assert word in message, options
     assert not (tmp_path / "out").exists()
     (tmp_path / "rr").mkdir()
-    otherwise = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path))
-    assert "rr" in refusal("branch", str(kept), *otherwise)
-    assert "no run" in refusal("branch", str(tmp_path), *otherwise)
+    valid_options = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path))
+    assert "rr" in refusal("branch", str(run_folder), *valid_options)
+    assert "no run" in refusal("branch", str(tmp_path), *valid_options)
     assert [path.name for path in tmp_path.iterdir()] == ["rr"]
 
 
-def copied(kept: Path, place: Path, **changes: Any) -> Path:
+def copied(run_folder: Path, place: Path, **changes: Any) -> Path:
     """A run's folder with another manifest."""
     place.mkdir()
     for name in (TRACE_FILE, CONSOLE):
-        (place / name).write_bytes((kept / name).read_bytes())
-    manifest = {**json.loads((kept / results.MANIFEST).read_text()), **changes}
+        (place / name).write_bytes((run_folder / name).read_bytes())
+    manifest = {**json.loads((run_folder / results.MANIFEST).read_text()), **changes}
     (place / results.MANIFEST).write_text(json.dumps(manifest))
     return place
 
@@ -246,18 +253,20 @@ def copied(kept: Path, place: Path, **changes: Any) -> Path:
     ],
 )
 def test_what_has_no_branches_is_refused(
-    kept: Path, tmp_path: Path, changes: dict[str, Any], word: str
+    run_folder: Path, tmp_path: Path, changes: dict[str, Any], word: str
 ) -> None:
-    place = copied(kept, tmp_path / "run", **changes)
+    place = copied(run_folder, tmp_path / "run", **changes)
     assert word in refusal("branch", str(place), "--at", "50ms", "--policy", "rr", "--out", "out")
 
 
-def test_a_past_that_became_another_is_told(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+def test_a_past_that_became_another_is_told(
+    schedlab: Command, run_folder: Path, tmp_path: Path
+) -> None:
     """With the kernel that made it, if that is another."""
-    place = copied(kept, tmp_path / "run", kernel_sha256="0123456789abcdef")
+    place = copied(run_folder, tmp_path / "run", kernel_sha256="0123456789abcdef")
     (place / CONSOLE).write_text("another console")
-    otherwise = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
-    done = schedlab("branch", str(place), *otherwise)
+    options = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
+    done = schedlab("branch", str(place), *options)
     assert done.returncode == 0
     assert f"unchanged is not {place}" in done.stderr
     assert "another kernel (0123456789ab, now" in done.stderr
@@ -265,59 +274,59 @@ def test_a_past_that_became_another_is_told(schedlab: Command, kept: Path, tmp_p
 
 
 def test_what_the_kernel_refuses_fails_its_branch_alone(
-    kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def commands(_: Past, future: Future, at_ns: int) -> str:
         return "sched_status nonsense\n" if future.policy else ""
 
     monkeypatch.setattr(Past, "commands", commands)
     futures = [Future(), Future(PolicyChoice("rr"))]
-    unchanged, refused = branching.perform(past(kept), AT, futures, tmp_path)
+    unchanged, refused = branching.perform(past(run_folder), AT, futures, tmp_path)
     assert unchanged.outcome.succeeded
     assert refused.outcome.status == "refused"
     assert "the kernel refuses, error 160: sched_status nonsense" in refused.outcome.message
     assert not results.succeeded(results.read_manifest(refused.folder))
 
 
-def test_a_moment_that_never_comes_leaves_nothing(kept: Path, tmp_path: Path) -> None:
+def test_a_moment_that_never_comes_leaves_nothing(run_folder: Path, tmp_path: Path) -> None:
     """The trace said that it would come; today's machine makes another past."""
     futures = [Future(), Future(PolicyChoice("rr"))]
     with pytest.raises(SchedlabError, match="did not come to its branches"):
-        branching.perform(past(kept), 10**12, futures, tmp_path / "out")
+        branching.perform(past(run_folder), 10**12, futures, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_nothing(kept: Path, tmp_path: Path, number: int) -> None:
+def test_an_interrupt_leaves_nothing(run_folder: Path, tmp_path: Path, number: int) -> None:
     """Of a run that takes long: its manifest says so, and its trace is another's."""
-    found = past(kept)
+    run_history = past(run_folder)
     endless = replace(
-        found.run, workload="cpu-bound -n 2 -i 1000000000000", limit_ns=86_400_000_000_000
+        run_history.run, workload="cpu-bound -n 2 -i 1000000000000", limit_ns=86_400_000_000_000
     )
-    long = replace(found, run=endless)
+    long = replace(run_history, run=endless)
     arguments = machine_named("spike").arguments(long.run)
     facts = {"workload": endless.workload, "limit_ns": endless.limit_ns}
-    place = copied(kept, tmp_path / "run", boot_arguments=arguments, **facts)
+    place = copied(run_folder, tmp_path / "run", boot_arguments=arguments, **facts)
     words = ("branch", str(place), "--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
     process = subprocess.Popen(
         module_command("schedlab", *words), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
     )
-    begun = f".unfinished-rr-*/{TRACE_FILE}"
+    trace_pattern = f".unfinished-rr-*/{TRACE_FILE}"
     for _ in range(3000):
-        if any(path.stat().st_size for path in (tmp_path / "out").glob(begun)):
+        if any(path.stat().st_size for path in (tmp_path / "out").glob(trace_pattern)):
             break
         time.sleep(0.01)
     else:
         pytest.fail("no branch has begun")
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + number
-    assert b"interrupted; nothing is kept" in said
+    assert b"interrupted; nothing is kept" in stderr
     assert not (tmp_path / "out").exists()
 
 
-def test_moments_are_within_the_run(kept: Path) -> None:
-    found = events(kept)
-    assert moment(f"{found.end_ns}ns", found) == (found.end_ns, "")
+def test_moments_are_within_the_run(run_folder: Path) -> None:
+    run_trace = events(run_folder)
+    assert moment(f"{run_trace.end_ns}ns", run_trace) == (run_trace.end_ns, "")
     with pytest.raises(WrongUsage, match="under way from"):
-        moment(f"{found.end_ns + 1}ns", found)
+        moment(f"{run_trace.end_ns + 1}ns", run_trace)

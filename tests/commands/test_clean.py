@@ -42,7 +42,7 @@ OTHERS = (
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
     place = tmp_path / "schedlab"
-    for name in (*(each for names in OURS.values() for each in names), *OTHERS):
+    for name in (*(entry_name for names in OURS.values() for entry_name in names), *OTHERS):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text("x" * 5000)
     (place / f"python/{KEY}").symlink_to(f"{KEY}-3.11")
@@ -53,7 +53,7 @@ def cache(tmp_path: Path) -> Path:
 
 
 def files(place: Path) -> set[str]:
-    return {str(each.relative_to(place)) for each in place.rglob("*") if each.is_file()}
+    return {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
 
 
 def cleaned(schedlab: Command, cache: Path, *words: str) -> subprocess.CompletedProcess[str]:

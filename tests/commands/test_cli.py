@@ -36,7 +36,7 @@ def test_doctor_names_a_qemu_that_is_too_old(
     done = schedlab("doctor", "--json", environment={"PATH": f"{qemu.parent}:/usr/bin:/bin"})
     assert done.returncode == 1
     findings = json.loads(done.stdout)["dependencies"]
-    (finding,) = (each for each in findings if each["name"] == "qemu-system-riscv64")
+    (finding,) = (candidate for candidate in findings if candidate["name"] == "qemu-system-riscv64")
     assert finding["status"] == "unfit"
     assert "is QEMU 6.2.0" in finding["advice"]
     assert "7.2 or newer" in finding["advice"]
@@ -165,11 +165,11 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "wanted"), [("spike", (1, 2, 3, 4)), ("linux", (2,)), ("linux-free", (2,))]
+    ("machine", "expected"), [("spike", (1, 2, 3, 4)), ("linux", (2,)), ("linux-free", (2,))]
 )
 def test_a_linux_guest_has_as_many_cpus_as_the_host(
-    machine: str, wanted: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    machine: str, expected: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(request, "host_processors", lambda: 2)
-    assert Request(machine=machine_named(machine)).filled().cpus == wanted
+    assert Request(machine=machine_named(machine)).filled().cpus == expected
     assert Request(machine=machine_named(machine), cpus=(3,)).filled().cpus == (3,)

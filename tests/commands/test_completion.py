@@ -18,9 +18,12 @@ from schedlab.commands.cli import cli
 
 def completed(*words: str) -> list[str]:
     """What the last word could become."""
-    asked = {"COMP_WORDS": " ".join(("schedlab", *words)), "COMP_CWORD": str(len(words))}
+    completion_variables = {
+        "COMP_WORDS": " ".join(("schedlab", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
     command = module_command("schedlab")
-    environment = {**os.environ, **asked, "_SCHEDLAB_COMPLETE": "bash_complete"}
+    environment = {**os.environ, **completion_variables, "_SCHEDLAB_COMPLETE": "bash_complete"}
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False, timeout=60
     )

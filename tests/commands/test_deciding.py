@@ -57,9 +57,9 @@ class Laboratory:
         self.value = value
         self.rounds: list[list[RunSpec]] = []
 
-    def perform(self, wanted: Plan) -> None:
-        self.rounds.append(list(wanted.runs))
-        for run in wanted.runs:
+    def perform(self, plan: Plan) -> None:
+        self.rounds.append(list(plan.runs))
+        for run in plan.runs:
             keep_figures(
                 self.folder,
                 experiment=run.label,
@@ -72,10 +72,10 @@ class Laboratory:
         return suites(read([self.folder]))
 
     def decide(self, budget: Budget, *policies: str, seeds: int = 3) -> list[Contest]:
-        wanted = plan_of(self.folder, *policies, seeds=seeds)
-        self.perform(wanted)
-        whole, contests = decide(wanted, budget, self.perform, self.suites)
-        assert len(whole.runs) == len(set(whole.runs)) == sum(map(len, self.rounds))
+        plan = plan_of(self.folder, *policies, seeds=seeds)
+        self.perform(plan)
+        full_plan, contests = decide(plan, budget, self.perform, self.suites)
+        assert len(full_plan.runs) == len(set(full_plan.runs)) == sum(map(len, self.rounds))
         return contests
 
 
@@ -131,9 +131,11 @@ def test_a_budget_ends_it_and_what_is_open_is_named(
     assert [len(runs) for runs in laboratory.rounds] == [6, 6, 2]
     assert not contests[0].decided
     tell_decided(contests)
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].endswith("1 is not decided.")
-    assert told[1].startswith("- turnaround, mean, tiny, 1 CPU: ") and told[1].endswith("(7 seeds)")
+    output_lines = capsys.readouterr().out.splitlines()
+    assert output_lines[0].endswith("1 is not decided.")
+    assert output_lines[1].startswith("- turnaround, mean, tiny, 1 CPU: ") and output_lines[
+        1
+    ].endswith("(7 seeds)")
 
 
 def test_a_report_counts_by_the_level_of_all_looks(tmp_path: Path) -> None:
@@ -158,7 +160,7 @@ def test_looks_are_not_forgotten(tmp_path: Path) -> None:
         looks_at(tmp_path)
 
 
-def out_at_any_look(level_looks: int, cases: int) -> float:
+def out_at_any_look(evaluation_count: int, cases: int) -> float:
     """How often the best of three policies, which are alike, is out at a look before it ends."""
     random = np.random.default_rng(5)
     lost = 0
@@ -167,7 +169,7 @@ def out_at_any_look(level_looks: int, cases: int) -> float:
         values = random.normal(size=(3, 12))
         while seeds:
             some = {str(number): values[number, :seeds] for number in range(3)}
-            possible = ranking(some, looks=level_looks).possible
+            possible = ranking(some, looks=evaluation_count).possible
             lost += "0" not in possible
             seeds = None if "0" not in possible or len(possible) == 1 else Budget(12).after(seeds)
     return lost / cases
@@ -187,13 +189,13 @@ def test_rare_losses_rule_out_the_better_policy_in_one_of_twenty(lead: float, lo
     on the mean."""
     random = np.random.default_rng(7)
     budget, wrong, cases = Budget(), 0, 200
-    looks = budget.looks(3)
+    evaluation_count = budget.looks(3)
     for _ in range(cases):
         losses = random.random(budget.seeds) < 0.1
         seeds: int | None = 3
         while seeds:
             contest = Contest(
-                suite_of(1.0 - lead + (lead + loss) * losses[:seeds], looks), TURNAROUND
+                suite_of(1.0 - lead + (lead + loss) * losses[:seeds], evaluation_count), TURNAROUND
             )
             if contest.decided:
                 break
@@ -203,7 +205,7 @@ def test_rare_losses_rule_out_the_better_policy_in_one_of_twenty(lead: float, lo
     assert wrong / cases <= 0.05 + 4 * (0.05 * 0.95 / cases) ** 0.5
 
 
-def suite_of(rash: np.ndarray, looks: int) -> Suite:
+def suite_of(rash: np.ndarray, evaluation_count: int) -> Suite:
     """`slow` takes 1 in each seed, `rash` as given."""
     samples = {"slow": np.ones(len(rash)), "rash": rash}
     name = TURNAROUND.name
@@ -214,17 +216,17 @@ def suite_of(rash: np.ndarray, looks: int) -> Suite:
         failed={},
         samples={(policy, name): (list(values), 0.0) for policy, values in samples.items()},
         means={(policy, name): estimate(values) for policy, values in samples.items()},
-        looks=looks,
+        looks=evaluation_count,
     )
 
 
 def test_what_is_one_margin_apart_is_called_as_good_in_one_of_twenty() -> None:
     random = np.random.default_rng(6)
-    looks, wrong = Budget(12).looks(3), 0
+    evaluation_count, wrong = Budget(12).looks(3), 0
     for _ in range(1500):
         before, after = random.normal(size=12), random.normal(1.0, 1.0, size=12)
         wrong += any(
-            probability_apart(before[:seeds], after[:seeds], 1.0) < level_of(looks)
+            probability_apart(before[:seeds], after[:seeds], 1.0) < level_of(evaluation_count)
             for seeds in (3, 6, 12)
         )
     assert wrong / 1500 <= 0.05
@@ -233,4 +235,4 @@ def test_what_is_one_margin_apart_is_called_as_good_in_one_of_twenty() -> None:
 def test_a_budget_is_seeds_or_a_time() -> None:
     assert parse_budget("48") == Budget(48)
     assert parse_budget("10m") == Budget(30, 600.0)
-    assert [str(parse_budget(each)) for each in ("48", "10m")] == ["48", "600s"]
+    assert [str(parse_budget(text)) for text in ("48", "10m")] == ["48", "600s"]

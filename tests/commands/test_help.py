@@ -37,7 +37,7 @@ def help_of(*words: str) -> str:
 
 
 def test_the_first_page_is_for_those_who_begin() -> None:
-    first, whole = help_of("--help"), help_of("--help", "all")
+    first, full_help = help_of("--help"), help_of("--help", "all")
     sections = guide()["sections"]
     seldom = {name for title in guide()["hidden"] for name in sections[title]}
     shown = {
@@ -46,7 +46,7 @@ def test_the_first_page_is_for_those_who_begin() -> None:
     assert len(cli.commands) - len(seldom) == FIRST_PAGE
     assert not seldom & shown
     for name in cli.commands:
-        assert f"\n  {name} " in whole
+        assert f"\n  {name} " in full_help
     for title in sections:
         assert (f"\n{title}:\n" in first) == (title not in guide()["hidden"])
 
@@ -57,9 +57,11 @@ def test_help_is_whole_and_ends_with_examples(name: str) -> None:
     if words == ["demo"]:
         pytest.skip("the launcher shows its help, without this")
     text = help_of(*words, "--help")
-    told = text.partition("\n\n")[2]
-    assert not [line for line in told.splitlines() if line.endswith(("...", "…"))]
-    assert text.rstrip().endswith("\n".join(f"  {each}" for each in guide()["examples"][name]))
+    help_body = text.partition("\n\n")[2]
+    assert not [line for line in help_body.splitlines() if line.endswith(("...", "…"))]
+    assert text.rstrip().endswith(
+        "\n".join(f"  {example}" for example in guide()["examples"][name])
+    )
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
@@ -82,28 +84,28 @@ def test_each_example_is_taken(
     command: click.Command = cli
     words = words[1:]
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        found, command_found, words = command.resolve_command(context, words)
-        assert found and command_found
-        command = command_found
+        subcommand_name, subcommand, words = command.resolve_command(context, words)
+        assert subcommand_name and subcommand
+        command = subcommand
         if isinstance(command, click.Group) and words:
-            context = click.Context(command, context, found)
+            context = click.Context(command, context, subcommand_name)
         elif not {"--help"} & set(words):
-            context = command.make_context(found, words, parent=context)
+            context = command.make_context(subcommand_name, words, parent=context)
             words = []
 
 
 def parameters(command: click.Command) -> Iterator[click.Parameter]:
     yield from command.params
     below = command.commands.values() if isinstance(command, click.Group) else ()
-    for each in below:
-        yield from parameters(each)
+    for subcommand in below:
+        yield from parameters(subcommand)
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e400"])
 def test_numbers_are_finite(number: str) -> None:
     kinds = (click.types.FloatParamType, click.FloatRange)
-    floats = [each for each in parameters(cli) if isinstance(each.type, kinds)]
+    floats = [parameter for parameter in parameters(cli) if isinstance(parameter.type, kinds)]
     assert len(floats) >= 5
-    for each in floats:
+    for parameter in floats:
         with pytest.raises(click.BadParameter):
-            each.type.convert(number, each, None)
+            parameter.type.convert(number, parameter, None)

@@ -24,18 +24,18 @@ def ended(capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert end.value.code == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    (line,) = said.err.splitlines()
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
     assert line.startswith("schedlab: internal error")
     return line
 
 
 def log_of(line: str) -> Path:
     """The file that it names."""
-    found = re.search(r"details are in (/.*\.log)$", line)
-    assert found, line
-    return Path(found[1])
+    match = re.search(r"details are in (/.*\.log)$", line)
+    assert match, line
+    return Path(match[1])
 
 
 def fails(error: BaseException) -> object:

@@ -215,7 +215,7 @@ def test_a_shared_cache_is_used_and_not_written_to(host: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"SCHEDLAB_PYTHON": "old-python"}, "SCHEDLAB_PYTHON"),
         ({"HOME": "", "XDG_CACHE_HOME": ""}, "neither HOME nor XDG_CACHE_HOME"),
@@ -226,14 +226,14 @@ def test_a_shared_cache_is_used_and_not_written_to(host: Host) -> None:
         ({"XDG_CACHE_HOME": "@CHECKOUT@"}, "among the files of this checkout"),
     ],
 )
-def test_where_nothing_can_be_kept(host: Host, settings: dict[str, str], told: str) -> None:
+def test_where_nothing_can_be_kept(host: Host, settings: dict[str, str], message: str) -> None:
     (host.bin / "old-python").symlink_to("/bin/false")
     given = {
         name: value.replace("@CHECKOUT@", str(host.checkout)) for name, value in settings.items()
     }
     status, output, messages = host.start("doctor", **given)
     assert (status, output) == (2, "")
-    assert told in messages
+    assert message in messages
     assert "Traceback" not in messages
 
 
@@ -242,11 +242,11 @@ ALONE = ("unshare", "--map-root-user", "--mount", "/bin/sh", "-c", REMOUNTED)
 
 
 @pytest.mark.parametrize(
-    ("option", "status", "told"),
+    ("option", "status", "message"),
     [("ro", 0, ""), ("noexec", 2, "its file system is mounted with noexec"), ("nosuid", 0, "")],
 )
 def test_a_cache_on_a_file_system_of_its_own(
-    host: Host, option: str, status: int, told: str
+    host: Host, option: str, status: int, message: str
 ) -> None:
     """Mounted that way once it is filled. Another commit in the same cache has an environment of its own."""
     if subprocess.run([*ALONE[:3], "true"], capture_output=True, check=False).returncode:
@@ -257,7 +257,7 @@ def test_a_cache_on_a_file_system_of_its_own(
     done = subprocess.run(
         words, env={**os.environ, **settings}, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, told in done.stderr) == (status, True)
+    assert (done.returncode, message in done.stderr) == (status, True)
 
 
 def test_temporary_programs_lie_where_they_may_run(host: Host) -> None:

@@ -80,8 +80,8 @@ def inherited() -> dict[str, str]:
 
 def test_new_policies_keep_the_laws(checkout: Path, tmp_path: Path) -> None:
     policies = [checkout / "policies" / f"{name}.c" for name in ("rr", *NAMES)]
-    said = keep_the_laws(policies, tmp_path, seeds=1)  # they are round-robin under other names
-    assert said.startswith(f"{len(policies)} sources, ")
+    summary = keep_the_laws(policies, tmp_path, seeds=1)  # they are round-robin under other names
+    assert summary.startswith(f"{len(policies)} sources, ")
 
 
 def test_new_policies_pass_every_test_of_policies_and_their_own(checkout: Path) -> None:
@@ -154,11 +154,11 @@ def test_a_new_policy_is_found_wherever_a_shipped_one_is(checkout: Path) -> None
     """By what is shown of it: it says of itself what round-robin says."""
     done = command(checkout, "-c", FOUND, "my-own-2", "rr")
     assert done.returncode == 0, done.stderr
-    own, shipped = json.loads(done.stdout)
-    assert own == shipped
-    assert own["compared"] and own["in order"] and own["a preset looks otherwise"]
-    assert own["verdicts"] == ["met", "grows"]
-    assert own["decision"] == "next in turn"
+    custom, shipped = json.loads(done.stdout)
+    assert custom == shipped
+    assert custom["compared"] and custom["in order"] and custom["a preset looks otherwise"]
+    assert custom["verdicts"] == ["met", "grows"]
+    assert custom["decision"] == "next in turn"
 
 
 @pytest.mark.spike
@@ -169,11 +169,11 @@ def test_a_new_policy_runs_on_the_kernel_at_once(checkout: Path, tmp_path: Path)
         *("--set", "slice=3", "--workload", "cpu-bound -n 3", "--out", str(tmp_path / "out")),
     )
     assert done.returncode == 0, done.stderr
-    own, rr = (run["metrics"]["summary"] for run in json.loads(done.stdout)["runs"])
-    assert (own["policy"], rr["policy"]) == ("my-own-2", "rr")
-    assert own["finished"] == rr["finished"] == 3
+    custom, rr = (run["metrics"]["summary"] for run in json.loads(done.stdout)["runs"])
+    assert (custom["policy"], rr["policy"]) == ("my-own-2", "rr")
+    assert custom["finished"] == rr["finished"] == 3
     # A hook of its own takes some ns more or less: what ends beside a tick has one turn more, or not.
-    assert abs(own["context_switches"] - rr["context_switches"]) <= 1
+    assert abs(custom["context_switches"] - rr["context_switches"]) <= 1
     assert rr["context_switches"] > 50
 
 
@@ -191,8 +191,8 @@ def test_a_cpu_pushes_waiting_processes_away(checkout: Path, tmp_path: Path) -> 
     events = trace.read(file).events.with_row_index()
     forks = events.filter(pl.col("kind") == trace.Kind.FORK)
     forks = forks.filter(pl.len().over("process") == 4)
-    begun = pl.col("index") > forks["index"].min()
-    moves = events.filter((pl.col("kind") == trace.Kind.MIGRATE) & begun)
+    after_first_fork = pl.col("index") > forks["index"].min()
+    moves = events.filter((pl.col("kind") == trace.Kind.MIGRATE) & after_first_fork)
     assert len(forks) == 4 and len(forks["cpu"].unique()) == 1
     assert moves["cpu"].to_list() == moves["first"].to_list()  # by the CPU that gives
     assert len(moves["second"].unique()) == 3
@@ -225,10 +225,10 @@ def test_a_turn_ends_on_the_cpu_that_the_policy_names(
     expired = 0
     left: dict[int, tuple[int, bool]] = {}
     for switch in events.events.filter(kind=trace.Kind.SWITCH).iter_rows(named=True):
-        cpu, came, went = switch["cpu"], switch["process"], switch["first"]
-        if came in left:
-            before, moved = left.pop(came)
-            if came == 1:
+        cpu, incoming, went = switch["cpu"], switch["process"], switch["first"]
+        if incoming in left:
+            before, moved = left.pop(incoming)
+            if incoming == 1:
                 continue  # init is urgent: no policy places it
             assert cpu == (before + step * moved) % 3
             expired += moved
@@ -268,10 +268,12 @@ def test_a_policy_reads_the_machines_shape(checkout: Path, tmp_path: Path, machi
 
 def said_of_shape(file: Path) -> set[tuple[int, str, int, int]]:
     """What a policy that surveys the machine has said: on which CPU, in which words, with which numbers."""
-    found = trace.read(file)
-    texts = dict(zip(found.texts["row"].to_list(), found.texts["text"].to_list(), strict=True))
-    rows = found.rows(trace.Kind.SAID).tolist()
-    columns = found.events[rows].select("cpu", "second", "first").iter_rows()
+    recording = trace.read(file)
+    texts = dict(
+        zip(recording.texts["row"].to_list(), recording.texts["text"].to_list(), strict=True)
+    )
+    rows = recording.rows(trace.Kind.SAID).tolist()
+    columns = recording.events[rows].select("cpu", "second", "first").iter_rows()
     return {
         (cpu, texts[row], second, first)
         for row, (cpu, second, first) in zip(rows, columns, strict=True)
@@ -279,21 +281,23 @@ def said_of_shape(file: Path) -> set[tuple[int, str, int, int]]:
 
 
 def expected_of_shape() -> set[tuple[int, str, int, int]]:
-    said = set()
+    annotations = set()
     for cpu in range(4):
         node, capacity, levels = cpu % 2, (1024, 700)[cpu % 2], (2, 1)[cpu % 2]
         numbers = levels << 48 | node << 32 | capacity << 16 | capacity
-        said.add((cpu, "CPU: {}, sibling {}", numbers, (cpu + 2) % 4))
+        annotations.add((cpu, "CPU: {}, sibling {}", numbers, (cpu + 2) % 4))
         for other in range(4):
             shared = 3 if other % 2 == node else 0
             distance = (10, 21, 31)[0 if other % 2 == node else 1 + node]
-            said.add((cpu, "beside it: {}, distance {}", other << 2 | shared, distance))
-    return said
+            annotations.add((cpu, "beside it: {}, distance {}", other << 2 | shared, distance))
+    return annotations
 
 
 def expected_of_none() -> set[tuple[int, str, int, int]]:
-    said = {(cpu, "CPU: {}, sibling {}", 1 << 48 | 1024 << 16 | 1024, cpu) for cpu in range(4)}
-    return said | {
+    annotations = {
+        (cpu, "CPU: {}, sibling {}", 1 << 48 | 1024 << 16 | 1024, cpu) for cpu in range(4)
+    }
+    return annotations | {
         (cpu, "beside it: {}, distance {}", other << 2 | (3 if other == cpu else 1), 10)
         for cpu in range(4)
         for other in range(4)

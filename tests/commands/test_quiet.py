@@ -14,30 +14,30 @@ SMALL = ("--machine", "sim", "--workload", "lottery-low", "--cpus", "1")
 
 
 @pytest.fixture
-def kept(schedlab: Command, tmp_path: Path) -> Path:
+def run_folder(schedlab: Command, tmp_path: Path) -> Path:
     done = schedlab("run", *SMALL, "--policy", "lottery", "-q", "--out", str(tmp_path / "kept"))
     assert (done.returncode, done.stderr) == (0, "")
     assert "Kept in" in done.stdout
     return tmp_path / "kept" / "lottery-1cpu-seed1"
 
 
-def test_a_dry_run_runs_nothing(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+def test_a_dry_run_runs_nothing(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
     out, baseline = tmp_path / "out", tmp_path / "x.baseline"
-    assert schedlab("compare", str(kept), "--keep", str(baseline), "-q").returncode == 0
+    assert schedlab("compare", str(run_folder), "--keep", str(baseline), "-q").returncode == 0
     for command, count in (
         (("run", *SMALL, "--policy", "rr,mlfq"), 2),
         (("reproduce", "study-4", "--machine", "sim"), 110),
-        (("replay", str(kept), "--cpus", "1-3"), 3),
-        (("verify", str(kept)), 1),
+        (("replay", str(run_folder), "--cpus", "1-3"), 3),
+        (("verify", str(run_folder)), 1),
         (("analyse", "deadlines", "--policy", "edf,rr"), 2),
         (("calibrate", "--policy", "rr"), 4),
         (("compare", str(baseline), "--gate"), 1),
     ):
         done = schedlab(*command, "--dry-run", "--json", "--out", str(out))
         assert done.returncode == 0, done.stderr
-        told = json.loads(done.stdout)
-        assert told["runs"] == count
-        assert len(told["some"]) == min(count, 10)
+        output = json.loads(done.stdout)
+        assert output["runs"] == count
+        assert len(output["some"]) == min(count, 10)
         assert not out.exists()
 
 
@@ -48,7 +48,7 @@ def test_a_dry_score_runs_nothing(schedlab: Command, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["runs"] > 100
 
 
-def test_quiet_keeps_errors(schedlab: Command, kept: Path) -> None:
-    done = schedlab("run", "-q", *SMALL, "--policy", "lottery", "--out", str(kept.parent))
+def test_quiet_keeps_errors(schedlab: Command, run_folder: Path) -> None:
+    done = schedlab("run", "-q", *SMALL, "--policy", "lottery", "--out", str(run_folder.parent))
     assert done.returncode == 2
     assert "already" in done.stderr

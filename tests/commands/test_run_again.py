@@ -26,7 +26,7 @@ FILE = {"tasks": {"a": {"loop": 20, "run": 900, "sleep": {"from": "1ms", "to": "
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory, schedlab: Command) -> Path:
+def runs_folder(tmp_path_factory: pytest.TempPathFactory, schedlab: Command) -> Path:
     """Four runs of a file that is gone since; two of the seeds are alike in all but that."""
     folder = tmp_path_factory.mktemp("kept")
     file = folder / "o'brien.json"
@@ -41,8 +41,8 @@ def kept(tmp_path_factory: pytest.TempPathFactory, schedlab: Command) -> Path:
 
 
 @pytest.fixture
-def copy(kept: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(kept, tmp_path / "copy"))
+def copy(runs_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(runs_folder, tmp_path / "copy"))
 
 
 def change(run: Path, **members: Any) -> None:
@@ -50,29 +50,30 @@ def change(run: Path, **members: Any) -> None:
     place.write_text(json.dumps({**json.loads(place.read_text()), **members}))
 
 
-def test_runs_come_out_the_same(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    done = schedlab("verify", str(kept), "--out", str(tmp_path / "again"))
+def test_runs_come_out_the_same(schedlab: Command, runs_folder: Path, tmp_path: Path) -> None:
+    done = schedlab("verify", str(runs_folder), "--out", str(tmp_path / "again"))
     assert (done.returncode, done.stdout.splitlines()[0]) == (
         0,
         "4 of 4 runs came out the same, byte for byte.",
     )
     assert sorted(p.name for p in (tmp_path / "again").iterdir()) == sorted(
-        p.name for p in kept.iterdir()
+        p.name for p in runs_folder.iterdir()
     )
     for again in (tmp_path / "again").iterdir():
         manifest, before = (
-            json.loads((run / "manifest.json").read_text()) for run in (again, kept / again.name)
+            json.loads((run / "manifest.json").read_text())
+            for run in (again, runs_folder / again.name)
         )
         assert (manifest["workload"], manifest["with"]) == (before["workload"], before["with"])
 
 
-def test_no_run_is_written_over(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    run, out = sorted(kept.iterdir())[0], tmp_path / "again"
+def test_no_run_is_written_over(schedlab: Command, runs_folder: Path, tmp_path: Path) -> None:
+    run, out = sorted(runs_folder.iterdir())[0], tmp_path / "again"
     (out / run.name).mkdir(parents=True)
     (out / run.name / "mine").write_text("mine")
     done = schedlab("verify", str(run), "--out", str(out))
     assert done.returncode == 2
-    assert [each.name for each in (out / run.name).iterdir()] == ["mine"]
+    assert [path.name for path in (out / run.name).iterdir()] == ["mine"]
 
 
 def test_a_trace_that_is_another_is_told_and_why(
@@ -86,13 +87,15 @@ def test_a_trace_that_is_another_is_told_and_why(
     done = schedlab("verify", str(copy), "--out", str(tmp_path / "again"))
     assert done.returncode == 1
     assert "2 of 4 runs came out the same" in done.stdout
-    told = {line.split()[1]: line for line in done.stderr.splitlines() if "otherwise" in line}
-    assert "although it is made of the same parts" in told[one.name]
+    message_by_run = {
+        line.split()[1]: line for line in done.stderr.splitlines() if "otherwise" in line
+    }
+    assert "although it is made of the same parts" in message_by_run[one.name]
     assert (
         "made of other parts: compiler clang 19.1.7, named by the user, now clang "
-        in told[other.name]
+        in message_by_run[other.name]
     )
-    assert "; simulator 000000000000, now " in told[other.name]
+    assert "; simulator 000000000000, now " in message_by_run[other.name]
 
 
 def test_what_no_machine_here_carries_out_is_left_out(
@@ -155,7 +158,7 @@ def test_a_label_leads_nowhere_but_below_out(
     (again,) = out.iterdir()
     assert not again.name.startswith(".")
     new = {*tmp_path.rglob("*")} - before
-    assert {each for each in new if out not in each.parents} == {out, *out.parents} & new
+    assert {path for path in new if out not in path.parents} == {out, *out.parents} & new
 
 
 @pytest.mark.parametrize("key", ["workload", "shape"])

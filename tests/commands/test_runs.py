@@ -50,7 +50,7 @@ def test_runs_are_listed_and_shown(mine: Path) -> None:
     assert listed(mine / RUN) == {RUN: 1}
     assert call("ls", mine).exit_code == 0
     shown = json.loads(call("show", mine / RUN, "--json").stdout)
-    assert [each["manifest"]["policy"] for each in shown] == ["rr"]
+    assert [run["manifest"]["policy"] for run in shown] == ["rr"]
     assert shown[0]["metrics"]
     assert "turnaround" in call("show", mine).stdout
 
@@ -81,12 +81,12 @@ def test_sweeps_are_listed_and_removed_but_what_else_is_there(
     with dataset._locked(place):
         assert "another sweep is writing" in call("rm", place, "--yes").stderr
     assert call("rm", place.parent, "--yes").stdout == "1 sweep removed\n"
-    there = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
-    assert {name for name in there if not name.startswith("traces/")} == {
+    file_names = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
+    assert {name for name in file_names if not name.startswith("traces/")} == {
         "report/index.html",
         "runs/notes.txt",
     }
-    assert len({name.split("/")[1] for name in there if name.startswith("traces/")}) == 1
+    assert len({name.split("/")[1] for name in file_names if name.startswith("traces/")}) == 1
 
 
 def test_a_folder_that_is_named_twice_is_removed_once(mine: Path) -> None:

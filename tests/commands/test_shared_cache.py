@@ -26,14 +26,14 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_own_cache_comes_first(shared: Path, tmp_path: Path) -> None:
-    own = tmp_path / "own/schedlab"
-    assert in_caches("x/y") == own / "x/y"
+    user_cache = tmp_path / "own/schedlab"
+    assert in_caches("x/y") == user_cache / "x/y"
     (shared / "x").mkdir()
     (shared / "x/y").touch()
     assert in_caches("x/y") == shared / "x/y"
-    (own / "x").mkdir(parents=True)
-    (own / "x/y").touch()
-    assert in_caches("x/y") == own / "x/y"
+    (user_cache / "x").mkdir(parents=True)
+    (user_cache / "x/y").touch()
+    assert in_caches("x/y") == user_cache / "x/y"
 
 
 def test_spike_and_scripts_of_it_are_used(shared: Path, tmp_path: Path) -> None:
@@ -56,9 +56,9 @@ def test_doctor_and_clean_tell_of_it(
     assert (shared / "spike").is_dir()
     done = schedlab("clean")
     assert f"{shared} is shared" in " ".join(done.stdout.split())
-    (found,) = doctor.cache_of_many()
-    assert (found.status, found.path) == ("absent", str(shared))
-    assert "another release" in found.advice
+    (finding,) = doctor.cache_of_many()
+    assert (finding.status, finding.path) == ("absent", str(shared))
+    assert "another release" in finding.advice
     monkeypatch.setattr("sys.prefix", str(shared / "python/x"))
     assert next(doctor.cache_of_many()).status == "ok"
     (shared / "spike").rmdir()
@@ -67,11 +67,11 @@ def test_doctor_and_clean_tell_of_it(
 
 
 def test_doctor_installs_what_all_commands_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, ...]] = []
-    monkeypatch.setattr(doctor, "need_extra", lambda *names: asked.append(names))
-    monkeypatch.setattr(doctor, "need_if_there", lambda *names: asked.append(names))
+    requirements: list[tuple[str, ...]] = []
+    monkeypatch.setattr(doctor, "need_extra", lambda *names: requirements.append(names))
+    monkeypatch.setattr(doctor, "need_if_there", lambda *names: requirements.append(names))
     monkeypatch.setattr(doctor, "examine", list)
     assert CliRunner().invoke(doctor.doctor, ["--install", "--json"]).exit_code == 0
-    extras, programs = asked
+    extras, programs = requirements
     assert set(extras) == {*EXTRAS} - {"test"}
     assert {"system-compiler", "qemu", "sandbox"} <= set(programs)

@@ -23,16 +23,16 @@ def test_a_run_of_ours_is_replayed_under_its_own_policy_first(
         *("--out", str(out), "--json"),
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    own = told["own_policy"]
-    assert own["policy"] == "mlfq"
-    assert own["is_own"]
-    assert all(off < 0.02 for off in own["error"].values())
-    assert {each["policy"] for each in told["policies"]} == {"rr", "mlfq"}
-    change = {each["policy"]: each["change"] for each in told["policies"]}
+    output = json.loads(done.stdout)
+    original_policy = output["own_policy"]
+    assert original_policy["policy"] == "mlfq"
+    assert original_policy["is_own"]
+    assert all(off < 0.02 for off in original_policy["error"].values())
+    assert {policy["policy"] for policy in output["policies"]} == {"rr", "mlfq"}
+    change = {policy["policy"]: policy["change"] for policy in output["policies"]}
     assert change["mlfq"] == 0
-    assert len(told["findings"]) == 3
-    page = Path(told["page"]).read_text()
+    assert len(output["findings"]) == 3
+    page = Path(output["page"]).read_text()
     assert all(words in page for words in ("The worst waits", "Who delays whom most", "own policy"))
     again = schedlab("replay", "--what-if", str(tmp_path / "run"), "--out", str(out))
     assert again.returncode == 2
@@ -46,9 +46,9 @@ def test_a_recording_of_linux_leads_to_a_page(schedlab: Command, tmp_path: Path)
     lines = done.stdout.splitlines()
     assert lines[-1] == f"Page: {out / 'page' / 'index.html'}"
     assert max(len(line) for line in lines if str(out) not in line) <= 80
-    said = " ".join(done.stdout.split())
+    output = " ".join(done.stdout.split())
     assert {"rr", "eevdf"} <= {line.split()[0] for line in lines if line.strip()}
-    assert "so its own policy cannot be replayed. The nearest of ours that shares the CPU" in said
+    assert "so its own policy cannot be replayed. The nearest of ours that shares the CPU" in output
     assert sum(line.startswith("- ") for line in lines) == 4  # how far to trust it, and findings
     recorded = json.loads((out / "recorded" / results.MANIFEST).read_text())
     assert recorded["policy"] == "fair"
@@ -65,9 +65,9 @@ def test_processes_are_found_again_whatever_they_are_called(
     words = ("replay", "--what-if", str(path), "--policy", "rr", "--out", str(out), "--json")
     done = schedlab(*words)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["recorded"]["processes"] == 4
-    assert [each["processes"] for each in found["policies"]] == [4]
+    output = json.loads(done.stdout)
+    assert output["recorded"]["processes"] == 4
+    assert [policy["processes"] for policy in output["policies"]] == [4]
     text = (out / "page" / "index.html").read_text()
     assert "The nearest of those that were asked for is rr" in " ".join(text.split())
 
@@ -84,29 +84,31 @@ def test_recordings_of_several_seeds_make_one_page(schedlab: Command, tmp_path: 
         *("--out", str(tmp_path / "out")),
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert len(told["recorded"]["folders"]) == 2
-    assert {policy: len(places) for policy, places in told["replays"].items()} == {
+    output = json.loads(done.stdout)
+    assert len(output["recorded"]["folders"]) == 2
+    assert {policy: len(places) for policy, places in output["replays"].items()} == {
         "lottery": 2,
         "rr": 2,
     }
-    assert {each["processes"] for each in told["policies"]} == {2 * 5}
-    assert told["own_policy"]["error"]["waiting"] < 0.02
-    assert "2 replays each" in Path(told["page"]).read_text()
+    assert {entry["processes"] for entry in output["policies"]} == {2 * 5}
+    assert output["own_policy"]["error"]["waiting"] < 0.02
+    assert "2 replays each" in Path(output["page"]).read_text()
 
 
 def test_what_a_recording_does_not_tell_is_not_compared(schedlab: Command, tmp_path: Path) -> None:
-    whole = unpacked("raw.txt", tmp_path)
+    full_recording = unpacked("raw.txt", tmp_path)
     path = tmp_path / "switches.txt"
     path.write_text(
-        "".join(line for line in whole.read_text().splitlines(True) if "sched_switch" in line)
+        "".join(
+            line for line in full_recording.read_text().splitlines(True) if "sched_switch" in line
+        )
     )
     done = schedlab(
         *("replay", "--what-if", str(path), "--policy", "eevdf,rr", "--json"),
         *("--out", str(tmp_path / "out")),
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["own_policy"]["error"] == {"turnaround": None, "waiting": None}
-    assert not any(each["is_told"] for each in told["policies"])
-    assert any("counts as sleep" in note for note in told["notes"])
+    output = json.loads(done.stdout)
+    assert output["own_policy"]["error"] == {"turnaround": None, "waiting": None}
+    assert not any(policy["is_told"] for policy in output["policies"])
+    assert any("counts as sleep" in note for note in output["notes"])

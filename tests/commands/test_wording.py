@@ -35,8 +35,8 @@ def test_the_text_of_an_error(why: str, fields: dict[str, str], text: str) -> No
 
 def subclasses(of: type[SchedlabError]) -> Iterator[type[SchedlabError]]:
     yield of
-    for each in of.__subclasses__():
-        yield from subclasses(each)
+    for subclass in of.__subclasses__():
+        yield from subclasses(subclass)
 
 
 def test_errors_keep_their_fields_between_processes() -> None:

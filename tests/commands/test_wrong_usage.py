@@ -41,10 +41,10 @@ RUN = [
 def test_a_wrong_value_is_named_with_what_is_allowed(
     tmp_path: Path, option: str, value: str, word: str
 ) -> None:
-    said = refusal("run", "--out", str(tmp_path / "out"), option, value)
-    assert option in said
-    assert len(value) > 100 or value.strip() in said.replace("\\n", "\n")
-    assert word in said
+    message = refusal("run", "--out", str(tmp_path / "out"), option, value)
+    assert option in message
+    assert len(value) > 100 or value.strip() in message.replace("\\n", "\n")
+    assert word in message
     assert not (tmp_path / "out").exists()
 
 

@@ -23,21 +23,25 @@ def compared(before: Path, after: Path, *metrics: str, matters: float = MATTERS)
     return compare(read([before]), read([after]), metrics, matters)
 
 
-def only(found: Comparison) -> Match:
-    assert len(found.matches) == 1
-    return found.matches[0]
+def only(comparison: Comparison) -> Match:
+    assert len(comparison.matches) == 1
+    return comparison.matches[0]
 
 
 def row(match: Match, metric: str, group: str | None = None) -> Row:
-    rows = [each for each in match.rows if each.measure.name == metric and each.group == group]
+    rows = [
+        candidate
+        for candidate in match.rows
+        if candidate.measure.name == metric and candidate.group == group
+    ]
     assert len(rows) == 1
     return rows[0]
 
 
-def told(found: Comparison, everything: bool = False) -> str:
+def told(comparison: Comparison, everything: bool = False) -> str:
     """As a terminal shows it."""
     console = Console(file=io.StringIO(), width=200, highlight=False)
-    for part in listing(found, everything):
+    for part in listing(comparison, everything):
         console.print(part)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -53,28 +57,28 @@ def seeds(folder: Path, turnarounds: Sequence[float], **options: Any) -> Path:
 def test_across_policies_by_seed(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0, 20.0, 30.0, 40.0, 50.0], policy="rr")
     after = seeds(tmp_path / "b", [11.0, 21.1, 31.0, 40.9, 51.0], policy="mlfq")
-    found = compared(before, after)
-    assert found.across == ("policy",)
-    match = only(found)
+    comparison = compared(before, after)
+    assert comparison.across == ("policy",)
+    match = only(comparison)
     assert match.paired and match.seeds == (1, 2, 3, 4, 5)
     turnaround = row(match, "turnaround")
     assert turnaround.found.change == pytest.approx(1.0 * MS)
     assert turnaround.verdict == "worse"
     assert row(match, "response").verdict == "same"
-    text = told(found)
+    text = told(comparison)
     assert "rr → mlfq" in text and "5 seeds, paired" in text and "+1.00 [0.91, 1.09] ms" in text
     assert "response, mean" not in text
-    assert "response, mean" in told(found, everything=True)
+    assert "response, mean" in told(comparison, everything=True)
 
 
 def test_what_is_more_than_chance_may_be_too_little(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [100.0, 200.0, 300.0, 400.0])
     after = seeds(tmp_path / "b", [100.5, 200.5, 300.5, 400.5], policy="mlfq")
-    found = compared(before, after)
-    assert row(only(found), "turnaround").verdict == "slight"
-    assert "turnaround, mean" not in told(found)
-    assert "1 too little changed to matter" in told(found)
-    assert "worse, too little to matter" in told(found, everything=True)
+    comparison = compared(before, after)
+    assert row(only(comparison), "turnaround").verdict == "slight"
+    assert "turnaround, mean" not in told(comparison)
+    assert "1 too little changed to matter" in told(comparison)
+    assert "worse, too little to matter" in told(comparison, everything=True)
     strict = compared(before, after, matters=0.001)
     assert row(only(strict), "turnaround").verdict == "worse"
 
@@ -85,10 +89,14 @@ def test_a_fraction_of_a_point_is_too_little(tmp_path: Path) -> None:
         seeds(tmp_path / name, [10.0] * 4, policy=name, share_error=error)
         for name, error in (("rr", 0.001), ("mlfq", 0.05), ("wrr", 0.2))
     ]
-    found = {side.name: compared(sides[0], side) for side in sides[1:]}
+    comparisons = {side.name: compared(sides[0], side) for side in sides[1:]}
     verdicts = {
-        name: next(each.verdict for each in only(match).rows if each.measure.name == "share-error")
-        for name, match in found.items()
+        name: next(
+            metric_row.verdict
+            for metric_row in only(match).rows
+            if metric_row.measure.name == "share-error"
+        )
+        for name, match in comparisons.items()
     }
     assert verdicts == {"mlfq": "slight", "wrr": "worse"}
 
@@ -98,8 +106,8 @@ def test_the_warm_up_may_be_left_out(tmp_path: Path) -> None:
     first, second = ([MS, MS, *([(5 + more) * MS] * 18)] for more in (0, 1))
     before = seeds(tmp_path / "a", [10.0] * 3, responses=first)
     after = seeds(tmp_path / "b", [10.0] * 3, policy="mlfq", responses=second)
-    found = row(only(compared(before, after, "steady-response")), "steady-response").found
-    assert (found.before.mean, found.after.mean) == (5 * MS, 6 * MS)
+    difference = row(only(compared(before, after, "steady-response")), "steady-response").found
+    assert (difference.before.mean, difference.after.mean) == (5 * MS, 6 * MS)
 
 
 def two_that_differ(folder: Path) -> tuple[Path, Path]:
@@ -132,9 +140,9 @@ def test_many_metrics_find_something_by_chance(tmp_path: Path) -> None:
 def test_one_seed_is_exact_and_tells_nothing_of_others(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0])
     after = seeds(tmp_path / "b", [12.0], policy="mlfq")
-    found = compared(before, after)
-    assert row(only(found), "turnaround").verdict == "one seed"
-    text = told(found)
+    comparison = compared(before, after)
+    assert row(only(comparison), "turnaround").verdict == "one seed"
+    text = told(comparison)
     assert "worse with this seed" in text and "+2 ms" in text
     assert "cannot be told" in text and "seeds=10" in text
     little = compared(before, seeds(tmp_path / "c", [10.05], policy="mlfq"))
@@ -146,9 +154,9 @@ def test_identical_traces_are_the_same(tmp_path: Path) -> None:
     after = seeds(
         tmp_path / "b", [10.0, 11.0], trace=b"alike", manifest={"commit": "fedcba9876543210"}
     )
-    found = compared(before, after)
-    assert only(found).identical and only(found).rows == ()
-    text = told(found)
+    comparison = compared(before, after)
+    assert only(comparison).identical and only(comparison).rows == ()
+    text = told(comparison)
     assert "the same, byte for byte" in text
     assert "commit 0123456789ab" in text and "commit fedcba987654" in text
 
@@ -157,10 +165,10 @@ def test_a_failed_run_is_shown_and_not_compared(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0, 20.0])
     after = seeds(tmp_path / "b", [10.0], policy="mlfq")
     keep_figures(tmp_path / "b", policy="mlfq", seed=2, status="panic")
-    found = compared(before, after)
-    assert [run.status for run in only(found).failed] == ["panic"]
-    assert only(found).rows == ()
-    text = told(found)
+    comparison = compared(before, after)
+    assert [run.status for run in only(comparison).failed] == ["panic"]
+    assert only(comparison).rows == ()
+    text = told(comparison)
     assert "not compared" in text and "after, seed 2: panic: it went wrong" in text
 
 
@@ -178,11 +186,11 @@ def test_other_seeds_are_not_paired(tmp_path: Path) -> None:
     after = tmp_path / "b"
     for seed in (7, 8, 9):
         keep_figures(after, seed=seed, policy="mlfq", turnaround_mean_ns=(90.0 + seed) * MS)
-    found = compared(before, after)
-    assert not only(found).paired
-    turnaround = row(only(found), "turnaround").found
+    comparison = compared(before, after)
+    assert not only(comparison).paired
+    turnaround = row(only(comparison), "turnaround").found
     assert (turnaround.before.count, turnaround.after.count) == (2, 3)
-    assert "not paired" in told(found)
+    assert "not paired" in told(comparison)
 
 
 def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
@@ -192,12 +200,15 @@ def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
         keep_figures(after, cpus=cpus, policy="rr", turnaround_mean_ns=3 * MS)
     keep_figures(before, cpus=4, policy="rr")
     keep_figures(after, cpus=2, policy="mlfq")
-    found = compared(before, after)
-    assert found.across == ()
-    assert [(m.before.setup.cpus, m.after.setup.cpus) for m in found.matches] == [(1, 1), (2, 2)]
-    assert [each.setup.cpus for each in found.alone_before] == [4]
-    assert [each.setup.policy for each in found.alone_after] == ["mlfq"]
-    text = told(found)
+    comparison = compared(before, after)
+    assert comparison.across == ()
+    assert [(m.before.setup.cpus, m.after.setup.cpus) for m in comparison.matches] == [
+        (1, 1),
+        (2, 2),
+    ]
+    assert [unmatched.setup.cpus for unmatched in comparison.alone_before] == [4]
+    assert [unmatched.setup.policy for unmatched in comparison.alone_after] == ["mlfq"]
+    text = told(comparison)
     assert "Without a partner, before: program, rr, 4 CPUs" in text
     assert "Without a partner, after: program, mlfq, 2 CPUs" in text
 
@@ -205,16 +216,21 @@ def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
 def test_across_a_tunable(tmp_path: Path) -> None:
     keep_figures(tmp_path / "a")
     keep_figures(tmp_path / "b", manifest={"tunables": {"slice": 5}}, response_mean_ns=9.0 * MS)
-    found = compared(tmp_path / "a", tmp_path / "b")
-    assert found.across == ("tunables",)
-    assert "no tunables → slice=5" in told(found)
+    comparison = compared(tmp_path / "a", tmp_path / "b")
+    assert comparison.across == ("tunables",)
+    assert "no tunables → slice=5" in told(comparison)
 
 
 def test_what_programs_told(tmp_path: Path) -> None:
-    for policy, each in (("rr", 100), ("mlfq", 200)):
+    for policy, base_count in (("rr", 100), ("mlfq", 200)):
         for seed in (1, 2, 3):
-            told = [("events", each + seed), ("elapsed", 10**9), ("slept", 4), ("slept", 8)]
-            keep_figures(tmp_path / policy, policy=policy, seed=seed, told=told)
+            printed_values = [
+                ("events", base_count + seed),
+                ("elapsed", 10**9),
+                ("slept", 4),
+                ("slept", 8),
+            ]
+            keep_figures(tmp_path / policy, policy=policy, seed=seed, told=printed_values)
     match = only(compared(tmp_path / "rr", tmp_path / "mlfq"))
     events = row(match, "events")
     assert (events.found.before.mean, events.found.after.mean) == (102, 202)
@@ -222,7 +238,7 @@ def test_what_programs_told(tmp_path: Path) -> None:
     slept = row(match, "told-slept")
     assert slept.found.before.mean == 6 and slept.verdict == "same"
     alone = only(compared(tmp_path / "rr", tmp_path / "mlfq", "told-slept"))
-    assert [each.measure.name for each in alone.rows] == ["told-slept"]
+    assert [metric_row.measure.name for metric_row in alone.rows] == ["told-slept"]
 
 
 def test_the_command(schedlab: Command, tmp_path: Path) -> None:
@@ -237,9 +253,9 @@ def test_the_command(schedlab: Command, tmp_path: Path) -> None:
     assert content["across"] == ["policy"]
     [setup] = content["setups"]
     assert setup["seeds"] == [1, 2, 3]
-    whole = setup["metrics"][0]
-    assert whole["metric"] == "turnaround" and whole["after"]["mean"] == 2 * MS
-    assert whole["improves"] is True
+    overall = setup["metrics"][0]
+    assert overall["metric"] == "turnaround" and overall["after"]["mean"] == 2 * MS
+    assert overall["improves"] is True
 
 
 @pytest.mark.parametrize(
@@ -255,7 +271,7 @@ def test_the_command(schedlab: Command, tmp_path: Path) -> None:
 def test_wrong_usage(schedlab: Command, tmp_path: Path, arguments: list[str]) -> None:
     keep_figures(tmp_path / "a")
     (tmp_path / "empty").mkdir()
-    places = [each.format(tmp_path) for each in arguments]
+    places = [argument.format(tmp_path) for argument in arguments]
     if arguments == ["{}/a", "{}"]:
         places[1] = str(tmp_path / "empty")
     done = schedlab("compare", *places)

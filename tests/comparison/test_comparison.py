@@ -50,9 +50,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def page_of(folder: Path) -> Page:
-    found = page_or_none(folder)
-    assert found is not None
-    return found
+    comparison_page = page_or_none(folder)
+    assert comparison_page is not None
+    return comparison_page
 
 
 def page_or_none(folder: Path) -> Page | None:
@@ -65,7 +65,9 @@ def table(page: Page, name: str) -> Table:
 
 
 def suite(folder: Path, experiment: str) -> Suite:
-    return next(each for each in suites(read([folder])) if each.experiment == experiment)
+    return next(
+        candidate for candidate in suites(read([folder])) if candidate.experiment == experiment
+    )
 
 
 def test_who_is_out(folder: Path) -> None:
@@ -125,7 +127,7 @@ def test_share_errors_count_only_where_processes_still_compete(tmp_path: Path) -
     share_error = BY_NAME["share-error"]
     low = suite(tmp_path, "s1-lottery-low")
     assert low.order(share_error) == ["lottery", "rr"]
-    assert "turnaround" not in {each.name for each in low.measures}
+    assert "turnaround" not in {measure.name for measure in low.measures}
     assert share_error not in suite(tmp_path, "s3-cpu").measures
 
 
@@ -158,14 +160,16 @@ def test_the_charts_are_drawn_with_what_can_be_chosen(folder: Path) -> None:
         for specification in (for_page(chart), for_paper(chart)):
             picture = vl_convert.vegalite_to_svg(specification)
             assert "mlfq" in picture
-            options = [each["bind"]["options"] for each in specification["params"]]
-            values = [each["value"] for each in specification["params"]]
+            options = [parameter["bind"]["options"] for parameter in specification["params"]]
+            values = [parameter["value"] for parameter in specification["params"]]
             assert all(value in of for value, of in zip(values, options, strict=True))
         assert not chart.data.is_empty() and chart.description
     trade_off = vl_convert.vegalite_to_svg(for_paper(charts["comparison-trade-off"]))
     words = re.findall(r"<text[^>]*>([^<]+)</text>", trade_off)
-    across, up = (each["value"] for each in for_paper(charts["comparison-trade-off"])["params"][1:])
-    titles = {each.name.replace("-", "_"): each.title for each in COMPARED}
+    across, up = (
+        parameter["value"] for parameter in for_paper(charts["comparison-trade-off"])["params"][1:]
+    )
+    titles = {measure.name.replace("-", "_"): measure.title for measure in COMPARED}
     assert sum(word.startswith(titles[across]) for word in words) == 1, "the axis names the metric"
     assert sum(word.startswith(titles[up]) for word in words) == 1
 
@@ -177,9 +181,9 @@ def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
             keep_figures(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, selections=picked,
                  turnaround_mean_ns=(turnaround + 0.2 * seed) * MS, wakeups=0)  # fmt: skip
     page = page_of(tmp_path)
-    found = table(page, "comparison-turns")
-    assert [row[0].text for row in found.rows] == ["rr", "mlfq", "wrr"]
-    assert [row[1].text for row in found.rows] == ["1", "3", "20"]
+    slice_table = table(page, "comparison-turns")
+    assert [row[0].text for row in slice_table.rows] == ["rr", "mlfq", "wrr"]
+    assert [row[1].text for row in slice_table.rows] == ["1", "3", "20"]
     words = next(
         block.markdown
         for block in page.blocks()
@@ -203,4 +207,4 @@ def test_a_suite_of_few_policies_hides_no_distance(tmp_path: Path) -> None:
 def test_what_repeats_an_experiment_on_a_slower_machine_is_no_suite(tmp_path: Path) -> None:
     for name in ("s3-cpu", "s3-cpu-on-their-costs"):
         fill(tmp_path, name, {"rr": 5, "mlfq": 6})
-    assert [each.experiment for each in suites(read([tmp_path]))] == ["s3-cpu"]
+    assert [suite.experiment for suite in suites(read([tmp_path]))] == ["s3-cpu"]

@@ -37,8 +37,8 @@ def seeds(folder: Path, turnarounds: Sequence[float], **options: Any) -> Path:
 
 
 def judged(before: Path, after: Path, now: dict[str, dict[str, int]] | None = None) -> Gate:
-    found = compare(read([before]), read([after]), ["turnaround"])
-    return judge(found, COUNTS, COUNTS if now is None else now)
+    comparison = compare(read([before]), read([after]), ["turnaround"])
+    return judge(comparison, COUNTS, COUNTS if now is None else now)
 
 
 @pytest.fixture
@@ -57,10 +57,10 @@ def test_a_baseline_stands_for_its_runs(before: Path, tmp_path: Path) -> None:
         (run / TRACE_FILE).write_bytes(run.name.encode())
     with opened(kept(before, tmp_path / "a.baseline")) as baseline:
         assert baseline.instructions == COUNTS
-        found = compare(baseline.runs, read([before]))
-        (match,) = found.matches
+        comparison = compare(baseline.runs, read([before]))
+        (match,) = comparison.matches
         assert match.identical
-        assert [fact.name for fact in found.facts if fact.differs] == []
+        assert [fact.name for fact in comparison.facts if fact.differs] == []
         for run in before.iterdir():
             (run / TRACE_FILE).write_bytes(b"other")
         (match,) = compare(baseline.runs, read([before])).matches
@@ -68,7 +68,7 @@ def test_a_baseline_stands_for_its_runs(before: Path, tmp_path: Path) -> None:
         assert {row.verdict for row in match.rows} == {"same"}
         (direct,) = compare(read([before]), read([before])).matches
         assert len(match.rows) > 5
-        again = seeds(tmp_path / "again", [each + 3 for each in BEFORE])
+        again = seeds(tmp_path / "again", [value + 3 for value in BEFORE])
         shown = [
             compare(side, read([again])).matches[0].rows for side in (baseline.runs, read([before]))
         ]
@@ -111,25 +111,25 @@ def test_what_is_no_baseline_is_refused(before: Path, tmp_path: Path) -> None:
 
 def test_worse_by_more_than_chance_closes_the_gate(before: Path, tmp_path: Path) -> None:
     gate = judged(
-        before, seeds(tmp_path / "after", [each * 1.2 + each % 7 / 100 for each in BEFORE])
+        before, seeds(tmp_path / "after", [value * 1.2 + value % 7 / 100 for value in BEFORE])
     )
     assert not gate.passes
     assert "1 worse" in gate.summary
-    said = markdown(gate)
-    assert said.startswith("### schedlab: not passed: 1 worse")
-    (line,) = (line for line in said.splitlines() if line.endswith("% worse"))
+    text = markdown(gate)
+    assert text.startswith("### schedlab: not passed: 1 worse")
+    (line,) = (line for line in text.splitlines() if line.endswith("% worse"))
     assert line.index("│") < line.index("●")
     assert "+20." in line
 
 
 def test_a_closed_gate_ends_with_status_1(before: Path, tmp_path: Path, schedlab: Command) -> None:
-    after = seeds(tmp_path / "after", [each * 1.2 + each % 7 / 100 for each in BEFORE])
+    after = seeds(tmp_path / "after", [value * 1.2 + value % 7 / 100 for value in BEFORE])
     assert schedlab("compare", str(before), str(after), "--gate").returncode == 1
     assert schedlab("compare", str(before), str(before), "--gate").returncode == 0
 
 
 def fail(folder: Path) -> None:
-    (run,) = (each for each in folder.iterdir() if each.name.endswith("seed1"))
+    (run,) = (path for path in folder.iterdir() if path.name.endswith("seed1"))
     manifest = json.loads((run / MANIFEST).read_text())
     changed = manifest | {"status": "panic", "message": "it died"}
     (run / MANIFEST).write_text(json.dumps(changed))

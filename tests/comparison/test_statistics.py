@@ -38,10 +38,10 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 
 
 def test_student_below_few_by_hand() -> None:
-    found = estimate([1, 2, 3])
-    assert found.mean == 2
-    assert found.high - 2 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
-    assert found.low == pytest.approx(4 - found.high)
+    interval = estimate([1, 2, 3])
+    assert interval.mean == 2
+    assert interval.high - 2 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert interval.low == pytest.approx(4 - interval.high)
 
 
 def test_bca_is_scipys_but_for_the_widened_levels(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,13 +61,13 @@ def test_bca_is_scipys_but_for_the_widened_levels(monkeypatch: pytest.MonkeyPatc
 @PATIENT
 @given(SAMPLES)
 def test_bounds_hold_the_mean_and_are_the_same_again(values: list[float]) -> None:
-    found = estimate(values)
-    assert found.low <= found.mean <= found.high
-    assert found == estimate(values)
-    assert found.count == len(values)
-    assert found.bounded == (len(values) > 1)
+    interval = estimate(values)
+    assert interval.low <= interval.mean <= interval.high
+    assert interval == estimate(values)
+    assert interval.count == len(values)
+    assert interval.bounded == (len(values) > 1)
     if len(set(values)) == 1:
-        assert found.low == found.mean == found.high
+        assert interval.low == interval.mean == interval.high
 
 
 @PATIENT
@@ -93,10 +93,10 @@ def test_coverage_of_the_mean(name: str, count: int) -> None:
     """What docs/comparing.md says: 95 % of intervals, where values are not far from normal."""
     draw, truth = DISTRIBUTIONS[name]
     samples = draw(np.random.default_rng(11), (3000, count))
-    found = estimates(list(samples))
-    held = np.mean([each.low <= truth <= each.high for each in found])
+    intervals = estimates(list(samples))
+    coverage = np.mean([interval.low <= truth <= interval.high for interval in intervals])
     least = 0.85 if name == "exponential" else 0.91
-    assert least <= held <= 0.975
+    assert least <= coverage <= 0.975
 
 
 @PATIENT
@@ -116,35 +116,35 @@ def test_coverage_of_a_pooled_interquartile_range(count: int) -> None:
     """As predictability is compared: by the contributions of the runs."""
     random = np.random.default_rng(8)
     truth = 2 * 0.67449
-    held = 0
+    covered_count = 0
     for _ in range(400):
         runs = [random.normal(random.normal(0, 0.05), 1, size=40) for _ in range(count)]
-        found = estimate(contributions(runs, lambda values: interquartile_range(values) or 0.0))
-        held += found.low <= truth <= found.high
-    assert held / 400 >= 0.88
+        interval = estimate(contributions(runs, lambda values: interquartile_range(values) or 0.0))
+        covered_count += interval.low <= truth <= interval.high
+    assert covered_count / 400 >= 0.88
 
 
 # --- differences
 
 
 def test_paired_by_hand() -> None:
-    found = difference([1, 2, 3, 4], [2, 3, 4, 6], paired=True)
-    assert found.change == 1.25
+    result = difference([1, 2, 3, 4], [2, 3, 4, 6], paired=True)
+    assert result.change == 1.25
     theirs = stats.ttest_rel([2, 3, 4, 6], [1, 2, 3, 4])
     bounds = theirs.confidence_interval()
-    assert found.chance == pytest.approx(theirs.pvalue)
-    assert (found.low, found.high) == pytest.approx((bounds.low, bounds.high))
-    assert found.permutation == 2 / 16
-    assert found.relative == 0.5
+    assert result.chance == pytest.approx(theirs.pvalue)
+    assert (result.low, result.high) == pytest.approx((bounds.low, bounds.high))
+    assert result.permutation == 2 / 16
+    assert result.relative == 0.5
 
 
 def test_unpaired_is_welchs() -> None:
     before, after = [1.0, 2.0, 4.0], [3.0, 8.0, 9.0, 20.0]
-    found = difference(before, after, paired=False)
+    result = difference(before, after, paired=False)
     theirs = stats.ttest_ind(after, before, equal_var=False)
     bounds = theirs.confidence_interval()
-    assert found.chance == pytest.approx(theirs.pvalue)
-    assert (found.low, found.high) == pytest.approx((bounds.low, bounds.high))
+    assert result.chance == pytest.approx(theirs.pvalue)
+    assert (result.low, result.high) == pytest.approx((bounds.low, bounds.high))
     exact = stats.permutation_test(
         (np.array(before), np.array(after)),
         lambda x, y, axis: np.abs(np.mean(x, axis=axis) - np.mean(y, axis=axis)),
@@ -152,7 +152,7 @@ def test_unpaired_is_welchs() -> None:
         alternative="greater",
         n_resamples=np.inf,
     )
-    assert found.permutation == pytest.approx(exact.pvalue)
+    assert result.permutation == pytest.approx(exact.pvalue)
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -164,15 +164,15 @@ def test_beyond_a_margin_is_a_shifted_test(paired: bool) -> None:
         if paired
         else stats.ttest_ind(shifted, before, equal_var=False, alternative="greater")
     )
-    found = probability_beyond(before, after, 8, paired)
-    assert found == pytest.approx(theirs.pvalue)
-    assert probability_beyond(after, before, 8, paired) == pytest.approx(found)
+    probability = probability_beyond(before, after, 8, paired)
+    assert probability == pytest.approx(theirs.pvalue)
+    assert probability_beyond(after, before, 8, paired) == pytest.approx(probability)
 
 
 def test_one_seed_tells_nothing_of_chance() -> None:
-    found = difference([5], [7], paired=True)
-    assert (found.change, found.low, found.high) == (2, 2, 2)
-    assert found.chance is None and found.permutation is None
+    result = difference([5], [7], paired=True)
+    assert (result.change, result.low, result.high) == (2, 2, 2)
+    assert result.chance is None and result.permutation is None
     assert difference([5], [7, 8], paired=False).chance is None
 
 
@@ -198,11 +198,11 @@ def test_the_other_way_round_changes_the_sign_alone(
 @pytest.mark.parametrize("count", [2, 10])
 def test_chance_alone_is_called_more_than_chance_in_one_of_twenty(paired: bool, count: int) -> None:
     random = np.random.default_rng(9)
-    found = [
+    p_values = [
         difference(random.normal(size=count), random.normal(size=count), paired).chance
         for _ in range(1500)
     ]
-    wrong = np.mean([chance is not None and chance < 0.05 for chance in found])
+    wrong = np.mean([chance is not None and chance < 0.05 for chance in p_values])
     assert wrong <= 0.065
 
 
@@ -216,11 +216,11 @@ def test_holm_by_hand() -> None:
 
 
 def test_the_clear_one_is_alone() -> None:
-    found = ranking(
+    result = ranking(
         {"slow": [10.0, 11.0, 12.0], "fast": [1.0, 2.1, 3.0], "last": [20.0, 21.0, 22.1]}
     )
-    assert found.order == ("fast", "slow", "last")
-    assert found.possible == ("fast",)
+    assert result.order == ("fast", "slow", "last")
+    assert result.possible == ("fast",)
     assert ranking({"a": [1.0, 2.0], "b": [8.0, 9.1]}, "higher").best == "b"
 
 
@@ -231,14 +231,14 @@ def test_the_best_is_possible_and_order_does_not_matter(
 ) -> None:
     sample = st.lists(st.integers(0, 50).map(float), min_size=count, max_size=count)
     values = {str(number): data.draw(sample) for number in range(policies)}
-    found = ranking(values, resolution=1)
-    assert found.best in found.possible
+    result = ranking(values, resolution=1)
+    assert result.best in result.possible
     mirrored = ranking(
         {name: [-value for value in sample] for name, sample in reversed(values.items())},
         "higher",
         resolution=1,
     )
-    assert set(mirrored.possible) == set(found.possible)
+    assert set(mirrored.possible) == set(result.possible)
 
 
 @pytest.mark.parametrize("count", [2, 10])

@@ -17,7 +17,7 @@ LEVEL = SET.levels[cards.LEVEL]
 def test_each_policy_has_a_row_and_each_objective_a_column() -> None:
     """Else: ./schedlab dev docs cards."""
     worth = marked(cards.DOCUMENT.read_text(), cards.PART)
-    names = [each.name for each in SET.objectives_of(LEVEL)]
+    names = [objective.name for objective in SET.objectives_of(LEVEL)]
     assert f"| {' | '.join(names)} | score |" in worth
     assert sorted(re.findall(r"^\| `(\w+)`", worth, re.MULTILINE)) == sorted(known_policies())
     spread = marked(cards.DOCUMENT.read_text(), cards.SPREAD)

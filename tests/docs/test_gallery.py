@@ -31,9 +31,13 @@ def test_each_policy_has_a_page(policy: str) -> None:
     assert len(re.findall(r"\.(?:\s|$)", idea)) == SENTENCES, idea
     assert "**When to use it.**" in text
     for side in ("good", "fails"):
-        told = marked(text, side)
-        named = re.findall(r"\((\w+-\w+\.svg)\)", told)
-        assert named == [f"{policy}-{side}.svg"] or "nothing" in told or "no contest" in told
+        marked_text = marked(text, side)
+        named = re.findall(r"\((\w+-\w+\.svg)\)", marked_text)
+        assert (
+            named == [f"{policy}-{side}.svg"]
+            or "nothing" in marked_text
+            or "no contest" in marked_text
+        )
         assert all((pages.FOLDER / name).is_file() for name in named)
 
 
@@ -45,8 +49,8 @@ def test_the_list_has_all_policies() -> None:
 def test_the_sides_of_a_policy_are_where_it_differs_most_from_the_middle() -> None:
     near = contest("near", a=(10.0, 11.0), b=(20.0, 21.0), c=(30.0, 31.0))
     far = contest("far", a=(100.0, 110.0), b=(20.0, 21.0), c=(2.0, 2.0))
-    found = extremes([near, far], "a")
-    assert (found.best, found.worst) == (near, far)
+    extreme_pair = extremes([near, far], "a")
+    assert (extreme_pair.best, extreme_pair.worst) == (near, far)
     assert near.typical == far.typical == "b"
     assert far.factor("a") == 100 / 21
     assert near.factor("a") == 11 / 20

@@ -40,14 +40,14 @@ class Block:
 
 @cache
 def blocks() -> tuple[Block, ...]:
-    found = []
+    guide_blocks = []
     for section in re.split(r"^## ", GUIDE.read_text(), flags=re.MULTILINE)[1:]:
         title = section.partition("\n")[0]
         for kind, text in re.findall(
             r"^```([^\n]+)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL
         ):
-            found.append(Block(kind, text, title))
-    return tuple(found)
+            guide_blocks.append(Block(kind, text, title))
+    return tuple(guide_blocks)
 
 
 def of_step(step: int, kind: str) -> list[str]:
@@ -142,8 +142,8 @@ def without_comments(text: str) -> str:
 def policy_after(step: int) -> str:
     """The policy's file, after the steps up to this one."""
     source = Source.of(rendered("policy.c", NAME, "Waldspurger and Weihl 1995"))
-    for each in range(1, step + 1):
-        for block in of_step(each, "c"):
+    for step_number in range(1, step + 1):
+        for block in of_step(step_number, "c"):
             source.apply(block)
     return source.text()
 
@@ -193,10 +193,10 @@ def run_laws(folder: Path) -> subprocess.CompletedProcess[str]:
 )
 def test_each_step_works(tmp_path: Path, step: int) -> None:
     folder = lay_out(tmp_path / "checkout", policy_after(step))
-    tests = [test for each in range(1, step + 1) for test in of_step(each, "c test")]
+    tests = [test for step_number in range(1, step + 1) for test in of_step(step_number, "c test")]
     assert len(tests) == step
-    own = run_own_tests(folder, tests)
-    assert own.returncode == 0, own.stderr
+    completed = run_own_tests(folder, tests)
+    assert completed.returncode == 0, completed.stderr
     laws = run_laws(folder)
     assert laws.returncode == 0, laws.stderr
 
@@ -210,10 +210,10 @@ def without_line_numbers(text: str) -> list[str]:
 @pytest.mark.parametrize("step", [2, 3])
 def test_each_test_of_the_guide_fails_before_its_step(tmp_path: Path, step: int) -> None:
     folder = lay_out(tmp_path / "checkout", policy_after(step - 1))
-    own = run_own_tests(folder, of_step(step, "c test"))
-    assert own.returncode == 1
+    completed = run_own_tests(folder, of_step(step, "c test"))
+    assert completed.returncode == 1
     (shown,) = of_step(step, "text failure")
-    assert without_line_numbers(own.stderr) == without_line_numbers(shown)
+    assert without_line_numbers(completed.stderr) == without_line_numbers(shown)
 
 
 def mistakes() -> list[tuple[str, str]]:
@@ -257,19 +257,19 @@ def test_the_last_step_is_what_ships() -> None:
         .replace("policy_stride", f"policy_{NAME}")
         .replace('"stride"', f'"{NAME}"')
     )
-    own = Source.of(
+    guide_source = Source.of(
         policy_after(STEPS[-1]).replace("Waldspurger 1995", "Waldspurger and Weihl 1995")
     )
     definition = f"policy_{NAME}"
-    expected, found = comparable(shipped), comparable(own)
+    expected, actual = comparable(shipped), comparable(guide_source)
     members = {
         text.strip(" ;{}") for text in expected.pop(definition).partition("{")[2].split(", .")
     }
-    own_members = {
-        text.strip(" ;{}") for text in found.pop(definition).partition("{")[2].split(", .")
+    guide_members = {
+        text.strip(" ;{}") for text in actual.pop(definition).partition("{")[2].split(", .")
     }
-    assert {m.strip(" .,") for m in own_members} == {m.strip(" .,") for m in members}
-    assert found == expected
+    assert {m.strip(" .,") for m in guide_members} == {m.strip(" .,") for m in members}
+    assert actual == expected
 
 
 def test_what_the_guide_shows_of_the_last_step_is_laid_out_as_it_ships() -> None:
@@ -299,10 +299,10 @@ def test_shares_on_the_kernel_are_those_of_the_guide(schedlab: Command, tmp_path
     )
     assert done.returncode == 0, done.stderr
     runs = json.loads(done.stdout)["runs"]
-    for column, each in enumerate(runs):
-        groups = {group["group"]: group for group in each["metrics"]["groups"]}
+    for column, run in enumerate(runs):
+        groups = {group["group"]: group for group in run["metrics"]["groups"]}
         shares = [100 * groups[name]["share"] for name in "ABC"]
         guide = [row[column] for row in shown]
-        if each["manifest"]["policy"] == "rr":  # a few instructions decide which is alone on a CPU
+        if run["manifest"]["policy"] == "rr":  # a few instructions decide which is alone on a CPU
             shares, guide = sorted(shares), sorted(guide)
         assert shares == pytest.approx(guide, abs=0.5)

@@ -41,9 +41,9 @@ pytestmark = pytest.mark.xdist_group("sweeps")
 
 def block(name: str) -> str:
     """What stands between the comments <!-- NAME --> and <!-- end -->."""
-    found = re.search(rf"<!-- {name} -->(.*?)<!-- end -->", PAGE.read_text(), re.DOTALL)
-    assert found, name
-    return found[1].strip()
+    match = re.search(rf"<!-- {name} -->(.*?)<!-- end -->", PAGE.read_text(), re.DOTALL)
+    assert match, name
+    return match[1].strip()
 
 
 def agrees(name: str, text: str) -> None:
@@ -53,7 +53,7 @@ def agrees(name: str, text: str) -> None:
         between = f"\n{text}\n" if "|" in text else text
         new, count = re.subn(
             rf"(<!-- {name} -->).*?(<!-- end -->)",
-            lambda found: found[1] + between + found[2],
+            lambda match: match[1] + between + match[2],
             page,
             flags=re.DOTALL,
         )
@@ -65,9 +65,9 @@ def agrees(name: str, text: str) -> None:
 _NUMBER = re.compile(r"(?<![=\w])-?\d[\d,]*(?:\.\d+)?(?: (?:m?s|%)\b)?")
 
 
-def assert_near(found: str, expected: str) -> None:
-    assert _NUMBER.sub("N", found) == _NUMBER.sub("N", expected)
-    for one, other in zip(_NUMBER.findall(found), _NUMBER.findall(expected), strict=True):
+def assert_near(actual: str, expected: str) -> None:
+    assert _NUMBER.sub("N", actual) == _NUMBER.sub("N", expected)
+    for one, other in zip(_NUMBER.findall(actual), _NUMBER.findall(expected), strict=True):
         near = 1.0 if one.endswith("%") else 0.01 * number_of(other)  # a point, or a hundredth
         assert abs(number_of(one) - number_of(other)) <= abs(near), (one, other)
 
@@ -104,12 +104,12 @@ def choice_of(point: Point) -> ranking.Choice:
 
 
 def run(
-    wanted: SweepPlan, folder: Path, kept: Callable[[Point], bool], traces: bool = False
+    plan: SweepPlan, folder: Path, is_selected: Callable[[Point], bool], traces: bool = False
 ) -> Path:
     """What is kept of a sweep; all of it when the page is written."""
-    points = tuple(point for point in wanted.points if WRITE or kept(point))
+    points = tuple(point for point in plan.points if WRITE or is_selected(point))
     done = command.carry_out(
-        replace(wanted, points=points), command.Doing(folder, keep_traces=traces)
+        replace(plan, points=points), command.Doing(folder, keep_traces=traces)
     )
     assert done.failed == 0
     return folder
@@ -132,9 +132,9 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> ranking.Values:
 
 
 def test_as_many_runs_as_it_says() -> None:
-    wanted = command.plan(SWEEP, {})
-    setups = {choice_of(point) for point in wanted.points}
-    text = f"{len(wanted.points):,} runs: {len(setups)} setups with 5 seeds each"
+    plan = command.plan(SWEEP, {})
+    setups = {choice_of(point) for point in plan.points}
+    text = f"{len(plan.points):,} runs: {len(setups)} setups with 5 seeds each"
     assert text in PAGE.read_text()
     shown = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert shown and SWEEP.read_text().endswith(shown[1])
@@ -143,14 +143,14 @@ def test_as_many_runs_as_it_says() -> None:
 
 
 def test_the_front(tuned: ranking.Values) -> None:
-    found = ranking.front(tuned, OBJECTIVES)
+    front = ranking.front(tuned, OBJECTIVES)
     rows = []
-    before = found.estimates[PRESET][0].mean
-    for place, choice in enumerate((*found.members, *BASELINES), start=1):
-        turnaround, response = found.estimates[choice]
+    before = front.estimates[PRESET][0].mean
+    for place, choice in enumerate((*front.members, *BASELINES), start=1):
+        turnaround, response = front.estimates[choice]
         rows.append(
             [
-                str(place) if choice in found.members else "",
+                str(place) if choice in front.members else "",
                 f"`{ranking.title_of(choice)}`",
                 duration(turnaround.mean),
                 "" if choice == PRESET else f"{100 * (turnaround.mean / before - 1):+.1f} %",
@@ -160,15 +160,15 @@ def test_the_front(tuned: ranking.Values) -> None:
     headings = ["", "setup", "turnaround, mean", "against the preset", "response, mean"]
     agrees("found", table(headings, rows))
     # What the text says of it.
-    assert all(narrow(value, 0.01) for choice in found.members for value in found.estimates[choice])
-    first, second = found.members
-    by_name = found.estimates
+    assert all(narrow(value, 0.01) for choice in front.members for value in front.estimates[choice])
+    first, second = front.members
+    by_name = front.estimates
     for one, other in ((first, PRESET), (second, BASELINES[1])):
         assert abs(by_name[one][1].mean / by_name[other][1].mean - 1) < 0.01
     assert "slice_3=2," in first[1] and "slice_3=1," in second[1]
     assert by_name[second][1].mean < 0.55 * by_name[first][1].mean
     checked = {choice_of(point) for point in command.plan(CHECK, {}).points}
-    assert checked == {*found.members, *BASELINES}, "sweeps/mlfq-mixed-check.yaml has other setups"
+    assert checked == {*front.members, *BASELINES}, "sweeps/mlfq-mixed-check.yaml has other setups"
 
 
 def test_the_picture_is_of_it() -> None:
@@ -192,7 +192,9 @@ def test_other_seeds_and_sizes(tmp_path: Path) -> None:
         values.scene[1].partition("=")[2]: values
         for values in ranking.read_values(folder, OBJECTIVES)
     }
-    found = {size: ranking.front(values, OBJECTIVES).estimates for size, values in scenes.items()}
+    estimates = {
+        size: ranking.front(values, OBJECTIVES).estimates for size, values in scenes.items()
+    }
     sizes = ("10", "20", "30", "40")
     choices = setups_of("found", 1)
     headings = ["setup", *(f"{size} compute" for size in sizes)]
@@ -200,7 +202,7 @@ def test_other_seeds_and_sizes(tmp_path: Path) -> None:
         rows = [
             [
                 f"`{ranking.title_of(choice)}`",
-                *(duration(found[size][choice][0].mean) for size in sizes),
+                *(duration(estimates[size][choice][0].mean) for size in sizes),
             ]
             for choice in choices
         ]
@@ -210,8 +212,8 @@ def test_other_seeds_and_sizes(tmp_path: Path) -> None:
     assert setups_of("sizes", 0) == choices
     for row, choice in zip(shown[1:], choices, strict=True):
         for size in SIZES_TESTED:
-            assert_near(row[1 + sizes.index(size)], duration(found[size][choice][0].mean))
-            assert narrow(found[size][choice][0], 0.01)
+            assert_near(row[1 + sizes.index(size)], duration(estimates[size][choice][0].mean))
+            assert narrow(estimates[size][choice][0], 0.01)
     # What the text says of it.
     first, _, preset, _ = [[number_of(cell) for cell in row[1:]] for row in shown[1:]]
     gains = [1 - ours / theirs for ours, theirs in zip(first, preset, strict=True)]
@@ -226,19 +228,19 @@ def test_the_kernel_confirms_it(tmp_path: Path) -> None:
         ["s4-mixed-20"], [], [], [], [], None, {"machines": "spike", "seeds": "101..103"}
     )
     first = setups_of("found", 1)[0]
-    wanted = command.plan(CHECK, given)
-    folder = run(wanted, tmp_path / "out", lambda point: choice_of(point) == first)
+    plan = command.plan(CHECK, given)
+    folder = run(plan, tmp_path / "out", lambda point: choice_of(point) == first)
     (values,) = ranking.read_values(folder, OBJECTIVES)
-    found = ranking.front(values, OBJECTIVES).estimates
+    estimates = ranking.front(values, OBJECTIVES).estimates
     if WRITE:
-        agrees("kernel", table(["setup", "turnaround, mean", "response, mean"],
-                               [kernel_row(choice, found[choice]) for choice in setups_of("found", 1)]))  # fmt: skip
-        means = [found[choice][0].mean for choice in setups_of("found", 1)]
+        rows = [kernel_row(choice, estimates[choice]) for choice in setups_of("found", 1)]
+        agrees("kernel", table(["setup", "turnaround, mean", "response, mean"], rows))
+        means = [estimates[choice][0].mean for choice in setups_of("found", 1)]
         assert means == sorted(means)
-    row = kernel_row(first, found[first])
-    (shown,) = (each for each in rows_of("kernel") if each[0] == row[0])
+    row = kernel_row(first, estimates[first])
+    (shown,) = (candidate for candidate in rows_of("kernel") if candidate[0] == row[0])
     assert_near(" | ".join(shown), " | ".join(row))
-    assert narrow(found[first][0], 0.01) and narrow(found[first][1], 0.06)
+    assert narrow(estimates[first][0], 0.01) and narrow(estimates[first][1], 0.06)
     assert dataset.read_table(folder, "runs")["status"].unique().to_list() == ["success"]
 
 

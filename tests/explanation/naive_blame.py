@@ -22,21 +22,21 @@ class Naive:
 
     def occupant(self, cpu: int, time: int) -> str | int:
         """What a CPU does from a time on: a PID, "idle", "scheduler", or "unknown"."""
-        found: str | int = "unknown"
+        cause: str | int = "unknown"
         for at, of, kind, process, first, _ in self.records:
             if of != cpu or at > time:
                 continue
             if kind == Kind.START:
-                found = "idle"
+                cause = "idle"
             elif kind == Kind.END:
-                found = "unknown"
+                cause = "unknown"
             elif kind == Kind.FOUND and first == ProcessState.RUNNING:
-                found = process
+                cause = process
             elif self.tells and kind == Kind.SCHEDULER_ENTER:
-                found = "scheduler"
+                cause = "scheduler"
             elif kind == (Kind.SCHEDULER_EXIT if self.tells else Kind.SWITCH):
-                found = process or "idle"
-        return found
+                cause = process or "idle"
+        return cause
 
     def beside_idle(self, wait: dict[str, Any], cpus: int) -> int:
         """How long a wait lasted while some CPU idled."""
@@ -70,8 +70,8 @@ class Naive:
 
     def blame(self, wait: dict[str, Any]) -> Counter[str | int]:
         """How long a wait went by with what."""
-        found: Counter[str | int] = Counter()
+        blamed_ns: Counter[str | int] = Counter()
         for start, stop in pairwise(self.edges(wait)):
             if stop > start:
-                found[self.occupant(self.place(wait, start), start)] += stop - start
-        return found
+                blamed_ns[self.occupant(self.place(wait, start), start)] += stop - start
+        return blamed_ns

@@ -48,11 +48,11 @@ def test_each_runnable_wait_is_as_the_slow_way_finds_it(
     blames = Blames(tables)
     pids = tables.lives.pid
     for wait in tables.waits.iter_rows(named=True):
-        found: Counter[str | int] = Counter()
+        blamed_ns: Counter[str | int] = Counter()
         for part in blames.of(wait["life"], wait["begin_ns"], wait["end_ns"]):
             name = part.cause.value if part.life is None else int(pids[part.life])
-            found[name] += part.duration_ns
-        assert found == naive.blame(wait)
+            blamed_ns[name] += part.duration_ns
+        assert blamed_ns == naive.blame(wait)
     before = blames.cpus.some_idle_before
     for wait in tables.waits.iter_rows(named=True):
         begin, end = before(np.array([wait["begin_ns"], wait["end_ns"]]))
@@ -72,8 +72,10 @@ def test_parts_follow_each_other_without_a_gap(script: Script, chance: random.Ra
         (wait.life, wait.begin_ns, wait.end_ns)
         for wait in waits_of(select_waits(tables, None, KINDS, trace.begin_ns, trace.end_ns))
     ]
-    for (life,), own in tables.states.group_by("life"):
-        spans.append((int(str(life)), int(own["begin_ns"][0]), int(own["end_ns"][-1])))
+    for (life,), life_states in tables.states.group_by("life"):
+        spans.append(
+            (int(str(life)), int(life_states["begin_ns"][0]), int(life_states["end_ns"][-1]))
+        )
     for life, begin, end in spans:
         parts = blames.of(life, begin, end)
         edges = [begin, *(part.end_ns for part in parts)]
@@ -130,8 +132,8 @@ def test_a_chain_of_wakers_is_followed(chained: TraceTables) -> None:
 
 def test_the_path_of_a_process_goes_through_all_that_it_waits_for(chained: TraceTables) -> None:
     """Root waits for the waiter, and so for the helper; then for the helper itself."""
-    shares, names, whole = critical_path(chained.trace, "root")
-    assert sum(share.duration_ns for share in shares) == whole
+    shares, names, total_ns = critical_path(chained.trace, "root")
+    assert sum(share.duration_ns for share in shares) == total_ns
     spent: Counter[str] = Counter()
     for share in shares:
         spent[share.words.rpartition(" waited while ")[2].split(" ")[0]] += share.duration_ns
@@ -158,7 +160,7 @@ def both(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     more = ("--cpus", "1", "--set", "rr.slice=3", "--costs", "none", "--out", str(place / "out"))
     done = schedlab("run", "--json", *words, *more)
     assert done.returncode == 0, done.stderr
-    folders = [Path(each["folder"]) for each in json.loads(done.stdout)["runs"]]
+    folders = [Path(run["folder"]) for run in json.loads(done.stdout)["runs"]]
     return dict(zip(("rr", "mlfq"), folders, strict=True))
 
 
@@ -174,20 +176,20 @@ def explained(*words: str | Path) -> Result:
 def told(*words: str | Path) -> dict[str, Any]:
     done = explained(*words, "--json")
     assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    output: dict[str, Any] = json.loads(done.stdout)
+    return output
 
 
 def test_the_longest_waits_come_first_and_add_up(recorded: Path) -> None:
-    found = told(recorded, "--worst", "7")
-    lengths = [wait["duration_ns"] for wait in found["longest"]]
+    explanation = told(recorded, "--worst", "7")
+    lengths = [wait["duration_ns"] for wait in explanation["longest"]]
     assert len(lengths) == 7
     assert lengths == sorted(lengths, reverse=True)
-    for wait in found["longest"]:
+    for wait in explanation["longest"]:
         assert sum(part["duration_ns"] for part in wait["parts"]) == wait["duration_ns"]
-    assert sum(row["duration_ns"] for row in found["delays"]) == found["waited_ns"]
+    assert sum(row["duration_ns"] for row in explanation["delays"]) == explanation["waited_ns"]
     io = told(recorded, "--task", "io", "--kind", "wake-up", "--percentile", "90", "--by", "pid")
-    assert 0 < io["waits"] < found["waits"]
+    assert 0 < io["waits"] < explanation["waits"]
     assert {wait["kind"] for wait in io["longest"]} == {"wake-up"}
 
 
@@ -209,7 +211,7 @@ def test_blame_that_holds_is_confirmed(recorded: Path) -> None:
 
 def test_half_of_what_is_blamed_must_be_saved() -> None:
     """Where others take the place of what is left out, the blame on it does not hold."""
-    found = pl.DataFrame(
+    waits = pl.DataFrame(
         {"waiting": ["a", "b", "c"], "before_ns": [100, 100, 100], "after_ns": [60, 61, 0]}
     )
     blamed = pl.DataFrame(
@@ -219,14 +221,16 @@ def test_half_of_what_is_blamed_must_be_saved() -> None:
             "duration_ns": [80, 60, 20, 100],
         }
     )
-    assert confirmed(found, blamed, ["x", "y"]).select(
+    assert confirmed(waits, blamed, ["x", "y"]).select(
         "waiting", "blamed_ns", "confirmed"
     ).rows() == [("a", 80, True), ("b", 80, False), ("c", 0, None)]
 
 
 def test_other_policies_and_attributes_are_tried(recorded: Path) -> None:
-    found = told(recorded, "--policy", "priority", "--attribute", "io:priority=0")["otherwise"]
-    (io,) = (row for row in found["waiting"] if row["waiting"] == "io")
+    alternative = told(recorded, "--policy", "priority", "--attribute", "io:priority=0")[
+        "otherwise"
+    ]
+    (io,) = (row for row in alternative["waiting"] if row["waiting"] == "io")
     assert io["after_ns"] < 0.2 * io["before_ns"]
     assert io["confirmed"] is None
-    assert found["what"] == "under priority, io:priority=0"
+    assert alternative["what"] == "under priority, io:priority=0"

@@ -30,6 +30,6 @@ def test_the_group_that_has_had_the_least_is_served_first(tmp_path: Path) -> Non
     (tmp_path / "Of.groups.law.h").write_text(law)
     with pytest.raises(RuleBroken) as error:
         explored.explore(file, "partial", limits=Limits(tasks=3, depth=8, memory_mib=256))
-    told = str(error.value)
-    assert re.search(r"of group 1, though pid \d of group 0 has had less for its weight", told)
-    assert "no shorter sequence of operations breaks a rule than 7:" in told
+    message = str(error.value)
+    assert re.search(r"of group 1, though pid \d of group 0 has had less for its weight", message)
+    assert "no shorter sequence of operations breaks a rule than 7:" in message

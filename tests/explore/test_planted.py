@@ -104,9 +104,9 @@ def test_no_shorter_sequence_breaks_a_rule_and_none_does_without_the_mistake() -
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_level_that_the_memory_does_not_hold_does_not_count(workers: int) -> None:
     limits = Limits(tasks=3, memory_mib=1, workers=workers)
-    found = explored.run(SOURCE, WORDS, "planted", "", limits)
-    assert found.end == "memory"
-    assert found.states == explore("none", found.depth).states < (1 << 20) // 28
+    exploration = explored.run(SOURCE, WORDS, "planted", "", limits)
+    assert exploration.end == "memory"
+    assert exploration.states == explore("none", exploration.depth).states < (1 << 20) // 28
 
 
 @pytest.mark.parametrize(("mistake", "holds"), [("none", True), ("clock", False)])

@@ -32,9 +32,9 @@ def explore(policy: str, limits: Limits, tunables: str = "") -> Explored:
 @pytest.mark.parametrize("slice_ticks", [1, 3])
 def test_no_sequence_breaks_a_rule_of_round_robin(slice_ticks: int) -> None:
     """Of any length: there are no other states. They take some 40 bytes each."""
-    found = explore("rr", Limits(tasks=3, memory_mib=1), f"slice={slice_ticks}")
-    assert found.end == "complete"
-    assert found.states == {1: 1_067, 3: 7_647}[slice_ticks]
+    exploration = explore("rr", Limits(tasks=3, memory_mib=1), f"slice={slice_ticks}")
+    assert exploration.end == "complete"
+    assert exploration.states == {1: 1_067, 3: 7_647}[slice_ticks]
 
 
 @pytest.mark.long
@@ -57,7 +57,7 @@ def test_a_law_knows_the_quirks_of_a_studys_levels(preset: str) -> None:
 )
 def test_no_short_sequence_breaks_a_rule_and_times_may_be_moved(policy: str) -> None:
     limits = Limits(tasks=3, depth=DEPTH, memory_mib=64)
-    found = explore(policy, limits)
-    assert (found.end, found.depth) == ("depth", DEPTH)
-    assert found.states > 50, "amps has 51, to which all tasks and times are alike"
-    assert explored.law_of_times_holds(built(policy), found.words, policy, limits=limits)
+    exploration = explore(policy, limits)
+    assert (exploration.end, exploration.depth) == ("depth", DEPTH)
+    assert exploration.states > 50, "amps has 51, to which all tasks and times are alike"
+    assert explored.law_of_times_holds(built(policy), exploration.words, policy, limits=limits)

@@ -31,9 +31,9 @@ def test_a_task_that_starves_by_a_virtual_time_that_wraps(wraps: bool, tmp_path:
         return
     with pytest.raises(RuleBroken) as error:
         explored.explore(source, source.stem, "", LIMITS)
-    told = str(error.value)
-    assert "shares_by() promises each task its share" in told
-    assert "no shorter sequence of operations breaks a rule than 2:" in told
+    message = str(error.value)
+    assert "shares_by() promises each task its share" in message
+    assert "no shorter sequence of operations breaks a rule than 2:" in message
 
 
 @pytest.mark.parametrize(("mistake", "value"), VALUES.items())

@@ -62,8 +62,8 @@ class Wrong(Exception):
 def lines(folder: Path) -> None:
     """A message a line: one of each that docs/monitor.md lists."""
     supply(["simulator"])
-    numbered = ({"id": number, **each} for number, each in enumerate(MESSAGES))
-    (folder / "messages").write_text("".join(f"{json.dumps(each)}\n" for each in numbered))
+    numbered = ({"id": number, **message} for number, message in enumerate(MESSAGES))
+    (folder / "messages").write_text("".join(f"{json.dumps(message)}\n" for message in numbered))
 
 
 def ask(folder: Path, file: Path) -> list[str]:
@@ -83,13 +83,13 @@ async def _work(function: object, *_: object, **request: object) -> object:
 async def _ask(messages: list[bytes]) -> list[str]:
     refusals: list[str] = []
     async with _session() as session:
-        for each in messages:
+        for raw_message in messages:
             try:
-                message = read_message(each)
+                message = read_message(raw_message)
                 encode({"id": message.get("id"), "result": await perform(session, message)})
             except (SchedlabError, OSError) as error:
                 encode({"error": str(error)})
-                refusals.append(f"{each!r}: {error}")
+                refusals.append(f"{raw_message!r}: {error}")
             encode(session.hello())
     return refusals
 
@@ -101,10 +101,12 @@ async def _session() -> AsyncIterator[Session]:
     driving = asyncio.ensure_future(session.run())
     try:
         systems = session.systems.values()
-        await until(lambda: all(each.is_on for each in systems))
-        for each in systems:
-            await each.played.advance(_BEGUN_NS, 1)
-        await until(lambda: all(each.tape and 4 in each.tape.standing.people for each in systems))
+        await until(lambda: all(system.is_on for system in systems))
+        for system in systems:
+            await system.played.advance(_BEGUN_NS, 1)
+        await until(
+            lambda: all(system.tape and 4 in system.tape.standing.people for system in systems)
+        )
         yield session
     finally:
         driving.cancel()
@@ -126,7 +128,7 @@ def connection(folder: Path) -> None:
         "Origin: http://127.0.0.1:PORT\r\n\r\n"
     )
     frames = b"".join(
-        _frame(json.dumps({"id": 1, "do": each}).encode()) for each in ("status", "tunables")
+        _frame(json.dumps({"id": 1, "do": command}).encode()) for command in ("status", "tunables")
     )
     (folder / "connection").write_bytes(
         request.encode() + frames + _frame(b"ping", 9) + _frame(b"\x03\xe8", 8)
@@ -141,10 +143,10 @@ def _frame(data: bytes, kind: int = 1) -> bytes:
 
 def connect(_: Path, file: Path) -> None:
     """Raises Wrong for an answer of status 5xx, a traceback, or a word on the terminal."""
-    with _heard() as said:
+    with _heard() as log_messages:
         answer = asyncio.run(_connect(file.read_bytes()))
-    if said or b"Traceback" in answer or answer.startswith(b"HTTP/1.1 5"):
-        raise Wrong(said or answer[:200])
+    if log_messages or b"Traceback" in answer or answer.startswith(b"HTTP/1.1 5"):
+        raise Wrong(log_messages or answer[:200])
 
 
 async def _connect(data: bytes) -> bytes:
@@ -176,19 +178,19 @@ async def _exchange(port: int, data: bytes) -> bytes:
 @contextmanager
 def _heard() -> Iterator[list[str]]:
     """What the terminal would be told: by the server itself, and by what it stands on."""
-    said: list[str] = []
+    log_messages: list[str] = []
 
     class Ear(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            said.append(record.getMessage())
+            log_messages.append(record.getMessage())
 
     ear = Ear(logging.ERROR)
     loggers = [logging.getLogger(name) for name in ("tornado", "asyncio")]
-    for each in loggers:
-        each.addHandler(ear)
+    for logger in loggers:
+        logger.addHandler(ear)
     try:
-        with mock.patch.object(serving, "say", said.append):
-            yield said
+        with mock.patch.object(serving, "say", log_messages.append):
+            yield log_messages
     finally:
-        for each in loggers:
-            each.removeHandler(ear)
+        for logger in loggers:
+            logger.removeHandler(ear)

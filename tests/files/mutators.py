@@ -91,10 +91,10 @@ def _places(tree: Any) -> list[tuple[Any, Any]]:
     keys = (
         list(tree) if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ()
     )
-    found = [(tree, key) for key in keys]
+    positions = [(tree, key) for key in keys]
     for key in keys:
-        found += _places(tree[key])
-    return found
+        positions += _places(tree[key])
+    return positions
 
 
 _YAML = ("&a [*a]", "&a {x: *a}", "*a", "? [x]", "!!python/object:os.system x", "<<: *a", "- ", "{", "]",

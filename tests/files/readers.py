@@ -81,9 +81,9 @@ def _read_runs(folder: Path, file: Path) -> None:
     for table in (before.summary, before.groups, before.processes, before.values):
         table.to_dicts()
     for run in before:
-        found = run.metrics()
-        json.dumps(found.to_dict())
-        tables([(run.setup.policy_title, found)])
+        run_metrics = run.metrics()
+        json.dumps(run_metrics.to_dict())
+        tables([(run.setup.policy_title, run_metrics)])
     json.dumps(compare(before, after).to_dict())
     if file.name == results.MANIFEST:
         recorded_setup(file.parent)
@@ -127,7 +127,7 @@ def _play(file: Path) -> None:
 
 def _swept(folder: Path) -> None:
     make = {"measuring": {"schedlab": "1"}, "machines": {"sim": {"machine_version": "1"}}}
-    with dataset.opened(folder, ("set_slice",), make, "a title") as found:
+    with dataset.opened(folder, ("set_slice",), make, "a title") as sweep_dataset:
         for seed in (1, 2, 3):
             identity = {
                 "workload": "w.json", "policy": "mlfq", "settings": "", "changes": "", "machine": "sim",
@@ -141,7 +141,7 @@ def _swept(folder: Path) -> None:
             }
             rows = Rows(summary, ({"group": "a", "processes": 2, "turnaround_mean_ns": 1e6},))
             other = {**identity, "settings": "slice=2", "set_slice": 2}
-            found.add([(identity, Result(f"a{seed}", Outcome("success"), 0.1, rows)),
+            sweep_dataset.add([(identity, Result(f"a{seed}", Outcome("success"), 0.1, rows)),
                        (other, Result(f"b{seed}", Outcome("success"), 0.1, rows))])  # fmt: skip
 
 
@@ -196,9 +196,9 @@ def _sweep(folder: Path) -> None:
 
 
 def _read_workload(_: Path, file: Path) -> None:
-    found = workload_files.read(file)
-    if found.total() < _RUNS_MOST:
-        text_of(found, 1, 1_000_000)
+    workload = workload_files.read(file)
+    if workload.total() < _RUNS_MOST:
+        text_of(workload, 1, 1_000_000)
 
 
 _LTTNG = """\
@@ -294,9 +294,9 @@ def _pack(folder: Path, listing: Path) -> None:
 def _read_artifact(folder: Path, file: Path) -> None:
     if file.name == artifact.LISTING:
         _pack(folder, file)
-    with proof.opened(folder / "a.zip") as found:
-        json.dumps([vars(each) for each in found.figures])
-        json.dumps([str(each) for each in found.traces])
+    with proof.opened(folder / "a.zip") as opened_artifact:
+        json.dumps([vars(figure) for figure in opened_artifact.figures])
+        json.dumps([str(trace_path) for trace_path in opened_artifact.traces])
 
 
 _JSON = (mutators.of_bytes, mutators.of_json, mutators.of_json, mutators.of_json)

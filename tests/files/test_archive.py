@@ -138,6 +138,6 @@ def test_what_attacks_is_refused(make: Callable[[Path], None], words: str, tmp_p
         unpack(path, out)
     assert "\n" not in str(caught.value)
     assert "\x1b" not in str(caught.value)
-    assert {each.name for each in tmp_path.iterdir()} <= {"bad.zip", "out"}
+    assert {path.name for path in tmp_path.iterdir()} <= {"bad.zip", "out"}
     if out.exists():
-        assert all(not each.is_symlink() for each in out.rglob("*"))
+        assert all(not path.is_symlink() for path in out.rglob("*"))

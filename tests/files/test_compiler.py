@@ -32,16 +32,16 @@ def _forget() -> Iterator[None]:
 
 def test_the_lock_file_pins_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCHEDLAB_CLANG", raising=False)
-    found = compiler()
-    assert found.is_pinned
+    toolchain = compiler()
+    assert toolchain.is_pinned
     (pinned,) = re.findall(r"^ziglang==(\S+)", libraries_of(tools.BUILD_EXTRA), re.MULTILINE)
     version = subprocess.run(
-        [found.clang[0], "version"], capture_output=True, text=True, check=True
+        [toolchain.clang[0], "version"], capture_output=True, text=True, check=True
     ).stdout.strip()
     assert version == pinned
     # Whoever builds the wheel has the same.
     assert f'"ziglang=={pinned}"' in (ROOT / "pyproject.toml").read_text()
-    assert versions.sitting()["compiler"] == f"clang {found.release}, pinned"
+    assert versions.sitting()["compiler"] == f"clang {toolchain.release}, pinned"
 
 
 def test_a_user_names_another(program: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,9 +49,9 @@ def test_a_user_names_another(program: Programs, monkeypatch: pytest.MonkeyPatch
     program("ld.lld-18", "")
     monkeypatch.setenv("SCHEDLAB_CLANG", str(clang))
     monkeypatch.setenv("PATH", f"{clang.parent}:/usr/bin:/bin")
-    found = compiler()
-    assert (found.is_pinned, found.release) == (False, "18.1.3")
-    assert (found.host, found.linker) == ((str(clang),), ("ld.lld-18",))
+    toolchain = compiler()
+    assert (toolchain.is_pinned, toolchain.release) == (False, "18.1.3")
+    assert (toolchain.host, toolchain.linker) == ((str(clang),), ("ld.lld-18",))
     assert versions.sitting()["compiler"] == "clang 18.1.3, named by the user"
 
 
@@ -63,8 +63,8 @@ def test_what_is_no_compiler_is_refused(program: Programs, monkeypatch: pytest.M
 
 def test_a_folder_of_any_name_is_one_word_of_make(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCHEDLAB_CLANG", raising=False)
-    found = tools._pinned_compiler(Path("/a $home/it's/zig"))
-    assert found.variables()["ARCHIVER"] == "'/a $$home/it'\"'\"'s/zig' ar"
+    toolchain = tools._pinned_compiler(Path("/a $home/it's/zig"))
+    assert toolchain.variables()["ARCHIVER"] == "'/a $$home/it'\"'\"'s/zig' ar"
 
 
 def test_what_it_makes_needs_no_headers_of_the_system(tmp_path: Path) -> None:

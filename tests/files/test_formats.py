@@ -74,5 +74,5 @@ def test_the_formats_of_this_release_are_listed() -> None:
         "run": results.FORMAT, "trace": VERSION, "sweep": columns.FORMAT, "costs": costs.FORMAT,
         "artifact": artifact.FORMAT, "shape": shapes.FORMAT, "baseline": baseline.FORMAT,
     }  # fmt: skip
-    told = ", ".join(f"{name} {number}" for name, number in formats.items())
-    assert f"Formats: {told}." in " ".join(newest.split())
+    format_list = ", ".join(f"{name} {number}" for name, number in formats.items())
+    assert f"Formats: {format_list}." in " ".join(newest.split())

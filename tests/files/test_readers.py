@@ -66,9 +66,9 @@ def test_a_changed_file_is_read_or_refused(
         flaw = flaw_of(reader, tmp_path, changed)
         if flaw:
             FOUND.mkdir(parents=True, exist_ok=True)
-            kept = FOUND / f"{reader.name}-{seed}-{number}{Path(reader.file).suffix}"
-            kept.write_bytes(changed)
-            raise AssertionError(f"{kept}: neither a result nor a refusal") from flaw
+            failing_file = FOUND / f"{reader.name}-{seed}-{number}{Path(reader.file).suffix}"
+            failing_file.write_bytes(changed)
+            raise AssertionError(f"{failing_file}: neither a result nor a refusal") from flaw
 
 
 CASES = sorted(path for path in HOSTILE.glob("*/*"))
@@ -76,7 +76,7 @@ CASES = sorted(path for path in HOSTILE.glob("*/*"))
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_what_once_was_wrong_is_read_or_refused(case: Path, tmp_path: Path) -> None:
-    (reader,) = (each for each in READERS if each.name == case.parent.name)
+    (reader,) = (candidate for candidate in READERS if candidate.name == case.parent.name)
     need(reader)
     reader.make(tmp_path)
     flaw = flaw_of(reader, tmp_path, case.read_bytes())

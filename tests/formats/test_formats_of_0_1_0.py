@@ -84,8 +84,8 @@ def test_metrics_of_runs_are_reported(
     how = ("--format", "markdown", "--out", str(tmp_path / "report"), "--json")
     done = schedlab("report", str(files / folder), *how)
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert (said["runs"], said["failed"]) == (len(ROWS[folder]), [])
+    output = json.loads(done.stdout)
+    assert (output["runs"], output["failed"]) == (len(ROWS[folder]), [])
 
 
 def test_a_run_is_equal_to_its_baseline(schedlab: Command, files: Path) -> None:

@@ -24,7 +24,7 @@ from submissions import small_lab
 pytestmark = pytest.mark.xdist_group("grading")
 
 WORKLOADS = ROOT / "workloads" / "files"
-HEADERS = tuple(sorted(each.name for each in (ROOT / "policies").glob("*.h")))
+HEADERS = tuple(sorted(path.name for path in (ROOT / "policies").glob("*.h")))
 
 
 @pytest.fixture
@@ -48,8 +48,8 @@ def test_the_trace_is_that_of_the_simulator(
 @pytest.mark.parametrize("overtake", [1, 0])
 def test_the_next_owner_of_a_lock_is_the_same(lab: Lab, tmp_path: Path, overtake: int) -> None:
     path = tmp_path / "lock.json"
-    whole = (WORKLOADS / "tickets" / "mutex.json").read_text()
-    path.write_text(whole.replace('"duration": 120', '"duration": 2'))
+    workload_text = (WORKLOADS / "tickets" / "mutex.json").read_text()
+    path.write_text(workload_text.replace('"duration": 120', '"duration": 2'))
     assert calls(lab, tmp_path, "lottery", 2, path, {"transfers": 1, "overtake": overtake}) > 1000
 
 

@@ -71,7 +71,7 @@ def test_a_lab_whose_solution_wraps_is_refused(tmp_path: Path) -> None:
 
 
 def test_wasmtime_is_installed_before_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(apart, "need_extra", asked.append)
+    requested_extras: list[str] = []
+    monkeypatch.setattr(apart, "need_extra", requested_extras.append)
     apart.need_library()
-    assert asked == ["courses"]
+    assert requested_extras == ["courses"]

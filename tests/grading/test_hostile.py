@@ -156,7 +156,9 @@ def test_a_policy_that_breaks_a_rule_has_no_points_and_the_reason(
 
 def test_the_line_is_told(ready: Grader, tmp_path: Path) -> None:
     text = picking("while (true)\n        ;")
-    line = next(n for n, each in enumerate(text.splitlines(), 1) if "while (true)" in each)
+    line = next(
+        n for n, source_line in enumerate(text.splitlines(), 1) if "while (true)" in source_line
+    )
     verdict = graded(ready, tmp_path, text)
     assert f"in turns_pick() at mine.c:{line}" in verdict.tests[0].broken
 
@@ -214,10 +216,12 @@ def test_nor_can_they_outside_of_the_sandbox(tmp_path: Path, trick: str) -> None
 @in_sandbox
 def test_it_cannot_even_be_asked_whether_a_file_is_there(ready: Grader, tmp_path: Path) -> None:
     places = (HIDDEN, SOLUTION, "/etc/passwd", "/proc/self/maps", "/dev/null", "/root", "/home")
-    asked = "".join(
+    probe_source = "".join(
         f'#if __has_include("{place}")\n#error "it sees {place}"\n#endif\n' for place in places
     )
-    verdict = graded(ready, tmp_path, f"{asked}{SOLUTION.read_text()}", "a name; with 'quotes'.c")
+    verdict = graded(
+        ready, tmp_path, f"{probe_source}{SOLUTION.read_text()}", "a name; with 'quotes'.c"
+    )
     assert not verdict.refused
     assert verdict.points == 9
 
@@ -273,8 +277,8 @@ def test_its_libraries_are_found_in_any_folder(
     monkeypatch.setattr(sandbox, "output", lambda *_: listed)
     program = tmp_path / "program"
     shutil.copy("/usr/bin/true", program)
-    found = (program, library, tmp_path / "ld.so")
-    assert sandbox._needed_files(str(program)) == found
+    expected = (program, library, tmp_path / "ld.so")
+    assert sandbox._needed_files(str(program)) == expected
 
 
 def test_a_folder_may_have_spaces_outside_of_the_sandbox(tmp_path: Path) -> None:
@@ -289,12 +293,12 @@ def test_a_folder_may_have_spaces_outside_of_the_sandbox(tmp_path: Path) -> None
 @in_sandbox
 def test_the_compiler_shows_nothing_else_of_its_folder(tmp_path: Path) -> None:
     """It lies in the user's cache."""
-    beside = Path(compiler().clang[0]).with_name("__init__.py")
-    assert beside.is_file()
+    sibling_file = Path(compiler().clang[0]).with_name("__init__.py")
+    assert sibling_file.is_file()
     lab = read(small_lab(tmp_path / "small"))
     source = tmp_path / "mine.c"
     source.write_text(
-        f'#if __has_include("{beside}")\n#error "seen"\n#endif\n{SOLUTION.read_text()}'
+        f'#if __has_include("{sibling_file}")\n#error "seen"\n#endif\n{SOLUTION.read_text()}'
     )
     assert compile_policy(lab.form, source, trusted=False).name == "turns"
 

@@ -29,7 +29,7 @@ from submissions import LAB, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")
 
-NAMES = sorted(each.parent.name for each in labs_folder().glob("*/lab.json"))
+NAMES = sorted(path.parent.name for path in labs_folder().glob("*/lab.json"))
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -41,23 +41,27 @@ def ready(request: pytest.FixtureRequest) -> Iterator[Grader]:
 def kernel_points(lab: Lab) -> dict[str, int]:
     """What a test gives for the kernel alone, which a policy has that does the same in both."""
     return {
-        test.name: sum(int(each.points) for each in test.expectations if each.kind == "kernel")
+        test.name: sum(
+            int(expectation.points)
+            for expectation in test.expectations
+            if expectation.kind == "kernel"
+        )
         for test in find_lab(lab.folder.name).tests
     }
 
 
 def test_the_solution_has_all_points_and_the_beginning_has_not(ready: Grader) -> None:
     assert ready.grade(ready.lab.folder / SOLUTION).to_dict()["points"] == ready.lab.points
-    begun = ready.grade(ready.lab.folder / START)
-    assert not begun.refused
-    assert begun.points < begun.most / 2
+    start_verdict = ready.grade(ready.lab.folder / START)
+    assert not start_verdict.refused
+    assert start_verdict.points < start_verdict.most / 2
     assert (ready.lab.folder / TEXT).read_text().startswith(f"# {ready.lab.title}\n")
 
 
 def test_usual_mistakes_lose_what_they_are_to_lose(ready: Grader, tmp_path: Path) -> None:
     expected = mistakes(ready.lab.folder)
     wrong = ready.lab.folder / "wrong"
-    assert sorted(expected) == sorted(each.stem for each in wrong.glob("*.patch"))
+    assert sorted(expected) == sorted(patch.stem for patch in wrong.glob("*.patch"))
     assert expected
     for name, points in expected.items():
         verdict = ready.grade(with_mistake(wrong / f"{name}.patch", tmp_path))

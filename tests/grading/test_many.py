@@ -28,13 +28,13 @@ def stand_in(
     monkeypatch: pytest.MonkeyPatch, folder: Path, crashing: str = "-", by: str = "KILL"
 ) -> Path:
     """Has a process grade that notes its request in the file that is returned, and crashes at one name."""
-    asked = folder / "asked"
+    request_log = folder / "asked"
     script = (
-        f"request=$(cat); printf '%s\\n' \"$request\" >> '{asked}'; case $request in"
+        f"request=$(cat); printf '%s\\n' \"$request\" >> '{request_log}'; case $request in"
         f" */{crashing}\\\"*) kill -{by} $$;; *) echo '{VERDICT}';; esac"
     )
     monkeypatch.setattr(many, "call_command", lambda _: ["sh", "-c", script])
-    return asked
+    return request_log
 
 
 def test_a_folder_has_a_row_for_each_and_a_page(schedlab: Command, tmp_path: Path) -> None:
@@ -65,13 +65,13 @@ def test_one_whose_grading_breaks_down_has_no_verdict_and_the_others_go_on(
     for name in ("a.c", "b.c"):
         (folder / name).touch()
     stand_in(monkeypatch, tmp_path, "a.c", "SEGV")
-    told: list[many.Graded] = []
-    found = many.grade_all(lab, folder, tmp_path / "out", True, 2, told.append)
-    assert [(each.name, each.points) for each in found] == [("a.c", 0), ("b.c", 9)]
-    assert "broke down (status -11)" in found[0].note
-    assert [each.is_graded for each in found] == [False, True]
-    assert "9.00 of 9 points on the mean; 1 have all" in many.page(lab, found, tmp_path)
-    assert len(told) == 2
+    reported_grades: list[many.Graded] = []
+    grades = many.grade_all(lab, folder, tmp_path / "out", True, 2, reported_grades.append)
+    assert [(grade.name, grade.points) for grade in grades] == [("a.c", 0), ("b.c", 9)]
+    assert "broke down (status -11)" in grades[0].note
+    assert [grade.is_graded for grade in grades] == [False, True]
+    assert "9.00 of 9 points on the mean; 1 have all" in many.page(lab, grades, tmp_path)
+    assert len(reported_grades) == 2
 
 
 def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,16 +82,16 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     names = ("a.c", "ben/b.c", "c.c")
     for name in names:
         (folder / name).write_text(name)
-    asked = stand_in(monkeypatch, tmp_path, "c.c", "KILL")
+    request_log = stand_in(monkeypatch, tmp_path, "c.c", "KILL")
 
     def started() -> list[str]:
-        requests = map(json.loads, asked.read_text().splitlines())
-        return [str(Path(each["source"]).relative_to(folder)) for each in requests]
+        requests = map(json.loads, request_log.read_text().splitlines())
+        return [str(Path(request["source"]).relative_to(folder)) for request in requests]
 
     def graded() -> list[str]:
-        asked.write_text("")
-        found = many.grade_all(lab, folder, out, True, 1, lambda _: None)
-        assert [(each.name, each.points) for each in found] == list(
+        request_log.write_text("")
+        grades = many.grade_all(lab, folder, out, True, 1, lambda _: None)
+        assert [(grade.name, grade.points) for grade in grades] == list(
             zip(names, (9, 9, 0), strict=True)
         )
         return started()
@@ -122,8 +122,8 @@ def test_a_name_that_cannot_be_kept_has_no_verdict_and_the_others_go_on(
     lab = read(small_lab(tmp_path / "small"))
     folder = tmp_path / "submissions"
     folder.mkdir()
-    for each in (name, b"z.c"):
-        (folder / os.fsdecode(each)).touch()
+    for file_name in (name, b"z.c"):
+        (folder / os.fsdecode(file_name)).touch()
     stand_in(monkeypatch, tmp_path)
     bad, good = many.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
     assert (bad.verdict, good.points) == (None, 9)
@@ -139,8 +139,8 @@ def test_no_submission_brings_a_verdict_along(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.c").symlink_to(lab.solution)
     (folder / "b.c").symlink_to("nowhere")
-    found = many.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
-    assert [(each.name, each.points, each.note) for each in found] == [
+    grades = many.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
+    assert [(grade.name, grade.points, grade.note) for grade in grades] == [
         ("a.c", 0, LINK),
         ("b.c", 0, LINK),
     ]

@@ -39,10 +39,10 @@ POLICY_DEFINITION policy_x = {
 
 
 def test_each_mutant_has_one_change_of_what_decides() -> None:
-    found = mutants_of(SOURCE)
-    assert {each.line for each in found} == {6, 7, 8, 15}
-    assert len({each.source for each in found}) == len(found)
-    changes = {each.after for each in found}
+    mutants = mutants_of(SOURCE)
+    assert {mutant.line for mutant in mutants} == {6, 7, 8, 15}
+    assert len({mutant.source for mutant in mutants}) == len(mutants)
+    changes = {mutant.after for mutant in mutants}
     assert changes >= {
         'if (a <= b && "<")',
         'if (a < b || "<")',
@@ -55,9 +55,9 @@ def test_each_mutant_has_one_change_of_what_decides() -> None:
         "return (true || (a == 2)) ? a : b;",
         "",
     }
-    for each in found:
-        assert each.before in " ".join(SOURCE.split())
-        assert each.source.count("\n") == SOURCE.count("\n")
+    for mutant in mutants:
+        assert mutant.before in " ".join(SOURCE.split())
+        assert mutant.source.count("\n") == SOURCE.count("\n")
 
 
 def test_a_survivor_comes_with_a_test_that_kills_it(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_survivor_comes_with_a_test_that_kills_it(tmp_path: Path) -> None:
     (folder / "lab.json").write_text(text.replace('"expect"', '"set": {"slice": 2}, "expect"'))
     lab = read(folder)
     tried = try_lab(lab, bool(sandbox.lacking()), 2, 3, lambda *_: None)
-    assert [each.status for each in tried.mutants] == ["survived", "killed"]
+    assert [mutant.status for mutant in tried.mutants] == ["survived", "killed"]
     assert not tried.passed
     survivor = tried.unkilled[0]
     assert survivor.example
@@ -88,4 +88,4 @@ def test_all_mutants_and_mistakes_lose_points(name: str) -> None:
     print(f"{name}: {len(tried.mutants)} mutants {counts}, {len(tried.mistakes)} mistakes")
     assert len(tried.mutants) >= 30
     assert tried.mistakes
-    assert tried.passed, [each.to_dict() for each in tried.unkilled]
+    assert tried.passed, [survivor.to_dict() for survivor in tried.unkilled]

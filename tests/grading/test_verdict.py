@@ -26,8 +26,8 @@ def test_a_lost_point_is_shown_with_its_decision_and_its_picture(
     source = tmp_path / "mine.c"
     source.write_text(instead("ticks >= slice", "ticks > slice"))
     files = ["--gradescope", str(tmp_path / "results.json"), "--classroom", str(tmp_path / "class")]
-    kept = tmp_path / "kept"
-    done = schedlab("grade", str(folder), str(source), "--out", str(kept), *files, *TRUST)
+    verdict_folder = tmp_path / "kept"
+    done = schedlab("grade", str(folder), str(source), "--out", str(verdict_folder), *files, *TRUST)
     assert done.returncode == 1, done.stderr
     assert "Small: 2 of 9 points for mine.c" in done.stdout
     assert (
@@ -36,12 +36,12 @@ def test_a_lost_point_is_shown_with_its_decision_and_its_picture(
     )
     assert "right CPU 0  ABABAA\n" in done.stdout
     assert "yours CPU 0  AABBAA\n                      ^\n" in done.stdout
-    picture = kept / "small" / "expectation-2.svg"
+    picture = verdict_folder / "small" / "expectation-2.svg"
     assert f"As a picture: {picture}\n" in done.stdout
     lanes = re.split(r"(?:right|yours), CPU 0", picture.read_text())
     first = [re.findall(r"<title>(.*?) to ", lane)[:2] for lane in lanes[1:]]
     assert first == [["a (3): 0.000 ms", "b (4): 1.000 ms"], ["a (3): 0.000 ms", "b (4): 2.000 ms"]]
-    explained = schedlab("explain", str(kept / "small"))
+    explained = schedlab("explain", str(verdict_folder / "small"))
     assert "waits, " in explained.stdout, explained.stderr
 
     results = json.loads((tmp_path / "results.json").read_text())
@@ -53,7 +53,7 @@ def test_a_lost_point_is_shown_with_its_decision_and_its_picture(
 
     reported = json.loads(base64.b64decode((tmp_path / "class").read_text()))
     assert (reported["status"], reported["max_score"]) == ("fail", 9)
-    assert sum(each["score"] for each in reported["tests"]) == 2
+    assert sum(test_result["score"] for test_result in reported["tests"]) == 2
 
 
 def test_of_hidden_tests_students_read_no_words(schedlab: Command, tmp_path: Path) -> None:

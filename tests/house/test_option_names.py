@@ -42,7 +42,7 @@ def commands(group: click.Group) -> Iterator[click.Command]:
 def options() -> frozenset[str]:
     """All that begin with two dashes."""
     declared = {
-        name for each in commands(cli) for parameter in each.params for name in parameter.opts
+        name for command in commands(cli) for parameter in command.params for name in parameter.opts
     }
     return frozenset(name for name in declared if name.startswith("--"))
 
@@ -65,14 +65,14 @@ def named(source: str, options: frozenset[str]) -> list[str]:
 
 def test_texts_below_the_command_line_name_no_options(options: frozenset[str]) -> None:
     allowed = {path for paths in ALLOWED.values() for path in paths.split()}
-    found = {
+    lines_by_path = {
         str(path.relative_to(LIBRARY)): lines
         for path in sorted(LIBRARY.rglob("*.py"))
         if "commands" not in path.relative_to(LIBRARY).parts[:1]
         and (lines := named(path.read_text(), options))
     }
-    assert {path: lines for path, lines in found.items() if path not in allowed} == {}
-    assert allowed - found.keys() == set(), "names no option any more"
+    assert {path: lines for path, lines in lines_by_path.items() if path not in allowed} == {}
+    assert allowed - lines_by_path.keys() == set(), "names no option any more"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ ENGLISH = {"lottery", "stride", "hybrid", *ATTRIBUTES}
 @cache
 def patterns() -> dict[str, re.Pattern[str]]:
     """By policy: what in a text is its name."""
-    found = {}
+    policy_patterns = {}
     for policy in read_catalogue().values():
         if policy.name in policies_in_progress():
             continue  # its author may call it what a part of ours is called
@@ -40,8 +40,8 @@ def patterns() -> dict[str, re.Pattern[str]]:
             ways.append(rf"(?<![\w-]){name},[\w:-]+|[\w:-],{name}(?![\w-])")
         if policy.name not in ENGLISH:
             ways.append(rf"(?<![\w-]){name}(?![\w-])")
-        found[policy.name] = re.compile("|".join(ways))
-    return found
+        policy_patterns[policy.name] = re.compile("|".join(ways))
+    return policy_patterns
 
 
 def texts_of_python(path: Path) -> Iterator[str]:
@@ -67,9 +67,9 @@ def texts_of_python(path: Path) -> Iterator[str]:
 def is_help(tree: ast.Module, node: ast.Expr) -> bool:
     """Is it the docstring of a function that a decorator makes a command?"""
     return any(
-        each.decorator_list and each.body[0] is node
-        for each in ast.walk(tree)
-        if isinstance(each, ast.FunctionDef)
+        function.decorator_list and function.body[0] is node
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
     )
 
 
@@ -94,11 +94,11 @@ def named_in(path: Path) -> list[str]:
 
 
 def sources() -> list[Path]:
-    found = [path for ending in ("*.py", "*.js") for path in PACKAGE.rglob(ending)]
-    return sorted(path for path in found if not OF_STUDIES.match(str(path.relative_to(PACKAGE))))
+    paths = [path for ending in ("*.py", "*.js") for path in PACKAGE.rglob(ending)]
+    return sorted(path for path in paths if not OF_STUDIES.match(str(path.relative_to(PACKAGE))))
 
 
 def test_no_policy_is_known_by_name() -> None:
     files = sources()
     assert len(files) > 200
-    assert [each for path in files for each in named_in(path)] == []
+    assert [mention for path in files for mention in named_in(path)] == []

@@ -50,9 +50,9 @@ def modules_of(path: Path) -> Iterator[str]:
 def included_by(path: Path) -> Iterator[str]:
     for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
         folders = [path.parent, *(ROOT / root for root in C_ROOTS)]
-        for found in (folder / name for folder in folders):
-            if found.is_file():
-                yield str(found.resolve().relative_to(ROOT))
+        for candidate in (folder / name for folder in folders):
+            if candidate.is_file():
+                yield str(candidate.resolve().relative_to(ROOT))
                 break
 
 
@@ -70,10 +70,10 @@ def allowed(room: str, other: str) -> bool:
 @pytest.mark.parametrize("room", sorted(rooms()))
 def test_a_room_knows_what_it_may(room: str) -> None:
     files = [
-        each
+        path
         for ending in ("*.py", "*.[chS]", "*.cc")
-        for each in sorted((ROOT / room).rglob(ending))
-        if room_of(str(each.relative_to(ROOT))) == room
+        for path in sorted((ROOT / room).rglob(ending))
+        if room_of(str(path.relative_to(ROOT))) == room
     ]
     assert files
     strange = [
@@ -103,7 +103,9 @@ def test_no_files_import_each_other_in_a_circle() -> None:
         for path in (ROOT / folder).rglob("*.py")
     }
     used = {
-        name: {each if each in files else each.rpartition("/")[0] for each in modules_of(path)}
+        name: {
+            module if module in files else module.rpartition("/")[0] for module in modules_of(path)
+        }
         & files.keys() - {name, PACKAGE}
         for name, path in files.items()
     }

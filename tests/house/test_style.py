@@ -39,8 +39,8 @@ WITHOUT_COMMENTS = {".json", ".md", ".lock", ".csv", ".png", ".svg", ".xz"}
 
 def sources(*suffixes: str) -> list[Path]:
     """Files of the project with these endings."""
-    found = [path for folder in C_FOLDERS for path in (ROOT / folder).rglob("*")]
-    return sorted(path for path in found if path.suffix in suffixes)
+    paths = [path for folder in C_FOLDERS for path in (ROOT / folder).rglob("*")]
+    return sorted(path for path in paths if path.suffix in suffixes)
 
 
 def check(*command: str) -> None:

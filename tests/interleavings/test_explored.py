@@ -23,14 +23,14 @@ CHANNELS = Setup("test-channels", PolicyChoice("rr"), 3, 10_000_000_000)
 
 def planted(name: str) -> Setup:
     build_once("image", "build/fsck", f"build/races/{name}.elf")
-    (race,) = (each for each in planted_races() if each.name == name)
+    (race,) = (candidate for candidate in planted_races() if candidate.name == name)
     return replace(CHANNELS, kernel=race.kernel())
 
 
 @pytest.mark.parametrize("needed", [{3, 17}, {5}, set(), {0, 19, 39}])
 def test_what_is_not_needed_is_left_out(needed: set[int]) -> None:
-    found = shrunk(range(40), lambda some: needed <= set(some), 200)
-    assert set(found) == needed
+    remaining = shrunk(range(40), lambda some: needed <= set(some), 200)
+    assert set(remaining) == needed
 
 
 @pytest.mark.spike
@@ -39,7 +39,7 @@ def test_a_seed_says_all_and_so_does_the_list_of_its_turns(tmp_path: Path) -> No
     assert carry_out(CHANNELS, 7, tmp_path / "drawn") is None
     holds = holds_of(tmp_path / "drawn")
     assert len(holds) > 100
-    assert {each.called for each in holds} == {False, True}
+    assert {hold.called for hold in holds} == {False, True}
     for name, turns in (("again", 7), ("listed", holds)):
         assert carry_out(CHANNELS, turns, tmp_path / name) is None
         assert holds_of(tmp_path / name) == holds
@@ -55,17 +55,17 @@ def test_a_race_is_found_made_small_and_told(
     setup = planted("queued-while-running")
     one = search([setup], range(1, 5), 2, lambda seed: None)
     assert one
-    found = made_small(*one, 8, lambda count: None)
-    assert found.failure.kind == "panic"
-    assert "on_cpu" in found.failure.words
-    assert len(found.holds) < found.drawn
+    reduced_case = made_small(*one, 8, lambda count: None)
+    assert reduced_case.failure.kind == "panic"
+    assert "on_cpu" in reduced_case.failure.words
+    assert len(reduced_case.holds) < reduced_case.drawn
     place = tmp_path / "kept"
-    command._tell(options(place), found)
-    said = " ".join(capsys.readouterr().out.split())
-    assert f" of {found.drawn:,} turns of other than normal length are enough" in said
-    assert "stands still for" in said
-    assert "kernel/" in said
-    assert f"./schedlab monitor {place}" in said
+    command._tell(options(place), reduced_case)
+    output = " ".join(capsys.readouterr().out.split())
+    assert f" of {reduced_case.drawn:,} turns of other than normal length are enough" in output
+    assert "stands still for" in output
+    assert "kernel/" in output
+    assert f"./schedlab monitor {place}" in output
     again = carry_out(setup, read_holds(place / HOLDS), tmp_path / "again")
     assert again
     assert again.kind == "panic"
@@ -80,23 +80,23 @@ def options(out: Path) -> command.Options:
 @pytest.mark.spike
 def test_a_cpu_that_idles_beside_work_is_seen(tmp_path: Path) -> None:
     """It told too late that it is idle: no assertion fails, and its next tick repairs it."""
-    found = carry_out(planted("idle-and-not-told"), 1, tmp_path)
-    assert found
-    assert found.kind == "idle"
-    assert "idles for" in found.words
+    failure = carry_out(planted("idle-and-not-told"), 1, tmp_path)
+    assert failure
+    assert failure.kind == "idle"
+    assert "idles for" in failure.words
 
 
 @pytest.mark.spike
 def test_the_command(tmp_path: Path, schedlab: Command) -> None:
-    own = ("explore", "kernel", "--workload", "test-channels")
-    done = schedlab(*own, "--seed", "1")
+    arguments = ("explore", "kernel", "--workload", "test-channels")
+    done = schedlab(*arguments, "--seed", "1")
     assert done.returncode == 0, done.stderr
     assert "test-channels under rr on 3 CPUs: nothing broke with 1 seed" in done.stdout
     write_holds(tmp_path / "holds", ())
-    done = schedlab(*own, "--holds", str(tmp_path / "holds"))
+    done = schedlab(*arguments, "--holds", str(tmp_path / "holds"))
     assert done.returncode == 0, done.stderr
     (tmp_path / "holds").write_text("1 2 three\n")
-    done = schedlab(*own, "--holds", str(tmp_path / "holds"))
+    done = schedlab(*arguments, "--holds", str(tmp_path / "holds"))
     assert done.returncode == 2
     assert "no list of turns" in done.stderr
     assert "Traceback" not in done.stderr

@@ -72,12 +72,12 @@ def test_files_that_are_added_later_make_no_difference(tmp_path: Path, count: in
     (tmp_path / "small").write_text("text")
     first: list[str | Path] = [f"{tmp_path}/small=a{i}" for i in range(count)]
     later: list[str | Path] = [tmp_path / "file", *(f"{tmp_path}/small=b{i}" for i in range(100))]
-    whole = make(tmp_path, *first, *later, blocks=2000).read_bytes()
+    full_image = make(tmp_path, *first, *later, blocks=2000).read_bytes()
     old = make(tmp_path, *first, blocks=2000)
     new = tmp_path / "new.img"
     done = call("mkfs", new, "--add", old, *later)
     assert (done.returncode, done.stderr) == (0, "")
-    assert new.read_bytes() == whole
+    assert new.read_bytes() == full_image
     assert call("fsck", new).returncode == 0
 
 

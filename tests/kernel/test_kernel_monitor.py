@@ -68,9 +68,9 @@ class Monitor:
         """The next line of the console that is such; those before it are passed over."""
         while True:
             line = self.lines.get(timeout=PATIENCE_S)
-            found = re.search(pattern, line)
-            if found:
-                return found
+            match = re.search(pattern, line)
+            if match:
+                return match
 
     def type(self, text: str) -> None:
         self.keys.write(text.encode())
@@ -79,12 +79,12 @@ class Monitor:
         """The lines told, and how it ended: "ok", "ok 7", "error 2 …"."""
         self.number += 1
         self.type(f"@@ {self.number} {command}\n")
-        told: list[str] = []
+        reply_lines: list[str] = []
         while True:
-            found = self.wait_for(rf"@@ {self.number} (\|(.*)|ok.*|error .*)$")
-            if not found[1].startswith("|"):
-                return told, found[1]
-            told.append(found[2])
+            match = self.wait_for(rf"@@ {self.number} (\|(.*)|ok.*|error .*)$")
+            if not match[1].startswith("|"):
+                return reply_lines, match[1]
+            reply_lines.append(match[2])
 
     def status(self) -> dict[int, list[str]]:
         """The rows of sched_status by PID: NAME, STATE, PRIORITY, TIMESLICE, TICKETS."""
@@ -117,9 +117,9 @@ def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
 
 def test_steer_says_when_it_is_ready(monitor: Monitor) -> None:
     """A record takes some tens of instructions, which are nanoseconds on Spike."""
-    found = monitor.wait_for(r"^@@ 0 ready (\d+) (\d+)$")
-    assert found[1] == "2"
-    assert 15_000 < int(found[2]) < 100_000
+    match = monitor.wait_for(r"^@@ 0 ready (\d+) (\d+)$")
+    assert match[1] == "2"
+    assert 15_000 < int(match[2]) < 100_000
 
 
 def test_records_leave_though_no_block_is_full(monitor: Monitor) -> None:
@@ -232,8 +232,8 @@ ERRORS = [
 def test_steer_says_what_is_wrong(monitor: Monitor) -> None:
     """And goes on."""
     for command, error in ERRORS:
-        told, end = monitor.ask(command)
-        assert (told, end.split()[:2]) == ([], ["error", str(error)]), command
+        reply_lines, end = monitor.ask(command)
+        assert (reply_lines, end.split()[:2]) == ([], ["error", str(error)]), command
     for line in ("hello", "@@ 0 end", "@@ 99999999999 end"):
         monitor.type(line + "\n")
         assert monitor.wait_for(r"@@ 0 (.*)")[1].startswith("error 22")

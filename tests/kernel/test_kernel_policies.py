@@ -55,7 +55,9 @@ def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:
 
 
 @pytest.mark.parametrize("cpus", [1, 2])
-@pytest.mark.parametrize("policy", [each for each in policies_and_presets() if is_pinned(each)])
+@pytest.mark.parametrize(
+    "policy", [policy for policy in policies_and_presets() if is_pinned(policy)]
+)
 def test_ties_are_settled_the_same_everywhere(tmp_path: Path, policy: str, cpus: int) -> None:
     """By the rules of docs/policy-interface.md, "What happens first"."""
     by_model, together = told_by_model(tmp_path, "ties", policy, cpus)
@@ -80,11 +82,11 @@ def begin_together(events: trace.Trace, count: int) -> tuple[int, list[int]]:
     """The tick at which all processes of the group "cpu" wake on CPU 0, and their order."""
     groups = role_names(events)
     woken: list[Record] = []
-    for each in records_of(events):
-        tick = each.time_ns // events.header.tick_ns
-        if each.kind == Kind.WAKEUP and groups.get(each.process) == "cpu":
+    for record in records_of(events):
+        tick = record.time_ns // events.header.tick_ns
+        if record.kind == Kind.WAKEUP and groups.get(record.process) == "cpu":
             woken = [old for old in woken if old.time_ns // events.header.tick_ns == tick]
-            woken.append(each)
+            woken.append(record)
             if len(woken) == count:
                 return tick, [one.process for one in woken]
     raise AssertionError(f"no {count} processes wake at one tick")
@@ -93,9 +95,9 @@ def begin_together(events: trace.Trace, count: int) -> tuple[int, list[int]]:
 def first_exit(events: trace.Trace, pids: list[int]) -> int:
     """The tick within which the first of them ends."""
     times = [
-        each.time_ns
-        for each in records_of(events)
-        if each.kind == Kind.EXIT and each.process in pids
+        record.time_ns
+        for record in records_of(events)
+        if record.kind == Kind.EXIT and record.process in pids
     ]
     return min(times) // events.header.tick_ns
 
@@ -105,20 +107,20 @@ def schedule_of(events: trace.Trace, begin: int, end: int) -> list[tuple[int, in
     rows: list[tuple[int, int, int]] = []
     tick, pid, remark, pending = begin, 0, 0, 0
     half = events.header.tick_ns // 2
-    for each in records_of(events):
-        while each.cpu == 0 and each.time_ns > tick * events.header.tick_ns + half:
+    for record in records_of(events):
+        while record.cpu == 0 and record.time_ns > tick * events.header.tick_ns + half:
             if tick >= end:
                 return rows
             rows.append((tick, pid, remark))
             tick += 1
-        if each.cpu != 0:
+        if record.cpu != 0:
             continue
-        if each.kind == Kind.SCHEDULER_ENTER:
+        if record.kind == Kind.SCHEDULER_ENTER:
             pending = 0
-        elif each.kind == Kind.DECISION:
-            pending = each.second
-        elif each.kind == Kind.SCHEDULER_EXIT:
-            pid, remark = each.process, pending
+        elif record.kind == Kind.DECISION:
+            pending = record.second
+        elif record.kind == Kind.SCHEDULER_EXIT:
+            pid, remark = record.process, pending
     return rows
 
 

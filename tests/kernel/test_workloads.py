@@ -137,13 +137,13 @@ def most_at_once(members: pl.DataFrame) -> int:
 def sleeps_of(ran: Ran, members: pl.DataFrame) -> dict[int, list[int]]:
     """How long each sleep of each process of a group was until it was woken, ns."""
     sleeps: dict[int, list[int]] = {pid: [] for pid in members["pid"]}
-    begun: dict[int, int] = {}
+    sleep_starts: dict[int, int] = {}
     events = ran.events.events.filter(pl.col("kind").is_in([trace.Kind.BLOCK, trace.Kind.WAKEUP]))
     for pid, kind, reason, time in events.select("process", "kind", "first", "time_ns").iter_rows():
-        if kind == trace.Kind.WAKEUP and pid in begun:
-            sleeps[pid].append(time - begun.pop(pid))
+        if kind == trace.Kind.WAKEUP and pid in sleep_starts:
+            sleeps[pid].append(time - sleep_starts.pop(pid))
         elif kind == trace.Kind.BLOCK and reason == trace.BlockReason.SLEEP and pid in sleeps:
-            begun[pid] = time
+            sleep_starts[pid] = time
     return sleeps
 
 
@@ -189,9 +189,9 @@ def rows_of(lines: list[str]) -> dict[str, list[list[float]]]:
     """Test to its rows of figures: the runs, then their mean."""
     rows: dict[str, list[list[float]]] = {}
     for line in lines:
-        found = re.fullmatch(r"(\S+) +(?:\d+|mean) +([\d.]+) +([\d.]+) +([\d.]+)", line)
-        if found:
-            rows.setdefault(found[1], []).append([float(number) for number in found.groups()[1:]])
+        match = re.fullmatch(r"(\S+) +(?:\d+|mean) +([\d.]+) +([\d.]+) +([\d.]+)", line)
+        if match:
+            rows.setdefault(match[1], []).append([float(number) for number in match.groups()[1:]])
     return rows
 
 
@@ -226,7 +226,7 @@ def test_workloads_of_study_3(tmp_path: Path, workload: str, cpu: int, io: int) 
     assert len(files) == io
     disk = {trace.BlockReason.DISK, trace.BlockReason.JOURNAL, trace.BlockReason.LOCK}
     blocks = ran.events.events.filter(
-        (pl.col("kind") == trace.Kind.BLOCK) & pl.col("first").is_in([int(each) for each in disk])
+        (pl.col("kind") == trace.Kind.BLOCK) & pl.col("first").is_in([int(pid) for pid in disk])
     )
     assert set(files["pid"]) <= set(blocks["process"])
     assert ran.lines == []
@@ -234,8 +234,8 @@ def test_workloads_of_study_3(tmp_path: Path, workload: str, cpu: int, io: int) 
 
 def number_after(lines: list[str], pattern: str) -> list[float]:
     """The numbers of the one line that matches."""
-    (found,) = (found for line in lines if (found := re.fullmatch(pattern, line)))
-    return [float(number) for number in found.groups()]
+    (match,) = (match for line in lines if (match := re.fullmatch(pattern, line)))
+    return [float(number) for number in match.groups()]
 
 
 @pytest.mark.spike
@@ -256,11 +256,11 @@ def test_priority_inversion_makes_the_reader_wait_for_all_others(tmp_path: Path)
         )
         assert mean <= longest
         waits[hogs] = longest
-        told = ran.told("wait", "reader")
-        assert (len(told), max(told)) == (5, longest)
-        assert mean == pytest.approx(sum(told) / 5, abs=0.1)
+        printed_waits = ran.told("wait", "reader")
+        assert (len(printed_waits), max(printed_waits)) == (5, longest)
+        assert mean == pytest.approx(sum(printed_waits) / 5, abs=0.1)
         in_ticks = [time / TICK_NS for time in ran.told("wait_ns", "reader")]
-        assert in_ticks == pytest.approx(told, abs=1)
+        assert in_ticks == pytest.approx(printed_waits, abs=1)
         reader = ran.processes.filter(pl.col("group") == "reader")
         check_sleeps(ran, reader, 5, 1)
     assert 4 <= waits[0] <= 7
@@ -284,9 +284,9 @@ def test_experiments_of_study_4(tmp_path: Path) -> None:
         assert count == len(times)
         assert mean == pytest.approx(times.mean(), abs=2)
         assert longest == pytest.approx(times.max(), abs=2)
-        told = ran.told("finished", label)
-        assert (len(told), max(told)) == (count, longest)
-        assert mean == pytest.approx(sum(told) / count, abs=0.06)
+        finish_times = ran.told("finished", label)
+        assert (len(finish_times), max(finish_times)) == (count, longest)
+        assert mean == pytest.approx(sum(finish_times) / count, abs=0.06)
 
 
 @pytest.mark.spike
@@ -298,8 +298,8 @@ def test_the_sleeper_of_study_4(tmp_path: Path) -> None:
     count, mean, longest = number_after(ran.lines, f"sleeper: slept{PRINTED}")
     assert count == 2
     assert 20 <= mean <= longest <= 30
-    told = ran.told("slept", "sleeper")
-    assert (len(told), max(told)) == (2, longest)
+    sleep_times = ran.told("slept", "sleeper")
+    assert (len(sleep_times), max(sleep_times)) == (2, longest)
 
 
 @pytest.mark.spike

@@ -47,14 +47,14 @@ def run_script(
     """Exit status of the guest's run.sh with these programs beside `chrt`, and the lines of its log. `in_force` is
     the policy that the server's files name, and `problem` what they say is wrong."""
     control, place = folder / "control", folder / "bin"
-    for each in (control, place, folder / "result"):
-        each.mkdir()
+    for directory in (control, place, folder / "result"):
+        directory.mkdir()
     (control / "sched_status").write_text(f"Scheduler status\nPolicy: {in_force}\n")
     (control / "sched_problem").write_text(problem)
     for name, text in {"chrt": CHRT, **programs}.items():
         (place / name).write_text(text)
         (place / name).chmod(0o755)
-    own = {
+    environment = {
         "PATH": f"{place}:{os.environ['PATH']}",
         "RESULT": str(folder / "result"),
         "WORKLOAD_CONTROL": str(control),
@@ -63,7 +63,7 @@ def run_script(
     policy = "scx:it" if "SCHEDULER" in variables else "wrr"
     done = subprocess.run(
         ["sh", ROOT / "linux/guest/run.sh", "7", "0.5", policy, command, "--set", "a=1"],
-        env={**os.environ, **own, **variables},
+        env={**os.environ, **environment, **variables},
         cwd=folder,
         check=False,
     )

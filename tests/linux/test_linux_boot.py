@@ -96,7 +96,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
                 (free, tmp_path_factory.mktemp("boot")),
             )
         ]
-        return [each.result() for each in started]
+        return [future.result() for future in started]
 
 
 def text_of(outcome: GuestOutcome, name: str) -> str:

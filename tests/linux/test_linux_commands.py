@@ -21,8 +21,8 @@ def unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     busybox.write_text("#!/bin/sh\nprintf 'ls\\nsleep\\n'\n")
     busybox.chmod(0o755)
     (tmp_path / "sysbench").touch()
-    found = SimpleNamespace(program=lambda name: tmp_path / name)
-    monkeypatch.setattr(packages, "kept", lambda: found)
+    stub_packages = SimpleNamespace(program=lambda name: tmp_path / name)
+    monkeypatch.setattr(packages, "kept", lambda: stub_packages)
     commands.guest_commands.cache_clear()
     yield
     commands.guest_commands.cache_clear()
@@ -30,10 +30,12 @@ def unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.usefixtures("unpacked")
 def test_what_a_guest_has() -> None:
-    there = guest_commands()
-    assert there is not None and {"ls", "sleep", "sysbench", "exec"} <= there
+    available_commands = guest_commands()
+    assert (
+        available_commands is not None and {"ls", "sleep", "sysbench", "exec"} <= available_commands
+    )
     for line in ("sleep 3", "sysbench cpu run", "mixed", "cpu-bound -n 3", "foo | bar", "x=1 y"):
-        check_command(line, there)
+        check_command(line, available_commands)
 
 
 @pytest.mark.usefixtures("unpacked")

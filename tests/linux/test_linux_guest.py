@@ -30,10 +30,10 @@ VERSION = 'case "$1" in --version) echo "QEMU emulator version 7.2.22 (stands in
 @pytest.fixture
 def qemu(tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
     """Makes the stand-in, which is started in the folder of the boot."""
-    found = stand_in_packages(tmp_path / "tree")
+    stub_packages = stand_in_packages(tmp_path / "tree")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-    monkeypatch.setattr(guest, "packages", lambda: found)
+    monkeypatch.setattr(guest, "packages", lambda: stub_packages)
     forget_host()
 
     def make(name: str, body: str) -> Path:
@@ -203,11 +203,11 @@ def test_what_no_guest_can_be(job: GuestJob, tmp_path: Path) -> None:
 
 def test_what_is_repeatable_goes_by_nothing_that_depends_on_the_hosts_time() -> None:
     """Two runs parted where kdamond looked for pages that had been accessed."""
-    for repeatable, there in ((True, True), (False, False)):
+    for repeatable, is_expected in ((True, True), (False, False)):
         job = GuestJob(repeatable=repeatable, kvm=False)
         words = guest.kernel_arguments(job, guest.mode_of(job)).split()
-        assert ("damon_stat.enabled=N" in words) is there
-        assert ("transparent_hugepage=never" in words) is there
+        assert ("damon_stat.enabled=N" in words) is is_expected
+        assert ("transparent_hugepage=never" in words) is is_expected
 
 
 def test_a_guest_whose_time_is_the_hosts_does_not_try_its_timer() -> None:

@@ -84,9 +84,9 @@ def test_what_is_missing_is_said_in_a_line_with_its_cure(
     with pytest.raises(WrongUsage) as caught:
         need_fit_host(root)
     assert caught.value.exit_status == 2
-    told = str(caught.value)
-    assert all(message in told for message in ["machine='host'", *messages]), told
-    assert "\n" not in told
+    error_text = str(caught.value)
+    assert all(message in error_text for message in ["machine='host'", *messages]), error_text
+    assert "\n" not in error_text
 
 
 @pytest.mark.parametrize(
@@ -176,20 +176,20 @@ def test_a_scheduler_that_stays_is_told(
 
 def at_home_in(folder: Path) -> list[str]:
     """The processes whose folder it is."""
-    found = []
+    process_names = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            found += [process.name] if (process / "cwd").readlink() == folder else []
-    return found
+            process_names += [process.name] if (process / "cwd").readlink() == folder else []
+    return process_names
 
 
 def test_a_run_that_is_asked_to_end_leaves_nothing(
     machine: HostLinux, run: RunSpec, parts: dict[str, Path], tmp_path: Path, root: Path
 ) -> None:
-    told = tmp_path / "pid"
-    work = f"mixed & sleep 1000 & echo $! >{told}.new; mv {told}.new {told}; wait"
+    pid_file = tmp_path / "pid"
+    work = f"mixed & sleep 1000 & echo $! >{pid_file}.new; mv {pid_file}.new {pid_file}; wait"
     process, _, scratch = begun(machine, replace(run, workload=work), parts, tmp_path)
-    wait_until(told.exists)
+    wait_until(pid_file.exists)
     os.killpg(process.pid, signal.SIGTERM)
     process.wait(60)
     wait_until(lambda: not at_home_in(scratch))

@@ -43,8 +43,8 @@ def qemu(
     tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], None]]:
     """Makes a QEMU of which the part that runs under KVM is given."""
-    found = stand_in_packages(tmp_path / "tree")
-    monkeypatch.setattr(guest, "packages", lambda: found)
+    stub_packages = stand_in_packages(tmp_path / "tree")
+    monkeypatch.setattr(guest, "packages", lambda: stub_packages)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.delenv(kvm.OFF, raising=False)
@@ -66,7 +66,7 @@ def qemu(
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "problem"),
     [
         (ANSWERS, ""),
         (HANGS, "nothing within 1 s"),
@@ -77,11 +77,11 @@ def qemu(
     ],
 )
 def test_a_guest_has_to_answer_before_others_run_under_kvm(
-    qemu: Callable[[str], None], body: str, told: str
+    qemu: Callable[[str], None], body: str, problem: str
 ) -> None:
     qemu(body)
-    assert told in guest.kvm_problem() and bool(told) == bool(guest.kvm_problem())
-    expected = guest.FREE_RUNNING if told else guest.KVM
+    assert problem in guest.kvm_problem() and bool(problem) == bool(guest.kvm_problem())
+    expected = guest.FREE_RUNNING if problem else guest.KVM
     assert guest.mode_of(GuestJob(repeatable=False)) == expected
     assert guest.mode_of(GuestJob(repeatable=False, kvm=False)) == guest.FREE_RUNNING
     assert guest.mode_of(GuestJob(repeatable=True)) == guest.REPEATABLE
@@ -128,7 +128,7 @@ LIVES = "echo alive >alive; exit 7"
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "mode", "told"),
+    ("body", "status", "mode", "expected_message"),
     [
         (LIVES, 7, guest.KVM, ""),
         (HANGS, 5, guest.FREE_RUNNING, "nothing within 1 s"),
@@ -142,21 +142,23 @@ def test_a_guest_that_says_nothing_under_kvm_is_started_again_without_it(
     body: str,
     status: int,
     mode: str,
-    told: str,
+    expected_message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """`told`: once on its console, and once to the user."""
     qemu(ANSWERS + body)
     outcome = guest.boot(GuestJob(repeatable=False), tmp_path / "boot")
     assert (outcome.status, outcome.mode) == (status, mode)
-    assert ("emulated" in outcome.console) is bool(told)
-    said = " ".join(capsys.readouterr().err.split())
-    for place in (outcome.console, said):
-        assert place.count("started again without KVM") == bool(told)
-        assert told in place
+    assert ("emulated" in outcome.console) is bool(expected_message)
+    stderr = " ".join(capsys.readouterr().err.split())
+    for place in (outcome.console, stderr):
+        assert place.count("started again without KVM") == bool(expected_message)
+        assert expected_message in place
     left = {path.name for path in (tmp_path / "boot").iterdir()}
     assert left - {"pids"} == {"console.log", "results"}
-    assert bool(guest.kvm_problem()) is bool(told)  # the next one does not wait for it again
+    assert bool(guest.kvm_problem()) is bool(
+        expected_message
+    )  # the next one does not wait for it again
 
 
 @pytest.mark.parametrize("body", [HANGS, f"echo alive >alive; {HANGS}", "exit 1"])
@@ -187,20 +189,20 @@ def test_a_guest_that_is_ended_leaves_neither_start_behind(
 
 def test_the_second_start_has_what_the_first_one_had(tmp_path: Path) -> None:
     """Its folder, pipes and descriptors."""
-    here, there = socket.socketpair()
+    parent_socket, child_socket = socket.socketpair()
     script = "import os, sys; os.write(int(sys.argv[1]), sys.stdin.readline().encode())"
-    words = [sys.executable, "-c", script, str(there.fileno())]
+    words = [sys.executable, "-c", script, str(child_socket.fileno())]
     choice = Choice(["false"], words, "sign", 5, "mark")
     done = subprocess.run(
         choice.command(),
         cwd=tmp_path,
         input="a line\n",
         text=True,
-        pass_fds=[there.fileno()],
+        pass_fds=[child_socket.fileno()],
         check=False,
     )
     assert done.returncode == 0
-    assert here.recv(100) == b"a line\n"
+    assert parent_socket.recv(100) == b"a line\n"
     assert "status 1 before" in (tmp_path / "mark").read_text()
 
 
@@ -218,8 +220,8 @@ def test_qemu_that_was_started_twice_is_spoken_with() -> None:
 
         async def answer() -> None:
             for _ in range(2):
-                asked = json.loads(await loop.sock_recv(theirs, 4096))
-                reply = {"return": {}, "id": asked["id"]} if "id" in asked else {"return": {}}
+                request = json.loads(await loop.sock_recv(theirs, 4096))
+                reply = {"return": {}, "id": request["id"]} if "id" in request else {"return": {}}
                 await loop.sock_sendall(theirs, json.dumps(reply).encode() + b"\r\n")
 
         answering = asyncio.create_task(answer())

@@ -101,7 +101,7 @@ def test_programs_are_the_same_archive_for_the_same_contents(tmp_path: Path) -> 
     (tmp_path / "a").chmod(0o700)
     assert archive({"a": tmp_path / "a", "x/b": tmp_path / "b"}) == first
     with tarfile.open(fileobj=io.BytesIO(first)) as tar:
-        assert [(each.name, each.mode) for each in tar] == [("a", 0o755), ("x/b", 0o755)]
+        assert [(member.name, member.mode) for member in tar] == [("a", 0o755), ("x/b", 0o755)]
 
 
 # --- what is refused
@@ -223,8 +223,8 @@ def test_a_run_leaves_trace_and_console_and_nothing_else(tmp_path: Path) -> None
 def test_how_a_run_ended_is_told_with_its_cause(
     tmp_path: Path, word: str | None, status: int, console: str, expected: str, message: str
 ) -> None:
-    said = {"server": "verified not\n", "output": "lines\n" * 50 + "the last\n"}
-    outcome = ended(tmp_path, word, said, status, console)
+    logs = {"server": "verified not\n", "output": "lines\n" * 50 + "the last\n"}
+    outcome = ended(tmp_path, word, logs, status, console)
     assert outcome.status == expected
     assert message in outcome.message
     if expected == "failed" and word:
@@ -243,11 +243,11 @@ def scripted(
 
 def test_the_script_serves_runs_and_stops(tmp_path: Path) -> None:
     command = 'echo "$WORKLOAD_SEED $WORKLOAD_TICK_US"; echo wrong >&2; cat'
-    status, told = scripted(tmp_path, command)
+    status, calls = scripted(tmp_path, command)
     assert status == 0
     trace = tmp_path / "result" / "trace.bin"
     serve = f"serve --background --while PARENT --seed 7 --policy wrr --set a=1 --trace {trace} --trace-memory"
-    assert told == [serve, "stop"]
+    assert calls == [serve, "stop"]
     assert (tmp_path / "result" / "output").read_text() == "7 4000\nwrong\n"
 
 
@@ -261,12 +261,12 @@ def test_the_command_begins_at_the_same_time_after_the_boot(
     monkeypatch.setenv("UPTIME", str(tmp_path / "uptime"))
     monkeypatch.setenv("BEGIN_AT", "40")
     (tmp_path / "sleeps").mkdir()
-    own = '[ "$1" = 0.5 ] && exec /bin/sleep 30\n'  # the limit, for which the watch sleeps
-    (tmp_path / "sleeps" / "sleep").write_text(f'#!/bin/sh\n{own}echo "$1" >>"$LOG"\n')
+    early_exit = '[ "$1" = 0.5 ] && exec /bin/sleep 30\n'  # the limit, for which the watch sleeps
+    (tmp_path / "sleeps" / "sleep").write_text(f'#!/bin/sh\n{early_exit}echo "$1" >>"$LOG"\n')
     (tmp_path / "sleeps" / "sleep").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'sleeps'}:{os.environ['PATH']}")
-    status, told = scripted(tmp_path, "true")
-    assert (status, told[1:-1]) == (0, waited)
+    status, calls = scripted(tmp_path, "true")
+    assert (status, calls[1:-1]) == (0, waited)
 
 
 @pytest.mark.parametrize(
@@ -280,9 +280,9 @@ def test_the_command_begins_at_the_same_time_after_the_boot(
     ],
 )
 def test_the_script_says_what_failed(tmp_path: Path, ways: dict[str, str], expected: int) -> None:
-    status, told = scripted(tmp_path, **ways)
+    status, calls = scripted(tmp_path, **ways)
     assert status == expected
-    assert ("stop" in told) == (expected != 103)
+    assert ("stop" in calls) == (expected != 103)
 
 
 def test_the_script_ends_with_a_server_whose_trace_is_full(tmp_path: Path) -> None:
@@ -329,8 +329,8 @@ def test_a_workload_tells_the_scheduler_by_its_files(tmp_path: Path) -> None:
     workload("ladder", *LADDER, "-a", "3")  # where no server runs, there is none to tell
     status.unlink()
     status.mkdir()
-    said = workload("ladder", *LADDER, "-a", "3", control=tmp_path, status=1)
-    assert "setweight: Is a directory" in said
+    output = workload("ladder", *LADDER, "-a", "3", control=tmp_path, status=1)
+    assert "setweight: Is a directory" in output
 
 
 def test_any_command_can_be_measured(tmp_path: Path) -> None:

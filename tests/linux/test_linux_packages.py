@@ -104,7 +104,7 @@ def fetched(archive: Archive, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def kept(cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def package_cache(cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of an earlier start; there is no network."""
     shutil.copytree(fetched, cache)
     monkeypatch.setenv(mirror.VARIABLE, "file:/there/is/none")
@@ -112,15 +112,19 @@ def kept(cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @needs_apt
-def test_the_newest_kernel_that_serves_and_all_that_goes_with_it(kept: Path) -> None:
-    found = packages.packages()
-    assert found.kernel.release == "7.10.2+deb13-cloud-amd64"
-    assert found.kernel.image.read_text() == "kernel 7.10.2"
-    headers = found.sdk / "usr" / "include"
+def test_the_newest_kernel_that_serves_and_all_that_goes_with_it(package_cache: Path) -> None:
+    package_set = packages.packages()
+    assert package_set.kernel.release == "7.10.2+deb13-cloud-amd64"
+    assert package_set.kernel.image.read_text() == "kernel 7.10.2"
+    headers = package_set.sdk / "usr" / "include"
     assert (headers / "vmlinux.h").read_text() == "types\n"
     assert (headers / "libbpf-dev.h").read_text() == "newer\n"
     assert (headers / "libelf-dev.h").read_text() == "of the release\n"
-    assert sorted(path.name for path in kept.iterdir()) == ["lock", "packages.lock.json", "trees"]
+    assert sorted(path.name for path in package_cache.iterdir()) == [
+        "lock",
+        "packages.lock.json",
+        "trees",
+    ]
 
 
 @needs_apt
@@ -129,20 +133,20 @@ def test_what_a_shared_cache_has_is_not_fetched(
 ) -> None:
     monkeypatch.setenv(mirror.VARIABLE, "file:/there/is/none")
     monkeypatch.setenv("SCHEDLAB_SHARED_CACHE", str(fetched.parent.parent))
-    found = packages.packages()
-    assert found.tree.is_relative_to(fetched)
+    package_set = packages.packages()
+    assert package_set.tree.is_relative_to(fetched)
     assert not cache.exists()
 
 
 @needs_apt
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("package_cache")
 def test_of_what_programs_depend_on_only_the_libraries_they_need(archive: Archive) -> None:
-    found = packages.packages()
-    assert found.needs["sysbench"] == ["libgcc_s.so.1", "libone.so.1", "libtwo.so.2"]
-    assert found.needs["busybox"] == []
-    for name in found.needs["sysbench"]:
-        assert found.library(name).read_bytes().startswith(b"\x7fELF")
-    pinned = {package.name: package for package in found.pins["programs"]}
+    package_set = packages.packages()
+    assert package_set.needs["sysbench"] == ["libgcc_s.so.1", "libone.so.1", "libtwo.so.2"]
+    assert package_set.needs["busybox"] == []
+    for name in package_set.needs["sysbench"]:
+        assert package_set.library(name).read_bytes().startswith(b"\x7fELF")
+    pinned = {package.name: package for package in package_set.pins["programs"]}
     assert set(pinned) == {*packages.PROGRAMS, "libone1", "libtwo2", "libgcc-s1"}
     deb = archive.folder / "pool" / "sysbench_1%3a1.0_amd64.deb"
     assert pinned["sysbench"].sha256 == file_hash(deb)
@@ -150,7 +154,7 @@ def test_of_what_programs_depend_on_only_the_libraries_they_need(archive: Archiv
 
 @needs_apt
 def test_a_later_start_needs_neither_network_nor_apt(
-    kept: Path, monkeypatch: pytest.MonkeyPatch
+    package_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
     assert packages.packages().kernel.image.exists()
@@ -159,7 +163,7 @@ def test_a_later_start_needs_neither_network_nor_apt(
 @needs_apt
 @pytest.mark.parametrize("damage", ["file", "lock file"])
 def test_what_is_damaged_is_fetched_again(
-    kept: Path,
+    package_cache: Path,
     archive: Archive,
     damage: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -171,7 +175,7 @@ def test_what_is_damaged_is_fetched_again(
     if damage == "file":
         image.write_bytes(before[:-1] + b"?")
     else:
-        (kept / "packages.lock.json").write_text('{"format": 1, "groups": {"kernel": [')
+        (package_cache / "packages.lock.json").write_text('{"format": 1, "groups": {"kernel": [')
     with pytest.raises(MachineUnfit, match=r"could not be fetched.*SCHEDLAB_DEBIAN_MIRROR"):
         packages.packages()
     monkeypatch.setenv(mirror.VARIABLE, archive.address)
@@ -181,8 +185,12 @@ def test_what_is_damaged_is_fetched_again(
 
 @needs_apt
 @pytest.mark.parametrize("place", ["kernel", "libraries"])
-def test_a_file_that_was_cut_or_is_gone_is_seen(kept: Path, place: str) -> None:
-    path = next(each for each in (packages.packages().tree / place).rglob("*") if each.is_file())
+def test_a_file_that_was_cut_or_is_gone_is_seen(package_cache: Path, place: str) -> None:
+    path = next(
+        candidate
+        for candidate in (packages.packages().tree / place).rglob("*")
+        if candidate.is_file()
+    )
     path.write_bytes(path.read_bytes()[:-1])
     assert packages.kept() is None
     path.unlink()
@@ -321,16 +329,18 @@ def boot_image(config: str, release: str = "7.3.4-mine") -> bytes:
 
 @pytest.mark.skipif(not shutil.which("gzip"), reason="no gzip")
 @pytest.mark.parametrize("place", ["inside", "config", "config-7.3.4-mine", "nowhere"])
-@pytest.mark.parametrize("there", ["y", "m", ""])
+@pytest.mark.parametrize("fuse_setting", ["y", "m", ""])
 def test_a_named_kernel_is_checked_by_its_configuration(
-    tmp_path: Path, place: str, there: str
+    tmp_path: Path, place: str, fuse_setting: str
 ) -> None:
-    config = GOOD.replace("CONFIG_FUSE_FS=y", f"CONFIG_FUSE_FS={there}" if there else "")
+    config = GOOD.replace(
+        "CONFIG_FUSE_FS=y", f"CONFIG_FUSE_FS={fuse_setting}" if fuse_setting else ""
+    )
     image = tmp_path / "bzImage"
     image.write_bytes(boot_image(config if place == "inside" else ""))
     if place not in ("inside", "nowhere"):
         (tmp_path / place).write_text(config)
-    if there == "y" or place == "nowhere":
+    if fuse_setting == "y" or place == "nowhere":
         assert named_kernel(image).release == "7.3.4-mine"
     else:
         with pytest.raises(MachineUnfit, match="CONFIG_FUSE_FS"):

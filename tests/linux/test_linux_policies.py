@@ -75,8 +75,8 @@ def source_of(choice: str) -> str:
     """As BPF has it: that of a study, if its presets stand there."""
     policy, _, preset = choice.partition(":")
     studies = (ROOT / "policies/studies").glob(f"study-{policy}*.c")
-    own = (each.stem for each in studies if f'{{"{preset}",' in each.read_text())
-    return next(own, policy).replace("-", "_")
+    study_names = (study.stem for study in studies if f'{{"{preset}",' in study.read_text())
+    return next(study_names, policy).replace("-", "_")
 
 
 def test_each_policy_is_switched_to_while_work_goes_on(left: Path, choices: list[str]) -> None:
@@ -94,10 +94,10 @@ def test_each_policy_is_switched_to_while_work_goes_on(left: Path, choices: list
 
 def test_the_trace_of_all_that_can_have_happened(left: Path) -> None:
     """The queues' levels too, while everything at once changes which thread waits where."""
-    told = trace.read(left / "trace.bin")
-    assert (told.lost, told.truncated) == (0, False)
-    trace.validate(told)
-    queued = told.events.filter(pl.col("kind") == Kind.QUEUED)
+    recording = trace.read(left / "trace.bin")
+    assert (recording.lost, recording.truncated) == (0, False)
+    trace.validate(recording)
+    queued = recording.events.filter(pl.col("kind") == Kind.QUEUED)
     assert queued["first"].n_unique() == 2
     assert queued["second"].n_unique() > 2
 
@@ -105,10 +105,10 @@ def test_the_trace_of_all_that_can_have_happened(left: Path) -> None:
 def test_a_process_has_ended_before_its_parent_hears_of_it(left: Path) -> None:
     """The parent, which waits, may go on at once on another CPU, and say that all is over. Until the
     first `timeout`: what vfork() waits for comes earlier than the child's end."""
-    told = trace.read(left / "trace.bin")
-    names = trace.event_table(told).with_row_index("row").filter(pl.col("kind") == "EXEC")
+    recording = trace.read(left / "trace.bin")
+    names = trace.event_table(recording).with_row_index("row").filter(pl.col("kind") == "EXEC")
     first_timeout = names.filter(pl.col("text") == "timeout")["row"][0]
-    events = told.events.with_row_index("row").filter(pl.col("row") < first_timeout)
+    events = recording.events.with_row_index("row").filter(pl.col("row") < first_timeout)
 
     def rows(kind: Kind) -> pl.DataFrame:
         return events.filter(pl.col("kind") == kind)
@@ -134,11 +134,13 @@ def test_on_which_cpus_a_thread_may_run_is_told(left: Path) -> None:
     table = trace.event_table(trace.read(left / "trace.bin"))
     sets = table.filter(pl.col("kind") == "AFFINITY")
     assert set(sets["first"]) == {0}
-    own = sets.filter(pl.col("process") == int((left / "bound").read_text()))["second"].to_list()
-    assert len(own) > 10
-    assert own == [(1, 2, 3)[turn % 3] for turn in range(len(own))]
-    found = table.filter(pl.col("kind") == "FOUND").select("process", name="text")
-    alone = dict(sets.join(found, on="process").select("name", "second").iter_rows())
+    cpu_masks = sets.filter(pl.col("process") == int((left / "bound").read_text()))[
+        "second"
+    ].to_list()
+    assert len(cpu_masks) > 10
+    assert cpu_masks == [(1, 2, 3)[turn % 3] for turn in range(len(cpu_masks))]
+    existing_threads = table.filter(pl.col("kind") == "FOUND").select("process", name="text")
+    alone = dict(sets.join(existing_threads, on="process").select("name", "second").iter_rows())
     assert (alone["[migration/0]"], alone["[migration/1]"]) == (1, 2)
 
 
@@ -146,8 +148,8 @@ def test_visits_to_the_scheduler_are_told_only_where_each_cpu_has_a_time_of_its_
     left: Path,
 ) -> None:
     """Else a visit would have the other CPU's turns in it."""
-    told = trace.read(left / "trace.bin")
-    assert told.has(Kind.SCHEDULER_EXIT) == ((left / "mode").read_text() == KVM)
+    recording = trace.read(left / "trace.bin")
+    assert recording.has(Kind.SCHEDULER_EXIT) == ((left / "mode").read_text() == KVM)
 
 
 def test_the_kernel_has_nothing_to_complain_of(left: Path) -> None:
@@ -164,9 +166,9 @@ def test_a_process_that_takes_long_to_end_shares_its_cpu(left: Path) -> None:
     events = trace.read(left / "trace.bin").events.with_row_index("row")
     notes = events.filter((pl.col("kind") == Kind.MARK) & (pl.col("first") == MarkKind.NOTE))
     ((process, begin),) = notes.select("process", "row").iter_rows()
-    own = events.filter(pl.col("process") == process)
-    child = own.filter(pl.col("kind") == Kind.FORK)["first"][-1]
-    (end,) = own.filter((pl.col("kind") == Kind.EXIT) & (pl.col("row") > begin))["row"]
+    process_events = events.filter(pl.col("process") == process)
+    child = process_events.filter(pl.col("kind") == Kind.FORK)["first"][-1]
+    (end,) = process_events.filter((pl.col("kind") == Kind.EXIT) & (pl.col("row") > begin))["row"]
     between = events.filter(pl.col("row").is_between(begin, end))
     turns = between.filter((pl.col("kind") == Kind.SWITCH) & (pl.col("process") == child))
     times = between["time_ns"].to_list()
@@ -202,16 +204,16 @@ def test_shares_are_roughly_those_of_the_weights(left: Path, policy: str) -> Non
 
 def test_users_groups_and_control_groups_have_their_shares(left: Path) -> None:
     """A quota of 0.2 CPUs for a user's group, and for a control group; two others share the rest, 1 to 3."""
-    held, *of_first_and_second, third = shares(left, "hsfq")
-    assert [held, third] == [pytest.approx(0.2, abs=0.1)] * 2
+    limited_share, *of_first_and_second, third = shares(left, "hsfq")
+    assert [limited_share, third] == [pytest.approx(0.2, abs=0.1)] * 2
     first, second = sum(of_first_and_second[:2]), sum(of_first_and_second[2:])
     assert second / first == pytest.approx(3, abs=1)
 
 
 def test_a_thread_that_moves_to_another_control_group_counts_there_at_once(left: Path) -> None:
     """The quota of the one that it has left would hold it at 0.2 CPUs."""
-    held, *of_first, _, _, moved = shares(left, "hsfq-moved")
-    assert held == pytest.approx(0.2, abs=0.1)
+    limited_share, *of_first, _, _, moved = shares(left, "hsfq-moved")
+    assert limited_share == pytest.approx(0.2, abs=0.1)
     assert moved == pytest.approx(0.45, abs=0.15)
     assert sum(of_first) == pytest.approx(0.45, abs=0.15)
 
@@ -235,8 +237,8 @@ def test_what_groups_there_are_is_told(left: Path) -> None:
         ),
     ]
     events = trace.read(left / "trace.bin").events
-    told = events.filter(pl.col("kind") == Kind.TASK_GROUP)
-    fields = set(told.select("process", "first", "second").iter_rows())
+    group_events = events.filter(pl.col("kind") == Kind.TASK_GROUP)
+    fields = set(group_events.select("process", "first", "second").iter_rows())
     assert {
         (2, GroupField.QUOTA, 20_000_000),
         (1, GroupField.WEIGHT, 300),

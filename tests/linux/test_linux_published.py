@@ -122,7 +122,7 @@ def test_the_workload_runs_while_the_scheduler_rules(tmp_path: Path) -> None:
 def test_a_scheduler_that_ends_by_itself_fails_the_run(
     tmp_path: Path, scheduler: str, status: int
 ) -> None:
-    found, log = scripted(tmp_path, scheduler, "sleep 1")
-    assert found == status
+    exit_status, log = scripted(tmp_path, scheduler, "sleep 1")
+    assert exit_status == status
     assert "loaded\n" in (tmp_path / "result" / "server").read_text()
     assert len(log) == 2

@@ -56,8 +56,8 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def status(left: Path, step: str) -> int:
-    (found,) = re.findall(r"^status: (\d+)$", (left / step).read_text(), re.MULTILINE)
-    return int(found)
+    (status_text,) = re.findall(r"^status: (\d+)$", (left / step).read_text(), re.MULTILINE)
+    return int(status_text)
 
 
 def sleeper_of(left: Path) -> str:
@@ -67,9 +67,9 @@ def sleeper_of(left: Path) -> str:
 
 def test_a_dry_run_changes_nothing(left: Path) -> None:
     assert status(left, "dry-run") == 0
-    told = (left / "dry-run").read_text()
-    assert "would switch all threads of the fair class to the policy rr" in told
-    assert "nothing was changed" in told
+    output = (left / "dry-run").read_text()
+    assert "would switch all threads of the fair class to the policy rr" in output
+    assert "nothing was changed" in output
     assert (left / "untouched").read_text() == ""
 
 
@@ -84,8 +84,8 @@ def test_a_dry_run_changes_nothing(left: Path) -> None:
 )
 def test_an_unfit_machine_is_refused(left: Path, step: str, messages: list[str]) -> None:
     assert status(left, step) == 2
-    told = (left / step).read_text()
-    assert all(message in told for message in messages)
+    output = (left / step).read_text()
+    assert all(message in output for message in messages)
 
 
 LIMITS = ["cpu.max 10000 100000 of /tenth", "nice 7 of sleep (", "--ignore-limits"]
@@ -97,8 +97,8 @@ LIMITS = ["cpu.max 10000 100000 of /tenth", "nice 7 of sleep (", "--ignore-limit
 )
 def test_no_policy_takes_over_where_limits_are_in_use(left: Path, step: str, refused: int) -> None:
     assert status(left, step) == refused
-    told = (left / step).read_text()
-    assert all(words in told for words in LIMITS), told
+    output = (left / step).read_text()
+    assert all(words in output for words in LIMITS), output
 
 
 def test_the_fair_class_stays_where_limits_are_in_use(left: Path) -> None:
@@ -111,8 +111,8 @@ def test_the_fair_class_stays_where_limits_are_in_use(left: Path) -> None:
 def test_limits_are_passed_over_when_asked(left: Path) -> None:
     """And named; also by a switch later on."""
     assert status(left, "limits-ignored") == 0
-    told = (left / "limits-ignored").read_text()
-    assert all(words in told for words in ("ignored: ", *LIMITS)), told
+    output = (left / "limits-ignored").read_text()
+    assert all(words in output for words in ("ignored: ", *LIMITS)), output
     for step in ("again", "later", "stop"):
         assert status(left, f"limits-ignored-{step}") == 0
     for step in ("begun", "kept"):
@@ -127,9 +127,9 @@ def test_the_policy_is_in_force_when_the_server_is_ready(left: Path) -> None:
 
 def test_one_server_serves(left: Path) -> None:
     assert status(left, "second") == 2
-    told = (left / "second").read_text()
-    assert "another schedlab-linux serves already" in told
-    assert "another scheduler is loaded" in told
+    output = (left / "second").read_text()
+    assert "another schedlab-linux serves already" in output
+    assert "another scheduler is loaded" in output
 
 
 def test_the_texts_are_those_of_our_own_kernel(left: Path) -> None:
@@ -201,10 +201,10 @@ def test_the_fair_class_by_name_and_attributes_that_stay(left: Path) -> None:
 
 def test_the_verifier_refuses_and_says_why(left: Path) -> None:
     assert status(left, "rejected") == 1
-    told = (left / "rejected").read_text()
-    assert "the kernel's verifier refuses its program host_tick" in told
-    assert "task->run_time = 1" in told
-    assert len(told.splitlines()) < 40
+    output = (left / "rejected").read_text()
+    assert "the kernel's verifier refuses its program host_tick" in output
+    assert "task->run_time = 1" in output
+    assert len(output.splitlines()) < 40
     assert "Policy: fair" in (left / "after-rejected").read_text()
 
 
@@ -238,8 +238,8 @@ def test_a_server_that_is_killed_leaves_the_machine_in_the_fair_class(left: Path
 
 def test_a_trial_ends_by_itself(left: Path) -> None:
     assert status(left, "trial") == 0
-    told = (left / "trial").read_text()
-    assert told.index("serving at") < told.index("the trial is over")
+    output = (left / "trial").read_text()
+    assert output.index("serving at") < output.index("the trial is over")
     assert int((left / "trial-seconds").read_text()) >= 2
     assert (left / "after-trial").read_text().splitlines()[0] == FAIR
     assert status(left, "trial-unread") == 2
@@ -280,8 +280,8 @@ def test_an_upgrade_brings_back_the_policy_that_it_found(left: Path) -> None:
 
 def test_a_wrong_configuration_is_named_in_a_line(left: Path) -> None:
     assert status(left, "wrong-configuration") == 2
-    said, _ = (left / "wrong-configuration").read_text().splitlines()
-    assert said.startswith("schedlab-linux: /etc/schedlab-linux.conf: nosuch: no such policy")
+    message, _ = (left / "wrong-configuration").read_text().splitlines()
+    assert message.startswith("schedlab-linux: /etc/schedlab-linux.conf: nosuch: no such policy")
 
 
 def test_a_removal_ends_the_server_and_leaves_nothing(left: Path) -> None:
@@ -323,9 +323,9 @@ def configured(folder: Path, text: str) -> tuple[int, list[str]]:
     ],
 )
 def test_what_is_wrong_in_a_configuration_is_named(tmp_path: Path, text: str, message: str) -> None:
-    status, (said,) = configured(tmp_path, text)
+    status, (error_line,) = configured(tmp_path, text)
     assert status == 2
-    assert said.startswith(f"schedlab-linux: {message}")
+    assert error_line.startswith(f"schedlab-linux: {message}")
 
 
 def test_a_policy_reads_the_shape_that_the_kernel_tells(left: Path) -> None:
@@ -335,7 +335,9 @@ def test_a_policy_reads_the_shape_that_the_kernel_tells(left: Path) -> None:
     rows = recording.rows(Kind.SAID).tolist()
     texts = dict(recording.texts.select("row", "text").iter_rows())
     columns = recording.events[rows].select("cpu", "second", "first").iter_rows()
-    said = {(cpu, texts[row], *rest) for row, (cpu, *rest) in zip(rows, columns, strict=True)}
+    annotations = {
+        (cpu, texts[row], *rest) for row, (cpu, *rest) in zip(rows, columns, strict=True)
+    }
     expected = set()
     for cpu in range(SHAPE.cpus):
         numbers = 1 << 48 | cpu << 32 | 1024 << 16 | 1024
@@ -344,7 +346,7 @@ def test_a_policy_reads_the_shape_that_the_kernel_tells(left: Path) -> None:
             shared = 3 if other == cpu else 0
             distance = SHAPE.distances[cpu][other]
             expected.add((cpu, "beside it: {}, distance {}", other << 2 | shared, distance))
-    assert said == expected
+    assert annotations == expected
 
 
 def test_a_turn_ends_on_the_cpu_that_the_policy_names(left: Path) -> None:

@@ -85,8 +85,8 @@ def spans(file: Path) -> list[tuple[int, int]]:
 def share(stays: pl.DataFrame, process: int, second: tuple[int, int]) -> float:
     """Of one CPU."""
     begin, end = second
-    own = stays.filter(pl.col("process") == process)
-    within = own["end_ns"].clip(begin, end) - own["begin_ns"].clip(begin, end)
+    process_stays = stays.filter(pl.col("process") == process)
+    within = process_stays["end_ns"].clip(begin, end) - process_stays["begin_ns"].clip(begin, end)
     return float(within.sum()) / (end - begin)
 
 
@@ -142,9 +142,9 @@ def test_remarks_are_in_the_trace(left: Path, hogs: list[int]) -> None:
     """Nearly all budgets are overdrawn by less than a tick."""
     recording = trace.read(left / "trace.bin")
     rows = recording.rows(Kind.SAID)
-    said = recording.texts.filter(pl.col("row").is_in(rows.tolist()))
-    assert set(said["text"]) == {"has used its budget, and {} ns more; {} wait"}
-    assert len(said) == len(rows) > 100
+    annotations = recording.texts.filter(pl.col("row").is_in(rows.tolist()))
+    assert set(annotations["text"]) == {"has used its budget, and {} ns more; {} wait"}
+    assert len(annotations) == len(rows) > 100
     assert set(hogs) <= set(recording.at("process", rows).tolist())
     assert set(recording.at("first", rows).tolist()) <= set(range(10))
     beyond = recording.at("second", rows).astype("int64")

@@ -57,11 +57,11 @@ def test_nothing_in_it_is_impossible_or_lost(recording: trace.Trace) -> None:
 
 def test_who_was_there_is_found(recording: trace.Trace) -> None:
     """Once each, with names; one runs on a CPU at most, and kernel threads have brackets."""
-    found = trace.event_table(recording).filter(pl.col("kind") == "FOUND")
-    assert found["process"].is_unique().all()
-    assert {"init", "[kthreadd]"} <= set(found["text"])
-    assert (found["text"].str.len_chars() > 0).all()
-    running = found.filter(pl.col("detail") == "running")
+    existing_threads = trace.event_table(recording).filter(pl.col("kind") == "FOUND")
+    assert existing_threads["process"].is_unique().all()
+    assert {"init", "[kthreadd]"} <= set(existing_threads["text"])
+    assert (existing_threads["text"].str.len_chars() > 0).all()
+    running = existing_threads.filter(pl.col("detail") == "running")
     assert running["cpu"].is_unique().all()
     assert len(running) >= 1
 
@@ -120,20 +120,20 @@ def test_a_wakeup_comes_from_an_interrupt_or_from_who_runs(recording: trace.Trac
 
 def account(recording: trace.Trace, measured: metrics.Metrics) -> pl.DataFrame:
     """A row for each thread that told: what Linux says, and what the trace says up to there."""
-    told = measured.values.pivot("name", index="pid", values="value")
+    reported = measured.values.pivot("name", index="pid", values="value")
     when = measured.values.filter(pl.col("name") == "run").select("pid", told_ns="time_ns")
     states = metrics.state_intervals(recording).join(when, on="pid")
-    begun = states.filter(pl.col("begin_ns") < pl.col("told_ns"))
+    earlier_states = states.filter(pl.col("begin_ns") < pl.col("told_ns"))
     length = pl.min_horizontal("end_ns", "told_ns") - pl.col("begin_ns")
     of_state = {state: pl.col("state") == state for state in ("running", "runnable")}
-    seen = begun.group_by("pid").agg(
+    seen = earlier_states.group_by("pid").agg(
         running=length.filter(of_state["running"]).sum(),
         waiting=length.filter(of_state["runnable"]).sum(),
         picked=of_state["running"].sum(),
         lives=pl.col("life").n_unique(),
         was_found=(pl.col("cause") == "found").any(),
     )
-    return told.join(seen, on="pid").filter(~pl.col("was_found") & (pl.col("lives") == 1))
+    return reported.join(seen, on="pid").filter(~pl.col("was_found") & (pl.col("lives") == 1))
 
 
 def test_turns_are_those_of_linux(recording: trace.Trace, measured: metrics.Metrics) -> None:
@@ -152,11 +152,11 @@ def test_times_are_those_of_linux(recording: trace.Trace, measured: metrics.Metr
     """
     rows = account(recording, measured)
     for ours, theirs in (("running", "run"), ("waiting", "wait")):
-        apart = (rows[ours] - rows[theirs]).abs()
-        assert (apart / rows["turns"]).median() < 12_000, rows
-        assert apart.max() < 1_000_000, rows
+        deviations = (rows[ours] - rows[theirs]).abs()
+        assert (deviations / rows["turns"]).median() < 12_000, rows
+        assert deviations.max() < 1_000_000, rows
         if recording.header.cpus == 1:
-            assert (apart / rows["turns"]).max() < 20_000, rows
+            assert (deviations / rows["turns"]).max() < 20_000, rows
 
 
 # --- what is made of it

@@ -35,27 +35,27 @@ def package(tmp_path: Path) -> Path:
 @pytest.fixture
 def parts(package: Path) -> tuple[Part, Part]:
     """Its header, and the begin of its library."""
-    whole = package.read_bytes()
+    package_bytes = package.read_bytes()
     with zipfile.ZipFile(package) as wheel:
         library = wheel.getinfo("riscv/data/lib/libriscv.so")
     begin, cut = library.header_offset, library.header_offset + 8000
     assert cut < begin + library.compress_size
     return (
-        Part(0, begin, hashlib.sha256(whole[:begin]).hexdigest()),
-        Part(begin, cut - begin, hashlib.sha256(whole[begin:cut]).hexdigest(), KEPT),
+        Part(0, begin, hashlib.sha256(package_bytes[:begin]).hexdigest()),
+        Part(begin, cut - begin, hashlib.sha256(package_bytes[begin:cut]).hexdigest(), KEPT),
     )
 
 
 @pytest.fixture
 def servers(package: Path) -> Iterator[tuple[str, str]]:
     """The URLs of two servers of the package: one gives parts, the other does not."""
-    whole = package.read_bytes()
+    package_bytes = package.read_bytes()
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
             gives = self.server is giving
-            content = whole[int(first) : int(last) + 1] if gives else whole
+            content = package_bytes[int(first) : int(last) + 1] if gives else package_bytes
             self.send_response(206 if gives else 200)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
@@ -67,7 +67,7 @@ def servers(package: Path) -> Iterator[tuple[str, str]]:
     giving, other = (ThreadingHTTPServer(("127.0.0.1", 0), Answer) for _ in range(2))
     for server in (giving, other):
         threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield tuple(f"http://127.0.0.1:{each.server_port}/spike.whl" for each in (giving, other))  # type: ignore[misc]
+    yield tuple(f"http://127.0.0.1:{server.server_port}/spike.whl" for server in (giving, other))  # type: ignore[misc]
     for server in (giving, other):
         server.shutdown()
         server.server_close()
@@ -123,5 +123,5 @@ def test_the_whole_package_is_fetched_where_no_parts_are_given(
     data = tmp_path / "place" / "riscv" / "data"
     assert (data / "include" / "header.h").read_text() == "int x;\n"
     assert (data / "lib" / "libriscv.so").read_bytes() == CONTENT[:KEPT]
-    told = capsys.readouterr().err
-    assert ("the whole package instead" in told) == (server != "gives parts")
+    stderr = capsys.readouterr().err
+    assert ("the whole package instead" in stderr) == (server != "gives parts")

@@ -44,8 +44,8 @@ def test_it_is_awaited_and_ended(
     tmp_path: Path, script: str, seconds: float, status: int | None
 ) -> None:
     before = threading.active_count()
-    found = supervise(["/bin/sh", "-c", script], tmp_path, tmp_path / "console", seconds)
-    assert found == status
+    exit_status = supervise(["/bin/sh", "-c", script], tmp_path, tmp_path / "console", seconds)
+    assert exit_status == status
     if status is None:
         child = int((tmp_path / "child").read_text())
         wait_until(lambda: not is_running(child))  # on a busy host it takes a moment to end

@@ -34,8 +34,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps"]
     started(*command, "--wheel-dir", folder, ROOT, cwd=folder)
-    (found,) = folder.glob("*.whl")
-    return found
+    (wheel_path,) = folder.glob("*.whl")
+    return wheel_path
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +86,14 @@ def test_it_is_for_all_pythons_of_this_platform(wheel: Path) -> None:
 
 
 def test_the_simulator_works_without_a_compiler(place: Path, tmp_path: Path) -> None:
-    said = schedlab(
+    output = schedlab(
         place, "run", "--machine", "sim", "--policy", "rr,mlfq", "--cpus", "1", cwd=tmp_path
     )
     (folder,) = (tmp_path / "runs").iterdir()
     run = str(folder / "rr-1cpu-seed1")
-    assert f"Kept in {folder}" in said
-    assert "schedlab monitor" in said
-    assert "./schedlab" not in said
+    assert f"Kept in {folder}" in output
+    assert "schedlab monitor" in output
+    assert "./schedlab" not in output
     for words in (
         ("policies",),
         ("workloads",),

@@ -45,12 +45,12 @@ def measured(*story: Row, end_ns: int = 1000) -> Trace:
 
 def test_a_job_is_done_at_the_next_mark() -> None:
     trace = measured(*RESERVED, job(100, 100), job(180, 200), job(330, 330), job(400, 0))
-    found = jobs(trace)
-    assert found.select("pid", "release_ns", "done_ns", "response_ns").rows() == [
+    job_table = jobs(trace)
+    assert job_table.select("pid", "release_ns", "done_ns", "response_ns").rows() == [
         (2, 100, 180, 80),
         (2, 200, 330, 130),
     ]  # and that of 330 was withdrawn
-    assert found["lateness_ns"].to_list() == [-20, 30]
+    assert job_table["lateness_ns"].to_list() == [-20, 30]
     (row,) = compute(trace).processes.filter(pid=2).to_dicts()
     assert (row["jobs"], row["misses"], row["miss_share"]) == (2, 1, 0.5)
     assert (row["lateness_mean_ns"], row["lateness_max_ns"]) == (5, 30)
@@ -61,15 +61,15 @@ def test_a_job_is_done_at_the_next_mark() -> None:
 @pytest.mark.parametrize(("deadline", "lateness"), [(0, -20), (30, 50), (100, -20), (101, -20)])
 def test_a_deadline_is_within_the_period(deadline: int, lateness: int) -> None:
     shorter: Row = (100, Kind.ATTRIBUTE, 2, AttributeKind.DEADLINE, deadline)
-    found = jobs(measured(*RESERVED, shorter, job(100, 100), job(180, 0), job(190, 0)))
-    assert found["lateness_ns"].to_list() == []
-    found = jobs(measured(*RESERVED, shorter, job(100, 100), job(180, 5000)))
-    assert found["lateness_ns"].to_list() == [lateness]
+    job_table = jobs(measured(*RESERVED, shorter, job(100, 100), job(180, 0), job(190, 0)))
+    assert job_table["lateness_ns"].to_list() == []
+    job_table = jobs(measured(*RESERVED, shorter, job(100, 100), job(180, 5000)))
+    assert job_table["lateness_ns"].to_list() == [lateness]
 
 
 def test_a_job_that_is_not_done_is_missed_once_its_deadline_is_over() -> None:
-    found = jobs(measured(*RESERVED, job(100, 850)))
-    assert found.select("done_ns", "response_ns", "lateness_ns").rows() == [(None, None, 50)]
+    job_table = jobs(measured(*RESERVED, job(100, 850)))
+    assert job_table.select("done_ns", "response_ns", "lateness_ns").rows() == [(None, None, 50)]
     assert jobs(measured(*RESERVED, job(100, 950))).is_empty()
 
 
@@ -97,8 +97,8 @@ def test_a_child_does_not_inherit_deadlines() -> None:
 
 def test_tables_tell_of_deadlines_where_there_are_jobs() -> None:
     def sections(trace: Trace) -> list[str]:
-        (whole, groups) = tables([("here", compute(trace))])
-        return [str(cell) for table in (whole, groups) for cell in table.columns[1].cells]
+        (overall, groups) = tables([("here", compute(trace))])
+        return [str(cell) for table in (overall, groups) for cell in table.columns[1].cells]
 
     late = measured(*RESERVED, job(100, 100), job(250, 300))
     assert sections(late).count("missed, of jobs") == 2

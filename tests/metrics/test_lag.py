@@ -35,18 +35,24 @@ def naive_lags(trace: Trace, choice: Weights) -> dict[int, float]:
     times = trace.column("time_ns")
     changed = set(times[trace.column("kind") == Kind.ATTRIBUTE].tolist())
     moments = sorted({time for stay in stays for time in stay[2:4]} | changed)
-    found: dict[int, float] = defaultdict(float)
+    lag_by_life: dict[int, float] = defaultdict(float)
     for begin, end in pairwise(moments):
-        here = [stay for stay in stays if stay[2] <= begin and end <= stay[3]]
-        if not here:
+        active_stays = [stay for stay in stays if stay[2] <= begin and end <= stay[3]]
+        if not active_stays:
             continue
         set_by_then = int(np.searchsorted(times, begin, side="right")) - 1
-        weights = [weight(trace, choice, stay[0], max(stay[4], set_by_then)) for stay in here]
-        cpus = sum(stay[1] for stay in here)
-        due = ideal_shares(weights, [1.0] * len(here), cpus) if cpus else [0.0] * len(here)
-        for stay, share in zip(here, due, strict=True):
-            found[stay[0]] += (end - begin) * (float(share) - stay[1])
-    return found
+        weights = [
+            weight(trace, choice, stay[0], max(stay[4], set_by_then)) for stay in active_stays
+        ]
+        cpus = sum(stay[1] for stay in active_stays)
+        due = (
+            ideal_shares(weights, [1.0] * len(active_stays), cpus)
+            if cpus
+            else [0.0] * len(active_stays)
+        )
+        for stay, share in zip(active_stays, due, strict=True):
+            lag_by_life[stay[0]] += (end - begin) * (float(share) - stay[1])
+    return lag_by_life
 
 
 def weight(trace: Trace, choice: Weights, life: int, row: int) -> int:
@@ -68,8 +74,8 @@ def test_lag_is_that_of_a_slow_computation(
     script: Script, source: random.Random, choice: Weights
 ) -> None:
     trace = load(simulate(source, script), script)
-    found = lags(trace, choice)
-    last = dict(found.group_by("life").agg(pl.col("lag_ns").last()).iter_rows())
+    lag_table = lags(trace, choice)
+    last = dict(lag_table.group_by("life").agg(pl.col("lag_ns").last()).iter_rows())
     expected = naive_lags(trace, choice)
     assert set(last) == set(expected)
     for life, lag in expected.items():
@@ -96,11 +102,12 @@ def test_what_is_owed_by_hand() -> None:
         Record(time, at, process, kind, 0, first, second)
         for at, (time, kind, process, first, second) in enumerate(story)
     ]
-    found = lags(load(records, Script(cpus=1))).join(
+    lag_table = lags(load(records, Script(cpus=1))).join(
         pl.DataFrame({"life": [1, 2], "pid": [2, 3]}), on="life"
     )
     of = {
-        (pid, time): lag for pid, time, lag in found.select("pid", "time_ns", "lag_ns").iter_rows()
+        (pid, time): lag
+        for pid, time, lag in lag_table.select("pid", "time_ns", "lag_ns").iter_rows()
     }
     assert of[2, 1359] == pytest.approx(1024 - 1359)
     assert of[2, 2718] == pytest.approx(2 * 1024 - 1359)
@@ -111,4 +118,6 @@ def test_weights_of_nice_values_are_those_of_policies() -> None:
     header = (ROOT / "policies" / "nice_weights.h").read_text()
     table = header.split("= {")[1].split("};")[0]
     lines = [line.split("/*")[0] for line in table.splitlines()]
-    assert [int(each) for each in ",".join(lines).split(",") if each.strip()] == list(NICE_WEIGHTS)
+    assert [int(number) for number in ",".join(lines).split(",") if number.strip()] == list(
+        NICE_WEIGHTS
+    )

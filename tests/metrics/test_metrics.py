@@ -45,12 +45,12 @@ SCRIPTS = st.builds(
 )
 
 
-def assert_same(found: Any, expected: Any, where: str) -> None:
+def assert_same(actual: Any, expected: Any, location: str) -> None:
     """Equal, or as near as floating point gets."""
-    if isinstance(expected, float) and found is not None:
-        assert math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-9), where
+    if isinstance(expected, float) and actual is not None:
+        assert math.isclose(actual, expected, rel_tol=1e-9, abs_tol=1e-9), location
     else:
-        assert found == expected, where
+        assert actual == expected, location
 
 
 def assert_table(table: pl.DataFrame, expected: list[dict[str, Any]], skipped: set[str]) -> None:
@@ -82,19 +82,19 @@ def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.
     """Every table, every row, every column."""
     records = simulate(source, script)
     trace = load(records, script)
-    found = compute(trace)
+    run_metrics = compute(trace)
     naive = Naive(records, script.cpus, script.cycles_per_second)
     processes = naive.processes()
     for row in processes:
         for column in SHARES:
             row.setdefault(column, None)
-    assert_table(found.processes, processes, set())
-    assert_table(found.groups, naive.groups(processes), set())
-    assert_table(found.cpus, naive.cpu_rows(), set())
-    assert_table(found.values, naive.values(), set())
-    assert_table(found.said, naive.said(), set())
-    assert_table(found.summary, [naive.summary(processes)], OF_THE_HEADER)
-    json.dumps(found.to_dict())
+    assert_table(run_metrics.processes, processes, set())
+    assert_table(run_metrics.groups, naive.groups(processes), set())
+    assert_table(run_metrics.cpus, naive.cpu_rows(), set())
+    assert_table(run_metrics.values, naive.values(), set())
+    assert_table(run_metrics.said, naive.said(), set())
+    assert_table(run_metrics.summary, [naive.summary(processes)], OF_THE_HEADER)
+    json.dumps(run_metrics.to_dict())
 
 
 @settings(PATIENT, max_examples=25)
@@ -183,7 +183,7 @@ def test_ideal_share_by_trying_all(weights: list[int], data: st.DataObject, cpus
             extend([*chosen, amount])
 
     extend([])
-    got = ideal_shares(weights, [wish / steps for wish in wishes], cpus)
+    got = ideal_shares(weights, [demand / steps for demand in wishes], cpus)
     levels = tuple(sorted(got / np.array(weights)))
     # Small steps can only be worse.
     for mine, other in zip(levels, best, strict=True):
@@ -285,36 +285,38 @@ def by_hand(end_ns: int = 1100) -> tuple[list[Record], Script]:
 def test_a_child_may_open_the_window_of_the_root() -> None:
     """2 opens it at 131, and says that 1 is the root: figures are those of the root's children."""
     records, script = by_hand()
-    own = [
+    shifted_records = [
         record._replace(process=2, second=1, time=131)
         if (record.kind, record.first) == (Kind.MARK, MarkKind.BEGIN)
         else record
         for record in records
     ]
-    own.sort(key=lambda record: record.time)
-    again = recorded([(r.time, Kind(r.kind), r.process, r.first, r.second) for r in own])
-    found = compute(load(again, script))
-    assert found.summary["root_pid"].to_list() == [1]
-    assert found.summary["elapsed_ns"].to_list() == [969]
-    assert found.processes.filter(role="workload")["pid"].to_list() == [2, 3]
+    shifted_records.sort(key=lambda record: record.time)
+    again = recorded(
+        [(r.time, Kind(r.kind), r.process, r.first, r.second) for r in shifted_records]
+    )
+    run_metrics = compute(load(again, script))
+    assert run_metrics.summary["root_pid"].to_list() == [1]
+    assert run_metrics.summary["elapsed_ns"].to_list() == [969]
+    assert run_metrics.processes.filter(role="workload")["pid"].to_list() == [2, 3]
 
 
 @pytest.mark.parametrize(
-    ("asked_ns", "lasted"), [(1000, None), (960, None), (900, "0.001 of 0.0009 ms")]
+    ("requested_ns", "lasted"), [(1000, None), (960, None), (900, "0.001 of 0.0009 ms")]
 )
 def test_a_window_of_another_length_is_no_result(
-    tmp_path: Path, asked_ns: int, lasted: str | None
+    tmp_path: Path, requested_ns: int, lasted: str | None
 ) -> None:
     """It lasts 1,000 ns."""
     records, script = by_hand()
     *before, end = [(r.time, Kind(r.kind), r.process, r.first, r.second) for r in records]
     name = int.from_bytes(b"window", "little")
-    told: list[Happening] = [
+    marks: list[Happening] = [
         (99, Kind.MARK, 1, MarkKind.NAME, name),
-        (99, Kind.MARK, 1, MarkKind.VALUE, asked_ns),
+        (99, Kind.MARK, 1, MarkKind.VALUE, requested_ns),
     ]
     place = tmp_path / "trace.bin"
-    write(place, recorded([*told, *before, (*end[:4], end[4] + len(told))]), script)
+    write(place, recorded([*marks, *before, (*end[:4], end[4] + len(marks))]), script)
     if lasted is None:
         assert measure(place).summary["elapsed_ns"].to_list() == [1000]
         return
@@ -324,13 +326,13 @@ def test_a_window_of_another_length_is_no_result(
 
 def test_those_who_go_on_ask_for_more() -> None:
     """The same, but measured until both still want the CPU."""
-    found = compute(load(*by_hand(end_ns=650)))
-    a, b = found.processes.filter(pl.col("role") == "workload").to_dicts()
+    run_metrics = compute(load(*by_hand(end_ns=650)))
+    a, b = run_metrics.processes.filter(pl.col("role") == "workload").to_dicts()
     assert (a["running_ns"], a["waiting_ns"], a["blocked_ns"]) == (300 + 145, 25 + 80, 0)
     assert (b["running_ns"], b["waiting_ns"], b["blocked_ns"]) == (80, 315 + 50, 95)
     assert a["demand_cpus"] == pytest.approx(1)
     assert b["demand_cpus"] == pytest.approx((80 + 365 * 80 / 175) / 550)
-    assert found.summary["completion_ns"].to_list() == [None]
+    assert run_metrics.summary["completion_ns"].to_list() == [None]
     # B asks for 0.45, less than half: A should get the rest.
     assert b["ideal_share"] == pytest.approx(b["demand_cpus"])
     assert b["share_error_points"] == pytest.approx(100 * (80 / 525 - b["demand_cpus"]))
@@ -339,36 +341,44 @@ def test_those_who_go_on_ask_for_more() -> None:
 def test_those_who_line_up_before_the_window_count() -> None:
     """The same, but the window begins after the forks."""
     records, script = by_hand()
-    mark = next(each for each in records if (each.kind, each.first) == (Kind.MARK, MarkKind.BEGIN))
-    order = sorted(
-        (each._replace(time=115) if each is mark else each for each in records),
-        key=lambda each: each.time,
+    mark = next(
+        candidate
+        for candidate in records
+        if (candidate.kind, candidate.first) == (Kind.MARK, MarkKind.BEGIN)
     )
-    trace = load([each._replace(sequence=at) for at, each in enumerate(order)], script)
+    order = sorted(
+        (record._replace(time=115) if record is mark else record for record in records),
+        key=lambda record: record.time,
+    )
+    trace = load([record._replace(sequence=at) for at, record in enumerate(order)], script)
     validate(trace)
-    found = compute(trace)
-    a, b = found.processes.filter(pl.col("role") == "workload").to_dicts()
+    run_metrics = compute(trace)
+    a, b = run_metrics.processes.filter(pl.col("role") == "workload").to_dicts()
     assert (a["group"], a["turnaround_ns"], a["waiting_ns"]) == ("A", 600, 10 + 80)
     assert (b["group"], b["turnaround_ns"], b["response_ns"]) == ("B", 790, 315)
-    assert found.summary["elapsed_ns"].to_list() == [985]
+    assert run_metrics.summary["elapsed_ns"].to_list() == [985]
 
 
 def test_a_window_that_is_cut_is_one_that_begins_later() -> None:
     """What comes before is left out, as if the mark were where it is cut."""
     records, script = by_hand()
-    whole = load(records, script)
-    mark = next(each for each in records if (each.kind, each.first) == (Kind.MARK, MarkKind.BEGIN))
+    full_trace = load(records, script)
+    mark = next(
+        candidate
+        for candidate in records
+        if (candidate.kind, candidate.first) == (Kind.MARK, MarkKind.BEGIN)
+    )
     for cut in (115, 300, 650):
         order = sorted(
-            (each._replace(time=cut) if each is mark else each for each in records),
-            key=lambda each: each.time,
+            (record._replace(time=cut) if record is mark else record for record in records),
+            key=lambda record: record.time,
         )
-        later = load([each._replace(sequence=at) for at, each in enumerate(order)], script)
-        expected, found = compute(later), compute(whole, since_ns=cut)
-        assert found.processes.equals(expected.processes)
-        assert found.groups.equals(expected.groups)
-        assert found.cpus.equals(expected.cpus)
-    assert compute(whole, since_ns=1).summary.equals(compute(whole).summary)
+        later = load([record._replace(sequence=at) for at, record in enumerate(order)], script)
+        expected, actual = compute(later), compute(full_trace, since_ns=cut)
+        assert actual.processes.equals(expected.processes)
+        assert actual.groups.equals(expected.groups)
+        assert actual.cpus.equals(expected.cpus)
+    assert compute(full_trace, since_ns=1).summary.equals(compute(full_trace).summary)
 
 
 def test_who_never_runs_asks_for_all_its_time() -> None:
@@ -401,8 +411,8 @@ def test_by_hand() -> None:
     """Each number can be read off the story."""
     trace = load(*by_hand())
     validate(trace)
-    found = compute(trace)
-    a, b = found.processes.filter(pl.col("role") == "workload").to_dicts()
+    run_metrics = compute(trace)
+    a, b = run_metrics.processes.filter(pl.col("role") == "workload").to_dicts()
     assert (a["group"], a["turnaround_ns"], a["response_ns"]) == ("A", 600, 25)
     assert (a["running_ns"], a["waiting_ns"], a["blocked_ns"]) == (300 + 200, 25 + 80, 0)
     assert (b["group"], b["turnaround_ns"], b["response_ns"]) == ("B", 790, 315)
@@ -415,7 +425,7 @@ def test_by_hand() -> None:
     assert b["demand_cpus"] == pytest.approx(280 / 1000)
     assert a["ideal_share"] == pytest.approx(500 / 780)
     assert a["share_error_points"] == pytest.approx(0)
-    summary = found.summary.row(0, named=True)
+    summary = run_metrics.summary.row(0, named=True)
     assert summary["throughput_per_second"] == pytest.approx(2 / 1e-6)
     assert summary["throughput_per_million_cycles"] == pytest.approx(2000)
     assert summary["overhead_share"] == pytest.approx(50 / 1000)
@@ -433,22 +443,23 @@ def test_trace_without_a_process() -> None:
     records = [Record(0, 0, 0, Kind.START, 0, 0, 0), Record(9, 1, 0, Kind.END, 0, 0, 2)]
     trace = load(records, Script(cpus=1))
     validate(trace)
-    found = compute(trace)
-    summary = found.summary.row(0, named=True)
+    run_metrics = compute(trace)
+    summary = run_metrics.summary.row(0, named=True)
     assert (summary["processes"], summary["idle_ns"], summary["root_pid"]) == (0, 9, None)
     assert summary["turnaround_mean_ns"] is None
     assert summary["overhead_share"] is None
-    assert "Overhead is not told of 1 CPU: " in shown(tables([("1 CPU", found)]))
+    assert "Overhead is not told of 1 CPU: " in shown(tables([("1 CPU", run_metrics)]))
 
 
 def test_all_runs_have_the_same_columns() -> None:
     """Short ones, long ones and empty ones: their tables can be put together."""
     script = Script(cpus=2, steps=500)
     records = simulate(random.Random(2), script)
-    later = [each._replace(time=each.time + 10**12) for each in records]
+    later = [record._replace(time=record.time + 10**12) for record in records]
     for name in ("summary", "processes", "groups", "cpus", "values"):
         schemas = [
-            getattr(compute(load(each, script)), name).schema for each in (records, later, [])
+            getattr(compute(load(record_list, script)), name).schema
+            for record_list in (records, later, [])
         ]
         assert schemas[0] == schemas[1] == schemas[2]
 
@@ -456,9 +467,9 @@ def test_all_runs_have_the_same_columns() -> None:
 def test_empty_trace(tmp_path: Path) -> None:
     """A machine that was cut off before its first block."""
     trace = read(write(tmp_path / "trace.bin", [], Script(cpus=2)))
-    found = compute(trace)
-    assert found.summary["truncated"].to_list() == [True]
-    assert len(found.cpus) == 2
+    run_metrics = compute(trace)
+    assert run_metrics.summary["truncated"].to_list() == [True]
+    assert len(run_metrics.cpus) == 2
 
 
 @settings(PATIENT, max_examples=40)
@@ -469,30 +480,30 @@ def test_truncated_traces_have_metrics(script: Script, source: random.Random) ->
     trace = load(records, script, cut=source.randrange(64, 64 + 32 * len(records)))
     assert trace.truncated
     validate(trace)
-    found = compute(trace)
-    assert (found.processes["running_ns"] >= 0).all()
-    shown(tables([("cut", found)]))
+    run_metrics = compute(trace)
+    assert (run_metrics.processes["running_ns"] >= 0).all()
+    shown(tables([("cut", run_metrics)]))
 
 
 def test_metrics_survive_being_written(tmp_path: Path) -> None:
     """Parquet there and back."""
     script = Script(cpus=2, steps=500)
-    found = compute(load(simulate(random.Random(2), script), script))
-    found.write(tmp_path / "metrics")
+    run_metrics = compute(load(simulate(random.Random(2), script), script))
+    run_metrics.write(tmp_path / "metrics")
     again = metrics.load(tmp_path / "metrics")
-    assert again.to_dict() == found.to_dict()
+    assert again.to_dict() == run_metrics.to_dict()
     assert len(again.values) > 0
 
 
 def test_metrics_of_before_there_were_told_values_can_be_read(tmp_path: Path) -> None:
     """They have none."""
     script = Script(cpus=2, steps=500)
-    found = compute(load(simulate(random.Random(2), script), script))
-    found.write(tmp_path)
+    run_metrics = compute(load(simulate(random.Random(2), script), script))
+    run_metrics.write(tmp_path)
     (tmp_path / "values.parquet").unlink()
     again = metrics.load(tmp_path)
-    assert again.values.schema == found.values.schema
-    assert again.to_dict() == {**found.to_dict(), "values": []}
+    assert again.values.schema == run_metrics.values.schema
+    assert again.to_dict() == {**run_metrics.to_dict(), "values": []}
 
 
 @pytest.mark.parametrize(
@@ -512,7 +523,7 @@ def test_weights_are_those_of_the_policy(shares_by: int, expected: metrics.Weigh
 
 
 @pytest.mark.parametrize(
-    ("said", "set_by", "expected"),
+    ("policy_events", "set_by", "expected"),
     [
         ([(Kind.POLICY, 0)], [], [1, 1]),
         ([(Kind.POLICY, 0)], [(AttributeKind.TICKETS, 7)], [7, 1]),
@@ -527,7 +538,9 @@ def test_weights_are_those_of_the_policy(shares_by: int, expected: metrics.Weigh
     ],
 )
 def test_what_the_policy_says_of_shares_decides(
-    said: list[tuple[Kind, int]], set_by: list[tuple[AttributeKind, int]], expected: list[int]
+    policy_events: list[tuple[Kind, int]],
+    set_by: list[tuple[AttributeKind, int]],
+    expected: list[int],
 ) -> None:
     """The last POLICY or TUNABLE of the window; what workloads set only if that says nothing."""
     story: list[tuple[int, int, int, int, int]] = [
@@ -536,7 +549,7 @@ def test_what_the_policy_says_of_shares_decides(
         (Kind.SCHEDULER_ENTER, 0, 0, 0, 1),
         (Kind.SWITCH, 0, 1, 0, 0),
         (Kind.SCHEDULER_EXIT, 0, 1, 0, 2),
-        *((kind, 0, by, 0, 0) for kind, by in said),
+        *((kind, 0, by, 0, 0) for kind, by in policy_events),
         (Kind.MARK, 0, 1, MarkKind.BEGIN, 0),
         (Kind.FORK, 0, 1, 2, 0),
         (Kind.FORK, 0, 1, 3, 0),
@@ -569,9 +582,9 @@ def test_tables_have_a_column_per_run() -> None:
         for seed in (1, 2, 3)
     ]
     text = shown(tables(runs))
-    for heading, found in runs:
+    for heading, run_metrics in runs:
         assert heading in text
-        for group in found.groups["group"].head(3):
+        for group in run_metrics.groups["group"].head(3):
             assert group in text
     for word in ("turnaround", "wake-up latency", "99th percentile", "idle counted in", "–"):
         assert word in text
@@ -585,7 +598,7 @@ def test_tables_show_the_groups_that_ran_most() -> None:
         (f"run {seed}", compute(load(simulate(random.Random(seed), script), script)))
         for seed in range(8)
     ]
-    groups = {group for _, found in runs for group in found.groups["group"]}
+    groups = {group for _, run_metrics in runs for group in run_metrics.groups["group"]}
     assert len(groups) > 12
     text = shown(tables(runs))
     assert f"{len(groups) - 12} groups that ran less are not shown" in text
@@ -595,15 +608,15 @@ def test_tables_say_what_one_should_know() -> None:
     """That a trace was cut off, that a clock is coarse."""
     records, script = by_hand()
     coarse = [record._replace(time=record.time * 1000) for record in records]
-    found = compute(load(coarse[:-1], script))
-    assert found.summary["clock_step_ns"].item() == 5000
-    text = shown(tables([("cut", found)]))
+    run_metrics = compute(load(coarse[:-1], script))
+    assert run_metrics.summary["clock_step_ns"].item() == 5000
+    text = shown(tables([("cut", run_metrics)]))
     assert "The trace was cut off: cut." in text
     assert "steps of 5.00 µs" in text
-    whole = shown(tables([("whole", compute(load(records, script)))]))
-    assert "clock" not in whole
-    assert "Overhead is not told" not in whole
-    assert "Waiting is not known" not in whole
+    full_text = shown(tables([("whole", compute(load(records, script)))]))
+    assert "clock" not in full_text
+    assert "Overhead is not told" not in full_text
+    assert "Waiting is not known" not in full_text
 
 
 # --- tails
@@ -612,35 +625,43 @@ def test_tables_say_what_one_should_know() -> None:
 @PATIENT
 @given(SCRIPTS, RANDOMS)
 def test_tails_are_quantiles_of_processes(script: Script, chance: random.Random) -> None:
-    found = compute(load(simulate(chance, script), script)).processes
-    table = tails(found, ("role",))
-    workload = [row for row in found.to_dicts() if row["role"] == "workload"]
+    processes = compute(load(simulate(chance, script), script)).processes
+    table = tails(processes, ("role",))
+    workload = [row for row in processes.to_dicts() if row["role"] == "workload"]
     assert len(table) == bool(workload)
     for row in table.to_dicts():
         for name in ("turnaround", "response"):
-            values = [each[f"{name}_ns"] for each in workload if each[f"{name}_ns"] is not None]
+            values = [
+                process[f"{name}_ns"] for process in workload if process[f"{name}_ns"] is not None
+            ]
             for part, quantile in QUANTILES.items():
                 enough = len(values) >= NEEDED[part]
                 expected = float(np.quantile(values, quantile)) if enough else None
                 assert_same(row[f"{name}_{part}_ns"], expected, name)
         slow = [
-            each["turnaround_ns"] / (each["running_ns"] + each["blocked_ns"])
-            for each in workload
-            if each["turnaround_ns"] is not None and each["running_ns"] + each["blocked_ns"] > 0
+            process["turnaround_ns"] / (process["running_ns"] + process["blocked_ns"])
+            for process in workload
+            if process["turnaround_ns"] is not None
+            and process["running_ns"] + process["blocked_ns"] > 0
         ]
         assert_same(row["slowdown_mean"], sum(slow) / len(slow) if slow else None, "slowdown")
 
 
 def test_a_percentile_is_told_of_enough_processes_alone() -> None:
     """Of fewer it would be the longest, or between the two longest."""
-    for count, told in ((19, []), (20, ["p95"]), (100, ["p95", "p99"]), (1000, [*QUANTILES])):
+    for count, reported_parts in (
+        (19, []),
+        (20, ["p95"]),
+        (100, ["p95", "p99"]),
+        (1000, [*QUANTILES]),
+    ):
         times = list(range(1, count + 1))
         table = pl.DataFrame({"role": "workload", "turnaround_ns": times, "response_ns": times,
                               "running_ns": 1, "blocked_ns": 0})  # fmt: skip
         (row,) = tails(table, ("role",)).to_dicts()
         for of, unit in (("turnaround", "_ns"), ("response", "_ns"), ("slowdown", "")):
             for part, quantile in QUANTILES.items():
-                expected = float(np.quantile(times, quantile)) if part in told else None
+                expected = float(np.quantile(times, quantile)) if part in reported_parts else None
                 assert_same(row[f"{of}_{part}{unit}"], expected, part)
                 assert needed(f"{of}_{part}{unit}") == NEEDED[part]
     assert needed("slowdown_mean") == needed("turnaround_mean_ns") == 1

@@ -72,11 +72,11 @@ def test_a_metric_that_is_added_to_the_registry_is_everywhere(tmp_path: Path) ->
         text=True,
         check=True,
     )
-    found = json.loads(done.stdout)
-    assert found.pop("table") >= 2  # of the workload, and of its groups
-    (title,) = found.pop("report")
+    output = json.loads(done.stdout)
+    assert output.pop("table") >= 2  # of the workload, and of its groups
+    (title,) = output.pop("report")
     assert title.startswith("mean")
-    assert found == {
+    assert output == {
         "better": "lower",
         "of groups": True,
         "compared": True,
@@ -86,8 +86,8 @@ def test_a_metric_that_is_added_to_the_registry_is_everywhere(tmp_path: Path) ->
 
 
 def test_each_column_of_a_run_has_a_meaning() -> None:
-    told_before = {"policy", "cpus", "seed", "tick_ns"}
+    known_columns = {"policy", "cpus", "seed", "tick_ns"}
     for table in ("summary", "groups"):
         assert all(
-            registry.meaning_of(name) for name in schemas()[table] if name not in told_before
+            registry.meaning_of(name) for name in schemas()[table] if name not in known_columns
         )

@@ -35,7 +35,9 @@ def handed_out(
         if group_got[number] + 1 > groups[number].most * PIECES:
             return False
         return any(got[i] + 1 <= most[i] for i, at in enumerate(of) if at == number) or any(
-            wants(each) for each in range(number + 1, len(groups)) if groups[each].parent == number
+            wants(child)
+            for child in range(number + 1, len(groups))
+            if groups[child].parent == number
         )
 
     for _ in range(cpus * PIECES):
@@ -44,17 +46,17 @@ def handed_out(
         number, chosen = 0, -1
         while chosen < 0:
             group_got[number] += 1
-            own = [
+            process_candidates = [
                 (got[i] / (weights[i] * PROCESS_UNIT), 0, i)
                 for i, at in enumerate(of)
                 if at == number and got[i] + 1 <= most[i]
             ]
             within = [
-                (group_got[each] / (groups[each].weight * WEIGHT_UNIT), 1, each)
-                for each in range(number + 1, len(groups))
-                if groups[each].parent == number and wants(each)
+                (group_got[child] / (groups[child].weight * WEIGHT_UNIT), 1, child)
+                for child in range(number + 1, len(groups))
+                if groups[child].parent == number and wants(child)
             ]
-            _, is_group, place = min(own + within)
+            _, is_group, place = min(process_candidates + within)
             number, chosen = (place, -1) if is_group else (number, place)
         got[chosen] += 1
     return [pieces / PIECES for pieces in got]
@@ -106,7 +108,7 @@ def test_users_share_and_a_quota_is_no_more() -> None:
 
 def test_groups_are_as_they_were_set_last() -> None:
     """The number of one that was not set lies between two that were."""
-    said = [
+    settings = [
         (1, GroupField.WEIGHT, 300),
         (3, GroupField.PARENT, 1),
         (3, GroupField.QUOTA, 5_000_000),
@@ -117,7 +119,7 @@ def test_groups_are_as_they_were_set_last() -> None:
         Record(0, 0, 0, Kind.START, 0, 0, 0),
         *(
             Record(1, 1 + place, number, Kind.TASK_GROUP, 0, field, value)
-            for place, (number, field, value) in enumerate(said)
+            for place, (number, field, value) in enumerate(settings)
         ),
     ]
     trace = load(records, Script(cpus=1))

@@ -35,8 +35,8 @@ def names_line(message: str, source: Path, text: str) -> bool:
     place = re.escape(str(source.relative_to(ROOT) if source.is_relative_to(ROOT) else source))
     lines = source.read_text().splitlines()
     numbers = {int(number) for number in re.findall(rf"{place}:(\d+)", message)}
-    wanted = text.split(" or ")
-    return any(each in lines[number - 1] for number in numbers for each in wanted)
+    phrases = text.split(" or ")
+    return any(phrase in lines[number - 1] for number in numbers for phrase in phrases)
 
 
 def check_facts(message: str, source: Path, entry: AuthorsMistake) -> None:
@@ -81,9 +81,12 @@ def test_a_build_that_fails_says_what_is_wrong_with_the_policy(
     source = read_mistakes("compile")[0].write(tmp_path)
     monkeypatch.setattr("schedlab.base.toolchain.diagnosis._POLICIES", tmp_path)
     (tmp_path / "policy.h").write_text((ROOT / "policies" / "policy.h").read_text())
-    for said in (f"policies/{NAME}.c:9: error\nmake: *** [x]\n", f"undefined: `policy_{NAME}'"):
+    for build_output in (
+        f"policies/{NAME}.c:9: error\nmake: *** [x]\n",
+        f"undefined: `policy_{NAME}'",
+    ):
         with pytest.raises(BuildFailed, match="write SHARED_MEMORY") as error:
-            raise_failure(said)
+            raise_failure(build_output)
         assert names_line(str(error.value), source, "*own")
 
 
@@ -105,8 +108,8 @@ def test_the_checked_simulator_finds_it(entry: AuthorsMistake) -> None:
     check_facts(message, SOURCE, entry)
     if not entry.hook:
         return  # found between hooks
-    _, where, first_line, decisions, *ten = message.splitlines()
-    at = re.search(r", at ([\d.]+) ms", where)
+    _, location, first_line, decisions, *ten = message.splitlines()
+    at = re.search(r", at ([\d.]+) ms", location)
     assert at and BEGIN_MS <= float(at[1]) <= BEGIN_MS + entry.within
     assert re.fullmatch(r" +mistaken_\w+\(\) tests/mistakes/mistaken\.c:\d+", first_line)
     assert (decisions.strip(), len(ten)) == ("its last decisions:", 10)

@@ -36,7 +36,8 @@ def test_no_file_needs_one_that_needs_it(folder: str) -> None:
     make, place = PARTS[folder]
     make()
     files = {
-        each.stem: symbols(ROOT / place.format(each.stem)) for each in (ROOT / folder).glob("*.c")
+        source.stem: symbols(ROOT / place.format(source.stem))
+        for source in (ROOT / folder).glob("*.c")
     }
     assert len(files) > 10
     owners = {symbol: name for name, (has, _) in files.items() for symbol in has}

@@ -56,8 +56,8 @@ def test_whatever_comes_is_a_picture(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr.decode()[-3000:]
 
 
-def as_json(told: object) -> Any:
-    return json.loads(orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY))
+def as_json(value: object) -> Any:
+    return json.loads(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY))
 
 
 @pytest.mark.browser
@@ -75,7 +75,7 @@ def test_as_webassembly_it_says_the_same(policy: str, tmp_path: Path) -> None:
          tmp_path / "trace.bin", policy, "6"],
         capture_output=True, timeout=60, check=True,
     )  # fmt: skip
-    told = [json.loads(line) for line in done.stdout.splitlines()]
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
     model = Model(trace.header, policy, "equal")
     packed = np.frombuffer((tmp_path / "trace.bin").read_bytes()[64:], RECORD)
     fed = 0
@@ -83,9 +83,9 @@ def test_as_webassembly_it_says_the_same(policy: str, tmp_path: Path) -> None:
         until = len(packed) * (part + 1) // 6
         model.feed(packed[fed:until])
         fed = until
-        assert told[part] == as_json(model.frame())
-    assert told[6] == as_json(model.history())
-    assert told[7] == as_json(model.explain(1))
+        assert answers[part] == as_json(model.frame())
+    assert answers[6] == as_json(model.history())
+    assert answers[7] == as_json(model.explain(1))
 
 
 HEADER = Header(1, 1_000_000, 1_000_000_000, 1)
@@ -116,8 +116,12 @@ def test_a_process_that_never_waited_is_explained_with_one_queue_for_all() -> No
     writer = TraceWriter(1, 1_000_000, 1_000_000_000)
     writer.add_text(0, 0, Kind.FOUND, "early", process=3, first=ProcessState.BLOCKED)
     writer.add(9, 0, Kind.FORK, 0, 4)
-    found = fed([*writer.in_order()], "rr:table-scan").explain(3)
-    assert (found["waits"], found["total_ns"], found["beside_idle_ns"]) == ([], 0, 0)
+    explanation = fed([*writer.in_order()], "rr:table-scan").explain(3)
+    assert (explanation["waits"], explanation["total_ns"], explanation["beside_idle_ns"]) == (
+        [],
+        0,
+        0,
+    )
 
 
 def test_numbers_that_no_record_has_are_passed_over() -> None:

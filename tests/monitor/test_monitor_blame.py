@@ -65,13 +65,13 @@ def asked(ask: Callable[[Ask], Awaitable[Any]]) -> Any:
             watched.take()
 
         async def blame(pid: int, time_ns: int | None = None, **others: Any) -> dict[str, Any]:
-            told = {
+            request = {
                 "kinds": list(QUEUED),
                 "time_ns": end() if time_ns is None else time_ns,
                 **others,
             }
-            found: dict[str, Any] = await perform(session, {"do": "blame", "pid": pid, **told})
-            return found
+            answer: dict[str, Any] = await perform(session, {"do": "blame", "pid": pid, **request})
+            return answer
 
         try:
             return await ask(blame)
@@ -96,8 +96,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def explained(run: Path, *options: str) -> dict[str, Any]:
     done = CliRunner().invoke(cli, ["explain", str(run), *options, "--json"])
     assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.output)
-    return found
+    explanation: dict[str, Any] = json.loads(done.output)
+    return explanation
 
 
 @pytest.mark.parametrize("kinds", [QUEUED, ("blocked",)])
@@ -105,22 +105,22 @@ def test_the_figures_are_those_of_explain(
     run: Path, kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blamed, "_PARTS", 1_000)
-    told = ("--kind", ",".join(kinds), "--worst", "10000", "--from", "0ns", "--to", f"{end()}ns")
-    everything = explained(run, *told)
+    options = ("--kind", ",".join(kinds), "--worst", "10000", "--from", "0ns", "--to", f"{end()}ns")
+    everything = explained(run, *options)
     pids = {wait["pid"] for wait in everything["longest"]}
 
-    async def each(blame: Ask) -> dict[int, Any]:
+    async def blame_processes(blame: Ask) -> dict[int, Any]:
         return {pid: await blame(pid, kinds=list(kinds)) for pid in pids}
 
     assert len(pids) > 3
-    answers = asked(each)
+    answers = asked(blame_processes)
     for name in ("waits", "waited_ns", "beside_idle_ns"):
-        assert sum(found[name] for found in answers.values()) == everything[name]
-    for pid, found in answers.items():
+        assert sum(answer[name] for answer in answers.values()) == everything[name]
+    for pid, answer in answers.items():
         should = [wait for wait in everything["longest"] if wait["pid"] == pid]
-        assert found["waits"] == len(should)
-        assert len(found["longest"]) == min(len(should), 8)
-        for wait, other in zip(found["longest"], should, strict=False):
+        assert answer["waits"] == len(should)
+        assert len(answer["longest"]) == min(len(should), 8)
+        for wait, other in zip(answer["longest"], should, strict=False):
             parts = [(part["words"], part["duration_ns"]) for part in wait["parts"]]
             assert parts == [(part["words"], part["duration_ns"]) for part in other["parts"]]
             assert sum(length for _, length in parts) == wait["duration_ns"]
@@ -128,8 +128,8 @@ def test_the_figures_are_those_of_explain(
                 assert wait[name] == other[name]
             idle = {str(cpu["cpu"]): cpu["duration_ns"] for cpu in wait["idle_elsewhere"]}
             assert idle == other["idle_elsewhere_ns"]
-            told = len(wait["choices"]) + wait["choices_before"]
-            assert told == len(other["choices"])
+            options = len(wait["choices"]) + wait["choices_before"]
+            assert options == len(other["choices"])
             moments = [choice["time_ns"] for choice in wait["choices"]]
             assert moments == [choice["time_ns"] for choice in other["choices"]][-len(moments) :]
 
@@ -143,12 +143,12 @@ def test_of_a_moment_before_the_end_no_later_one_is_known(run: Path) -> None:
     async def then(blame: Ask) -> tuple[dict[str, Any], dict[str, Any]]:
         return await blame(pid, moment), await blame(pid, moment, at_ns=goes_on["begin_ns"])
 
-    found, one = asked(then)
-    whole = {w["begin_ns"]: w for w in waits if w["pid"] == pid}
-    assert found["end_ns"] == moment
-    for wait in found["longest"]:
+    answer, one = asked(then)
+    all_waits = {w["begin_ns"]: w for w in waits if w["pid"] == pid}
+    assert answer["end_ns"] == moment
+    for wait in answer["longest"]:
         if wait["end_ns"] < moment:
-            assert wait["duration_ns"] == whole[wait["begin_ns"]]["duration_ns"]
+            assert wait["duration_ns"] == all_waits[wait["begin_ns"]]["duration_ns"]
         else:
             assert (wait["begin_ns"], wait["end_ns"]) == (goes_on["begin_ns"], moment)
     (wait,) = one["longest"]
@@ -159,10 +159,10 @@ def test_of_a_moment_before_the_end_no_later_one_is_known(run: Path) -> None:
 def test_few_parts_are_told_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blamed, "_PARTS", 2)
 
-    async def each(blame: Ask) -> list[dict[str, Any]]:
+    async def collect_waits(blame: Ask) -> list[dict[str, Any]]:
         return [wait for pid in range(3, 9) for wait in (await blame(pid))["longest"]]
 
-    waits = asked(each)
+    waits = asked(collect_waits)
     last = [wait["parts"][-1] for wait in waits if wait["parts"]]
     assert any(part["words"].endswith(" more") for part in last)
     for wait in waits:
@@ -200,14 +200,14 @@ def of_command(trace: Trace, pid: int, begin_ns: int) -> dict[str, Any]:
     tables = TraceTables(trace)
     blames, pids = Blames(tables), tables.lives.pid
     (*_, life) = np.flatnonzero(pids == pid).tolist()
-    own = tables.waits.filter(pl.col("life") == life, pl.col("end_ns") > begin_ns)
-    own = own.filter(pl.col("end_ns") > pl.col("begin_ns")).sort("begin_row")
-    begin, end = (own[name].to_numpy() for name in ("begin_ns", "end_ns"))
+    life_waits = tables.waits.filter(pl.col("life") == life, pl.col("end_ns") > begin_ns)
+    life_waits = life_waits.filter(pl.col("end_ns") > pl.col("begin_ns")).sort("begin_row")
+    begin, end = (life_waits[name].to_numpy() for name in ("begin_ns", "end_ns"))
     begin = np.maximum(begin, begin_ns)
     before = blames.cpus.some_idle_before
     waits = list(zip(begin.tolist(), end.tolist(), strict=True))
-    each = [Parts() for _ in waits]
-    for parts, (since, until) in zip(each, waits, strict=True):
+    parts_per_wait = [Parts() for _ in waits]
+    for parts, (since, until) in zip(parts_per_wait, waits, strict=True):
         for part in blames.of(life, since, until):
             what = f"({part.cause.value})" if part.life is None else int(pids[part.life])
             parts[part.cpu, what, "ns"] += part.duration_ns
@@ -215,13 +215,13 @@ def of_command(trace: Trace, pid: int, begin_ns: int) -> dict[str, Any]:
     return {
         "total": int((end - begin).sum()),
         "beside_idle": int((before(end) - before(begin)).sum()),
-        "parts": sum(each, Parts()),
-        "waits": list(zip(waits, each, strict=True))[-50:],
+        "parts": sum(parts_per_wait, Parts()),
+        "waits": list(zip(waits, parts_per_wait, strict=True))[-50:],
     }
 
 
 def of_panel(model: Model, pid: int) -> dict[str, Any]:
-    found = model.explain(pid)
+    explanation = model.explain(pid)
 
     def counted(parts: Any) -> Parts:
         counts = Parts()
@@ -230,14 +230,15 @@ def of_panel(model: Model, pid: int) -> dict[str, Any]:
             counts[part["cpu"], part["pid"] or part["name"], "times"] += part["times"]
         return counts
 
-    lengths = [part["duration_ns"] for part in found["parts"]]
+    lengths = [part["duration_ns"] for part in explanation["parts"]]
     assert lengths == sorted(lengths, reverse=True)
     return {
-        "total": found["total_ns"],
-        "beside_idle": found["beside_idle_ns"],
-        "parts": counted(found["parts"]),
+        "total": explanation["total_ns"],
+        "beside_idle": explanation["beside_idle_ns"],
+        "parts": counted(explanation["parts"]),
         "waits": [
-            ((wait["begin_ns"], wait["end_ns"]), counted(wait["parts"])) for wait in found["waits"]
+            ((wait["begin_ns"], wait["end_ns"]), counted(wait["parts"]))
+            for wait in explanation["waits"]
         ],
     }
 
@@ -254,13 +255,15 @@ def compare_panel(trace: Trace, policy: str, window_ns: int) -> int:
     for pid in sorted(set(TraceTables(trace).lives.pid.tolist())):
         should = of_command(trace, pid, begin_ns)
         try:
-            found = of_panel(model, pid)
+            actual = of_panel(model, pid)
         except KeyError:  # it had ended before the window
             assert not should["waits"]
             continue
-        assert found == should
-        assert sum(n for (*_, what), n in found["parts"].items() if what == "ns") == found["total"]
-        waited += found["total"] > 0
+        assert actual == should
+        assert (
+            sum(n for (*_, what), n in actual["parts"].items() if what == "ns") == actual["total"]
+        )
+        waited += actual["total"] > 0
     return waited
 
 

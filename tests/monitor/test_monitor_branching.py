@@ -38,7 +38,7 @@ def with_a_page(test: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def kept(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_folder(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that is not over before it is paused."""
     out = tmp_path_factory.mktemp("kept")
     done = schedlab(
@@ -65,17 +65,17 @@ def switches(folder: Path) -> list[int]:
 
 
 @with_a_page
-def test_another_future_is_shown_beside_the_unchanged_one(kept: Path) -> None:
+def test_another_future_is_shown_beside_the_unchanged_one(run_folder: Path) -> None:
     async def test(table: Table) -> None:
         systems = table.session.systems
         await table.do("pause")
         await table.step("tick")
         at_ns = await table.step("millisecond", back=True)
         then = await table.at(at_ns)
-        found = await table.do("branch", policy="mlfq")
-        assert (found["unchanged"], found["changed"]) == ("a", "b")
+        answer = await table.do("branch", policy="mlfq")
+        assert (answer["unchanged"], answer["changed"]) == ("a", "b")
         assert list(systems) == ["a", "b"]
-        assert table.session.kept == [Path(found["folder"])]
+        assert table.session.kept == [Path(answer["folder"])]
         for letter in "ab":
             frame = await table.at(at_ns, letter)
             assert frame["paused"]
@@ -83,29 +83,31 @@ def test_another_future_is_shown_beside_the_unchanged_one(kept: Path) -> None:
         other = systems["b"].setup.source
         assert other
         assert systems["b"].title == f"from {at_ns + 1}ns on: mlfq"
-        assert not switches(kept)
+        assert not switches(run_folder)
         (begin_ns,) = switches(other)
         assert at_ns < begin_ns <= at_ns + 2 * MS
         before = pl.col("time_ns") <= at_ns
-        mine, theirs = (trace.read(place / TRACE_FILE).events for place in (kept, other))
+        mine, theirs = (trace.read(place / TRACE_FILE).events for place in (run_folder, other))
         assert mine.filter(before).equals(theirs.filter(before))
         await table.do("resume")
         assert (await table.frame(begin_ns + MS, "b"))["policy"] == "mlfq"
         assert (await table.frame(begin_ns, "a"))["policy"] == "rr"
         await table.do("pause")
-        reached = [(await table.page.frame(lambda f: f["paused"], each))["now_ns"] for each in "ab"]
+        reached = [
+            (await table.page.frame(lambda f: f["paused"], letter))["now_ns"] for letter in "ab"
+        ]
         assert abs(reached[0] - reached[1]) < MS
         with pytest.raises(Refused, match="itself a branch"):
             await table.do("branch", system="b", policy="rr")
         # What was asked before gives way.
-        found = await table.do("branch", system="a", settings="slice=7, table_scan=1")
-        assert (found["unchanged"], found["changed"]) == ("a", "b")
+        answer = await table.do("branch", system="a", settings="slice=7, table_scan=1")
+        assert (answer["unchanged"], answer["changed"]) == ("a", "b")
         assert list(systems) == ["a", "b"]
         assert systems["b"].setup.source != other
         hello = table.session.hello()["systems"]
-        assert [each["no_branches"] == "" for each in hello] == [True, False]
+        assert [system["no_branches"] == "" for system in hello] == [True, False]
 
-    played(kept, test)
+    played(run_folder, test)
 
 
 @with_a_page
@@ -123,8 +125,8 @@ def test_a_live_machine_has_futures_of_what_was_typed() -> None:
         then = await table.at(await table.step("millisecond", back=True))
         with pytest.raises(Refused, match="the kernel refuses, error 161"):
             await table.do("branch", settings="nosuch=3")
-        found = await table.do("branch", policy="rr")
-        assert (found["unchanged"], found["changed"]) == ("b", "c")
+        answer = await table.do("branch", policy="rr")
+        assert (answer["unchanged"], answer["changed"]) == ("b", "c")
         for letter in "bc":
             frame = await table.at(then["now_ns"], letter)
             assert frame["policy"] == then["policy"] == "stride"
@@ -160,24 +162,24 @@ def test_a_live_machine_has_futures_of_what_was_typed() -> None:
     watched([Setup("spike", PolicyChoice("mlfq"), workloads=workloads)], test, speed=0.5)
 
 
-def test_what_has_no_other_future_says_why(kept_live: Path, tmp_path: Path) -> None:
+def test_what_has_no_other_future_says_why(live_run_folder: Path, tmp_path: Path) -> None:
     async def reasons() -> list[str]:
         live = KernelSystem(Setup("qemu", PolicyChoice("rr")), tmp_path)
         simulated = SimulatorSystem(Setup("sim", PolicyChoice("rr")), tmp_path)
-        recorded = RecordedSystem(recorded_setup(kept_live), tmp_path)
+        recorded = RecordedSystem(recorded_setup(live_run_folder), tmp_path)
         await simulated.end()
-        return [each.no_branches for each in (live, simulated, recorded)]
+        return [system.no_branches for system in (live, simulated, recorded)]
 
     live, simulated, recorded = asyncio.run(reasons())
     assert "does not do again what it did" in live
     assert "change it there" in simulated
     assert "was recorded live" in recorded
     with pytest.raises(WrongUsage, match="was recorded live"):
-        past(kept_live)
+        past(live_run_folder)
 
 
 @pytest.mark.parametrize(
-    ("at_ns", "kept"),
+    ("at_ns", "expected_commands"),
     [
         (5, ""),
         (6, "5 @@ 1 re\n8 ad\\x0a\n"),  # a command is typed to its end
@@ -185,14 +187,14 @@ def test_what_has_no_other_future_says_why(kept_live: Path, tmp_path: Path) -> N
         (10, "5 @@ 1 re\n8 ad\\x0a\n9 @@ 2 end\\x0a\n"),
     ],
 )
-def test_a_command_is_typed_whole_or_not_at_all(at_ns: int, kept: str) -> None:
+def test_a_command_is_typed_whole_or_not_at_all(at_ns: int, expected_commands: str) -> None:
     text = "5 @@ 1 re\n8 ad\\x0a\n9 @@ 2 end\\x0a\n"
     end = f"{at_ns + LENGTH_NS} @@ 1000000 end\\x0a\n"
-    assert typed_until(text, at_ns) == kept + end
+    assert typed_until(text, at_ns) == expected_commands + end
 
 
 @pytest.fixture
-def kept_live(tmp_path: Path) -> Path:
+def live_run_folder(tmp_path: Path) -> Path:
     """What a monitor's recording of a machine on Spike says of itself."""
     from kept_runs import keep_simulated
 

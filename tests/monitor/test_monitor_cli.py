@@ -49,20 +49,20 @@ def test_without_options_there_is_something_to_see(made: list[Session]) -> None:
 
 
 def test_policies_with_commas_are_side_by_side(made: list[Session], tmp_path: Path) -> None:
-    own = tmp_path / "mine.json"
-    own.write_text(json.dumps({"tasks": {"a": {"run": "1ticks"}}}))
+    workload_file = tmp_path / "mine.json"
+    workload_file.write_text(json.dumps({"tasks": {"a": {"run": "1ticks"}}}))
     given = ("--machine", "sim", "--policy", "lottery:thesis,mlfq", "--cpus", "3", "--tick", "1ms")
-    call(*given, "--workload", "hog", "--workload", str(own), "--speed", "0", "--record")
+    call(*given, "--workload", "hog", "--workload", str(workload_file), "--speed", "0", "--record")
     (session,) = made
     assert list(session.systems) == ["a", "b"]
-    setups = [each.setup for each in session.systems.values()]
+    setups = [system.setup for system in session.systems.values()]
     assert [setup.policy for setup in setups] == [
         PolicyChoice("lottery", "thesis"),
         PolicyChoice("mlfq"),
     ]
     assert {setup.cpus for setup in setups} == {3}
     assert setups[0].workloads == ("hog", "mine")
-    assert setups[0].files == (own,)
+    assert setups[0].files == (workload_file,)
     assert session.choices.palette["mine"].kind == "own"
     assert session.pace == 0
     assert session.record_from_start
@@ -91,7 +91,7 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--policy", "rrr"], "did you mean 'rr'"),
         (["--policy", "fair"], "Linux kernel's own class"),
@@ -114,10 +114,10 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_said_with_its_cure(
-    made: list[Session], arguments: list[str], said: str, tmp_path: Path
+    made: list[Session], arguments: list[str], message: str, tmp_path: Path
 ) -> None:
-    arguments = [str(tmp_path) if each == "." else each for each in arguments]
-    with pytest.raises(WrongUsage, match=said):
+    arguments = [str(tmp_path) if argument == "." else argument for argument in arguments]
+    with pytest.raises(WrongUsage, match=message):
         call(*arguments)
     assert not made
 

@@ -117,11 +117,11 @@ def drawn(page: Page, module: str = "timeline", system: str = "a") -> Any:
 def wait_for(page: Page, module: str, condition: Any, system: str = "a") -> Any:
     """What is drawn, as soon as it is so. The page's policy forbids Playwright's own way."""
 
-    def found() -> Any:
-        there = drawn(page, module, system)
-        return there if there and condition(there) else None
+    def read_state() -> Any:
+        state = drawn(page, module, system)
+        return state if state and condition(state) else None
 
-    return until(page, found, lambda: drawn(page, module, system))
+    return until(page, read_state, lambda: drawn(page, module, system))
 
 
 def colours(page: Page, module: str) -> int:
@@ -147,10 +147,10 @@ def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
     systems = {"a": {"cpus": 2, "policy": "mlfq"}}
     with shown(browser, "timeline", systems=systems, reduced_motion="reduce") as page:
         play(page, 5)
-        found = drawn(page)
-        assert (found["lanes"], found["levels"], found["live"]) == (2, [3, 2, 1, 0], True)
-        assert found["bars"] > 50
-        assert found["thin"] == 0
+        drawing = drawn(page)
+        assert (drawing["lanes"], drawing["levels"], drawing["live"]) == (2, [3, 2, 1, 0], True)
+        assert drawing["bars"] > 50
+        assert drawing["thin"] == 0
         assert colours(page, "timeline") > 6
         page.evaluate("() => lab.made.get('a').mark('policy', 'policy lottery')")
         play(page, 1)
@@ -167,7 +167,7 @@ def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
 def test_the_ticket_that_was_drawn_is_one_of_the_winners(browser: Browser) -> None:
     """Of random draws; and all tickets are on the strip, each as often as there are such."""
     with shown(browser, "queues", systems={"a": {"policy": "lottery", "cpus": 1}}) as page:
-        found = page.evaluate(
+        result = page.evaluate(
             """async () => {
                 const { ticketStrip } = await import("./drawing/ticket_strip.js");
                 let wrong = 0;
@@ -190,8 +190,8 @@ def test_the_ticket_that_was_drawn_is_one_of_the_winners(browser: Browser) -> No
                 return { wrong, lost, many };
             }"""
         )
-        assert (found["wrong"], found["lost"]) == (0, 0)
-        many = found["many"]["parts"]
+        assert (result["wrong"], result["lost"]) == (0, 0)
+        many = result["many"]["parts"]
         won = [part[0] for part in many].index(1)
         assert sum(part[1] for part in many) == 215
         assert sum(part[1] for part in many[:won]) <= 150 < sum(part[1] for part in many[: won + 1])
@@ -218,15 +218,17 @@ def test_demotions_and_boosts_are_named_and_drawn(browser: Browser) -> None:
             }"""
         )
         page.wait_for_timeout(100)
-        found = page.evaluate(
+        result = page.evaluate(
             """() => {
                 const { story } = lab.stateOf("a");
                 return { events: story.events, at: story.atLevel(3) };
             }"""
         )
-        events = [(each["kind"], each["time_ns"] / 1e6, each["pid"]) for each in found["events"]]
+        events = [
+            (event["kind"], event["time_ns"] / 1e6, event["pid"]) for event in result["events"]
+        ]
         assert events == [("demotion", 80, 3), ("demotion", 160, 4), ("boost", 400, 3)]
-        assert found["at"] == {"level": 3, "ran": 60e6}
+        assert result["at"] == {"level": 3, "ran": 60e6}
         seen = drawn(page)
         assert "▲ boost: all rise" in seen["labels"]
         assert set(seen["demotions"]) == {"sinks to 2"}
@@ -236,7 +238,7 @@ def test_a_wait_is_asked_for_where_it_is_pressed(browser: Browser) -> None:
     """In a row, where its process does not run. Where it does, or no wait can be taken apart, the process is chosen."""
     with shown(browser, "timeline,waits", systems={"a": {"policy": "rr", "cpus": 1}}) as page:
         play(page, 3)
-        found = page.evaluate(
+        layout = page.evaluate(
             """async () => {
                 lab.view.fit();
                 await lab.drawn();
@@ -252,28 +254,32 @@ def test_a_wait_is_asked_for_where_it_is_pressed(browser: Browser) -> None:
         )
         box = page.locator(".timeline canvas").bounding_box()
         assert box
-        span, left = found["range"]["end"] - found["range"]["begin"], found["range"]["left"]
-        for time_ns in (*found["times"], found["times"][0]):
-            part = (time_ns - found["range"]["begin"]) / span
+        span, left = layout["range"]["end"] - layout["range"]["begin"], layout["range"]["left"]
+        for time_ns in (*layout["times"], layout["times"][0]):
+            part = (time_ns - layout["range"]["begin"]) / span
             across = box["x"] + left + part * (box["width"] - left)
             page.mouse.click(across, box["y"] + box["height"] - LAST_ROW)
             page.evaluate("() => lab.drawn()")
-            if time_ns == found["times"][1]:
+            if time_ns == layout["times"][1]:
                 page.evaluate("() => { lab.stateOf('a').info.no_blame = 'not here'; }")
-        asked = [each for each in page.evaluate("() => lab.asked") if each["do"] == "blame"]
-        assert [each["pid"] for each in asked] == [found["row"]]
+        requests = [
+            request for request in page.evaluate("() => lab.asked") if request["do"] == "blame"
+        ]
+        assert [request["pid"] for request in requests] == [layout["row"]]
         pixel = span / (box["width"] - left)
-        assert asked[0]["at_ns"] == pytest.approx(found["times"][0], abs=2 * pixel)
+        assert requests[0]["at_ns"] == pytest.approx(layout["times"][0], abs=2 * pixel)
 
 
 def test_time_line_pans_and_zooms_by_keys_wheel_and_drag(browser: Browser) -> None:
     with shown(browser, "timeline") as page:
         play(page, 10)
         page.focus(".timeline")
-        whole = drawn(page)
+        full_view = drawn(page)
         page.keyboard.press("+")
         near = drawn(page)
-        assert near["end"] - near["begin"] == pytest.approx((whole["end"] - whole["begin"]) / 1.5)
+        assert near["end"] - near["begin"] == pytest.approx(
+            (full_view["end"] - full_view["begin"]) / 1.5
+        )
         page.keyboard.press("ArrowLeft")
         panned = drawn(page)
         assert panned["live"] is False
@@ -371,8 +377,8 @@ def test_time_line_adds_up_what_is_thinner_than_a_pixel(browser: Browser) -> Non
     systems = {"a": {"slice_ns": 100_000, "policy": "lottery", "processes": 9}}
     with shown(browser, "timeline", systems=systems) as page:
         play(page, 4, 250)
-        found = drawn(page)
-        assert found["thin"] > 10_000
+        drawing = drawn(page)
+        assert drawing["thin"] > 10_000
         assert "thinner than two pixels" in page.inner_text(".timeline-foot")
         page.evaluate("() => { for (let at = 0; at < 9; at++) lab.view.zoom(0.4); }")
         assert drawn(page)["thin"] == 0
@@ -427,15 +433,17 @@ def test_queues_show_who_waits_at_which_level(browser: Browser) -> None:
     systems = {"a": {"policy": "mlfq", "processes": 9, "cpus": 2}}
     with shown(browser, "queues", systems=systems) as page:
         play(page, 6)
-        found = drawn(page, "queues")
+        drawing = drawn(page, "queues")
         frame = page.evaluate("() => lab.stateOf('a').frame.cpus")
-        assert found["shelves"] == [3, 2, 1, 0]  # the largest is served first
-        assert sorted(found["running"]) == sorted(cpu["running"] for cpu in frame if cpu["running"])
-        waiting = sorted(each[0] for cpu in frame for each in cpu["queue"])
-        assert sorted(found["waiting"]) == waiting
+        assert drawing["shelves"] == [3, 2, 1, 0]  # the largest is served first
+        assert sorted(drawing["running"]) == sorted(
+            cpu["running"] for cpu in frame if cpu["running"]
+        )
+        waiting = sorted(task[0] for cpu in frame for task in cpu["queue"])
+        assert sorted(drawing["waiting"]) == waiting
         assert colours(page, "queues") > 6
         play(page, 3)
-        assert drawn(page, "queues")["waiting"] != found["waiting"]
+        assert drawn(page, "queues")["waiting"] != drawing["waiting"]
         assert "CPU 0" in (page.get_attribute(".queues canvas", "aria-label") or "")
 
 
@@ -449,21 +457,21 @@ QUEUES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("system", "wanted", "words"), QUEUES)
+@pytest.mark.parametrize(("system", "expected", "words"), QUEUES)
 def test_queues_of_any_policy_and_machine(
-    browser: Browser, system: dict[str, Any], wanted: dict[str, Any], words: str
+    browser: Browser, system: dict[str, Any], expected: dict[str, Any], words: str
 ) -> None:
     with shown(browser, "queues", systems={"a": system}) as page:
         play(page, 4, 20)
-        found = drawn(page, "queues")
-        assert {key: found[key] for key in wanted} == wanted
+        drawing = drawn(page, "queues")
+        assert {key: drawing[key] for key in expected} == expected
         assert words in page.inner_text(".drawing-notice")
         queues = page.evaluate("() => lab.stateOf('a').frame.cpus.map((cpu) => cpu.queue.length)")
-        if wanted != {"cards": 64}:  # those that are below are not counted
-            assert len(found["waiting"]) + found["more"] == sum(queues)
+        if expected != {"cards": 64}:  # those that are below are not counted
+            assert len(drawing["waiting"]) + drawing["more"] == sum(queues)
         last = page.evaluate("() => lab.stateOf('a').decisions.items.at(-1)")
         if system["policy"] == "lottery":
-            assert found["drawn"] == [{key: last[key] for key in ("cpu", "pid", "remark")}]
+            assert drawing["drawn"] == [{key: last[key] for key in ("cpu", "pid", "remark")}]
 
 
 def test_columns_and_shares_are_those_of_which_the_policy_makes_use(browser: Browser) -> None:
@@ -502,12 +510,12 @@ def test_columns_and_shares_are_those_of_which_the_policy_makes_use(browser: Bro
 def test_a_click_on_a_tile_selects_its_process(browser: Browser) -> None:
     with shown(browser, "queues,timeline", reduced_motion="reduce") as page:
         play(page, 4)
-        found = drawn(page, "queues")
+        drawing = drawn(page, "queues")
         box = page.locator(".queues canvas").bounding_box()
         assert box
         width = (box["width"] - 10) / 2
         page.mouse.click(box["x"] + width - 60, box["y"] + 22 + 70)
-        assert drawn(page)["selected"] in found["running"]
+        assert drawn(page)["selected"] in drawing["running"]
 
 
 # --- waits
@@ -519,11 +527,11 @@ def test_a_click_on_a_tile_selects_its_process(browser: Browser) -> None:
 def test_metrics_as_figures_with_how_they_went(browser: Browser) -> None:
     with shown(browser, "metrics") as page:
         play(page, 8)
-        found = drawn(page, "metrics")
+        drawing = drawn(page, "metrics")
         metrics = page.evaluate("() => lab.stateOf('a').frame.metrics")
         card = page.locator("[data-metric=response_ns]")
         assert f"{metrics['response_ns'] / 1e6:.1f} ms" in card.inner_text()
-        assert found["points"] == 8
+        assert drawing["points"] == 8
         assert "–" in page.inner_text("[data-metric=turnaround_ns]")
         inked = card.locator("canvas").evaluate(
             """(it) => it.getContext("2d").getImageData(0, 0, it.width, it.height).data
@@ -531,7 +539,7 @@ def test_metrics_as_figures_with_how_they_went(browser: Browser) -> None:
         )
         assert inked
         play(page, 5)
-        assert drawn(page, "metrics")["values"] != found["values"]
+        assert drawn(page, "metrics")["values"] != drawing["values"]
 
 
 # --- shares
@@ -541,11 +549,11 @@ def test_shares_come_to_their_ideals(browser: Browser) -> None:
     systems = {"a": {"policy": "lottery", "processes": 4, "cpus": 1, "slice_ns": 1_000_000}}
     with shown(browser, "shares", systems=systems) as page:
         play(page, 2)
-        wait_for(page, "shares", lambda each: each["slices"] == 8)
+        wait_for(page, "shares", lambda drawing: drawing["slices"] == 8)
         play(page, 1, 4000)
         page.wait_for_timeout(1000)
         play(page, 1, 2000)
-        wait_for(page, "shares", lambda each: each["samples"] >= 2 and each["ends"] == 4)
+        wait_for(page, "shares", lambda drawing: drawing["samples"] >= 2 and drawing["ends"] == 4)
         rows = page.locator(".shares-list tbody tr")
         assert rows.count() == 4
         assert "Tickets" in page.inner_text(".shares-list thead")
@@ -571,7 +579,7 @@ def test_all_fit_their_screen(browser: Browser, size: tuple[int, int], scheme: s
     with shown(browser, ALL, size, systems, color_scheme=scheme) as page:
         play(page, 3)
         page.locator(".panel-shares").scroll_into_view_if_needed()
-        wait_for(page, "shares", lambda each: each["slices"])
+        wait_for(page, "shares", lambda drawing: drawing["slices"])
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         for canvas in page.locator("canvas").all():
             box = canvas.bounding_box()

@@ -82,10 +82,10 @@ class Live:
     def until(self, condition: Callable[[], T]) -> T:
         """Waits for it, while the system goes on."""
         limit = time.monotonic() + PATIENCE_S
-        while not (found := condition()):
+        while not (result := condition()):
             assert time.monotonic() < limit, self.system.message
             self.do(asyncio.sleep(0.02))
-        return found
+        return result
 
     def now_ns(self) -> int:
         """Of a record that is not older than this call."""
@@ -113,7 +113,7 @@ def is_contiguous(records: Records) -> bool:
 
 
 @pytest.fixture(scope="module")
-def own_workload(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workload_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("workload") / "endless.json"
     file.write_text(json.dumps(ENDLESS))
     return file
@@ -127,14 +127,14 @@ def built() -> None:
 
 @pytest.fixture(scope="module", params=MACHINES)
 def live(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, own_workload: Path
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, workload_file: Path
 ) -> Iterator[Live]:
     setup = Setup(
         request.param,
         PolicyChoice("mlfq"),
         settings=(("boost", 100),),
         cpus=CPUS,
-        files=(own_workload,),
+        files=(workload_file,),
         workloads=("endless",),
     )
     live = Live(setup, tmp_path_factory.mktemp(f"live-{request.param}"))
@@ -178,7 +178,7 @@ def test_tunables_are_set(live: Live) -> None:
     live.do(live.system.set_policy("rr"))
     live.do(live.system.set_tunable("slice", 7))
     assert dict(live.status().changed) == {"slice": 7}
-    slice_now = {each.name: each for each in live.do(live.system.read_tunables())}["slice"]
+    slice_now = {tunable.name: tunable for tunable in live.do(live.system.read_tunables())}["slice"]
     assert (slice_now.value, slice_now.default) == (7, 1)
     assert slice_now.meaning
     too_much = live.refused(live.system.set_tunable("slice", slice_now.maximum + 1))
@@ -216,19 +216,19 @@ def test_workloads_are_started_and_killed(live: Live) -> None:
         return [row.pid for row in rows] if sorted(row.name for row in rows) == tasks else []
 
     children = live.until(started)
-    for each in [pid, *children]:
-        live.do(system.kill(each))
+    for process in [pid, *children]:
+        live.do(system.kill(process))
     live.until(lambda: {row.pid for row in live.status().rows} <= before)
     assert f"no process {pid} any more" in live.refused(system.kill(pid))
 
-    def told(field: str, kind: Kind) -> bool:
+    def is_recorded(field: str, kind: Kind) -> bool:
         live.take()
         records = np.concatenate(live.records)
         return pid in records[field][records["kind"] == kind]
 
     # The trace comes a moment after what it tells.
-    live.until(lambda: told("first", Kind.FORK))
-    live.until(lambda: told("process", Kind.EXIT))
+    live.until(lambda: is_recorded("first", Kind.FORK))
+    live.until(lambda: is_recorded("process", Kind.EXIT))
 
 
 def test_all_of_the_palette_is_there(live: Live) -> None:
@@ -242,12 +242,12 @@ def test_all_of_the_palette_is_there(live: Live) -> None:
     pids = {live.do(system.start_workload(name)) for name in sorted(simple)}
     assert len(pids) == len(simple) > 4
 
-    def have_begun() -> bool:
+    def have_started() -> bool:
         live.take()
         records = np.concatenate(live.records)
         return pids <= set(records["process"][records["kind"] == Kind.EXEC].tolist())
 
-    live.until(have_begun)
+    live.until(have_started)
     live.until(lambda: kill_all(live, before))
 
 
@@ -344,10 +344,10 @@ def test_it_ends_with_a_whole_trace(tmp_path: Path, machine: str) -> None:
     live.take()
     assert (live.life(), live.system.message) == (Life.ENDED, "it was ended")
     assert {path.name for path in folder.iterdir()} - {TYPED} == {TRACE_FILE}
-    whole = trace.read(folder / TRACE_FILE)
-    trace.validate(whole)
-    assert not whole.truncated
-    assert len(np.concatenate(live.records)) == len(whole.events)
+    full_trace = trace.read(folder / TRACE_FILE)
+    trace.validate(full_trace)
+    assert not full_trace.truncated
+    assert len(np.concatenate(live.records)) == len(full_trace.events)
     live.end()
 
 

@@ -36,11 +36,15 @@ def written(tmp_path: Path, lesson: Any) -> str:
 
 
 def test_a_lesson_of_a_file(tmp_path: Path) -> None:
-    told = LESSON | {"tick": "1ms", "settings": {"slice": 3}, "workloads": ["hog"]}
-    lesson = read_lesson(written(tmp_path, told))
-    assert [str(each) for each in lesson.policies] == ["rr"]
+    lesson_data = LESSON | {"tick": "1ms", "settings": {"slice": 3}, "workloads": ["hog"]}
+    lesson = read_lesson(written(tmp_path, lesson_data))
+    assert [str(policy) for policy in lesson.policies] == ["rr"]
     assert (lesson.cpus, lesson.tick_ns, lesson.seed) == (1, 1_000_000, 1)
-    assert (lesson.settings, lesson.workloads, lesson.told) == ((("slice", 3),), ("hog",), told)
+    assert (lesson.settings, lesson.workloads, lesson.told) == (
+        (("slice", 3),),
+        ("hog",),
+        lesson_data,
+    )
 
 
 @pytest.mark.parametrize(

@@ -71,18 +71,18 @@ class Monitor:
     def memory(self) -> int:
         """Bytes that it has in memory."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        found = re.search(r"VmRSS:\s*(\d+) kB", status)
-        assert found
-        return int(found[1]) * 1024
+        match = re.search(r"VmRSS:\s*(\d+) kB", status)
+        assert match
+        return int(match[1]) * 1024
 
     def unread(self) -> int:
         """Bytes of its answers that the kernel keeps until they are read."""
-        found = 0
+        unread_bytes = 0
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
             fields = line.split()
             if int(fields[1].rpartition(":")[2], 16) == self.port:
-                found += int(fields[4].partition(":")[0], 16)
-        return found
+                unread_bytes += int(fields[4].partition(":")[0], 16)
+        return unread_bytes
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
@@ -114,8 +114,8 @@ def monitor() -> Iterator[Monitor]:
     made = Monitor()
     assert made.answers()
     yield made
-    said = made.end()
-    assert said.splitlines()[1:] == [], said
+    output = made.end()
+    assert output.splitlines()[1:] == [], output
 
 
 def pour(link: socket.socket, piece: bytes, most: int) -> int:
@@ -166,8 +166,8 @@ def test_connections_that_say_nothing_give_way(monitor: Monitor) -> None:
 
 def test_who_asks_and_does_not_read_takes_no_memory(monitor: Monitor) -> None:
     request = f"GET /vega.js HTTP/1.1\r\nHost: {monitor.host}\r\n".encode()
-    whole = monitor.say(request + b"Connection: close\r\n\r\n", 60)
-    assert len(whole) > MIB // 2
+    response = monitor.say(request + b"Connection: close\r\n\r\n", 60)
+    assert len(response) > MIB // 2
     before = monitor.memory()
     links = []
     for _ in range(100):
@@ -262,9 +262,9 @@ async def answer_to(link: WebSocketClientConnection, message: str | bytes) -> di
             return link.close_reason or "closed"
         if isinstance(text, bytes):
             continue  # records
-        said: dict[str, Any] = json.loads(text)
-        if said["type"] == "answer":
-            return said
+        reply: dict[str, Any] = json.loads(text)
+        if reply["type"] == "answer":
+            return reply
 
 
 VALUES: list[Any] = [
@@ -275,7 +275,7 @@ KEYS = (
     *("system", "policy", "name", "value", "kind", "pid", "group", "workload", "time_ns"),
     *("cpus", "seed", "tick_ns", "workloads", "speed", "seconds", "on", "label", "pids", "back"),
 )
-COMMANDS = [each for each in (*commands._EACH, *commands._TOGETHER) if each != "restart"]
+COMMANDS = [command for command in (*commands._EACH, *commands._TOGETHER) if command != "restart"]
 
 
 def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
@@ -293,8 +293,11 @@ def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
                     message = json.dumps({"id": 1, "do": do, **fields}, ensure_ascii=False)
                     answer = await answer_to(link, message)
                     assert isinstance(answer, dict), (message, answer)
-                    said = answer.get("error", "")
-                    assert not re.match(r"\w*(Error|Exception|Warning)\b", said), (message, said)
+                    error_text = answer.get("error", "")
+                    assert not re.match(r"\w*(Error|Exception|Warning)\b", error_text), (
+                        message,
+                        error_text,
+                    )
             for key, value in itertools.product(("system", "on"), VALUES):
                 answer = await answer_to(link, json.dumps({"id": 1, "do": "status", key: value}))
                 assert isinstance(answer, dict)
@@ -304,7 +307,7 @@ def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "expected_message"),
     [
         ("[" * 60000, "a JSON object is expected"),
         ('{"id": 1, "do": ' + "[" * 900 + "]" * 900 + "}", "each value is"),
@@ -316,13 +319,13 @@ def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
     ids=itertools.count(),
 )
 def test_what_is_no_question_ends_the_socket_with_words(
-    monitor: Monitor, message: str | bytes, said: str
+    monitor: Monitor, message: str | bytes, expected_message: str
 ) -> None:
     async def ask() -> None:
         async with opened(monitor) as link:
             answer = await answer_to(link, message)
         assert isinstance(answer, str)
-        assert said in answer
+        assert expected_message in answer
 
     asyncio.run(ask())
 

@@ -201,7 +201,7 @@ class TestGuest:
 
     def test_what_is_asked_is_done_or_refused_with_the_cause(self, seen: Seen) -> None:
         assert (seen.status["rr"].policy, seen.status["rr"].changed) == ("rr", {"slice": 2})
-        assert [(each.name, each.value) for each in seen.tunables][:1] == [("slice", 3)]
+        assert [(tunable.name, tunable.value) for tunable in seen.tunables][:1] == [("slice", 3)]
         assert (seen.status["mlfq"].policy, seen.status["mlfq"].changed) == ("mlfq", {})
         (row,) = [row for row in seen.status["tickets"].rows if row.pid == seen.pids[-1]]
         assert row.tickets == 17
@@ -217,12 +217,14 @@ class TestGuest:
         """In order, none missing; and all of it can have happened."""
         records = seen.all_records
         assert np.array_equal(records["sequence"], np.arange(len(records)))
-        whole = trace.read(seen.folder / TRACE_FILE)
-        trace.validate(whole)
-        assert len(whole.events) == len(records)
-        assert not whole.truncated
-        told = [text for text in whole.texts["text"] if text in ("fair", "rr", "mlfq")]
-        switches = [name for name, _ in groupby(told)]  # a tunable's value is said with a policy
+        full_trace = trace.read(seen.folder / TRACE_FILE)
+        trace.validate(full_trace)
+        assert len(full_trace.events) == len(records)
+        assert not full_trace.truncated
+        policy_names = [text for text in full_trace.texts["text"] if text in ("fair", "rr", "mlfq")]
+        switches = [
+            name for name, _ in groupby(policy_names)
+        ]  # a tunable's value is said with a policy
         assert switches == ["fair", "rr", "mlfq", "fair", "rr"]
         tickets = records[records["kind"] == Kind.ATTRIBUTE]
         assert (seen.pids[-1], 17) in zip(tickets["process"], tickets["second"], strict=True)
@@ -343,9 +345,9 @@ class Machine:
         log = self.folder / "kmsg"
         log.write_text("6,1,5140900,-;before\n")
         setup = Setup("host", PolicyChoice("rr"))
-        own = self.folder / "own"
-        own.mkdir()
-        return LinuxHostSystem(setup, own, self.places)
+        system_folder = self.folder / "own"
+        system_folder.mkdir()
+        return LinuxHostSystem(setup, system_folder, self.places)
 
     @property
     def places(self) -> Places:
@@ -397,7 +399,9 @@ def test_who_serves_already_is_watched_and_steered(machine: Machine) -> None:
         assert system.take_log() == ["[    6.140900] sched_ext: words"]
 
         assert (await system.read_status()).policy == "rr"
-        assert [(each.name, each.value) for each in await system.read_tunables()] == [("slice", 1)]
+        assert [(tunable.name, tunable.value) for tunable in await system.read_tunables()] == [
+            ("slice", 1)
+        ]
         await obey(system, machine)
 
         machine.tell(2, Kind.END, 3)
@@ -468,9 +472,9 @@ def test_who_serves_is_our_program(machine: Machine) -> None:
 def test_a_program_that_was_built_anew_meanwhile_is_ours(tmp_path: Path) -> None:
     """With a real process, since a link to a file that is gone is a thing of /proc alone."""
     program, other = tmp_path / "program", tmp_path / "other"
-    for each in (program, other):
-        each.write_bytes(Path("/bin/sleep").read_bytes())
-        each.chmod(0o700)
+    for executable in (program, other):
+        executable.write_bytes(Path("/bin/sleep").read_bytes())
+        executable.chmod(0o700)
     process = subprocess.Popen([program, "60"])
     try:
         folder = Path("/proc") / str(process.pid)

@@ -145,9 +145,9 @@ def test_what_is_shown_becomes_a_run_and_a_report(page: Page, monitor: Monitor) 
     page.wait_for_timeout(1500)
     page.get_by_label("End the recording").click()
     page.get_by_text("Recorded:").first.wait_for()
-    (kept,) = monitor.session.kept
-    assert (kept / "trace.bin").stat().st_size > 10_000
-    assert (kept / "manifest.json").is_file()
+    (run_folder,) = monitor.session.kept
+    assert (run_folder / "trace.bin").stat().st_size > 10_000
+    assert (run_folder / "manifest.json").is_file()
     page.get_by_label("Make the report").click()
     link = page.get_by_role("link", name="open it")
     link.wait_for()

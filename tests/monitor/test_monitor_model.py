@@ -96,9 +96,9 @@ def fed(trace: Trace, records: Records, parts: int = 1, window_ns: int = FOREVER
 
 def assert_same_metrics(frame: ModelFrame, trace: Trace) -> None:
     """Over the whole of a trace without marks, all figures that schedlab.metrics has, too, to the bit."""
-    whole = compute(trace)
-    summary = whole.summary.row(0, named=True)
-    found = frame["metrics"]
+    full_metrics = compute(trace)
+    summary = full_metrics.summary.row(0, named=True)
+    actual = frame["metrics"]
     seconds = summary["elapsed_ns"] / 1e9
     expected: dict[str, Any] = {
         "window_ns": summary["elapsed_ns"],
@@ -116,19 +116,19 @@ def assert_same_metrics(frame: ModelFrame, trace: Trace) -> None:
     }
     if seconds:
         expected["throughput_per_s"] = summary["throughput_per_second"]
-        expected["utilisation"] = whole.cpus["running_ns"].sum() / (
+        expected["utilisation"] = full_metrics.cpus["running_ns"].sum() / (
             trace.header.cpus * summary["elapsed_ns"]
         )
         expected["switches_per_s"] = summary["context_switches"] / seconds
         expected["migrations_per_s"] = summary["migrations"] / seconds
     for name, value in expected.items():
-        assert found[name] == value, name  # type: ignore[literal-required]
+        assert actual[name] == value, name  # type: ignore[literal-required]
 
 
 def assert_same_processes(frame: ModelFrame, trace: Trace) -> None:
     """Each that lives: its times, selections, share and ideal share."""
-    whole = compute(trace).processes
-    last = {row["pid"]: row for row in whole.to_dicts()}
+    processes = compute(trace).processes
+    last = {row["pid"]: row for row in processes.to_dicts()}
     columns = frame["processes"]
     for place, pid in enumerate(columns["pid"]):
         row = last[pid]
@@ -304,15 +304,15 @@ def test_queues_are_the_same_if_the_trace_does_not_tell_them(tmp_path: Path, pol
     """But for who was forked and has not run or woken: only QUEUED says where to."""
     trace = simulated(tmp_path, policy, 3)
     records = records_of(trace)
-    told, derived = (Model(trace.header, policy, "equal") for _ in range(2))
+    explicit, derived = (Model(trace.header, policy, "equal") for _ in range(2))
     compared = 0
     placed: set[int] = set()
     for part in np.array_split(records, 60):
-        says = is_kind(part["kind"], Kind.SWITCH, Kind.WAKEUP, Kind.MIGRATE)
-        placed.update(part["process"][says].tolist())
-        told.feed(part)
+        placement_mask = is_kind(part["kind"], Kind.SWITCH, Kind.WAKEUP, Kind.MIGRATE)
+        placed.update(part["process"][placement_mask].tolist())
+        explicit.feed(part)
         derived.feed(part[part["kind"] != Kind.QUEUED])
-        for cpu, guessed in zip(told.frame()["cpus"], derived.frame()["cpus"], strict=True):
+        for cpu, guessed in zip(explicit.frame()["cpus"], derived.frame()["cpus"], strict=True):
             queue = {pid for pid, *_ in cpu["queue"]} & placed
             assert queue == {pid for pid, *_ in guessed["queue"]} & placed
             compared += len(queue)
@@ -350,8 +350,8 @@ def test_history_has_what_frames_have_told_and_nothing_newer(tmp_path: Path) -> 
     model.feed(then)
     assert model.history() == before
     new = model.frame()
-    assert not {each["number"] for each in new["decisions"]} & {
-        each["number"] for each in before["decisions"]
+    assert not {decision["number"] for decision in new["decisions"]} & {
+        decision["number"] for decision in before["decisions"]
     }
     assert all(mark not in before["marks"] for mark in new["marks"])
 
@@ -423,9 +423,9 @@ def test_records_that_were_lost_are_no_end_of_it(tmp_path: Path) -> None:
     records = records_of(trace)
     source = random.Random(3)
     for _ in range(20):
-        kept = np.array([source.random() < 0.8 for _ in records])
-        kept[source.randrange(len(records)) :][:200] = False
-        frame = fed(trace, records[kept], 5).frame()
+        retained = np.array([source.random() < 0.8 for _ in records])
+        retained[source.randrange(len(records)) :][:200] = False
+        frame = fed(trace, records[retained], 5).frame()
         running = [cpu["running"] for cpu in frame["cpus"] if cpu["running"]]
         assert set(running) <= set(frame["processes"]["pid"])
         assert 0 <= frame["metrics"]["utilisation"] <= 1
@@ -494,11 +494,15 @@ def test_what_lifts_tasks_that_wait_lifts_them_in_the_picture_too(
         for pid, state, level in zip(
             columns["pid"], columns["state"], columns["level"], strict=True
         ):
-            said = next_word(records[at + 31 :], pid)
-            if state != 0 or said is None or said["time"] // (ticks * tick_ns) != epoch:
+            next_record = next_word(records[at + 31 :], pid)
+            if (
+                state != 0
+                or next_record is None
+                or next_record["time"] // (ticks * tick_ns) != epoch
+            ):
                 continue
-            if said["kind"] == Kind.DECISION:
-                assert int(said["second"]) == level
+            if next_record["kind"] == Kind.DECISION:
+                assert int(next_record["second"]) == level
                 shown += 1
                 queued = records[: at + 31]
                 last = queued[(queued["process"] == pid) & (queued["kind"] == Kind.QUEUED)][-1]
@@ -509,8 +513,8 @@ def test_what_lifts_tasks_that_wait_lifts_them_in_the_picture_too(
 
 def next_word(records: Records, pid: int) -> Any:
     """The next record that says at which level a process is."""
-    found = records[
+    matches = records[
         (records["process"] == pid)
         & ((records["kind"] == Kind.DECISION) | (records["kind"] == Kind.QUEUED))
     ]
-    return found[0] if len(found) else None
+    return matches[0] if len(matches) else None

@@ -132,9 +132,9 @@ def opened(browser: Browser, site: str) -> Any:
         page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
         page.on("request", lambda request: note_foreign(request.url, site, trouble))
-        systems = [{"policy": each, "workloads": ["own"]} for each in policies.split(",")]
-        own = [{"name": "own", "title": "five processes", "text": text}]
-        begin = {"systems": systems, "own": own, "pace": 1, **more}
+        systems = [{"policy": policy, "workloads": ["own"]} for policy in policies.split(",")]
+        custom_workloads = [{"name": "own", "title": "five processes", "text": text}]
+        begin = {"systems": systems, "own": custom_workloads, "pace": 1, **more}
         page.goto(f"{site}?{urlencode({'begin': json.dumps(begin)})}")
         wait_for_frames(page)
         try:
@@ -173,11 +173,12 @@ def changes(page: Page, selector: str, act: Callable[[], object] = lambda: None)
 
 def asked(page: Page, act: str) -> list[dict[str, Any]]:
     """All that the page has asked for of this kind."""
-    found: list[dict[str, Any]] = page.evaluate(
+    requests: list[dict[str, Any]] = page.evaluate(
         "(act) => lab.asked.filter((each) => each.do === act)", act
     )
     return [
-        {key: value for key, value in each.items() if key not in ("id", "do")} for each in found
+        {key: value for key, value in request.items() if key not in ("id", "do")}
+        for request in requests
     ]
 
 
@@ -346,8 +347,8 @@ def test_a_change_by_others_is_seen(opened: Any) -> None:
         assert "Preset:" in policy.locator(".policy-meaning").inner_text()
         policy.get_by_label("generator", exact=True).wait_for()
         assert policy.get_by_label("levels", exact=True).count() == 0
-        told = "document.querySelector('#announcements').textContent"
-        until(page, f"{told}.includes('lottery:thesis')")
+        announcement = "document.querySelector('#announcements').textContent"
+        until(page, f"{announcement}.includes('lottery:thesis')")
 
 
 # --- lessons
@@ -407,10 +408,10 @@ def test_the_policy_and_its_tunables_are_set(opened: Any) -> None:
         levels = policy.get_by_label("levels", exact=True)
         levels.fill("3")
         levels.press("Enter")
-        wanted = {"system": "b", "name": "levels", "value": 3}
-        assert sent(page, "tunable") == wanted
+        expected = {"system": "b", "name": "levels", "value": 3}
+        assert sent(page, "tunable") == expected
         policy.get_by_label("Set levels back").click()
-        assert sent(page, "tunable", 2) == wanted | {"value": 4}
+        assert sent(page, "tunable", 2) == expected | {"value": 4}
         levels.fill("99")
         levels.press("Enter")
         error = policy.locator("#tunable-b-levels-error")
@@ -441,8 +442,8 @@ def test_processes_are_changed_and_killed_in_the_table(opened: Any) -> None:
         table.get_by_text("tickets: 1 to 1000000").wait_for()
         field.fill("55")
         field.press("Enter")
-        wanted = {"system": "a", "pid": COMPILE, "kind": "tickets", "value": 55}
-        assert sent(page, "attribute") == wanted
+        expected = {"system": "a", "pid": COMPILE, "kind": "tickets", "value": 55}
+        assert sent(page, "attribute") == expected
         row(page, "compile").locator(".cell-tickets", has_text="55").wait_for()
         assert field.is_hidden()
 
@@ -452,8 +453,8 @@ def test_processes_are_changed_and_killed_in_the_table(opened: Any) -> None:
         field = table.locator(".edit-field")
         field.fill("9")
         field.press("Enter")
-        wanted = {"system": "a", "group": "five", "kind": "weight", "value": 9}
-        assert sent(page, "attribute", 2) == wanted
+        expected = {"system": "a", "group": "five", "kind": "weight", "value": 9}
+        assert sent(page, "attribute", 2) == expected
         refuse(page, "attribute", "it has ended")
         group.locator(".cell-weight").dblclick()
         field.press("Enter")
@@ -490,9 +491,9 @@ def test_workloads_are_started_and_systems_begun_anew(opened: Any) -> None:
         workloads.get_by_label("Policy to begin with").select_option("stride")
         workloads.get_by_label("Workload to begin with").select_option("hog")
         workloads.get_by_text("Start again", exact=True).click()
-        wanted = {"system": "b", "cpus": 3, "seed": 9, "tick_ns": 10_000_000}
-        wanted |= {"policy": "stride", "workloads": ["hog"]}
-        assert sent(page, "restart") == wanted
+        expected = {"system": "b", "cpus": 3, "seed": 9, "tick_ns": 10_000_000}
+        expected |= {"policy": "stride", "workloads": ["hog"]}
+        assert sent(page, "restart") == expected
         until(page, "document.querySelector('#title-b').textContent.includes('3 CPUs')")
         until(page, f"{text_of('#system-b .strip-policy')} === 'stride'")
 
@@ -526,22 +527,22 @@ def test_time_is_in_ones_hand(opened: Any) -> None:
 
 def test_what_if_from_here(opened: Any) -> None:
     with opened() as page:
-        here = panel(page, "policy")
-        ask = here.get_by_label("Compute the other future")
+        policy_panel = panel(page, "policy")
+        ask = policy_panel.get_by_label("Compute the other future")
         assert ask.is_disabled()
-        assert here.locator(".what-if-why").inner_text() == ask.get_attribute("title") != ""
+        assert policy_panel.locator(".what-if-why").inner_text() == ask.get_attribute("title") != ""
         touch(page, "hello?.systems.forEach((each) => { each.no_branches = ''; })")
         say(page, "window", seconds=5)
         answer(page, "branch", {"unchanged": "a", "changed": "b", "folder": "runs/futures"})
-        here.get_by_label("Policy from here on").select_option("mlfq")
-        here.get_by_label("Tunables from here on").fill("boost=7")
-        here.get_by_text("What if from here?").click()
-        wanted = {"system": "a", "policy": "mlfq", "settings": "boost=7"}
-        assert sent(page, "branch") == wanted
+        policy_panel.get_by_label("Policy from here on").select_option("mlfq")
+        policy_panel.get_by_label("Tunables from here on").fill("boost=7")
+        policy_panel.get_by_text("What if from here?").click()
+        expected = {"system": "a", "policy": "mlfq", "settings": "boost=7"}
+        assert sent(page, "branch") == expected
         page.get_by_text("Kept in runs/futures").wait_for()
         refuse(page, "branch", "its past was another")
-        here.get_by_text("What if from here?").click()
-        here.get_by_text("its past was another").wait_for()
+        policy_panel.get_by_text("What if from here?").click()
+        policy_panel.get_by_text("its past was another").wait_for()
 
 
 def blamed() -> dict[str, Any]:
@@ -572,14 +573,14 @@ def blamed() -> dict[str, Any]:
 def test_waits_are_taken_apart(opened: Any) -> None:
     shown = tuple(name for name in DRAWINGS if name != "waits")
     with opened(folded=shown) as page:
-        here = panel(page, "waits")
-        here.locator(".waits-choice button").first.click()
-        here.get_by_text("./schedlab monitor").wait_for()
-        assert here.get_by_text("Take apart").is_hidden()
-        here.locator(".waits-list .waits-moment").first.wait_for()
-        parts = here.locator(".waits-content .blame-parts").inner_text()
+        waits_panel = panel(page, "waits")
+        waits_panel.locator(".waits-choice button").first.click()
+        waits_panel.get_by_text("./schedlab monitor").wait_for()
+        assert waits_panel.get_by_text("Take apart").is_hidden()
+        waits_panel.locator(".waits-list .waits-moment").first.wait_for()
+        parts = waits_panel.locator(".waits-content .blame-parts").inner_text()
         assert re.search(r"CPU \d", parts), "what the CPU did is told"
-        assert here.locator(".waits-moment.link").count() == 0
+        assert waits_panel.locator(".waits-moment.link").count() == 0
         touch(page, "hello?.systems.forEach((each) => { each.no_blame = ''; })")
         answer(page, "blame", blamed())
         answer(page, "look", 0)
@@ -587,28 +588,30 @@ def test_waits_are_taken_apart(opened: Any) -> None:
         store = "(await import('./store.js'))"
         until(page, f"(async () => {store}.stateOf('a').info.no_blame === '')()")
         page.evaluate(f"async () => {store}.select('a', 0)")
-        here.locator(".waits-choice button").first.click()
-        here.get_by_label("Which waits").select_option(label="for another process")
-        here.get_by_text("Take apart").click()
-        found = sent(page, "blame")
-        assert (found["system"], found["kinds"], found["at_ns"]) == ("a", ["blocked"], None)
-        here.get_by_text("2 waits, 50.0 ms in all, 10.0 ms of it while a CPU idled").wait_for()
-        told = here.locator(".blame-wait").inner_text().replace("\xa0", " ")
+        waits_panel.locator(".waits-choice button").first.click()
+        waits_panel.get_by_label("Which waits").select_option(label="for another process")
+        waits_panel.get_by_text("Take apart").click()
+        request = sent(page, "blame")
+        assert (request["system"], request["kinds"], request["at_ns"]) == ("a", ["blocked"], None)
+        waits_panel.get_by_text(
+            "2 waits, 50.0 ms in all, 10.0 ms of it while a CPU idled"
+        ).wait_for()
+        description = waits_panel.locator(".blame-wait").inner_text().replace("\xa0", " ")
         for words in (
             *("0.050000 s, after a wake-up: 40.0 ms", "hog 7 ran on CPU 1", "75.0 %", "25.0 %"),
             *("100.0 %", "CPU 0 idled for 10.0 ms", "1 of 4 choices", "level 2"),
         ):
-            assert words in told
-        here.get_by_text("Show its beginning").click()
+            assert words in description
+        waits_panel.get_by_text("Show its beginning").click()
         assert sent(page, "look") == {"system": "a", "time_ns": 50_000_000}
-        here.locator(".waits-moment.link").first.focus()
+        waits_panel.locator(".waits-moment.link").first.focus()
         page.keyboard.press("Enter")
-        found = sent(page, "blame", 2)
-        assert found["kinds"] == ["response", "wake-up", "turn", "found", "blocked"]
-        assert found["at_ns"] >= 0
+        request = sent(page, "blame", 2)
+        assert request["kinds"] == ["response", "wake-up", "turn", "found", "blocked"]
+        assert request["at_ns"] >= 0
         refuse(page, "blame", "it is kept no more")
-        here.get_by_text("Take apart").click()
-        here.get_by_text("it is kept no more").wait_for()
+        waits_panel.get_by_text("Take apart").click()
+        waits_panel.get_by_text("it is kept no more").wait_for()
 
 
 def test_what_cannot_be_done_is_not_offered(opened: Any) -> None:
@@ -706,14 +709,14 @@ def test_everything_by_keyboard(opened: Any) -> None:
         page.keyboard.press("Space")
         assert sent(page, "pause") == {}
         page.get_by_label("Go on", exact=True).wait_for()
-        for key, act, count, wanted in (
+        for key, act, count, expected in (
             (".", "step", 1, {"kind": "event"}),
             (",", "step", 2, {"kind": "event", "back": True}),
             ("]", "pace", 1, {"speed": 2}),
             ("r", "record", 1, {"on": True}),
         ):
             page.keyboard.press(key)
-            assert sent(page, act, count) == wanted
+            assert sent(page, act, count) == expected
         page.keyboard.press("?")
         page.get_by_role("dialog").get_by_text("filter processes").wait_for()
         page.keyboard.press("Escape")

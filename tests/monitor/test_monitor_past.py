@@ -94,7 +94,7 @@ def watched(
             if begun:
                 await page.frame(lambda frame: frame["events"] > 300)
             await test(Table(session, page))
-            assert not [each.failure for each in session.systems.values() if each.failure]
+            assert not [system.failure for system in session.systems.values() if system.failure]
 
     asyncio.run(run())
 
@@ -135,15 +135,15 @@ def test_the_server_comes_to_where_the_page_is(runs: Path) -> None:
     """By the same acts its machine has the same trace, also after the page has gone back and done otherwise."""
 
     async def test(table: Table) -> None:
-        each = table.session.systems["a"]
+        system = table.session.systems["a"]
 
         async def agrees() -> int:
             """The records that there are by now."""
             blamed = await table.do("blame", pid=3, kinds=["response"])
             shown = await table.page.frame(lambda frame: frame["paused"])
-            assert each.tape and blamed["end_ns"] == each.now_ns
-            assert each.tape.standing.count == shown["events"]
-            picture = Picture(each, table.session.choices)
+            assert system.tape and blamed["end_ns"] == system.now_ns
+            assert system.tape.standing.count == shown["events"]
+            picture = Picture(system, table.session.choices)
             while picture.feed(table.session.window_ns):
                 pass
             ours, theirs = (
@@ -171,10 +171,10 @@ def test_the_server_comes_to_where_the_page_is(runs: Path) -> None:
         for _ in range(12):
             then = await table.step("tick", back=True)
         await table.page.frame(lambda frame: then <= frame["now_ns"] < then + TICK_NS)
-        assert each.now_ns > then
+        assert system.now_ns > then
         await table.do("policy", policy="stride")
         assert await agrees() < before
-        assert each.now_ns == then
+        assert system.now_ns == then
         for _ in range(12):
             await table.step("tick")
         await agrees()
@@ -185,7 +185,7 @@ def test_the_server_comes_to_where_the_page_is(runs: Path) -> None:
 
 
 def plain(values: Any) -> list[Any]:
-    return [each.item() if hasattr(each, "item") else each for each in values]
+    return [value.item() if hasattr(value, "item") else value for value in values]
 
 
 def test_what_a_page_asks_before_it_is_connected_is_asked_then(
@@ -222,11 +222,11 @@ def test_a_page_that_comes_later_is_told_the_past() -> None:
         context = table.page.page.context
         (server,) = table.session._listeners
         other = await another_page(await context.new_page(), server)  # type: ignore[arg-type]
-        each = table.session.systems["a"]
+        system = table.session.systems["a"]
 
         def has_all(frame: dict[str, Any]) -> bool:
             return bool(
-                frame["paused"] and each.tape and frame["events"] == each.tape.standing.count
+                frame["paused"] and system.tape and frame["events"] == system.tape.standing.count
             )
 
         shown, late = await table.page.frame(has_all), await other.frame(has_all)
@@ -238,12 +238,13 @@ def test_a_page_that_comes_later_is_told_the_past() -> None:
         await other.ask("look", time_ns=then)
         await other.frame(lambda frame: frame["now_ns"] == then)
         # Frames of an earlier moment begin with all that is kept up to then.
-        mine, theirs = [(await each.said("whole"))["a"] for each in (table.page, other)]
+        mine, theirs = [(await client.said("whole"))["a"] for client in (table.page, other)]
         for key in ("timeline", "marks", "log"):
             assert mine[key] == theirs[key]
         # Of all records that come at once, the last decisions alone are kept, and how many come hangs on the host.
         first, second = (
-            {each["number"]: each for each in history["decisions"]} for history in (mine, theirs)
+            {decision["number"]: decision for decision in history["decisions"]}
+            for history in (mine, theirs)
         )
         assert max(first) == max(second)
         assert all(first[number] == second[number] for number in first.keys() & second.keys())
@@ -264,7 +265,7 @@ def test_what_is_asked_of_a_group_goes_to_its_processes() -> None:
         await table.do("pause")
         frame = await table.standing()
         processes = frame["processes"]
-        group = next(each for each in processes["group"] if each)
+        group = next(candidate for candidate in processes["group"] if candidate)
         count = processes["group"].count(group)
         assert await table.do("attribute", group=group, kind="tickets", value=77) == count
         with pytest.raises(Refused, match="no process of the group"):

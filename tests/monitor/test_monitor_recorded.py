@@ -35,7 +35,9 @@ def keep(folder: Path, records: list[Record], script: Script = SCRIPT, **manifes
 
 
 def in_order(records: list[Record]) -> Records:
-    packed = b"".join(each.pack() for each in sorted(records, key=lambda each: each.sequence))
+    packed = b"".join(
+        record.pack() for record in sorted(records, key=lambda record: record.sequence)
+    )
     return np.frombuffer(packed, RECORD)
 
 
@@ -72,8 +74,8 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_plays_from_its_beginning_to_its_end(tmp_path: Path, records: list[Record]) -> None:
-    whole = in_order(records)
-    begin, end = int(whole["time"].min()), int(whole["time"].max())
+    ordered_records = in_order(records)
+    begin, end = int(ordered_records["time"].min()), int(ordered_records["time"].max())
 
     async def play(system: RecordedSystem) -> Records:
         played_system: Played = system  # it is one, says the type checker
@@ -100,7 +102,7 @@ def test_it_plays_from_its_beginning_to_its_end(tmp_path: Path, records: list[Re
         assert system.now_ns == end and not len(system.take())
         return np.concatenate(pieces)
 
-    assert played(keep(tmp_path, records), play).tobytes() == whole.tobytes()
+    assert played(keep(tmp_path, records), play).tobytes() == ordered_records.tobytes()
 
 
 def test_a_trace_that_was_cut_off_is_played_as_far_as_it_goes(
@@ -113,9 +115,9 @@ def test_a_trace_that_was_cut_off_is_played_as_far_as_it_goes(
     async def play(system: RecordedSystem) -> None:
         assert "cut off" in system.message and system.life is Life.RUNNING
         await system.advance(10**15, 0.01)
-        found = taken(system)
-        assert len(found) == (len(data) * 2 // 3 - HEADER.itemsize) // 32
-        assert (np.diff(found["sequence"].astype(np.int64)) > 0).all()
+        played_records = taken(system)
+        assert len(played_records) == (len(data) * 2 // 3 - HEADER.itemsize) // 32
+        assert (np.diff(played_records["sequence"].astype(np.int64)) > 0).all()
 
     played(run, play)
 
@@ -130,7 +132,7 @@ def test_what_cannot_have_happened_is_played_up_to_there(
         assert f"record {at} " in system.message and "there is no kind 99" in system.message
         await system.advance(10**15, 0.01)
         assert taken(system).tobytes() == in_order(records[:at]).tobytes()
-        assert system.now_ns == max(each.time for each in records[:at])
+        assert system.now_ns == max(record.time for record in records[:at])
 
     played(keep(tmp_path, wrong), play)
 
@@ -143,10 +145,10 @@ def test_what_is_no_trace_cannot_begin(
     tmp_path: Path, records: list[Record], content: bytes | None, words: str
 ) -> None:
     run = keep(tmp_path, records)
-    wanted = recorded_setup(run)
+    configuration = recorded_setup(run)
     if content is None:
         (run / TRACE_FILE).unlink()
     else:
         (run / TRACE_FILE).write_bytes(content)
     with pytest.raises(SchedlabError, match=words):
-        asyncio.run(RecordedSystem(wanted, tmp_path).begin())
+        asyncio.run(RecordedSystem(configuration, tmp_path).begin())

@@ -37,22 +37,30 @@ SCRIPTS = {
 
 def as_array(records: list[Record]) -> Records:
     rows = [
-        (each.time, each.sequence & 0xFFFF_FFFF, each.process, each.kind, each.cpu, each.first, each.second)
-        for each in records
-    ]  # fmt: skip
+        (
+            record.time,
+            record.sequence & 0xFFFF_FFFF,
+            record.process,
+            record.kind,
+            record.cpu,
+            record.first,
+            record.second,
+        )
+        for record in records
+    ]
     return np.array(rows, RECORD)
 
 
 def pieces(records: Records, sizes: random.Random, most: int = 400) -> list[Records]:
     """Some records at a time, no text cut."""
-    found, at = [], 0
+    parts, at = [], 0
     while at < len(records):
         end = min(at + sizes.randint(1, most), len(records))
         while end < len(records) and not is_whole(records[at:end], records[end:]):
             end += 1
-        found.append(records[at:end])
+        parts.append(records[at:end])
         at = end
-    return found
+    return parts
 
 
 def is_whole(before: Records, after: Records) -> bool:
@@ -64,25 +72,27 @@ def is_whole(before: Records, after: Records) -> bool:
     return True
 
 
-def pending_groups(path: Path, standing: Standing) -> set[int]:
+def pending_groups(path: Path, snapshot: Standing) -> set[int]:
     """Who has not run since the trace begins, and so could not tell its label."""
     ran = set(trace.read(path).events.filter(kind=Kind.SWITCH)["process"].to_list())
-    return set(standing.people) - ran
+    return set(snapshot.people) - ran
 
 
-def told(standing: Standing, without_groups: set[int]) -> dict[str, object]:
+def told(snapshot: Standing, without_groups: set[int]) -> dict[str, object]:
     """All that stands, for comparing."""
-    people = {
+    processes = {
         pid: replace(person, group=0) if pid in without_groups else person
-        for pid, person in standing.people.items()
+        for pid, person in snapshot.people.items()
     }
-    waiting = {pid: place[1:] for pid, place in standing.queued.items() if standing.state[pid] == 1}
+    waiting = {pid: place[1:] for pid, place in snapshot.queued.items() if snapshot.state[pid] == 1}
     return {
-        "people": {pid: (p.name, p.thread_of, p.group, p.attributes) for pid, p in people.items()},
-        "state": standing.state,
-        "running": standing.running.tolist(),
-        "deciding": standing.deciding.tolist(),
-        "policy": (standing.policy, standing.shares_by, standing.tunables),
+        "people": {
+            pid: (p.name, p.thread_of, p.group, p.attributes) for pid, p in processes.items()
+        },
+        "state": snapshot.state,
+        "running": snapshot.running.tolist(),
+        "deciding": snapshot.deciding.tolist(),
+        "policy": (snapshot.policy, snapshot.shares_by, snapshot.tunables),
         "waiting": waiting,
     }
 
@@ -107,18 +117,18 @@ def test_a_trace_that_is_cut_anywhere_is_a_whole_story(name: str, tmp_path: Path
         header = Header(script.cpus, 1_000_000, 1_000_000_000, 1)
         parts = pieces(as_array(simulate(source, script)), source, 40)
         at = source.randrange(1, len(parts))
-        standing = Standing(script.cpus)
+        snapshot = Standing(script.cpus)
         for part in parts[:at]:
-            standing.apply(part)
-        cut(path, header, standing, parts[at:])
+            snapshot.apply(part)
+        cut(path, header, snapshot, parts[at:])
         trace.validate(trace.read(path))
         for part in parts[at:]:
-            standing.apply(part)
+            snapshot.apply(part)
         again = Standing(script.cpus)
         for part in read_back(path):
             again.apply(part)
         groups = pending_groups(path, again)
-        assert told(again, groups) == told(standing, groups)
+        assert told(again, groups) == told(snapshot, groups)
 
 
 def test_a_trace_from_its_beginning_is_the_same_trace(tmp_path: Path) -> None:
@@ -132,52 +142,52 @@ def test_a_trace_from_its_beginning_is_the_same_trace(tmp_path: Path) -> None:
 
 def test_own_processes_are_no_part_of_the_workload(tmp_path: Path) -> None:
     header, records = recorded()
-    standing = Standing(header.cpus)
-    standing.apply(records[: len(records) // 2])
-    own = max(standing.people)
+    snapshot = Standing(header.cpus)
+    snapshot.apply(records[: len(records) // 2])
+    monitor_pid = max(snapshot.people)
     path = tmp_path / "trace.bin"
-    with TraceFile(path, header, standing.opening({own})) as file:
+    with TraceFile(path, header, snapshot.opening({monitor_pid})) as file:
         file.add(records[len(records) // 2 :])
     roles = dict(metrics.compute(trace.read(path)).processes.select("pid", "role").iter_rows())
-    assert roles.pop(own) == "other"
+    assert roles.pop(monitor_pid) == "other"
     assert "workload" in roles.values()
     again = Standing(header.cpus)
-    again.apply(standing.opening({own}).records)
-    name = standing.people[own].name
-    assert again.people[own].name == f"[{name}]"
+    again.apply(snapshot.opening({monitor_pid}).records)
+    name = snapshot.people[monitor_pid].name
+    assert again.people[monitor_pid].name == f"[{name}]"
     # Recorded again, it has no more brackets than before.
     once_more = Standing(header.cpus)
-    once_more.apply(again.opening({own}).records)
-    assert once_more.people[own].name == f"[{name}]"
+    once_more.apply(again.opening({monitor_pid}).records)
+    assert once_more.people[monitor_pid].name == f"[{name}]"
 
 
-def everything(kept: Recent) -> Iterator[Records]:
+def everything(recent: Recent) -> Iterator[Records]:
     """All that is kept, in pieces of any length."""
-    at = kept.begin
-    while at < kept.end:
-        piece = kept.since(at, 777)
+    at = recent.begin
+    while at < recent.end:
+        piece = recent.since(at, 777)
         yield piece
         at += len(piece)
-    assert len(kept.since(at, 777)) == 0
+    assert len(recent.since(at, 777)) == 0
 
 
 def test_the_last_records_are_kept_and_no_more(tmp_path: Path) -> None:
     header, records = recorded()
-    kept = Recent(header, most=2000)
+    recent = Recent(header, most=2000)
     for part in pieces(records, random.Random(3), 300):
-        kept.add(part)
-        assert kept.end - kept.begin <= 2000
+        recent.add(part)
+        assert recent.end - recent.begin <= 2000
         assert (
-            np.concatenate(list(everything(kept))).tolist()
-            == records[kept.begin : kept.end].tolist()
+            np.concatenate(list(everything(recent))).tolist()
+            == records[recent.begin : recent.end].tolist()
         )
-    kept.write(tmp_path / "recent.bin", frozenset())
+    recent.write(tmp_path / "recent.bin", frozenset())
     read = trace.read(tmp_path / "recent.bin")
     trace.validate(read)
     assert 1500 < len(read.events) < 2500
     assert read.end_ns == int(records["time"].max())
     with pytest.raises(ValueError, match="is kept no more"):
-        kept.since(0, 1)
+        recent.since(0, 1)
     short = Recent(header)
     for part in pieces(records, random.Random(3), 300):
         short.add(part)
@@ -187,15 +197,15 @@ def test_the_last_records_are_kept_and_no_more(tmp_path: Path) -> None:
 
 def test_a_recording_is_a_run_as_every_other(tmp_path: Path) -> None:
     header, records = recorded()
-    standing = Standing(header.cpus)
-    standing.apply(records[:4000])
+    snapshot = Standing(header.cpus)
+    snapshot.apply(records[:4000])
     place = tmp_path / "runs" / "mine"
 
     async def record() -> Path:
         facts = facts_of(
-            setup(), "two-hogs", "", standing, {"commit": None, "machine_version": "1"}
+            setup(), "two-hogs", "", snapshot, {"commit": None, "machine_version": "1"}
         )
-        recorder = Recorder(place, header, facts, standing, {1})
+        recorder = Recorder(place, header, facts, snapshot, {1})
         assert not place.exists()
         recorder.add(records[4000:])
         recorder.add_log(["a line"])
@@ -208,6 +218,6 @@ def test_a_recording_is_a_run_as_every_other(tmp_path: Path) -> None:
     assert manifest["cpus"] == 2
     assert (place / CONSOLE).read_text() == "a line\n"
     trace.validate(trace.read(place / "trace.bin"))
-    kept = metrics.load(place / results.METRICS)
-    assert kept.summary.equals(metrics.compute(trace.read(place / "trace.bin")).summary)
+    stored_metrics = metrics.load(place / results.METRICS)
+    assert stored_metrics.summary.equals(metrics.compute(trace.read(place / "trace.bin")).summary)
     assert [path.name for path in place.parent.iterdir()] == ["mine"]

@@ -44,13 +44,13 @@ async def served(*setups: Setup, **options: Any) -> AsyncIterator[Server]:
         await session.close()
 
 
-def opened(said: bytes) -> dict[str, Any]:
+def opened(payload: bytes) -> dict[str, Any]:
     """Records, and the header before them if a trace begins."""
-    begins = bool(said[1])
-    header, records = (said[8:72], said[72:]) if begins else (b"", said[8:])
+    begins = bool(payload[1])
+    header, records = (payload[8:72], payload[72:]) if begins else (b"", payload[8:])
     kind = "begin" if begins else "records"
     rows = np.frombuffer(records, RECORD)
-    return {"type": kind, "system": chr(said[0]), "header": header, "records": rows}
+    return {"type": kind, "system": chr(payload[0]), "header": header, "records": rows}
 
 
 class Client:
@@ -64,20 +64,20 @@ class Client:
     async def next(self, kind: str) -> dict[str, Any]:
         """The next message of a kind; the others are kept."""
         while True:
-            said = await asyncio.wait_for(self.connection.read_message(), 20)
-            assert said is not None, "the socket was closed"
-            message = opened(said) if isinstance(said, bytes) else json.loads(said)
+            received = await asyncio.wait_for(self.connection.read_message(), 20)
+            assert received is not None, "the socket was closed"
+            message = opened(received) if isinstance(received, bytes) else json.loads(received)
             self.messages.append(message)
             if message["type"] == kind:
                 return message
 
     async def records(self, count: int) -> Records:
         """The first so many records of system a's trace."""
-        while (told := [each["records"] for each in self.messages if "records" in each]) == [] or (
-            sum(map(len, told)) < count
-        ):
+        while (
+            parts := [message["records"] for message in self.messages if "records" in message]
+        ) == [] or (sum(map(len, parts)) < count):
             await self.next("records")
-        return np.concatenate(told)[:count]
+        return np.concatenate(parts)[:count]
 
     async def ask(self, do: str, **message: Any) -> dict[str, Any]:
         self.number += 1
@@ -110,7 +110,7 @@ def test_a_page_is_greeted_and_shown_what_happens() -> None:
                 hello["palette"]
             )
             assert hello["cpus_max"] == {"sim": 1024}
-            await until(lambda: all(each.tape for each in server.session.systems.values()))
+            await until(lambda: all(system.tape for system in server.session.systems.values()))
             states = [await client.next("state") for _ in range(6)]
             assert {state["system"] for state in states} == {"a", "b"}
             assert states[-1]["own"] == [1]
@@ -226,7 +226,7 @@ def test_a_slow_page_begins_anew_and_is_told_so() -> None:
             watched = server.session.systems["a"]
             client = await connected(server)
             await client.records(10)
-            (there,) = server.clients
+            (server_client,) = server.clients
             sent: list[bytes] = []
             go_on = asyncio.Event()
 
@@ -234,7 +234,7 @@ def test_a_slow_page_begins_anew_and_is_told_so() -> None:
                 sent.append(data)
                 await asyncio.wait_for(go_on.wait(), 60)
 
-            there.write_message = slowly
+            server_client.write_message = slowly
             await until(lambda: sent)
             assert watched.tape
             recent = watched.tape.recent
@@ -247,14 +247,14 @@ def test_a_slow_page_begins_anew_and_is_told_so() -> None:
             assert len(sent) == 1
             go_on.set()
             last = records[-1].tobytes()
-            await until(lambda: any(each.endswith(last) for each in sent))
-            said = [json.loads(each) for each in sent if each.startswith(b"{")]
-            assert {"type": "missed", "system": "a", "frames": 1} in said
-            told = [opened(each) for each in sent if not each.startswith(b"{")]
-            begins = [place for place, each in enumerate(told) if each["type"] == "begin"]
-            opening = told[begins[-1]]["records"]
+            await until(lambda: any(payload.endswith(last) for payload in sent))
+            messages = [json.loads(payload) for payload in sent if payload.startswith(b"{")]
+            assert {"type": "missed", "system": "a", "frames": 1} in messages
+            packets = [opened(payload) for payload in sent if not payload.startswith(b"{")]
+            begins = [place for place, packet in enumerate(packets) if packet["type"] == "begin"]
+            opening = packets[begins[-1]]["records"]
             assert (opening["kind"] == Kind.FOUND).any()
-            rest = np.concatenate([each["records"] for each in told[begins[-1] + 1 :]])
+            rest = np.concatenate([packet["records"] for packet in packets[begins[-1] + 1 :]])
             assert rest.tolist() == records[-len(rest) :].tolist()
             assert 0 < len(rest) < len(records)
 
@@ -267,11 +267,11 @@ def test_a_page_that_takes_nothing_in_is_sent_no_more() -> None:
     async def watch() -> None:
         async with served(setup("rr"), speed=0) as server:
             client = await connected(server)
-            (there,) = server.clients
-            there._untaken = 10**9
+            (server_client,) = server.clients
+            server_client._untaken = 10**9
             for _ in range(3):
                 await client.next("hello") if not client.messages else await asyncio.sleep(0.2)
-            assert not any("records" in each for each in client.messages)
+            assert not any("records" in message for message in client.messages)
             await client.connection.write_message(json.dumps({"do": "took", "records": 10**9}))
             assert len(await client.records(1000)) == 1000
 
@@ -333,11 +333,11 @@ def test_a_signal_ends_all_in_order(number: signal.Signals) -> None:
     assert url.startswith("http://127.0.0.1:")
     assert "/?token=" in url
     process.send_signal(number)
-    said, words = process.communicate(timeout=60)
-    assert said.splitlines()[0] == "ended"
+    stdout, words = process.communicate(timeout=60)
+    assert stdout.splitlines()[0] == "ended"
     assert "Traceback" not in words
     assert process.returncode == (0 if number == signal.SIGINT else 128 + number)
-    assert ("whole" in said) == (number == signal.SIGINT)
+    assert ("whole" in stdout) == (number == signal.SIGINT)
 
 
 def test_what_was_asked_is_done_though_the_page_goes_away() -> None:
@@ -345,11 +345,11 @@ def test_what_was_asked_is_done_though_the_page_goes_away() -> None:
         async with served() as server:
             watched = server.session.systems["a"]
             await until(lambda: watched.is_on)
-            begun = asyncio.Event()
+            started = asyncio.Event()
             go_on = asyncio.Event()
 
             async def slow(policy: str) -> None:
-                begun.set()
+                started.set()
                 await go_on.wait()
                 done.append(policy)
 
@@ -358,7 +358,7 @@ def test_what_was_asked_is_done_though_the_page_goes_away() -> None:
             watched.system.set_policy = slow  # type: ignore[method-assign]
             client = await connected(server)
             await client.connection.write_message('{"id": 1, "do": "policy", "policy": "lottery"}')
-            await begun.wait()
+            await started.wait()
             client.connection.close()
             await until(lambda: not server.clients)
             go_on.set()

@@ -43,20 +43,20 @@ class Bench:
         return self.watching.screen.picture(letter)
 
     def system(self, letter: str = "a") -> StandIn:
-        found = self.session.systems[letter].system
-        assert isinstance(found, StandIn)
-        return found
+        stand_in = self.session.systems[letter].system
+        assert isinstance(stand_in, StandIn)
+        return stand_in
 
     async def shown(self, what: Callable[[Mapping[str, Any]], object], system: str = "a") -> Any:
         """Waits for a frame that is so, and gives it."""
         seen = len(self.watching.frames)
 
-        def found() -> list[Any]:
+        def find_frames() -> list[Any]:
             new = self.watching.frames[seen:]
             return [frame for frame in new if frame["system"] == system and what(frame)]
 
-        await until(found)
-        return found()[0]
+        await until(find_frames)
+        return find_frames()[0]
 
 
 @asynccontextmanager
@@ -73,15 +73,17 @@ async def bench(
     running = asyncio.ensure_future(session.run())
     try:
         table = Bench(session, made)
-        await until(lambda: running.done() or all(each.tape for each in session.systems.values()))
-        assert not [each.failure for each in session.systems.values() if each.failure]
+        await until(
+            lambda: running.done() or all(system.tape for system in session.systems.values())
+        )
+        assert not [system.failure for system in session.systems.values() if system.failure]
         yield table
     finally:
         running.cancel()
         with suppress(asyncio.CancelledError, SchedlabError):
             await running
         await session.close()
-        assert all(each.ended for each in made)
+        assert all(stand_in.ended for stand_in in made)
         assert not session.scratch.exists()
 
 
@@ -110,7 +112,7 @@ def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "expected_message"),
     [
         ({"do": "fly"}, "no command is called 'fly'"),
         ({"do": "status", "system": "z"}, "no system is called 'z'"),
@@ -139,10 +141,10 @@ def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         ({"do": "report"}, "nothing was recorded yet"),
     ],
 )
-def test_what_cannot_be_done_is_said(message: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_done_is_said(message: dict[str, Any], expected_message: str) -> None:
     async def ask() -> None:
         async with bench() as table:
-            with pytest.raises(SchedlabError, match=said):
+            with pytest.raises(SchedlabError, match=expected_message):
                 await perform(table.session, message)
 
     asyncio.run(ask())
@@ -207,8 +209,8 @@ async def test_it_begins_anew_as_another_one() -> None:
             ("hog",),
         )
         assert table.watching.changes > before
-        told = table.session.hello()["systems"][0]
-        assert told["setup"]["policy"] == "lottery:thesis"
+        system_entry = table.session.hello()["systems"][0]
+        assert system_entry["setup"]["policy"] == "lottery:thesis"
         reached = table.system("b").now_ns
         await until(lambda: table.system("b").now_ns > reached)
         # It goes in step with the other from where that one was.
@@ -291,10 +293,10 @@ async def test_a_recording_from_the_start_is_of_all_that_was_started(runs: Path)
     read = trace.read(folder / "trace.bin")
     trace.validate(read)
     forked = records["first"][records["kind"] == Kind.FORK].tolist()
-    kept = metrics.load(folder / "metrics").processes
-    assert set(kept.filter(role="workload")["pid"]) == set(forked) - {1}
-    assert kept.filter(pid=1)["name"].to_list() == ["[init]"]
-    assert kept.filter(role="workload")["fork_ns"].null_count() == 0
+    process_table = metrics.load(folder / "metrics").processes
+    assert set(process_table.filter(role="workload")["pid"]) == set(forked) - {1}
+    assert process_table.filter(pid=1)["name"].to_list() == ["[init]"]
+    assert process_table.filter(role="workload")["fork_ns"].null_count() == 0
     assert results.read_manifest(folder)["repeatable"]
     assert (folder / "console.log").read_text() == "it begins\n"
 
@@ -356,8 +358,8 @@ async def test_a_disk_that_fills_up_ends_systems_and_keeps_recordings(
     async with bench(setup(), setup()) as table:
         await table.do("record", on=True, system="a")
         monkeypatch.setattr(disk, "_free_bytes", lambda _: 0)
-        await until(lambda: all(each.failure for each in table.session.systems.values()))
-        await until(lambda: all(each.ended for each in table.made))
+        await until(lambda: all(system.failure for system in table.session.systems.values()))
+        await until(lambda: all(stand_in.ended for stand_in in table.made))
         assert "Free some space" in table.session.systems["b"].failure
-        (kept,) = table.session.kept
-        assert (kept / results.MANIFEST).exists()
+        (run_folder,) = table.session.kept
+        assert (run_folder / results.MANIFEST).exists()

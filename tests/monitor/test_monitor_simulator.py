@@ -52,12 +52,12 @@ def taken(system: Played) -> Records:
 
 
 def with_system(
-    folder: Path, wanted: Setup, act: Callable[[SimulatorSystem], Awaitable[Result]]
+    folder: Path, configuration: Setup, act: Callable[[SimulatorSystem], Awaitable[Result]]
 ) -> Result:
     """What an act gives on a machine that has begun, and ends."""
 
     async def run() -> Result:
-        system = SimulatorSystem(wanted, folder)
+        system = SimulatorSystem(configuration, folder)
         await system.begin()
         try:
             return await act(system)
@@ -109,7 +109,7 @@ def test_each_command_has_its_effect(tmp_path: Path) -> None:
         assert (await system.read_status()).policy == "lottery:thesis"
         await system.set_tunable("slice", 7)
         assert dict((await system.read_status()).changed) == {"slice": 7}
-        tunables = {each.name: each for each in await system.read_tunables()}
+        tunables = {tunable.name: tunable for tunable in await system.read_tunables()}
         assert (tunables["slice"].value, tunables["slice"].default) == (7, 1)
         for kind, value in zip(AttributeKind, (2, 30, 9, -3, 400, 5, 6, 7, 1), strict=True):
             await system.set_attribute(hog, kind, value)
@@ -206,7 +206,7 @@ async def _acts(system: SimulatorSystem, piece_ns: int) -> tuple[Records, int]:
 
 
 def test_the_pace_changes_nothing(tmp_path: Path) -> None:
-    found = []
+    record_arrays = []
     for number, piece in enumerate((10**12, 7 * MS, 333_333)):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -214,9 +214,9 @@ def test_the_pace_changes_nothing(tmp_path: Path) -> None:
         async def run(system: SimulatorSystem, piece: int = piece) -> Records:
             return (await _acts(system, piece))[0]
 
-        found.append(with_system(folder, setup("mlfq"), run))
-    assert len(found[0]) > 2_000
-    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+        record_arrays.append(with_system(folder, setup("mlfq"), run))
+    assert len(record_arrays[0]) > 2_000
+    assert record_arrays[0].tobytes() == record_arrays[1].tobytes() == record_arrays[2].tobytes()
 
 
 def test_the_same_acts_are_done_when_their_times_come(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_the_same_acts_are_done_when_their_times_come(tmp_path: Path) -> None:
     places = [tmp_path / "asked", tmp_path / "followed"]
     for place in places:
         place.mkdir()
-    asked, hogs = with_system(places[0], setup("mlfq"), ask)
+    original_records, hogs = with_system(places[0], setup("mlfq"), ask)
     acts = [
         f"{TICK} start 1 ping-pong",
         f"{33 * MS} start 2 interactive",
@@ -253,8 +253,8 @@ def test_the_same_acts_are_done_when_their_times_come(tmp_path: Path) -> None:
         return taken(system)
 
     followed = with_system(places[1], setup("mlfq"), follow)
-    assert len(asked) > 2_000
-    assert followed.tobytes() == asked.tobytes()
+    assert len(original_records) > 2_000
+    assert followed.tobytes() == original_records.tobytes()
 
 
 def test_it_goes_by_our_clock_until_it_is_paused(tmp_path: Path) -> None:

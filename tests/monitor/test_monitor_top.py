@@ -48,7 +48,9 @@ def play(story: Story, *policies: str) -> None:
         async with app.run_test(size=(160, 50)) as pilot:
             driving = asyncio.ensure_future(session.run())
             try:
-                await until(pilot, lambda: all(ready(kept) for kept in app.kept.values()))
+                await until(
+                    pilot, lambda: all(ready(system_view) for system_view in app.kept.values())
+                )
                 await story(app, pilot)
             finally:
                 driving.cancel()
@@ -58,8 +60,8 @@ def play(story: Story, *policies: str) -> None:
     asyncio.run(run())
 
 
-def ready(kept: Kept) -> bool:
-    return kept.frame is not None and kept.frame["now_ns"] > 500_000_000
+def ready(system_view: Kept) -> bool:
+    return system_view.frame is not None and system_view.frame["now_ns"] > 500_000_000
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], Any]) -> None:
@@ -135,8 +137,8 @@ def test_what_is_asked_is_done() -> None:
         await until(pilot, lambda: isinstance(app.screen, Ask))
         await choose(pilot, "7")
         await pilot.pause(0.5)
-        found = {each.name: each.value for each in await system.read_tunables()}
-        assert found["slice"] == 7
+        tunable_values = {tunable.name: tunable.value for tunable in await system.read_tunables()}
+        assert tunable_values["slice"] == 7
 
         table = app.query_one(ProcessTable)
         await pilot.press("end")
@@ -181,7 +183,7 @@ def test_the_table_is_sorted_filtered_and_draws_what_can_be_seen() -> None:
 def test_without_a_terminal_it_says_what_it_needs() -> None:
     ours, theirs = os.openpty()
     for stdin, stderr in ((theirs, None), (None, theirs), (None, None)):
-        said = subprocess.run(
+        completed = subprocess.run(
             module_command("schedlab", "top", "--machine", "sim"),
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=theirs,
@@ -189,10 +191,10 @@ def test_without_a_terminal_it_says_what_it_needs() -> None:
             timeout=60,
             check=False,
         )
-        assert said.returncode == 2
-        told = (said.stderr or os.read(ours, 4096)).decode()
-        assert "top needs a terminal as its standard input and standard error" in told
-        assert len(told.splitlines()) == 1
+        assert completed.returncode == 2
+        message = (completed.stderr or os.read(ours, 4096)).decode()
+        assert "top needs a terminal as its standard input and standard error" in message
+        assert len(message.splitlines()) == 1
     os.close(ours)
     os.close(theirs)
 
@@ -237,9 +239,9 @@ def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
             await app.ask("start", workload="\x1b[31mno\u2028")
             app.told("kept in \x07here")
             await until(pilot, lambda: notify.call_count == 2)
-        said = [each.args[0] for each in notify.call_args_list]
-        assert "kept in \\x07here" in said
-        assert not UNSAFE.search("".join(said)), ascii(said)
+        notifications = [call.args[0] for call in notify.call_args_list]
+        assert "kept in \\x07here" in notifications
+        assert not UNSAFE.search("".join(notifications)), ascii(notifications)
 
     def seen(app: MonitorApp) -> str:
         """All that is on the terminal now."""

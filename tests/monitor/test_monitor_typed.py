@@ -58,15 +58,15 @@ def test_said_again_it_is_the_same_run(tmp_path: Path) -> None:
     live.now_ns()
     live.end()
     typed = tmp_path / "live" / TYPED
-    said = typed_lines(typed)
-    assert f"set {hog} tickets 7" in said
-    assert "write sched_status mlfq" in said
-    assert said[-1] == "end"
+    lines = typed_lines(typed)
+    assert f"set {hog} tickets 7" in lines
+    assert "write sched_status mlfq" in lines
+    assert lines[-1] == "end"
     boot = Boot(parts["kernel"], disk, SETUP.cpus, SETUP.memory_mib, boot_arguments(SETUP))
     boot = replace(boot, keeps_typed=True, typed=typed)
     command = kernel_machine("spike").command(boot)
     done = subprocess.run(command, cwd=tmp_path / "again", capture_output=True, check=False)
     assert done.returncode == 0
     for name in (TRACE_FILE, TYPED):
-        found = (tmp_path / "again" / name).read_bytes()
-        assert found == (tmp_path / "live" / name).read_bytes()
+        actual = (tmp_path / "again" / name).read_bytes()
+        assert actual == (tmp_path / "live" / name).read_bytes()

@@ -17,8 +17,8 @@ def output(name: str) -> str:
 
 
 def test_sysbench_tells_rate_and_latencies() -> None:
-    told = figures("sysbench cpu run", output("sysbench-1-thread"))
-    assert told == {
+    parsed_figures = figures("sysbench cpu run", output("sysbench-1-thread"))
+    assert parsed_figures == {
         "threads": 1,
         "events_per_second": 1873.50,
         "elapsed_s": 2.0082,
@@ -34,12 +34,16 @@ def test_sysbench_tells_rate_and_latencies() -> None:
 def test_sysbench_tells_percentiles_of_its_histogram() -> None:
     """The one that it computes itself from the same buckets is a check of the others."""
     text = output("sysbench-4-threads")
-    told = figures("/usr/bin/sysbench cpu --histogram=on run", text)
+    parsed_figures = figures("/usr/bin/sysbench cpu --histogram=on run", text)
     printed = float(text.split("99th percentile:")[1].split()[0])
-    assert told["latency_p99_ms"] == pytest.approx(printed, abs=0.005)
-    assert told["latency_p50_ms"] < told["latency_p95_ms"] < told["latency_p99_ms"]
-    assert told["latency_p99_ms"] <= told["latency_max_ms"]
-    assert told["threads"] == 4
+    assert parsed_figures["latency_p99_ms"] == pytest.approx(printed, abs=0.005)
+    assert (
+        parsed_figures["latency_p50_ms"]
+        < parsed_figures["latency_p95_ms"]
+        < parsed_figures["latency_p99_ms"]
+    )
+    assert parsed_figures["latency_p99_ms"] <= parsed_figures["latency_max_ms"]
+    assert parsed_figures["threads"] == 4
 
 
 def test_hackbench_tells_its_time() -> None:
@@ -50,9 +54,9 @@ def test_hackbench_tells_its_time() -> None:
 
 
 def test_stress_ng_tells_of_its_stressor() -> None:
-    told = figures("stress-ng --cpu 2 --metrics-brief", output("stress-ng-cpu"))
-    assert told["bogo_ops_per_second"] == pytest.approx(
-        told["bogo_ops"] / told["elapsed_s"], rel=0.01
+    parsed_figures = figures("stress-ng --cpu 2 --metrics-brief", output("stress-ng-cpu"))
+    assert parsed_figures["bogo_ops_per_second"] == pytest.approx(
+        parsed_figures["bogo_ops"] / parsed_figures["elapsed_s"], rel=0.01
     )
 
 
@@ -60,9 +64,9 @@ def test_stress_ng_tells_of_its_stressor() -> None:
 def test_stress_ng_may_tell_other_metrics_beside(stressor: str) -> None:
     text = output(f"stress-ng-{stressor}")
     assert "miscellaneous metrics" in text
-    told = figures(f"stress-ng --{stressor} 2", text)
-    assert told["bogo_ops"] > 0
-    assert told["bogo_ops_per_cpu_second"] > told["bogo_ops_per_second"] > 0
+    parsed_figures = figures(f"stress-ng --{stressor} 2", text)
+    assert parsed_figures["bogo_ops"] > 0
+    assert parsed_figures["bogo_ops_per_cpu_second"] > parsed_figures["bogo_ops_per_second"] > 0
 
 
 def test_what_is_around_an_output_does_no_harm() -> None:
@@ -79,15 +83,15 @@ def test_a_command_that_is_no_benchmark_tells_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "text", "said"),
+    ("command", "text", "message"),
     [
         ("sysbench", "sysbench 1.0.20\nThreads started!\n", "sysbench printed no threads"),
         ("hackbench", "Running in process mode == 80 tasks\n", "hackbench printed no time"),
         ("stress-ng", "stress-ng: info: [1] dispatching hogs\n", "stress-ng printed no metrics"),
     ],
 )
-def test_an_output_that_broke_off_is_refused(command: str, text: str, said: str) -> None:
-    with pytest.raises(OutputError, match=said):
+def test_an_output_that_broke_off_is_refused(command: str, text: str, message: str) -> None:
+    with pytest.raises(OutputError, match=message):
         figures(command, text)
 
 

@@ -114,9 +114,9 @@ def installing(folder: Path, script: str) -> Iterator[tuple[Installation, str]]:
 def told(address: str, awaited: str) -> dict[str, object]:
     """What the bar shows once it says this."""
     for _ in range(200):
-        found: dict[str, object] = json.loads(answer(address, "/progress")[1])
-        if awaited in str(found["line"]) or found["status"] is not None:
-            return found
+        progress: dict[str, object] = json.loads(answer(address, "/progress")[1])
+        if awaited in str(progress["line"]) or progress["status"] is not None:
+            return progress
         time.sleep(0.05)
     raise AssertionError(f"it never said {awaited}")
 

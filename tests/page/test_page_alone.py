@@ -42,15 +42,19 @@ def page(browser: Browser, file: Path) -> Iterator[Page]:
     page = browser.new_page(viewport={"width": 1280, "height": 4000})
     page.set_default_timeout(PATIENCE_S * 1000)
     wrong: list[str] = []
-    asked: list[str] = []
+    requested_urls: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-    page.on("request", lambda request: asked.append(request.url))
+    page.on(
+        "console", lambda message: wrong.append(message.text) if message.type == "error" else None
+    )
+    page.on("request", lambda request: requested_urls.append(request.url))
     yield page
     page.close()
     assert wrong == []
     assert {
-        address.split("#")[0] for address in asked if not address.startswith(("blob:", "data:"))
+        address.split("#")[0]
+        for address in requested_urls
+        if not address.startswith(("blob:", "data:"))
     } == {file.as_uri()}
 
 
@@ -87,14 +91,14 @@ def test_a_catalogue_that_cannot_be_read_serves_nobody(
     file = tmp_path / "catalogue.json"
     file.write_text(text)
     monkeypatch.setattr(kept, "CATALOGUE", file)
-    for each in (kept._serves, kept._catalogue):
-        each.cache_clear()
+    for cached_function in (kept._serves, kept._catalogue):
+        cached_function.cache_clear()
     try:
         assert kept.kept_listing() is None
         assert kept.committed_policies() == ()
     finally:
-        for each in (kept._serves, kept._catalogue):
-            each.cache_clear()
+        for cached_function in (kept._serves, kept._catalogue):
+            cached_function.cache_clear()
 
 
 def test_what_is_kept_compiled_serves_while_the_sources_are_the_same(
@@ -139,8 +143,8 @@ def test_it_simulates_side_by_side_in_step(page: Page, file: Path) -> None:
     dots = page.locator(".strip-policy").evaluate_all(
         "all => all.map(each => getComputedStyle(each, '::before').backgroundColor)"
     )
-    colours = (theme.policy_look(each).colour for each in policies)
-    assert dots == [f"rgb{tuple(bytes.fromhex(each[1:]))}" for each in colours]
+    colours = (theme.policy_look(policy).colour for policy in policies)
+    assert dots == [f"rgb{tuple(bytes.fromhex(colour[1:]))}" for colour in colours]
     assert len(set(clocks(page))) == 1
     page.set_viewport_size({"width": 1440, "height": 4000})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -252,7 +256,7 @@ def test_the_address_holds_the_setup(page: Page, file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("link", "says"),
+    ("link", "expected_message"),
     [
         ("#policy=nothing", "no policy is called nothing"),
         ("#policy=rr&cpus=0", "1 to 1024 CPUs are possible"),
@@ -261,15 +265,17 @@ def test_the_address_holds_the_setup(page: Page, file: Path) -> None:
         ("#policy=rr,slice=x", "slice"),
     ],
 )
-def test_a_wrong_link_says_what_is_wrong(page: Page, file: Path, link: str, says: str) -> None:
+def test_a_wrong_link_says_what_is_wrong(
+    page: Page, file: Path, link: str, expected_message: str
+) -> None:
     """And the page shows what it shows without a link."""
     opened(page, file, link)
-    assert says in page.inner_text("#notices")
+    assert expected_message in page.inner_text("#notices")
     assert page.locator(".strip-policy").all_text_contents() == ["rr", "mlfq"]
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "expected_message"),
     [
         (b"no trace", "this is no trace of schedlab"),
         (struct.pack("<8s4I", b"SCHEDLAB", 2, 64, 32, 1).ljust(64, b"\0"), "has version 2"),
@@ -277,7 +283,7 @@ def test_a_wrong_link_says_what_is_wrong(page: Page, file: Path, link: str, says
     ],
 )
 def test_what_is_no_trace_is_refused(
-    page: Page, file: Path, tmp_path: Path, content: bytes, says: str
+    page: Page, file: Path, tmp_path: Path, content: bytes, expected_message: str
 ) -> None:
     """And what was shown goes on."""
     trace = tmp_path / "trace.bin"
@@ -285,7 +291,7 @@ def test_what_is_no_trace_is_refused(
     opened(page, file)
     page.click("text=Setup")
     page.set_input_files("input[type=file]", str(trace))
-    page.wait_for_selector(f"text={says}")
+    page.wait_for_selector(f"text={expected_message}")
     assert len(clocks(page)) == 2
 
 

@@ -26,8 +26,8 @@ def test_a_system_that_has_gone_has_no_answer(
     page = browser.new_page()
     page.evaluate(f"() => {{ {bundled(Path(__file__).with_name('asked.js'), {})} }}")
     message = {"do": "explain", "system": system}
-    found = page.evaluate(
+    actual = page.evaluate(
         "([letters, message]) => asked([...letters], message)", [letters, message]
     )
     page.close()
-    assert found == answer
+    assert actual == answer

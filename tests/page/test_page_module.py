@@ -95,8 +95,8 @@ def test_traces_are_the_native_simulators(page: Page, tmp_path: Path, workload: 
     for policy in map(str, kinds_of_policies()):
         for cpus in (1, 4):
             expected = native(policy, cpus, played, seed, tmp_path / "trace.bin")
-            asked = {"policy": policy, "cpus": cpus, "text": text, "seed": seed}
-            made = page.evaluate(RUN, {**asked, "tick": TICK_NS, "limit": LIMIT_NS})
+            options = {"policy": policy, "cpus": cpus, "text": text, "seed": seed}
+            made = page.evaluate(RUN, {**options, "tick": TICK_NS, "limit": LIMIT_NS})
             assert len(expected) > 64 + 32 * 100
             assert base64.b64decode(made) == expected, (policy, cpus)
 
@@ -110,7 +110,7 @@ def test_the_module_says_what_its_policies_are(page: Page) -> None:
 
 def test_what_cannot_be_simulated_is_refused_with_the_cause(page: Page) -> None:
     wrong = "program root\\n  run 3m\\n"
-    said = page.evaluate(
+    message = page.evaluate(
         f"""() => {{
             try {{
                 workloadOf("{wrong}", 1000000, "workload");
@@ -120,4 +120,4 @@ def test_what_cannot_be_simulated_is_refused_with_the_cause(page: Page) -> None:
         }}"""
     )
     expected = "a time: a number and ns, us, ms, s or ticks, or until"
-    assert said == f"workload:2: 3m: expected {expected}"
+    assert message == f"workload:2: 3m: expected {expected}"

@@ -29,9 +29,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: plain(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(element) for element in value]
     return value
 
 
@@ -56,7 +56,7 @@ def test_each_moment_is_what_the_native_model_says(browser: Browser, tmp_path: P
     times = [int(latest[at]) for at in (4000, 100, len(latest) - 1, 2500, 2501, 3000)]
     page = browser.new_page()
     page.evaluate(f"() => {{ {bundled(Path(__file__).with_name('sought.js'), {})} }}")
-    told = page.evaluate(
+    answer = page.evaluate(
         "(given) => sought(given)",
         {
             "module": base64_of(machine_module()),
@@ -67,13 +67,13 @@ def test_each_moment_is_what_the_native_model_says(browser: Browser, tmp_path: P
         },
     )
     page.close()
-    assert (told["begun"], told["end"]) == (int(everything["time"][0]), int(latest[-1]))
-    assert told["bytes"] > 0
-    for time_ns, shown in zip(times, told["frames"], strict=True):
+    assert (answer["begun"], answer["end"]) == (int(everything["time"][0]), int(latest[-1]))
+    assert answer["bytes"] > 0
+    for time_ns, shown in zip(times, answer["frames"], strict=True):
         model = Model(records.header, SCENE.policy, "equal", 10_000_000_000)
         model.feed(everything[: int(np.searchsorted(latest, time_ns, side="right"))])
         model.reach(time_ns)
         expected = plain(model.frame())
         assert {key: shown[key] for key in expected if key not in HAPPENED} == {
-            key: each for key, each in expected.items() if key not in HAPPENED
+            key: value for key, value in expected.items() if key not in HAPPENED
         }

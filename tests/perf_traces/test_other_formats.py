@@ -75,7 +75,7 @@ def refusal(content: bytes, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("content", "way"),
+    ("content", "advice"),
     [
         (b"\x28\xb5\x2f\xfd" + bytes(20), "zstd -d file.packed"),
         (b"PK\3\4" + bytes(20), "unzip file.packed"),
@@ -89,8 +89,8 @@ def refusal(content: bytes, folder: Path) -> str:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_not_read_names_the_way_out(content: bytes, way: str, tmp_path: Path) -> None:
-    assert way in refusal(content, tmp_path)
+def test_what_is_not_read_names_the_way_out(content: bytes, advice: str, tmp_path: Path) -> None:
+    assert advice in refusal(content, tmp_path)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda data: tar(data=data)])

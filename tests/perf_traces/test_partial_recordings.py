@@ -19,8 +19,8 @@ from schedlab.runs.recording import recording
 
 
 def switch(time: int, cpu: int, previous: int, state: str, following: int) -> str:
-    said = f"p{previous}:{previous} [120] {state} ==> p{following}:{following} [120]"
-    return f" x {previous} [{cpu:03}] {time}.000000: sched_switch: {said}\n"
+    fields = f"p{previous}:{previous} [120] {state} ==> p{following}:{following} [120]"
+    return f" x {previous} [{cpu:03}] {time}.000000: sched_switch: {fields}\n"
 
 
 def made_of(text: str, folder: Path) -> Imported:
@@ -33,15 +33,15 @@ def made_of(text: str, folder: Path) -> Imported:
 
 def states(made: Imported, pid: int) -> list[tuple[Any, ...]]:
     """State, begin and end in microseconds of what is known of a thread."""
-    found = metrics.state_intervals(trace.read(made.folder / "trace.bin"))
-    rows = found.filter(found["pid"] == pid).select("state", "begin_ns", "end_ns").rows()
+    intervals = metrics.state_intervals(trace.read(made.folder / "trace.bin"))
+    rows = intervals.filter(intervals["pid"] == pid).select("state", "begin_ns", "end_ns").rows()
     return [(state, begin / 1000, end / 1000) for state, begin, end in rows if end > begin]
 
 
 def process(made: Imported, name: str) -> dict[str, Any]:
     assert made.metrics is not None
-    found = made.metrics.processes
-    (row,) = found.filter(found["name"] == name).to_dicts()
+    processes = made.metrics.processes
+    (row,) = processes.filter(processes["name"] == name).to_dicts()
     return row
 
 
@@ -68,8 +68,8 @@ def test_a_cpu_that_was_not_recorded_does_not_idle(tmp_path: Path) -> None:
     assert made.metrics is not None
     assert made.metrics.cpus["idle_ns"].to_list() == [0, 0, 0, 0]
     assert made.metrics.cpus["running_ns"].to_list() == [0, 50_000_000, 0, 0]
-    found = metrics.cpu_intervals(trace.read(made.folder / "trace.bin"))
-    assert set(found.filter(found["end_ns"] > found["begin_ns"])["cpu"]) == {1}
+    intervals = metrics.cpu_intervals(trace.read(made.folder / "trace.bin"))
+    assert set(intervals.filter(intervals["end_ns"] > intervals["begin_ns"])["cpu"]) == {1}
     assert made.metrics.processes["ideal_share"].null_count() == 3
     (unknown,) = made.metrics.said["last"]
     assert "150.000 ms of the CPUs' time (75.0 %)" in unknown
@@ -210,5 +210,5 @@ def test_a_thread_that_blocks_and_comes_back_goes_on_in_the_replay(tmp_path: Pat
     woken = " p7 7 [001] 3.000000: sched_waking: comm=p8 pid=8 prio=120 target_cpu=001\n"
     text = begin + woken + switch(4, 1, 7, "S", 5) + switch(6, 1, 5, "S", 0)
     lines = recording(made_of(text, tmp_path).folder).replayed.text.split("program ")
-    (program,) = [each.split("\n") for each in lines if each.startswith("p5\n")]
+    (program,) = [block.split("\n") for block in lines if block.startswith("p5\n")]
     assert [line.split()[0] for line in program if line][2:5] == ["run", "sleep", "run"]

@@ -42,8 +42,8 @@ def trace_of(text: str, folder: Path) -> Trace:
 
 def rows(read: Trace, kind: Kind, *columns: str) -> list[Any]:
     """Of the records of a kind."""
-    found = read.events.filter(pl.col("kind") == kind).select(columns)
-    return found.to_series().to_list() if len(columns) == 1 else found.rows()
+    selected = read.events.filter(pl.col("kind") == kind).select(columns)
+    return selected.to_series().to_list() if len(columns) == 1 else selected.rows()
 
 
 # --- against the tools' own figures
@@ -59,9 +59,11 @@ RECORDER = 115
 def test_figures_are_those_of_perf_sched_timehist(tmp_path: Path) -> None:
     """Of each stay on a CPU its length, and the delay from the wake-up or the fork before it."""
     made = imported("sched.data", tmp_path)
-    said = lzma.decompress((RECORDINGS / "sched.data.timehist.txt.xz").read_bytes()).decode()
+    timehist_text = lzma.decompress(
+        (RECORDINGS / "sched.data.timehist.txt.xz").read_bytes()
+    ).decode()
     theirs: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    for pid, waited, ran in _TIMEHIST.findall(said):
+    for pid, waited, ran in _TIMEHIST.findall(timehist_text):
         theirs[int(pid)].append((float(waited) * 1e6, float(ran) * 1e6))
     ours = _stays(trace.read(made.folder / "trace.bin"))
     # A process that has ended has no PID for perf, which so gives its last stay to -1.
@@ -71,8 +73,8 @@ def test_figures_are_those_of_perf_sched_timehist(tmp_path: Path) -> None:
     compared = 0
     for pid, stays in theirs.items():
         mine = ours[pid]
-        whole = [*stays, ended] if len(mine) == len(stays) + 1 else stays
-        for one, other in zip(mine, whole, strict=True):
+        expected_stays = [*stays, ended] if len(mine) == len(stays) + 1 else stays
+        for one, other in zip(mine, expected_stays, strict=True):
             assert all(0 <= a - b < CUT_OFF_NS for a, b in zip(one, other, strict=True)), pid
             compared += 1
     assert compared == 266
@@ -85,11 +87,11 @@ def _stays(read: Trace) -> dict[int, list[tuple[int, int]]]:
     )
     woken = (pl.col("state") == "runnable") & pl.col("cause").is_in(["woken", "forked"])
     delay = pl.when(woken).then("length").otherwise(0).shift(1, fill_value=0).over("life")
-    found = states.with_columns(delay=delay).filter(
+    running_states = states.with_columns(delay=delay).filter(
         (pl.col("state") == "running") & pl.col("end_row").is_not_null()
     )
-    stays = found.group_by("pid", maintain_order=True).agg(pl.struct("delay", "length"))
-    return {pid: [tuple(each.values()) for each in rows] for pid, rows in stays.iter_rows()}
+    stays = running_states.group_by("pid", maintain_order=True).agg(pl.struct("delay", "length"))
+    return {pid: [tuple(row.values()) for row in rows] for pid, rows in stays.iter_rows()}
 
 
 def test_a_wakeup_just_before_the_switch_off_has_a_delay_all_the_same(tmp_path: Path) -> None:
@@ -178,8 +180,8 @@ def test_losses_are_counted_and_shown(name: str, tmp_path: Path) -> None:
     assert made.metrics is not None
     lost = made.metrics.summary["lost_records"][0]
     assert lost == made.manifest["recording"]["lost"]
-    whole = tables([("fair", made.metrics)])[0]
-    assert f"{lost:,} records of fair were lost" in str(whole.caption)
+    overall_table = tables([("fair", made.metrics)])[0]
+    assert f"{lost:,} records of fair were lost" in str(overall_table.caption)
 
 
 # --- the forms of text
@@ -221,8 +223,8 @@ def test_wakeups_are_read_in_all_their_forms(line: str, what: str, rest: str) ->
 
 
 def test_names_may_have_line_feeds() -> None:
-    said = "prev_comm=a\nb prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=c\n\nd next_pid=8"
-    text = LINES[3].format(what="sched_switch", rest=f"{said} next_prio=98")
+    fields = "prev_comm=a\nb prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=c\n\nd next_pid=8"
+    text = LINES[3].format(what="sched_switch", rest=f"{fields} next_prio=98")
     (event,) = parse(f"{text}\nsomething else\n").events
     assert isinstance(event, Switch)
     assert (event.previous_name, event.next_name) == ("a\nb", "c\n\nd")
@@ -352,10 +354,10 @@ def test_whatever_is_lost_the_rest_is_a_sound_story(
     """Any lines of a real recording may be missing, and nothing says so."""
     text = lzma.decompress((RECORDINGS / "perf-7.3.txt.xz").read_bytes()).decode()
     source = random.Random(seed)
-    kept = [each for each in text.splitlines() if source.random() >= part]
-    if not any("sched_switch" in each for each in kept):
+    remaining_lines = [line for line in text.splitlines() if source.random() >= part]
+    if not any("sched_switch" in line for line in remaining_lines):
         return
-    trace_of("\n".join(kept), tmp_path_factory.mktemp("lost"))
+    trace_of("\n".join(remaining_lines), tmp_path_factory.mktemp("lost"))
 
 
 # --- what is refused

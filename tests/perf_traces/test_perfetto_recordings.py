@@ -37,9 +37,9 @@ def trace_of(made: Imported) -> Trace:
     return trace.read(made.folder / "trace.bin")
 
 
-def converted(found: protobuf.Trace, folder: Path) -> Imported:
+def converted(perfetto_trace: protobuf.Trace, folder: Path) -> Imported:
     path = folder / "trace.perfetto-trace"
-    path.write_bytes(found.SerializeToString())
+    path.write_bytes(perfetto_trace.SerializeToString())
     return convert(path, folder / "run", "fair", TICK_NS)
 
 
@@ -55,25 +55,28 @@ def test_a_trace_that_was_exported_comes_back(
     assert made.manifest["machine_origin"].startswith("x.perfetto-trace, read by perfetto ")
     for intervals in (metrics.cpu_intervals, metrics.state_intervals):
         columns = ("pid", "begin_ns", "end_ns", "cpu")
-        tables = [intervals(each).select(columns).sort(columns) for each in (before, after)]
+        tables = [
+            intervals(trace_data).select(columns).sort(columns) for trace_data in (before, after)
+        ]
         assert tables[0].equals(tables[1])
     forks = [
-        each.events[each.rows(Kind.FORK)].select("process", "first") for each in (before, after)
+        trace_data.events[trace_data.rows(Kind.FORK)].select("process", "first")
+        for trace_data in (before, after)
     ]
     assert forks[0].equals(forks[1])
 
 
 def compact(path: Path) -> protobuf.Trace:
     """A text's switches and wakings in columns, a bundle for each CPU; idle threads are the kernel's."""
-    found = protobuf.Trace()
+    perfetto_trace = protobuf.Trace()
     events = parse(path.read_text()).events
-    found.packet.add().system_info.num_cpus = 3
-    tree = found.packet.add().process_tree
+    perfetto_trace.packet.add().system_info.num_cpus = 3
+    tree = perfetto_trace.packet.add().process_tree
     tree.processes.add(pid=15, ppid=2, is_kthread=True)
     tree.threads.add(tid=167, tgid=166)
     names: dict[int, list[str]] = defaultdict(list)
     last: dict[tuple[int, type], int] = defaultdict(int)
-    columns = {cpu: found.packet.add().ftrace_events for cpu in (0, 1)}
+    columns = {cpu: perfetto_trace.packet.add().ftrace_events for cpu in (0, 1)}
     for event in events:
         if not isinstance(event, (Switch, Wakeup)):
             continue
@@ -97,7 +100,7 @@ def compact(path: Path) -> protobuf.Trace:
             into.waking_pid.append(event.process)
             into.waking_target_cpu.append(event.target_cpu)
             into.waking_comm_index.append(names[event.cpu].index(name))
-    return found
+    return perfetto_trace
 
 
 def test_the_compact_form_says_the_same(recorded: tuple[Path, Imported], tmp_path: Path) -> None:
@@ -107,12 +110,13 @@ def test_the_compact_form_says_the_same(recorded: tuple[Path, Imported], tmp_pat
     assert made.manifest["recording"]["events"] == {"sched_waking": 98, "sched_switch": 201}
     columns = ("pid", "cpu", "begin_ns", "end_ns")
     before, after = (
-        metrics.cpu_intervals(trace_of(each)).select(columns) for each in (recorded[1], made)
+        metrics.cpu_intervals(trace_of(conversion)).select(columns)
+        for conversion in (recorded[1], made)
     )
     known = before.filter(~((before["begin_ns"] == 0) | (before["pid"] == 0)))
-    there = set(after.rows())
+    after_rows = set(after.rows())
     assert len(known) > 150
-    assert all(row in there for row in known.rows())
+    assert all(row in after_rows for row in known.rows())
 
 
 def test_packed_packets_are_read(recorded: tuple[Path, Imported], tmp_path: Path) -> None:
@@ -120,26 +124,26 @@ def test_packed_packets_are_read(recorded: tuple[Path, Imported], tmp_path: Path
     packed = protobuf.Trace()
     packed.packet.add().compressed_packets = zlib.compress(plain.SerializeToString())
     path = tmp_path / "trace"
-    found = []
-    for each in (plain, packed):
-        path.write_bytes(each.SerializeToString())
-        found.append(read_perfetto(path)[0].events)
-    assert found[0] == found[1]
-    assert len(found[0]) == 299
+    event_tables = []
+    for perfetto_trace in (plain, packed):
+        path.write_bytes(perfetto_trace.SerializeToString())
+        event_tables.append(read_perfetto(path)[0].events)
+    assert event_tables[0] == event_tables[1]
+    assert len(event_tables[0]) == 299
 
 
 def test_losses_wakeups_and_interrupts(tmp_path: Path) -> None:
-    found = protobuf.Trace()
-    bundle = found.packet.add().ftrace_events
+    perfetto_trace = protobuf.Trace()
+    bundle = perfetto_trace.packet.add().ftrace_events
     bundle.cpu, bundle.lost_events = 1, True
     for time, what in ((5, "sched_waking"), (6, "sched_wakeup")):
         event = bundle.event.add(timestamp=time, pid=9, common_flags=0x10)
-        said = getattr(event, what)
-        said.pid, said.comm, said.target_cpu = 7, "x", 2
+        details = getattr(event, what)
+        details.pid, details.comm, details.target_cpu = 7, "x", 2
     path = tmp_path / "trace"
     ended: list[Event] = [Woken(6, 1, 7)]
     for time in (5, 6):
-        path.write_bytes(found.SerializeToString())
+        path.write_bytes(perfetto_trace.SerializeToString())
         assert read_perfetto(path)[0].events == [
             Wakeup(time, 1, 7, "x", 2, True),
             Loss(time, 1, 1),
@@ -171,22 +175,22 @@ def test_what_cannot_be_read_is_refused(
 
 @pytest.mark.parametrize("field", ["zstd_compressed_packets", ""])
 def test_what_has_no_scheduling_is_refused(field: str, tmp_path: Path) -> None:
-    found = protobuf.Trace()
-    found.packet.add(timestamp=256).system_info.num_cpus = 0
+    perfetto_trace = protobuf.Trace()
+    perfetto_trace.packet.add(timestamp=256).system_info.num_cpus = 0
     if field:
-        setattr(found.packet.add(), field, b"\0")
+        setattr(perfetto_trace.packet.add(), field, b"\0")
     with pytest.raises(WrongUsage, match="zstd" if field else "no event sched_switch"):
-        converted(found, tmp_path)
+        converted(perfetto_trace, tmp_path)
 
 
 def test_numbers_that_no_thread_has_are_refused(tmp_path: Path) -> None:
-    found = protobuf.Trace()
-    bundle = found.packet.add().ftrace_events
+    perfetto_trace = protobuf.Trace()
+    bundle = perfetto_trace.packet.add().ftrace_events
     bundle.cpu = 0
     event = bundle.event.add(timestamp=1, pid=1)
     event.sched_switch.next_pid = -5
     with pytest.raises(WrongUsage, match="gives to no thread"):
-        converted(found, tmp_path)
+        converted(perfetto_trace, tmp_path)
     bundle.cpu = 1 << 20
     with pytest.raises(WrongUsage, match="of CPU 1048576"):
-        converted(found, tmp_path)
+        converted(perfetto_trace, tmp_path)

@@ -53,6 +53,8 @@ def test_a_raw_text_is_the_story_that_trace_cmd_tells(tmp_path: Path) -> None:
     # Only the latency format tells of interrupts, and so of wakers.
     for kind in set(Kind) - {Kind.WAKEUP}:
         columns = ("time_ns", "cpu", "process", "first", "second")
-        records = [each.events[each.rows(kind)].select(columns) for each in (raw, read)]
+        records = [
+            trace_data.events[trace_data.rows(kind)].select(columns) for trace_data in (raw, read)
+        ]
         assert records[0].equals(records[1]), kind
     assert raw.rows(Kind.WAKEUP).tolist() == read.rows(Kind.WAKEUP).tolist()

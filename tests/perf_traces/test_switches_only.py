@@ -23,11 +23,13 @@ from schedlab.runs.recording import recording
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Imported, Imported]:
     """The same recording with and without its wake-ups."""
     folder = tmp_path_factory.mktemp("recordings")
-    whole = unpacked("raw.txt", folder)
-    lines = whole.read_text().splitlines(keepends=True)
+    full_recording = unpacked("raw.txt", folder)
+    lines = full_recording.read_text().splitlines(keepends=True)
     part = folder / "part.txt"
     part.write_text("".join(line for line in lines if "sched_wak" not in line))
-    return tuple(convert(path, folder / path.stem, "fair", TICK_NS) for path in (whole, part))  # type: ignore[return-value]
+    return tuple(
+        convert(path, folder / path.stem, "fair", TICK_NS) for path in (full_recording, part)
+    )  # type: ignore[return-value]
 
 
 def test_stays_and_switches_are_those_of_the_whole_recording(
@@ -39,9 +41,9 @@ def test_stays_and_switches_are_those_of_the_whole_recording(
         read = trace.read(made.folder / "trace.bin")
         trace.validate(read)
         times = pl.col("begin_ns", "end_ns") + made.manifest["recording"]["begin_ns"]
-        found = metrics.cpu_intervals(read).select("pid", "cpu", times)
+        intervals = metrics.cpu_intervals(read).select("pid", "cpu", times)
         # The whole one begins with a wake-up, and so earlier.
-        stays.append(found.filter(pl.col("begin_ns") > begin_ns))
+        stays.append(intervals.filter(pl.col("begin_ns") > begin_ns))
         assert made.metrics is not None
         switches.append(made.metrics.summary["context_switches"][0])
     assert len(stays[0]) > 150
@@ -50,31 +52,32 @@ def test_stays_and_switches_are_those_of_the_whole_recording(
 
 
 def test_what_cannot_be_known_is_empty_and_says_why(both: tuple[Imported, Imported]) -> None:
-    whole, part = both
-    assert whole.metrics is not None
+    complete, part = both
+    assert complete.metrics is not None
     assert part.metrics is not None
     for name in ("summary", "processes", "groups"):
-        table, known = getattr(part.metrics, name), getattr(whole.metrics, name)
-        untold = {column for column in table.columns if UNTOLD.fullmatch(column)}
-        assert {column for column in untold if known[column].count()}
-        assert not any(table[column].count() for column in untold)
+        table, known = getattr(part.metrics, name), getattr(complete.metrics, name)
+        unknown_columns = {column for column in table.columns if UNTOLD.fullmatch(column)}
+        assert {column for column in unknown_columns if known[column].count()}
+        assert not any(table[column].count() for column in unknown_columns)
         assert table["running_ns"].null_count() == 0
-    assert part.manifest["recording"]["mended"] <= whole.manifest["recording"]["mended"]
+    assert part.manifest["recording"]["mended"] <= complete.manifest["recording"]["mended"]
     assert "not since when who ran next had waited" in part.notes[0]
     (table, *_) = tables([("fair", part.metrics)])
     assert "nothing in the trace tells when processes became runnable" in str(table.caption)
-    kept = metrics.load(part.folder / "metrics")
-    assert kept.summary.equals(part.metrics.summary)
+    stored_metrics = metrics.load(part.folder / "metrics")
+    assert stored_metrics.summary.equals(part.metrics.summary)
 
 
 def test_waits_of_those_that_lost_their_cpu_are_explained(
     both: tuple[Imported, Imported],
 ) -> None:
-    found = [
-        explain(trace.read(each.folder / "trace.bin"), Asked(kinds=("turn",)), {}) for each in both
+    explanations = [
+        explain(trace.read(conversion.folder / "trace.bin"), Asked(kinds=("turn",)), {})
+        for conversion in both
     ]
-    assert [each.wakeups_untold for each in found] == [False, True]
-    assert found[0].waited_ns == found[1].waited_ns > 0
+    assert [explanation.wakeups_untold for explanation in explanations] == [False, True]
+    assert explanations[0].waited_ns == explanations[1].waited_ns > 0
     tables = TraceTables(trace.read(both[1].folder / "trace.bin"))
     assert not len(tables.waits.filter(pl.col("kind") == "wake-up"))
     assert not tables.processes["waiting_ns"].count()

@@ -35,8 +35,8 @@ Costs = dict[tuple[str, int], int]
 def benchmark(schedlab: Command) -> dict[str, Any]:
     """What the command says, and its status: once, since the policies take 20 CPU seconds."""
     done = schedlab("dev", "bench", "--json", timeout=600)
-    said: dict[str, Any] = json.loads(done.stdout)
-    return {**said, "status": done.returncode}
+    output: dict[str, Any] = json.loads(done.stdout)
+    return {**output, "status": done.returncode}
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,8 @@ def costs(benchmark: dict[str, Any]) -> Costs:
 
 def test_the_benchmark_meets_its_aims_or_says_which_it_misses(benchmark: dict[str, Any]) -> None:
     measured = {row["name"] for row in benchmark["operations"]}
-    wanted = set(json.loads((ROOT / "bench" / "baselines.json").read_text())["rows"])
-    assert measured >= wanted
+    expected = set(json.loads((ROOT / "bench" / "baselines.json").read_text())["rows"])
+    assert measured >= expected
     assert not [row for row in benchmark["operations"] if "worse" in row["verdict"]]
     (rr,) = (row for row in benchmark["policies"] if row["policy"] == "rr")
     assert rr["verdict"] == "met"
@@ -83,24 +83,25 @@ def test_the_page_has_what_a_decision_costs(costs: Costs) -> None:
     policies = dict.fromkeys(
         policy for policy, _ in costs if policy.partition(":")[0] not in policies_in_progress()
     )
-    found = {policy: [costs[policy, tasks] for tasks in TASKS] for policy in policies}
+    costs_by_policy = {policy: [costs[policy, tasks] for tasks in TASKS] for policy in policies}
     if os.environ.get("SCHEDLAB_GOLDEN") == "write":
-        write(found)
+        write(costs_by_policy)
     between = PAGE.read_text().partition("<!-- costs -->")[2].partition("<!-- end -->")[0]
-    told = re.findall(r"^\| `(\S+)` \| (.+) \|$", between, re.MULTILINE)
+    printed_rows = re.findall(r"^\| `(\S+)` \| (.+) \|$", between, re.MULTILINE)
     printed = {
-        policy: [int(each.replace(",", "")) for each in row.split(" | ")] for policy, row in told
+        policy: [int(cell.replace(",", "")) for cell in row.split(" | ")]
+        for policy, row in printed_rows
     }
-    assert printed.keys() == found.keys()
-    for policy, row in found.items():
+    assert printed.keys() == costs_by_policy.keys()
+    for policy, row in costs_by_policy.items():
         assert printed[policy] == pytest.approx(row, rel=0.01), policy
 
 
-def write(found: dict[str, list[int]]) -> None:
-    head = f"| policy | {' | '.join(f'{each:,} tasks' for each in TASKS)} |\n|---|{'---|' * len(TASKS)}"
+def write(costs_by_policy: dict[str, list[int]]) -> None:
+    head = f"| policy | {' | '.join(f'{task_count:,} tasks' for task_count in TASKS)} |\n|---|{'---|' * len(TASKS)}"
     rows = [
-        f"| `{policy}` | {' | '.join(f'{each:,}' for each in row)} |"
-        for policy, row in found.items()
+        f"| `{policy}` | {' | '.join(f'{cost:,}' for cost in row)} |"
+        for policy, row in costs_by_policy.items()
     ]
     table = "\n".join([head, *rows])
     page = PAGE.read_text()
@@ -112,10 +113,10 @@ def write(found: dict[str, list[int]]) -> None:
             flags=re.S,
         )
     )
-    draw(found)
+    draw(costs_by_policy)
 
 
-def draw(found: dict[str, list[int]]) -> None:
+def draw(costs_by_policy: dict[str, list[int]]) -> None:
     """A line a policy, in the colours and dashes that policies have in all charts."""
     import altair as alt
     import polars as pl
@@ -123,10 +124,10 @@ def draw(found: dict[str, list[int]]) -> None:
 
     from schedlab.report.charts.theme import policy_look
 
-    drawn_as = [policy_look(policy) for policy in found]
+    drawn_as = [policy_look(policy) for policy in costs_by_policy]
     rows = [
         {"policy": policy, "tasks": tasks, "instructions": cost}
-        for policy, row in found.items()
+        for policy, row in costs_by_policy.items()
         for tasks, cost in zip(TASKS, row, strict=True)
     ]
     chart = (
@@ -136,12 +137,12 @@ def draw(found: dict[str, list[int]]) -> None:
             alt.X("tasks:Q", title="tasks that wait").scale(type="log", base=8).axis(values=TASKS),
             alt.Y("instructions:Q", title="instructions of enqueue() and pick()").scale(type="log"),
             alt.Color("policy:N", sort=None).scale(
-                domain=list(found), range=[each.colour for each in drawn_as]
+                domain=list(costs_by_policy), range=[style.colour for style in drawn_as]
             ),
             alt.StrokeDash("policy:N", sort=None).scale(
-                domain=list(found), range=[list(each.dash) for each in drawn_as]
+                domain=list(costs_by_policy), range=[list(style.dash) for style in drawn_as]
             ),
         )
-        .configure_legend(columns=2, symbolLimit=len(found))
+        .configure_legend(columns=2, symbolLimit=len(costs_by_policy))
     )
     PICTURE.write_text(vl_convert.vegalite_to_svg(chart.to_dict()))

@@ -23,8 +23,8 @@ def make_table(*policies: str) -> subprocess.CompletedProcess[str]:
 
 def test_laws(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     seeds = 20 if pytestconfig.getoption("--long") else 1
-    said = keep_the_laws(POLICIES, tmp_path, seeds)
-    assert said.startswith(f"{len(POLICIES)} sources, ")
+    summary = keep_the_laws(POLICIES, tmp_path, seeds)
+    assert summary.startswith(f"{len(POLICIES)} sources, ")
 
 
 def test_table_has_the_studies_policies_first_and_the_others_by_name() -> None:

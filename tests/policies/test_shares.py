@@ -61,17 +61,17 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def report(program: Path, *arguments: str) -> Report:
     result = run(str(program), *arguments)
     assert result.returncode == 0, result.stderr
-    found = Report([], {})
+    parsed_report = Report([], {})
     for line in result.stdout.splitlines():
         kind, test, cpus, *rest = line.split()
         if kind == "moves":
-            found.moves[test, int(cpus)] = float(rest[0])
+            parsed_report.moves[test, int(cpus)] = float(rest[0])
         else:
             group, tickets, *figures = rest
-            found.shares.append(
+            parsed_report.shares.append(
                 Share(test, int(cpus), int(group), int(tickets), *map(float, figures))
             )
-    return found
+    return parsed_report
 
 
 @pytest.fixture(scope="module")
@@ -101,20 +101,20 @@ def test_few_move_and_nobody_does_if_all_is_even(long_report: Report) -> None:
 
 
 def test_random_mixes(program: Path) -> None:
-    found = report(program, "random", "lottery", "10000", "2", "40")
-    assert len(found.moves) == 40
+    result = report(program, "random", "lottery", "10000", "2", "40")
+    assert len(result.moves) == 40
     wrong = [
         share
-        for share in found.shares
+        for share in result.shares
         if abs(share.error) > 1 or abs(share.error) > 4 * share.standard_error + 0.05
     ]
     assert not wrong
-    assert max(found.moves.values()) < 120
+    assert max(result.moves.values()) < 120
 
 
 @pytest.mark.parametrize("policy", ["stride", "wrr"])
 def test_random_mixes_without_chance(program: Path, policy: str) -> None:
-    found = report(program, "random", policy, "10000", "1", "30")
-    assert len(found.moves) == 30
-    assert max(abs(share.error) for share in found.shares) < 0.2
-    assert max(found.moves.values()) < 40
+    result = report(program, "random", policy, "10000", "1", "30")
+    assert len(result.moves) == 30
+    assert max(abs(share.error) for share in result.shares) < 0.2
+    assert max(result.moves.values()) < 40

@@ -34,11 +34,17 @@ def symbols(path: Path) -> dict[str, str]:
 
 
 def check_symbols(policy: Path, path: Path) -> None:
-    found = symbols(path)
-    public = [name for name, letter in found.items() if letter.isupper() and letter not in "UN"]
+    symbol_table = symbols(path)
+    public = [
+        name for name, letter in symbol_table.items() if letter.isupper() and letter not in "UN"
+    ]
     assert public == [symbol(policy)], "a policy file gives one thing, its policy"
-    assert not [name for name, letter in found.items() if letter in "Uu"], "calls or reads others'"
-    assert not [name for name, letter in found.items() if letter in "BbDdSsCc"], "keeps variables"
+    assert not [name for name, letter in symbol_table.items() if letter in "Uu"], (
+        "calls or reads others'"
+    )
+    assert not [name for name, letter in symbol_table.items() if letter in "BbDdSsCc"], (
+        "keeps variables"
+    )
 
 
 @pytest.fixture(params=POLICIES, ids=lambda path: path.stem)

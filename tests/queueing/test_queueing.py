@@ -46,9 +46,11 @@ def jobs(folder: Path, tasks: Json, load: float, *options: str, cpus: int = 1) -
     trace = folder / "trace.bin"
     done = simulate(folder, text, *common, "--trace", str(trace), *options)
     assert done.returncode == 0, done.stderr
-    found = metrics.measure(trace).processes.filter(pl.col("role") == "workload").sort("fork_ns")
+    process_table = (
+        metrics.measure(trace).processes.filter(pl.col("role") == "workload").sort("fork_ns")
+    )
     stay = pl.col("exit_ns") - pl.col("fork_ns")
-    return found.with_columns(stay=stay)[JOBS // 10 :]
+    return process_table.with_columns(stay=stay)[JOBS // 10 :]
 
 
 def task(work: object, jobs: int = JOBS, **more: object) -> Json:
@@ -56,10 +58,10 @@ def task(work: object, jobs: int = JOBS, **more: object) -> Json:
     return {"instance": jobs, "arrivals": gaps, "loop": 1, "run": work, **more}
 
 
-def close(found: pl.Series, expected: float) -> bool:
+def close(samples: pl.Series, expected: float) -> bool:
     """Is the mean as expected, within its interval of 99.9 % by the means of ten batches (Student)? At
     the loads of these tests such intervals are as wide as they say: of 40 seeds none was off."""
-    batches = [batch.mean() for batch in np.array_split(found.to_numpy().astype(float), 10)]
+    batches = [batch.mean() for batch in np.array_split(samples.to_numpy().astype(float), 10)]
     error = np.std(batches, ddof=1) / math.sqrt(len(batches))
     assert error < 0.2 * expected
     return bool(abs(np.mean(batches) - expected) < 4.78 * error)
@@ -75,16 +77,16 @@ WORKS = {
 @pytest.mark.parametrize("name", WORKS)
 def test_first_come_is_as_pollaczek_and_khinchine_have_it(tmp_path: Path, name: str) -> None:
     drawn, square = WORKS[name]
-    found = jobs(tmp_path, {"job": task(drawn)}, 0.5, "--policy", "rr", "--set", "slice=1000")
+    job_table = jobs(tmp_path, {"job": task(drawn)}, 0.5, "--policy", "rr", "--set", "slice=1000")
     work = means.Work(MEAN, square * MEAN**2)
-    assert close(found["stay"], means.first_come(0.5 / MEAN, work))
+    assert close(job_table["stay"], means.first_come(0.5 / MEAN, work))
 
 
 def test_round_robin_of_short_slices_is_processor_sharing(tmp_path: Path) -> None:
     drawn, _ = WORKS["two values"]
-    found = jobs(tmp_path, {"job": task(drawn)}, 0.5, "--policy", "rr", "--set", "slice=1")
-    assert close(found["stay"], means.processor_sharing(0.5 / MEAN, MEAN))
-    slowdown = found["stay"] / found["running_ns"]
+    job_table = jobs(tmp_path, {"job": task(drawn)}, 0.5, "--policy", "rr", "--set", "slice=1")
+    assert close(job_table["stay"], means.processor_sharing(0.5 / MEAN, MEAN))
+    slowdown = job_table["stay"] / job_table["running_ns"]
     assert close(slowdown, means.processor_sharing_slowdown(0.5 / MEAN, MEAN))
 
 
@@ -95,14 +97,14 @@ def test_strict_priorities_are_as_cobham_and_white_have_them(tmp_path: Path) -> 
         "second": task(drawn, JOBS // 2, priority=9),
     }
     options = ("--policy", "priority", "--set", "aging_interval=0,slice=1000")
-    found = jobs(tmp_path, tasks, 0.6, *options)
+    job_table = jobs(tmp_path, tasks, 0.6, *options)
     file = workload_files.read(tmp_path / "open.json")
     rule = known_policies()["priority"].priorities
     for group, factor in (("first", 1 / 0.7), ("second", 1 / 0.7 + 0.6 / (0.7 * 0.4))):
         line = theory(file, group, TICK_NS, 1, {rule})[-1]
         assert line["series"] == "priorities, preemptive"
         assert line["steady_turnaround_mean_ns"] == pytest.approx(factor * MEAN)
-        assert close(found.filter(pl.col("group") == group)["stay"], factor * MEAN)
+        assert close(job_table.filter(pl.col("group") == group)["stay"], factor * MEAN)
 
 
 def test_priorities_that_wait_are_as_cobham_has_them() -> None:
@@ -142,11 +144,13 @@ def test_formulas_agree_where_they_say_the_same() -> None:
     overloaded = [means.priorities([(0.5, work), (rate, work)], False)[0].wait for rate in (0.5, 9)]
     assert overloaded[0] == pytest.approx(overloaded[1])  # the server is busy, no more
     classes = [(0.3, means.Work(1, 2)), (0.2, means.Work(2, 5))]
-    shared = sum(rate * each.mean for rate, each in classes)  # Kleinrock's conservation law, 1965
+    shared = sum(
+        rate * service.mean for rate, service in classes
+    )  # Kleinrock's conservation law, 1965
     waits = [delay.wait for delay in means.priorities(classes, False)]
-    residual = sum(rate * each.square for rate, each in classes) / 2
+    residual = sum(rate * service.square for rate, service in classes) / 2
     conserved = sum(
-        rate * each.mean * wait for (rate, each), wait in zip(classes, waits, strict=True)
+        rate * service.mean * wait for (rate, service), wait in zip(classes, waits, strict=True)
     )
     assert conserved == pytest.approx(shared * residual / (1 - shared))
     for overload in (
@@ -162,8 +166,8 @@ def test_one_line_for_two_cpus_is_as_erlang_has_it(tmp_path: Path) -> None:
     """Under a preset with one queue for all CPUs; with a queue for each the mean would be half as long again."""
     drawn, _ = WORKS["exponential"]
     options = ("--policy", "rr:table-scan", "--set", "slice=1000")
-    found = jobs(tmp_path, {"job": task(drawn)}, 0.5, *options, cpus=2)
-    assert close(found["stay"], means.several_servers(1 / MEAN, MEAN, 2))
+    job_table = jobs(tmp_path, {"job": task(drawn)}, 0.5, *options, cpus=2)
+    assert close(job_table["stay"], means.several_servers(1 / MEAN, MEAN, 2))
 
 
 def test_first_come_with_several_servers_is_as_erlang_has_it() -> None:
@@ -180,8 +184,8 @@ def test_first_come_with_several_servers_is_as_erlang_has_it() -> None:
 
 def test_shortest_remaining_is_as_schrage_and_miller_have_it(tmp_path: Path) -> None:
     drawn, _ = WORKS["exponential"]
-    told: Json = {"job": task(drawn) | {"dl-runtime": "work"}}
-    found = jobs(tmp_path, told, 0.8, "--policy", "srpt")
+    workload_tasks: Json = {"job": task(drawn) | {"dl-runtime": "work"}}
+    job_table = jobs(tmp_path, workload_tasks, 0.8, "--policy", "srpt")
     expected = means.shortest_remaining(0.8 / MEAN, lambda part: -MEAN * math.log(1 - part))
-    assert close(found["stay"], expected)
+    assert close(job_table["stay"], expected)
     assert expected < means.processor_sharing(0.8 / MEAN, MEAN)

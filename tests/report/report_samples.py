@@ -191,9 +191,12 @@ class Parsed(HTMLParser):
 
     def all(self, tag: str, **attributes: str) -> list[dict[str, str]]:
         """Elements of this tag, with these attributes; `id_` stands for `id`."""
-        wanted = {name.rstrip("_"): value for name, value in attributes.items()}
+        required_attributes = {name.rstrip("_"): value for name, value in attributes.items()}
         return [
-            found
-            for name, found in self.elements
-            if name == tag and all(found.get(key) == value for key, value in wanted.items())
+            element_attributes
+            for name, element_attributes in self.elements
+            if name == tag
+            and all(
+                element_attributes.get(key) == value for key, value in required_attributes.items()
+            )
         ]

@@ -67,7 +67,9 @@ def change(run: Path, **members: Any) -> None:
 def changed(file: Path, to: Path, name: str, content: bytes | None) -> Path:
     """The artifact with another content of a file in it; None: without it."""
     with zipfile.ZipFile(file) as packed:
-        files: dict[str, bytes | Path] = {each: packed.read(each) for each in packed.namelist()}
+        files: dict[str, bytes | Path] = {
+            file_name: packed.read(file_name) for file_name in packed.namelist()
+        }
     if content is None:
         del files[name]
     else:
@@ -92,8 +94,8 @@ def test_it_holds_what_the_figures_are_made_of(made: Path, runs: Path) -> None:
     assert f"git checkout {listing['commit']}" in readme
     assert "1 of the runs cannot be carried out again" in readme
     assert len(listing["runs"]) == 6
-    kept = [each for each in listing["runs"] if not each["repeated"]]
-    assert [f"{each['folder']}/trace.bin" in names for each in kept] == [True]
+    original_runs = [run for run in listing["runs"] if not run["repeated"]]
+    assert [f"{run['folder']}/trace.bin" in names for run in original_runs] == [True]
     assert sum(name.endswith("trace.bin") for name in names) == 1
     assert not any(str(runs) in name for name in names)
 
@@ -128,26 +130,28 @@ def test_what_did_not_come_out_the_same_is_told_and_why(
         data = packed.read(f"figures/{NAME}.csv").replace(b"lottery", b"lotterx", 1)
     listing["commit"] = "0" * 40
     listing["runs"][0]["trace_sha256"] = "0" * 64
-    listing["figures"] = [each for each in listing["figures"] if each["name"] == NAME]
-    for each in listing["figures"]:
-        each["sha256"] = hashlib.sha256(data).hexdigest()
+    listing["figures"] = [figure for figure in listing["figures"] if figure["name"] == NAME]
+    for figure in listing["figures"]:
+        figure["sha256"] = hashlib.sha256(data).hexdigest()
     file = changed(made, tmp_path / "a.zip", f"figures/{NAME}.csv", data)
     file = changed(file, tmp_path / "b.zip", "artifact.json", json.dumps(listing).encode())
     out = tmp_path / "out"
     done = schedlab("verify", str(file), "--out", str(out), "--json")
     assert done.returncode == 1
-    told = json.loads(done.stdout)
-    assert [each["folder"] for each in told["runs"] if not each["same"]] == ["runs/1"]
-    assert [each["name"] for each in told["figures"] if not each["same"]] == [NAME]
+    output = json.loads(done.stdout)
+    assert [run["folder"] for run in output["runs"] if not run["same"]] == ["runs/1"]
+    assert [figure["name"] for figure in output["figures"] if not figure["same"]] == [NAME]
     assert "it was made at commit 0000" in done.stderr
-    (held,) = [each for each in held_again(file, told, tmp_path) if not each.same]
-    assert "lotterx" in held.difference
-    assert "lottery" in held.difference
+    (mismatch,) = [
+        candidate for candidate in held_again(file, output, tmp_path) if not candidate.same
+    ]
+    assert "lotterx" in mismatch.difference
+    assert "lottery" in mismatch.difference
 
 
-def held_again(file: Path, told: dict[str, Any], scratch: Path) -> list[proof.Held]:
+def held_again(file: Path, output: dict[str, Any], scratch: Path) -> list[proof.Held]:
     with proof.opened(file) as artifact:
-        again = {artifact.folder / each["folder"]: Path(each["again"]) for each in told["runs"]}
+        again = {artifact.folder / run["folder"]: Path(run["again"]) for run in output["runs"]}
         return proof.hold(artifact, again, scratch / "held")
 
 
@@ -183,7 +187,7 @@ def test_a_command_refuses_it_with_one_line_and_status_2(
         packed.writestr("../climbed", "x")
     done = schedlab("verify", str(tmp_path / "climbs.zip"))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
-    assert {each.name for each in tmp_path.iterdir()} == {"climbs.zip"}
+    assert {path.name for path in tmp_path.iterdir()} == {"climbs.zip"}
     manifest = json.dumps({**json.loads(read(made, "runs/1/manifest.json")), "policy": "none-such"})
     file = changed(made, tmp_path / "policy.zip", "runs/1/manifest.json", manifest.encode())
     done = schedlab("verify", str(file), "--out", str(tmp_path / "out"))
@@ -202,7 +206,11 @@ def test_a_figure_alone_takes_the_runs_of_its_page(runs: Path, made: Path, tmp_p
     label = next(e["label"] for e in listing_of(made)["figures"] if e["name"] == NAME)
     (figure,) = write_artifact(file, collection.read([runs]), runs / "report", (label.lower(),))
     listing = listing_of(file)
-    assert [each["label"] for each in listing["figures"]] == [label] == [figure.label]
+    assert (
+        [listed_figure["label"] for listed_figure in listing["figures"]]
+        == [label]
+        == [figure.label]
+    )
     assert 0 < len(listing["runs"]) < len(listing_of(made)["runs"])
     with zipfile.ZipFile(file) as packed:
         assert [n for n in packed.namelist() if n.endswith("csv")] == [f"figures/{figure.name}.csv"]
@@ -226,15 +234,15 @@ def test_changes_are_a_patch_that_another_checkout_takes(
     (one / "kernel/x").write_bytes(b"\0\xff")
     (one / "notes").write_text("none of the sources")
     before = sorted(one.rglob(".git/**/*"))
-    patch, told = versions.changes(), versions.commit()
+    patch, commit = versions.changes(), versions.commit()
     assert sorted(one.rglob(".git/**/*")) == before
     subprocess.run(["git", "-C", str(other), "apply"], input=patch, check=True)
     assert (other / "policies/mine.c").read_text() == "int x;\n"
     assert (other / "kernel/x").read_bytes() == b"\0\xff"
     assert not (other / "notes").exists()
     monkeypatch.setattr(versions, "ROOT", other)
-    assert versions.commit() == told
-    assert len(told["changes_sha256"]) == 64
+    assert versions.commit() == commit
+    assert len(commit["changes_sha256"]) == 64
 
 
 def test_a_change_of_the_commits_own_second_is_seen(
@@ -242,9 +250,9 @@ def test_a_change_of_the_commits_own_second_is_seen(
 ) -> None:
     """Of as many bytes as before: git looks into files that are as old as its index."""
     file, *others = (tmp_path / name / "x" for name in versions.SOURCES)
-    for each in (file, *others):
-        each.parent.mkdir(parents=True)
-        each.write_text("1\n")
+    for path in (file, *others):
+        path.parent.mkdir(parents=True)
+        path.write_text("1\n")
     git = ("git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(tmp_path))
     then = (1_700_000_000, 1_700_000_000)
     os.utime(file, then)

@@ -166,20 +166,20 @@ def made(name: str) -> Chart:
 def embedded(chart: Chart) -> list[list[dict[str, Any]]]:
     """All tables in a specification, as rows: what its transforms make of the columns in it."""
     specification = for_page(chart)
-    found = []
+    tables = []
     for part in parts_of(specification):
         if "name" in part.get("data", {}) and "transform" in part:
             (columns,) = specification["datasets"][part["data"]["name"]]
-            for each in part["transform"]:
-                name, words = each.get("as"), each.get("calculate", "")
+            for transform in part["transform"]:
+                name, words = transform.get("as"), transform.get("calculate", "")
                 if words == f"{words.rpartition('[')[0]}[datum.{name}]":
                     known = json.loads(words.rpartition("[")[0])
                     columns = {**columns, name: [known[code] for code in columns[name]]}
             rows = [
                 dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
             ]
-            found.append(rows)
-    return [table for table in found if table]
+            tables.append(rows)
+    return [table for table in tables if table]
 
 
 def parts_of(specification: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -273,7 +273,7 @@ def oklab(rgb: Any) -> Any:
 @pytest.mark.parametrize("sight", SIGHT)
 def test_colours_differ_for_everybody(sight: str) -> None:
     """Three times what is just noticed side by side, about 0.02 in OKLab."""
-    seen = {each: oklab(np.clip(linear(each) @ SIGHT[sight].T, 0, 1)) for each in COLOURS}
+    seen = {colour: oklab(np.clip(linear(colour) @ SIGHT[sight].T, 0, 1)) for colour in COLOURS}
     for one, other in itertools.combinations(COLOURS, 2):
         assert np.linalg.norm(seen[one] - seen[other]) >= 0.06, (one, other)
 
@@ -357,19 +357,19 @@ def feedback_trace(rules: Rules, ticks: int) -> tuple[Trace, list[tuple[int, int
 def test_levels_are_those_of_each_tick(rules: Rules) -> None:
     trace, rows = feedback_trace(rules, 1000)
     chart = charts.levels("levels", trace, **WORDS)
-    told = [
+    drawn_levels = [
         (tick, stay["pid"], stay["level"])
         for stay in chart.data.sort("begin_ns").to_dicts()
         for tick in range(stay["begin_ns"] // 1_000_000, stay["end_ns"] // 1_000_000)
     ]
-    assert told == rows
+    assert drawn_levels == rows
 
 
 def test_boosts_are_found() -> None:
     """At each multiple of 480 ticks, and nowhere without them."""
     trace, _ = feedback_trace(ALLOTMENT_BOOST, 1500)
-    found = boosts(stays_of(people_of(trace)))["time_ns"].to_list()
-    assert found == [480_000_000, 960_000_000, 1_440_000_000]
+    boost_times = boosts(stays_of(people_of(trace)))["time_ns"].to_list()
+    assert boost_times == [480_000_000, 960_000_000, 1_440_000_000]
     assert "3 boosts" in charts.levels("levels", trace, **WORDS).description
     trace, _ = feedback_trace(FOUR_QUANTA, 1500)
     assert boosts(stays_of(people_of(trace))).is_empty()
@@ -391,8 +391,8 @@ def test_stays_are_what_a_loop_over_the_records_finds(trace: Trace) -> None:
     should += [(cpu, pid, begin, trace.end_ns) for cpu, (pid, begin) in since.items()]
     stays = stays_of(people_of(trace))
     assert stays["level"].null_count() == len(stays)
-    found = stays.select("cpu", "pid", "begin_ns", "end_ns").rows()
-    assert sorted(found) == sorted(each for each in should if each[1])
+    actual = stays.select("cpu", "pid", "begin_ns", "end_ns").rows()
+    assert sorted(actual) == sorted(row for row in should if row[1])
 
 
 # --- shares

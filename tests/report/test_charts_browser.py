@@ -77,11 +77,11 @@ def test_the_wheel_zooms_with_control_and_scrolls_without(
     def text() -> set[str]:
         return set(drawing.locator(".role-axis-label text").all_text_contents())
 
-    whole = text()
-    assert "0" in whole
+    full_text = text()
+    assert "0" in full_text
     page.mouse.wheel(0, 50)
     page.wait_for_timeout(200)
-    assert text() == whole and page.evaluate("scrollY") > 0
+    assert text() == full_text and page.evaluate("scrollY") > 0
     drawing.scroll_into_view_if_needed()
     box = drawing.bounding_box()
     assert box
@@ -90,10 +90,10 @@ def test_the_wheel_zooms_with_control_and_scrolls_without(
     page.mouse.wheel(0, -200)
     page.keyboard.up("Control")
     page.wait_for_timeout(200)
-    assert text() != whole
+    assert text() != full_text
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_timeout(200)
-    assert text() == whole
+    assert text() == full_text
 
 
 def saved(page: Page, name: str, kind: str) -> bytes:
@@ -111,7 +111,7 @@ def rows_of(csv: bytes) -> pl.DataFrame:
 def test_a_view_is_saved_as_it_stands(page_and_messages: tuple[Page, list[str]]) -> None:
     """Picture and data of what is seen: before a zoom, and after it."""
     page, messages = page_and_messages
-    whole = rows_of(saved(page, "gantt", "CSV"))
+    full_rows = rows_of(saved(page, "gantt", "CSV"))
     picture = saved(page, "gantt", "SVG").decode()
     drawing = page.locator("#gantt svg")
     drawing.scroll_into_view_if_needed()
@@ -128,7 +128,7 @@ def test_a_view_is_saved_as_it_stands(page_and_messages: tuple[Page, list[str]])
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert picture != nearer and all(f">{label}</text>" in nearer for label in labels)
     assert nearer.startswith('<svg style="color: #111; background: white"')
-    assert 0 < len(near) < len(whole)
+    assert 0 < len(near) < len(full_rows)
     times = [float(label.replace(",", "")) for label in labels if not label.startswith("CPU")]
     first, last = min(times), max(times)
     reach = (first - (last - first), last + (last - first))

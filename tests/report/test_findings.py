@@ -45,11 +45,11 @@ def keep(folder: Path, experiment: str, means: dict[str, tuple[float, ...]], **m
 
 
 def around(mean: float, by: tuple[float, ...] = STEADY) -> tuple[float, ...]:
-    return tuple(mean + each for each in by)
+    return tuple(mean + offset for offset in by)
 
 
-def texts(found: list[Suite]) -> list[str]:
-    return [each.text for each in findings(found)]
+def texts(suites: list[Suite]) -> list[str]:
+    return [finding.text for finding in findings(suites)]
 
 
 def found_in(folder: Path) -> list[Suite]:
@@ -114,10 +114,10 @@ def test_seeds_that_would_settle_ties_are_proposed(tmp_path: Path) -> None:
 def test_nothing_is_found_where_nothing_can_be_told(
     tmp_path: Path, policies: tuple[str, ...], seeds: int
 ) -> None:
-    keep(tmp_path, "s3-mixed", {each: around(5)[:seeds] for each in policies})
-    found = found_in(tmp_path)
-    assert findings(found) == []
-    assert strip(found) is None
+    keep(tmp_path, "s3-mixed", {policy: around(5)[:seeds] for policy in policies})
+    suites = found_in(tmp_path)
+    assert findings(suites) == []
+    assert strip(suites) is None
 
 
 def test_seeds_are_counted_by_how_far_and_how_scattered_differences_are(tmp_path: Path) -> None:
@@ -135,16 +135,19 @@ def test_the_strip_has_what_the_findings_count(tmp_path: Path) -> None:
     keep(tmp_path, "s3-mixed", {"rr": around(10), "mlfq": around(5), "lottery": around(8)},
          wakeup_latency_median_ns=1.0 * MS)  # fmt: skip
     keep(tmp_path, "s3-cpu", {"rr": around(4), "mlfq": around(5), "lottery": around(4.01)})
-    found = found_in(tmp_path)
-    chart = strip(found)
+    suites = found_in(tmp_path)
+    chart = strip(suites)
     assert chart
     for row in chart.data.iter_rows(named=True):
-        own = score(found, row["policy"], TURNAROUND)
+        policy_score = score(suites, row["policy"], TURNAROUND)
         assert row["goal"] == "turnaround, mean"
-        assert (row["suites"], row["winner"]) == (2, own.wins)
-        assert (row["tied"], row["worse"]) == (own.possible - own.wins, 2 - own.possible)
+        assert (row["suites"], row["winner"]) == (2, policy_score.wins)
+        assert (row["tied"], row["worse"]) == (
+            policy_score.possible - policy_score.wins,
+            2 - policy_score.possible,
+        )
         assert row["open"] == "1 tied, 1 by less than 1 %"
-    assert [each.name for each in goals(contests(found))] == ["turnaround"]
+    assert [goal.name for goal in goals(contests(suites))] == ["turnaround"]
     picture = vl_convert.vegalite_to_svg(for_page(chart))
     assert picture.count("1 of 2") >= len(POLICIES)
 
@@ -155,10 +158,10 @@ def values(names: tuple[str, ...], size: float) -> dict[str, Any]:
 
 def test_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
     names = ("it's", "a`b*c`", '"][0]+"<script>')
-    keep(tmp_path, "s3-mixed", {each: around(5 + place) for place, each in enumerate(names)})
-    found = found_in(tmp_path)
-    assert "**Under it's, a task ends after" in texts(found)[0].replace("\\", "")
-    chart = strip(found)
+    keep(tmp_path, "s3-mixed", {name: around(5 + place) for place, name in enumerate(names)})
+    suites = found_in(tmp_path)
+    assert "**Under it's, a task ends after" in texts(suites)[0].replace("\\", "")
+    chart = strip(suites)
     assert chart
     picture = vl_convert.vegalite_to_svg(for_page(chart))
     assert "<script>" not in picture

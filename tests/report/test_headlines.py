@@ -34,14 +34,17 @@ def found_in(folder: Path, names: tuple[str, ...] = tuple(FIGURES), seeds: int =
 
 
 def test_they_draw_the_suite_that_says_most(tmp_path: Path) -> None:
-    found = found_in(tmp_path)
-    charts = headlines(found)
-    assert [each.name for each in charts] == ["headline-turnaround", "headline-turnaround-response"]
+    suites = found_in(tmp_path)
+    charts = headlines(suites)
+    assert [chart.name for chart in charts] == [
+        "headline-turnaround",
+        "headline-turnaround-response",
+    ]
     assert len(charts) <= CHARTS
-    means, plane = (each.data for each in charts)
+    means, plane = (chart.data for chart in charts)
     assert means["series"].to_list() == ["mlfq", "stride", "lottery", "rr"]
-    (suite,) = contests(found)
-    goal = next(each for each in findings(found) if each.measure)
+    (suite,) = contests(suites)
+    goal = next(finding for finding in findings(suites) if finding.measure)
     assert goal.suite is suite is telling([suite], *suite.contests)
     for row in plane.iter_rows(named=True):
         for prefix, metric in (("x", "turnaround"), ("y", "response")):

@@ -69,16 +69,16 @@ class Story:
 
     def end(self, at: float) -> Trace:
         for cpu in range(len(self.running)):
-            own = sum(record.cpu == cpu for record in self.records)
-            self.emit(at, Kind.END, 0, 0, own + 1, cpu=cpu)
+            record_count = sum(record.cpu == cpu for record in self.records)
+            self.emit(at, Kind.END, 0, 0, record_count + 1, cpu=cpu)
         return load(self.records, Script(cpus=len(self.running)))
 
 
 def found(trace: Trace) -> list[tuple[int, float, float, str]]:
     """Inversions: the number of the life, in ms from when to when, behind which process."""
-    people = people_of(trace)
-    rows = inversions(people, activity_of(people)).rows()
-    pid = people.who.pid
+    processes = people_of(trace)
+    rows = inversions(processes, activity_of(processes)).rows()
+    pid = processes.who.pid
     return [(int(pid[life]), begin / MS, end / MS, behind) for life, begin, end, behind in rows]
 
 
@@ -107,9 +107,9 @@ def test_lanes_have_all_time_of_the_workload(trace: Trace) -> None:
     data = lanes(trace, length_ns=window["elapsed_ns"]).data
     for state, column in zip(("running", "runnable", "blocked"), times, strict=True):
         length = (pl.col("end_ns") - pl.col("begin_ns")).sum()
-        own = dict(data.filter(pl.col("state") == state).group_by("pid").agg(length).rows())
+        drawn_times = dict(data.filter(pl.col("state") == state).group_by("pid").agg(length).rows())
         metric = should.group_by("pid").agg(pl.col(column).sum())
-        assert own == {pid: time for pid, time in metric.rows() if time}
+        assert drawn_times == {pid: time for pid, time in metric.rows() if time}
 
 
 def test_a_lane_is_coloured_by_level_where_the_policy_tells_levels() -> None:
@@ -190,7 +190,7 @@ def test_inversion_is_a_wait_behind_a_process_of_worse_priority() -> None:
 def test_no_inversion(priorities: tuple[int, int], until: float) -> None:
     """Behind a better or an equal one, or for no longer than a tick; and no mark is drawn or told."""
     trace = waiting_behind(priorities, until)
-    behind = [each for each in found(trace) if each[0] == 3]
+    behind = [inversion for inversion in found(trace) if inversion[0] == 3]
     assert behind == []
     if priorities == (5, 5):
         chart = lanes(trace)

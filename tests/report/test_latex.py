@@ -64,11 +64,11 @@ def test_figures_are_as_wide_as_a_column_and_a_page(paper: Path, width: int) -> 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])))
 def test_text_has_nothing_that_latex_obeys(text: str) -> None:
-    told = latex.plain(text)
+    latex_text = latex.plain(text)
     without_commands = re.sub(
-        r"\\(text[a-z]+\{\}|ensuremath\{(\\[a-z]+|-|\^\{\w\})\}|[#$%&_{}])", "", told
+        r"\\(text[a-z]+\{\}|ensuremath\{(\\[a-z]+|-|\^\{\w\})\}|[#$%&_{}])", "", latex_text
     )
-    assert not re.search(r"[\\#$%&_^~]", without_commands.replace("~", "")), told
+    assert not re.search(r"[\\#$%&_^~]", without_commands.replace("~", "")), latex_text
     assert without_commands.count("{") == without_commands.count("}")
 
 

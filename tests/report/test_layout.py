@@ -31,13 +31,13 @@ def test_a_part_has_the_keys_and_all_parts_have_every_column_once(
     columns: list[Column], keys: int
 ) -> None:
     table = of(columns, keys=keys)
-    own = tuple(range(min(keys, len(columns))))
-    found = parts(table)
-    assert all(part[: len(own)] == own for part in found)
-    others = [number for part in found for number in part[len(own) :]]
-    assert others == list(range(len(own), len(columns)))
-    for part in found:
-        assert characters(table, part) <= PAGE or len(part) <= len(own) + 1
+    key_columns = tuple(range(min(keys, len(columns))))
+    table_parts = parts(table)
+    assert all(part[: len(key_columns)] == key_columns for part in table_parts)
+    others = [number for part in table_parts for number in part[len(key_columns) :]]
+    assert others == list(range(len(key_columns), len(columns)))
+    for part in table_parts:
+        assert characters(table, part) <= PAGE or len(part) <= len(key_columns) + 1
 
 
 def test_a_cell_leads_to_a_page_in_html_and_markdown() -> None:

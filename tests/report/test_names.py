@@ -165,8 +165,15 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = f"{number} {name}".encode()[:200].decode(errors="ignore")
         policy = ("rr", "lottery", name)[number % 3]
         hostile_run(place / folder, name, number + 1, policy=policy)
-    whole = "".join(NAMES).replace("\0", "").replace("/", "")
-    hostile_run(place / "all", whole, 99, label=whole[:200], message=whole, status="failure")
+    hostile_text = "".join(NAMES).replace("\0", "").replace("/", "")
+    hostile_run(
+        place / "all",
+        hostile_text,
+        99,
+        label=hostile_text[:200],
+        message=hostile_text,
+        status="failure",
+    )
     return place
 
 
@@ -183,7 +190,7 @@ PLAYED = 2
 
 def pages(report: Path) -> list[Path]:
     """Those that were made of runs; the one that plays them is the same in all reports."""
-    return sorted(each for each in report.glob("*.html") if each.name != PAGE.name)
+    return sorted(path for path in report.glob("*.html") if path.name != PAGE.name)
 
 
 def test_a_report_is_made_of_files_that_can_be_read(report: Path) -> None:
@@ -193,15 +200,15 @@ def test_a_report_is_made_of_files_that_can_be_read(report: Path) -> None:
 
 def check_files(report: Path) -> None:
     """No file of a report has anything that is obeyed, or cannot be read."""
-    for each in (report / "files").glob("*.svg"):
-        ET.parse(each)
-    for each in (*pages(report), *report.glob("play/*.html"), *report.glob("*.md")):
-        text = each.read_text()
-        assert not UNSAFE.search(text), each
-        if each.suffix == ".html":
+    for path in (report / "files").glob("*.svg"):
+        ET.parse(path)
+    for path in (*pages(report), *report.glob("play/*.html"), *report.glob("*.md")):
+        text = path.read_text()
+        assert not UNSAFE.search(text), path
+        if path.suffix == ".html":
             assert "<img" not in text.replace('<img src="files/', "")
-    for each in (report / "files").glob("*.csv"):
-        with each.open(newline="") as file:
+    for path in (report / "files").glob("*.csv"):
+        with path.open(newline="") as file:
             for row in csv.reader(file):
                 assert not [cell for cell in row if cell[:1] in ("=", "@")]
 
@@ -231,7 +238,7 @@ def test_a_browser_plays_its_runs_and_says_nothing(browser: Browser, report: Pat
 
 
 def test_runs_are_compared(hostile: Path) -> None:
-    places = sorted(each for each in hostile.iterdir() if each.name != "all")
+    places = sorted(path for path in hostile.iterdir() if path.name != "all")
     call("compare", places[0], places[1])
     json.loads(call("compare", places[2], places[3], "--json").stdout)
 

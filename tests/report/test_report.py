@@ -70,14 +70,14 @@ def test_a_report_is_a_folder_of_pages_with_files_behind_each_table_and_chart(
         *("traces.js", html.HAND_OVER),
         *("report.json", "report.md", "files"),
     }
-    beside = {path.name for path in (written / "files").iterdir()}
+    file_names = {path.name for path in (written / "files").iterdir()}
     charts = {f"{name}.{kind}" for name in ("line", "column", "facets") for kind in ("svg", "png")}
     data = {
         f"{name}.{kind}"
         for name in ("line", "column", "facets", "shares")
         for kind in ("csv", "parquet")
     }
-    assert beside == charts | data
+    assert file_names == charts | data
     assert pl.read_parquet(written / "files" / "shares.parquet").equals(table().data)
     assert pl.read_csv(written / "files" / "shares.csv").equals(table().data)
     assert "<svg" in (written / "files" / "line.svg").read_text()
@@ -130,7 +130,7 @@ def test_hostile_markdown_is_text_and_markup_of_ours_is_markup(page: Parsed) -> 
     assert "<b>not bold</b>" in page.text
     assert "<b>code</b>" in page.text
     assert len(page.all("em")) == 1, "one note, of two cells"
-    assert not any(each["src"].startswith("http") for each in page.all("img"))
+    assert not any(image["src"].startswith("http") for image in page.all("img"))
 
 
 def test_a_charts_data_cannot_end_its_script(page: Parsed) -> None:
@@ -148,11 +148,11 @@ def test_the_document_says_the_same(written: Path) -> None:
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     parsed = Parsed(parser.render(text))
     assert {name for name, _ in parsed.elements} <= ELEMENTS | {"blockquote", "hr"}
-    assert all(set(each) in ({"id"}, {"href"}) for each in parsed.all("a"))
+    assert all(set(link) in ({"id"}, {"href"}) for link in parsed.all("a"))
     assert not any(
-        each["href"].startswith("javascript") for each in parsed.all("a") if "href" in each
+        link["href"].startswith("javascript") for link in parsed.all("a") if "href" in link
     )
-    assert [each["src"] for each in parsed.all("img")] == [
+    assert [image["src"] for image in parsed.all("img")] == [
         "files/facets.svg",
         "files/line.svg",
         "files/column.svg",
@@ -240,16 +240,16 @@ def test_what_is_no_report_is_refused_before_any_work(tmp_path: Path, kind: str)
 
 
 @pytest.fixture(scope="module")
-def kept() -> Path:
+def runs_folder() -> Path:
     return small_runs()
 
 
 of_real_runs = pytest.mark.xdist_group(REAL_RUNS)
 
 
-def row_of(found: Table, *begin: str) -> Sequence[Cell]:
+def row_of(table: Table, *begin: str) -> Sequence[Cell]:
     """The row that begins with these texts."""
-    (row,) = (row for row in found.rows if tuple(cell.text for cell in row[: len(begin)]) == begin)
+    (row,) = (row for row in table.rows if tuple(cell.text for cell in row[: len(begin)]) == begin)
     return row
 
 
@@ -262,14 +262,14 @@ def tables_of(collection: Collection) -> dict[str, Table]:
 
 @of_real_runs
 @pytest.mark.spike
-def test_a_report_of_real_runs(kept: Path) -> None:
+def test_a_report_of_real_runs(runs_folder: Path) -> None:
     out, done = report_of_small_runs()
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
     assert made == {
         "report": str(out / "index.html"),
         "runs": 9,
-        "failed": [str(kept / "hopeless" / "rr-1cpu-seed1")],
+        "failed": [str(runs_folder / "hopeless" / "rr-1cpu-seed1")],
     }
     contents = json.loads((out / MARK).read_text())
     assert contents["pages"][0]["name"] == "index"
@@ -283,11 +283,11 @@ def test_a_report_of_real_runs(kept: Path) -> None:
 
 @of_real_runs
 @pytest.mark.spike
-def test_means_are_those_of_the_runs_with_their_interval(kept: Path) -> None:
-    collection = runs.read([kept])
-    found = tables_of(collection)["metrics-mixed-n-6-g-10-spike-1ms"]
-    titles = [(column.group, column.title.replace("\xa0", " ")) for column in found.columns]
-    cell = row_of(found, "rr", "2")[titles.index(("turnaround", "mean, ms"))]
+def test_means_are_those_of_the_runs_with_their_interval(runs_folder: Path) -> None:
+    collection = runs.read([runs_folder])
+    metrics_table = tables_of(collection)["metrics-mixed-n-6-g-10-spike-1ms"]
+    titles = [(column.group, column.title.replace("\xa0", " ")) for column in metrics_table.columns]
+    cell = row_of(metrics_table, "rr", "2")[titles.index(("turnaround", "mean, ms"))]
     values = [
         run.metrics().summary["turnaround_mean_ns"][0] / 1e6
         for run in collection
@@ -297,14 +297,14 @@ def test_means_are_those_of_the_runs_with_their_interval(kept: Path) -> None:
     assert cell.text == in_column(estimate(values, POSITIVE), decimals=0)
     _, low, high = map(float, re.findall(r"[\d.]+", cell.text))
     assert low < min(values) and max(values) < high, "Student's interval of two is wide"
-    assert "seeds 1–2" in found.caption and "tick 1ms" in found.caption
-    assert "because their seeds do" in found.caption
+    assert "seeds 1–2" in metrics_table.caption and "tick 1ms" in metrics_table.caption
+    assert "because their seeds do" in metrics_table.caption
 
 
 @of_real_runs
 @pytest.mark.spike
-def test_a_setup_with_a_failed_run_has_no_mean(kept: Path, tmp_path: Path) -> None:
-    good = kept / "mixed" / "rr-1cpu-seed1"
+def test_a_setup_with_a_failed_run_has_no_mean(runs_folder: Path, tmp_path: Path) -> None:
+    good = runs_folder / "mixed" / "rr-1cpu-seed1"
     one = copy_run(good, tmp_path / "runs" / "one")
     two = copy_run(
         good, tmp_path / "runs" / "two", seed=2, status="panic", message=f"panic: {HOSTILE}"
@@ -326,20 +326,22 @@ def test_a_setup_with_a_failed_run_has_no_mean(kept: Path, tmp_path: Path) -> No
 
 @of_real_runs
 @pytest.mark.spike
-def test_what_is_not_repeatable_says_so(kept: Path, tmp_path: Path) -> None:
-    copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "one", machine="linux", repeatable=False)
+def test_what_is_not_repeatable_says_so(runs_folder: Path, tmp_path: Path) -> None:
+    copy_run(
+        runs_folder / "mixed" / "rr-1cpu-seed1", tmp_path / "one", machine="linux", repeatable=False
+    )
     collection = runs.read([tmp_path])
-    found = tables_of(collection)
+    tables = tables_of(collection)
     for name in ("metrics", "groups"):
-        assert "(not repeatable)" in found[f"{name}-mixed-n-6-g-10-linux-1ms"].title
-    assert "linux (not repeatable)" in [cell.text for cell in found["all-runs"].rows[0]]
+        assert "(not repeatable)" in tables[f"{name}-mixed-n-6-g-10-linux-1ms"].title
+    assert "linux (not repeatable)" in [cell.text for cell in tables["all-runs"].rows[0]]
 
 
 @of_real_runs
 @pytest.mark.spike
-def test_metrics_anew_from_the_traces(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    run = copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "one")
-    cut = copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "two", seed=2)
+def test_metrics_anew_from_the_traces(schedlab: Command, runs_folder: Path, tmp_path: Path) -> None:
+    run = copy_run(runs_folder / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "one")
+    cut = copy_run(runs_folder / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "two", seed=2)
     for name in ("summary", "groups", "processes", "cpus"):
         (run / "metrics" / f"{name}.parquet").unlink()
     (cut / "trace.bin").write_bytes(b"no trace")
@@ -352,17 +354,21 @@ def test_metrics_anew_from_the_traces(schedlab: Command, kept: Path, tmp_path: P
     data = pl.read_parquet(out / "files" / "metrics-mixed-n-6-g-10-spike-1ms.parquet")
     statuses = dict(data.select("seed", "status").iter_rows())
     assert statuses == {1: "success", 2: "unmeasured"}
-    kept_metrics = pl.read_parquet(kept / "mixed" / "rr-1cpu-seed1/metrics/summary.parquet")
+    stored_metrics = pl.read_parquet(
+        runs_folder / "mixed" / "rr-1cpu-seed1/metrics/summary.parquet"
+    )
     known = data.filter(pl.col("seed") == 1)["turnaround_mean_ns"]
-    assert known.to_list() == kept_metrics["turnaround_mean_ns"].to_list()
+    assert known.to_list() == stored_metrics["turnaround_mean_ns"].to_list()
 
 
 @of_real_runs
 @pytest.mark.spike
-def test_the_report_stands_beside_the_runs(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+def test_the_report_stands_beside_the_runs(
+    schedlab: Command, runs_folder: Path, tmp_path: Path
+) -> None:
     """Of runs that failed, which have no pictures."""
-    copy_run(kept / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "one")
-    copy_run(kept / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "b" / "two", seed=2)
+    copy_run(runs_folder / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "one")
+    copy_run(runs_folder / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "b" / "two", seed=2)
     arguments = (str(tmp_path / "a" / "one"), str(tmp_path / "a" / "b"), "--format", "markdown")
     done = schedlab("report", *arguments)
     assert done.stdout == f"{tmp_path}/a/report/report.md: 2 runs, 2 failed\n", done.stderr

@@ -150,7 +150,7 @@ def test_all_is_drawn_on_any_screen(
 
 def contrasts(page: Page, selector: str, attribute: str) -> list[float]:
     """Of each element to its ground, by this property of its computed style."""
-    found: list[float] = page.evaluate(
+    contrast_ratios: list[float] = page.evaluate(
         f"""([selector, attribute]) => {{ {CONTRAST_SCRIPT}
         return [...document.querySelectorAll(selector)]
             .map(each => [getComputedStyle(each)[attribute], each])
@@ -158,8 +158,8 @@ def contrasts(page: Page, selector: str, attribute: str) -> list[float]:
             .map(([colour, each]) => contrast(colour, ground(each))); }}""",
         [selector, attribute],
     )
-    assert found, f"nothing is {selector}"
-    return found
+    assert contrast_ratios, f"nothing is {selector}"
+    return contrast_ratios
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -295,15 +295,15 @@ def check_ring(browser: Browser, file: Path) -> None:
 
 def check_traces(browser: Browser, folder: Path) -> None:
     """A click hands a run's trace over to Perfetto from pages that are served, and saves it from files."""
-    kept = next(folder.glob("play/*.perfetto-trace.gz"))
-    link = f"a[href$='{kept.name}']"
-    playing = f"play/{kept.name.partition('.')[0]}.html"
+    trace_file = next(folder.glob("play/*.perfetto-trace.gz"))
+    link = f"a[href$='{trace_file.name}']"
+    playing = f"play/{trace_file.name.partition('.')[0]}.html"
     with browser.new_page() as page:  # a download is a request that fails
         page.goto((folder / "runs.html").as_uri())
         page.locator(f"details:has({link}) summary").click()
         with page.expect_download() as download:
             page.locator(link).click()
-        assert download.value.path().read_bytes() == kept.read_bytes()
+        assert download.value.path().read_bytes() == trace_file.read_bytes()
     handler = partial(QuietFiles, directory=str(folder))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, browser.new_page() as page:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -314,9 +314,12 @@ def check_traces(browser: Browser, folder: Path) -> None:
             with page.context.expect_page() as window:
                 page.locator(link).click()
             got = json.loads(title_with_json(window.value))
-            assert (bytes(got["bytes"]), got["fileName"]) == (kept.read_bytes(), kept.name)
+            assert (bytes(got["bytes"]), got["fileName"]) == (
+                trace_file.read_bytes(),
+                trace_file.name,
+            )
         server.shutdown()
-    assert b"mixed" in gzip.decompress(kept.read_bytes())
+    assert b"mixed" in gzip.decompress(trace_file.read_bytes())
 
 
 def title_with_json(window: Page) -> str:

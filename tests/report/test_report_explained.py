@@ -34,14 +34,16 @@ def test_a_number_leads_to_its_wait() -> None:
     assert {place for place, column in links if column == "wakeup_latency_p99_ns"} == {0, 1, 2, 3}
     for (place, column), wait in links.items():
         run = workload.setups[place].runs[0]
-        people = people_of(run.trace())
-        woken = wakeup_latencies(people.intervals(), people.window).join(people.names, on="life")
-        found = woken.filter(pl.col("role") == "workload")["latency_ns"].sort()
-        told = run.metrics().summary[column][0]
-        shown = found.filter(found >= told)[0]
+        processes = people_of(run.trace())
+        woken = wakeup_latencies(processes.intervals(), processes.window).join(
+            processes.names, on="life"
+        )
+        latencies = woken.filter(pl.col("role") == "workload")["latency_ns"].sort()
+        summary_value = run.metrics().summary[column][0]
+        shown = latencies.filter(latencies >= summary_value)[0]
         assert shown == wait.duration_ns
         assert f"Between the dashed lines: {duration(shown)}." in pictures[wait.chart].caption
-        assert "max" not in column or shown == told
+        assert "max" not in column or shown == summary_value
     (curves,) = [
         chart
         for chart in workload_charts(collection, workload, links)
@@ -51,9 +53,9 @@ def test_a_number_leads_to_its_wait() -> None:
     assert {row[HREF] for row in rings} == followed
     for row in rings:
         one = (pl.col("series") == row["series"]) & (pl.col("panel") == row["panel"])
-        own = curves.data.filter(one)["ms"]
-        assert row["value"] == pytest.approx(own.filter(own == row["value"])[0])
-        assert row["percent"] == pytest.approx((own <= row["value"]).mean() * 100)
+        curve_values = curves.data.filter(one)["ms"]
+        assert row["value"] == pytest.approx(curve_values.filter(curve_values == row["value"])[0])
+        assert row["percent"] == pytest.approx((curve_values <= row["value"]).mean() * 100)
     on_page = json.dumps(for_page(curves, lambda link: f"other.html{link}"))
     assert all(f'"other.html{link}"' in on_page for link in followed)
     assert HREF not in svg(for_paper(curves)), "on paper nothing leads elsewhere"

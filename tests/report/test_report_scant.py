@@ -44,7 +44,7 @@ def record(place: Path, moments: int | None) -> None:
     place.mkdir()
     records = trace_simulator.simulate(random.Random(1), SCRIPT)
     if moments is not None:
-        records = [each._replace(time=records[0].time) for each in records[:moments]]
+        records = [record._replace(time=records[0].time) for record in records[:moments]]
     trace_simulator.write(place / "trace.bin", records, SCRIPT)
     metrics.compute(trace.read(place / "trace.bin")).write(place / results.METRICS)
     (place / CONSOLE).touch()

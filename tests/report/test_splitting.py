@@ -33,17 +33,22 @@ def test_a_page_that_is_not_long_stays_as_it_is() -> None:
 
 
 def test_the_largest_sections_have_pages_to_which_the_index_leads() -> None:
-    own = (
+    page_sections = (
         section("first", LARGE - 1),
         section("large", LARGE),
         section("low", SMALL),
         section("big", LARGE),
     )
-    page = Page("p", "Page", "Lead.", own)
+    page = Page("p", "Page", "Lead.", page_sections)
     index, large, big = divided(page)
     assert len(names(index)) == LARGE
     assert sorted(names(index) + names(large) + names(big)) == sorted(names(page))
-    assert [each.title for each in index.sections] == ["First", "Large", "Low", "Big"]
+    assert [page_section.title for page_section in index.sections] == [
+        "First",
+        "Large",
+        "Low",
+        "Big",
+    ]
     (text,) = index.sections[1].blocks
     assert isinstance(text, Text)
     assert text.markdown.startswith("[Large](#p-large)")
@@ -57,9 +62,9 @@ def test_a_part_that_is_long_itself_is_divided_again() -> None:
     pages = divided(
         Page("p", "Page", "Lead.", (section("first", SMALL), section("all", 0, *below)))
     )
-    assert {each.above for each in pages} == {"", "p"}
-    assert sum(len(names(each)) for each in pages) == 4 * LARGE + SMALL
-    assert len({each.name for each in pages}) == len(pages) > 3
+    assert {part_page.above for part_page in pages} == {"", "p"}
+    assert sum(len(names(part_page)) for part_page in pages) == 4 * LARGE + SMALL
+    assert len({part_page.name for part_page in pages}) == len(pages) > 3
 
 
 def test_a_page_of_one_large_section_stays_as_it_is() -> None:
@@ -69,9 +74,9 @@ def test_a_page_of_one_large_section_stays_as_it_is() -> None:
 
 def test_links_of_captions_lead_somewhere_on_all_pages() -> None:
     """A part has the trials of its captions, and not the one below the lead."""
-    own = Trial("`hog` under `rr`", ("rr",), 1, 1, "hog")
+    hog_trial = Trial("`hog` under `rr`", ("rr",), 1, 1, "hog")
     sections = (section("first", LARGE), section("large", LARGE))
-    page = Page("p", "Page", "Lead.", sections, trials={NAME: own, "s3-cpu": own})
+    page = Page("p", "Page", "Lead.", sections, trials={NAME: hog_trial, "s3-cpu": hog_trial})
     index, large = divided(page)
     assert set(index.trials) == {NAME, "s3-cpu"}
     assert set(large.trials) == {"s3-cpu"}

@@ -38,9 +38,9 @@ def test_a_workload_that_the_page_has_is_named(tmp_path: Path) -> None:
     assert (trial.workload, trial.text, trial.policies) == ("two-hogs", "", ("mlfq", "rr"))
     assert (trial.cpus, trial.seed) == (2, 7)
     assert trial.title == "`two-hogs` under `mlfq` and `rr` on 2 CPUs (ticks of 10ms)"
-    asked = parse_qs(address_of(trial).partition("#")[2])
-    assert asked["policy"] == ["mlfq", "rr"]
-    assert (asked["workload"], asked["cpus"], asked["seed"]) == (["two-hogs"], ["2"], ["7"])
+    query = parse_qs(address_of(trial).partition("#")[2])
+    assert query["policy"] == ["mlfq", "rr"]
+    assert (query["workload"], query["cpus"], query["seed"]) == (["two-hogs"], ["2"], ["7"])
 
 
 def test_a_document_has_no_link_that_leads_nowhere(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ def processes(seed: int) -> pl.DataFrame:
             "pid": range(3, 3 + JOBS),
             "role": ["workload"] * JOBS,
             "fork_ns": [number * MS for number in range(JOBS)],
-            "exit_ns": [number * MS + each for number, each in enumerate(stay)],
+            "exit_ns": [number * MS + stay_time for number, stay_time in enumerate(stay)],
             "turnaround_ns": stay,
-            "response_ns": [each - MS for each in stay],
+            "response_ns": [stay_time - MS for stay_time in stay],
             "running_ns": [MS] * JOBS,
             "blocked_ns": [0] * JOBS,
         }
@@ -50,8 +50,11 @@ def told(folder: Path, seeds: int) -> tuple[Table, dict[str, str]]:
 
 def test_a_single_run_is_told_after_its_warm_up_with_its_interval(tmp_path: Path) -> None:
     table, cells = told(tmp_path, 1)
-    own = steady(processes(1))
-    mean, error = own["steady_turnaround_mean_ns"], own["steady_turnaround_error_ns"]
+    steady_values = steady(processes(1))
+    mean, error = (
+        steady_values["steady_turnaround_mean_ns"],
+        steady_values["steady_turnaround_error_ns"],
+    )
     assert mean is not None and error is not None and mean > 6.5 * MS
     shown = cells["after the warm-up: turnaround, mean,\N{NO-BREAK SPACE}ms"]
     assert [

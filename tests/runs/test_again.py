@@ -81,10 +81,10 @@ SIMULATED = RUNS.map(
 
 @given(st.lists(RUNS | SIMULATED, max_size=12))
 def test_they_ask_for_each_run_once_and_for_no_other(runs: list[dict[str, Any]]) -> None:
-    asked = [each for command in commands(runs) for each in read_back(command)]
-    assert len(asked) == len({str(sorted(each.items(), key=str)) for each in asked})
-    assert all(each in runs for each in asked)
-    assert all(each in asked for each in runs)
+    requested_runs = [run for command in commands(runs) for run in read_back(command)]
+    assert len(requested_runs) == len({str(sorted(run.items(), key=str)) for run in requested_runs})
+    assert all(run in runs for run in requested_runs)
+    assert all(run in requested_runs for run in runs)
 
 
 def test_all_of_some_policies_on_some_cpus_is_one_command() -> None:

@@ -25,10 +25,12 @@ def test_tables_have_all_runs_in_order(tmp_path: Path) -> None:
         None,
         measured[3].summary["elapsed_ns"][0],
     ]
-    for seed, found in measured.items():
-        own = runs.processes.filter(pl.col("seed") == seed)
-        assert own["pid"].to_list() == found.processes["pid"].to_list()
-        assert own["running_ns"].to_list() == found.processes["running_ns"].to_list()
+    for seed, run_metrics in measured.items():
+        seed_processes = runs.processes.filter(pl.col("seed") == seed)
+        assert seed_processes["pid"].to_list() == run_metrics.processes["pid"].to_list()
+        assert (
+            seed_processes["running_ns"].to_list() == run_metrics.processes["running_ns"].to_list()
+        )
     assert runs.groups["run"].unique(maintain_order=True).to_list() == [0, 2]
 
 
@@ -84,10 +86,10 @@ def test_setups_are_found_by_what_they_are(tmp_path: Path) -> None:
     assert len(runs.select(policy="rr")) == 4
     assert len(runs.select(experiment="first", cpus=1, policy="rr")) == 2
     assert runs.select(experiment="third") == []
-    found = runs.one("first", "rr", 1)
-    assert found
-    assert found.setup.settings == ()
-    assert [run.seed for run in found.runs] == [1, 2]
+    repeated_runs = runs.one("first", "rr", 1)
+    assert repeated_runs
+    assert repeated_runs.setup.settings == ()
+    assert [run.seed for run in repeated_runs.runs] == [1, 2]
     assert runs.one("second", "mlfq", 1) is None
 
 

@@ -41,9 +41,9 @@ def test_a_trace_that_grows_too_long_ends_the_run_and_is_measured(
     schedlab: Command, endless: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "runs"
-    asked = ("--machine", "sim", "--policy", "stride", "--cpus", "1", "--tick", "1s")
+    options = ("--machine", "sim", "--policy", "stride", "--cpus", "1", "--tick", "1s")
     done = schedlab(
-        *("run", "--workload", str(endless), *asked, "--trace-limit", "1", "--json"),
+        *("run", "--workload", str(endless), *options, "--trace-limit", "1", "--json"),
         *("--out", str(out)),
     )
     assert done.returncode == 1
@@ -57,10 +57,10 @@ def test_a_trace_that_grows_too_long_ends_the_run_and_is_measured(
 
 def test_a_sweep_has_the_same_limit(schedlab: Command, endless: Path, tmp_path: Path) -> None:
     out = tmp_path / "sweep"
-    asked = ("--workload", str(endless), "--policy", "stride", "--tick", "1ms")
+    options = ("--workload", str(endless), "--policy", "stride", "--tick", "1ms")
     long = ("--limit", "86400s")
     done = schedlab(
-        *("sweep", *asked, *long, "--jobs", "1", "--out", str(out)),
+        *("sweep", *options, *long, "--jobs", "1", "--out", str(out)),
         environment={TRACE_LIMIT: "1"},
     )
     assert done.returncode == 1

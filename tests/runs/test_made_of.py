@@ -55,8 +55,8 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_contents_of_one_name_are_ranked_apart(edited: Path) -> None:
     objective = parse("turnaround")
     values = ranking.read_values(edited, [objective])
-    assert sorted(each.seeds for each in values) == [(1, 2), (2, 3)]
-    by_seeds = {each.seeds: each for each in values}
+    assert sorted(value.seeds for value in values) == [(1, 2), (2, 3)]
+    by_seeds = {value.seeds: value for value in values}
     for seeds, text in (((1, 2), WORKLOAD), ((2, 3), EDITED)):
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         assert by_seeds[seeds].apart == f"workload file {sha256[:12]}"
@@ -73,19 +73,21 @@ def test_all_that_a_sweep_is_made_of_is_kept(edited: Path) -> None:
         assert sitting["command_line"][0] == "schedlab"
         assert {"started", "commit", "changed", "python", "schedlab"} <= sitting.keys()
         assert (edited / "made-of" / f"{sitting['sweep_file_sha256']}.yaml").is_file()
-    kept = {facts["workload_sha256"] for facts in manifest["made_of"].values()}
-    texts = {(edited / "made-of" / f"{each}.json").read_text() for each in kept}
+    stored_hashes = {facts["workload_sha256"] for facts in manifest["made_of"].values()}
+    texts = {(edited / "made-of" / f"{digest}.json").read_text() for digest in stored_hashes}
     assert texts == {WORKLOAD, EDITED}
     runs = dataset.read_table(edited, "runs")
     assert set(runs["made_of"]) == manifest["made_of"].keys()
 
 
 def test_that_a_file_was_edited_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = []
+    warning_flags = []
     for text, seeds in ((WORKLOAD, "1"), (WORKLOAD, "2"), (EDITED, "2")):
         sweep(tmp_path, text, seeds)
-        said.append("its runs are another setup" in " ".join(capsys.readouterr().err.split()))
-    assert said == [False, False, True]
+        warning_flags.append(
+            "its runs are another setup" in " ".join(capsys.readouterr().err.split())
+        )
+    assert warning_flags == [False, False, True]
 
 
 # --- data sets of before
@@ -145,9 +147,10 @@ def keep(place: Path, seed: int, **facts: object) -> Path:
 
 
 def experiments(places: list[Path], measured_anew: bool = False) -> dict[str, list[int]]:
-    found = collection.read(places, measured_anew)
+    collected_runs = collection.read(places, measured_anew)
     return {
-        setup.experiment: [run.seed for run in each.runs] for setup, each in found.repeated.items()
+        setup.experiment: [run.seed for run in repeated_runs.runs]
+        for setup, repeated_runs in collected_runs.repeated.items()
     }
 
 
@@ -203,7 +206,7 @@ def test_a_run_keeps_what_it_is_made_of(schedlab: Command, tmp_path: Path) -> No
         assert done.returncode == 0, done.stderr
     runs = collection.read([out])
     assert len(runs.repeated) == 2
-    for run, text in zip(sorted(runs, key=lambda each: each.seed), (WORKLOAD, EDITED), strict=True):
+    for run, text in zip(sorted(runs, key=lambda run: run.seed), (WORKLOAD, EDITED), strict=True):
         assert (run.folder / "workload.json").read_text() == text
         assert hashlib.sha256(text.encode()).hexdigest()[:12] in run.setup.experiment
         assert run.manifest["command_line"][:2] == ["schedlab", "run"]

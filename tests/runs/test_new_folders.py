@@ -29,7 +29,7 @@ def test_commands_of_the_same_second_do_not_share_a_folder(
     monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
     folders = {paths.new_runs_folder("mixed-rr") for _ in range(30)}
     assert len(folders) == 30
-    assert {each.parent for each in folders} == {tmp_path / "runs"}
+    assert {folder.parent for folder in folders} == {tmp_path / "runs"}
 
 
 @pytest.mark.parametrize("interrupted", [[], ["interrupted"]])

@@ -35,14 +35,14 @@ def test_figures_are_read_from_the_console(tmp_path: Path) -> None:
     assert printed(tmp_path / "none", COMMAND) == {}
 
 
-@pytest.mark.parametrize(("status", "told"), [("success", 1002), ("failed", None)])
+@pytest.mark.parametrize(("status", "expected_value"), [("success", 1002), ("failed", None)])
 def test_programs_are_told_what_those_printed_that_succeeded(
-    tmp_path: Path, status: str, told: float | None
+    tmp_path: Path, status: str, expected_value: float | None
 ) -> None:
     folder = console(tmp_path, sysbench(FAIR, 1))
     run = replace(BASE, workload=COMMAND)
-    found = json.loads(as_json([Finished(run, folder, Outcome(status), {}, None)]))
-    assert found["runs"][0]["printed"].get("events_per_second") == told
+    output = json.loads(as_json([Finished(run, folder, Outcome(status), {}, None)]))
+    assert output["runs"][0]["printed"].get("events_per_second") == expected_value
 
 
 def test_the_table_has_a_row_for_each_figure(

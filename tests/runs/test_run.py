@@ -58,8 +58,8 @@ def carry_out(plan: Plan, machine: ScriptMachine, slots: int = 2) -> list[runnin
         running.software({"kernel": kernel, "disk": kernel}, {"commit": "abc"}) as base,
         Board(plan.runs, slots, durations) as board,
     ):
-        own = replace(plan, runs=tuple(replace(run, machine=machine) for run in plan.runs))
-        return running.carry_out(own, base, slots, board)
+        machine_plan = replace(plan, runs=tuple(replace(run, machine=machine) for run in plan.runs))
+        return running.carry_out(machine_plan, base, slots, board)
 
 
 @pytest.fixture
@@ -87,21 +87,21 @@ def test_boot_arguments_say_nothing_of_the_host(tmp_path: Path) -> None:
 def test_every_run_leaves_a_whole_folder(tmp_path: Path) -> None:
     plan = plan_in(tmp_path / "out", 1, 2, repeats=2)
     finished = carry_out(plan, ScriptMachine('pwd; echo "$1" >trace.bin'))
-    assert [each.run.name for each in finished] == [run.name for run in plan.runs]
-    for each in finished:
-        assert sorted(path.name for path in each.folder.iterdir()) == [
+    assert [finished_run.run.name for finished_run in finished] == [run.name for run in plan.runs]
+    for finished_run in finished:
+        assert sorted(path.name for path in finished_run.folder.iterdir()) == [
             "console.log",
             LIST,
             "manifest.json",
             "trace.bin",
         ]
-        manifest = json.loads((each.folder / "manifest.json").read_text())
+        manifest = json.loads((finished_run.folder / "manifest.json").read_text())
         assert manifest["status"] == "success"
         assert manifest["commit"] == "abc"
-        assert manifest["cpus"] == each.run.cpus
-        assert manifest["seed"] == each.run.seed
+        assert manifest["cpus"] == finished_run.run.cpus
+        assert manifest["seed"] == finished_run.run.seed
         assert len(manifest["kernel_sha256"]) == 64
-        assert (each.folder / "trace.bin").read_text() == f"{each.run.cpus}\n"
+        assert (finished_run.folder / "trace.bin").read_text() == f"{finished_run.run.cpus}\n"
     assert len(list((tmp_path / "out").iterdir())) == 4
 
 
@@ -111,7 +111,7 @@ def test_no_more_run_side_by_side_than_the_host_has_cpus(tmp_path: Path) -> None
     count.mkdir()
     script = f"mkdir {count}/$$; ls {count} | wc -l; sleep 0.3; rmdir {count}/$$"
     finished = carry_out(plan_in(tmp_path / "out", *range(1, 7)), ScriptMachine(script), slots=2)
-    most = max(int((each.folder / "console.log").read_text()) for each in finished)
+    most = max(int((finished_run.folder / "console.log").read_text()) for finished_run in finished)
     assert most == 2
 
 
@@ -132,22 +132,24 @@ FAILURES = [
 @pytest.mark.parametrize(("script", "status"), FAILURES)
 def test_a_failed_run_is_kept_with_its_cause(tmp_path: Path, script: str, status: str) -> None:
     seconds = 0.5 if status == "hung" else 60
-    (each,) = carry_out(plan_in(tmp_path / "out", 1), ScriptMachine(script, seconds))
-    assert each.outcome.status == status
-    assert json.loads((each.folder / "manifest.json").read_text())["status"] == status
-    assert (each.folder / "trace.bin").exists() == ("trace.bin" in script)
+    (finished_run,) = carry_out(plan_in(tmp_path / "out", 1), ScriptMachine(script, seconds))
+    assert finished_run.outcome.status == status
+    assert json.loads((finished_run.folder / "manifest.json").read_text())["status"] == status
+    assert (finished_run.folder / "trace.bin").exists() == ("trace.bin" in script)
     if status == "panic":
-        assert "panic: CPU 0: lost\n      0x1 f+0x2" in each.outcome.message
-        assert "boot" not in each.outcome.message
+        assert "panic: CPU 0: lost\n      0x1 f+0x2" in finished_run.outcome.message
+        assert "boot" not in finished_run.outcome.message
     if "no such program" in script:
-        assert "init: no such program" in each.outcome.message
+        assert "init: no such program" in finished_run.outcome.message
 
 
 def test_a_success_without_a_sound_trace_is_a_failure(tmp_path: Path) -> None:
     pytest.importorskip("schedlab.metrics")
-    (each,) = carry_out(plan_in(tmp_path / "out", 1), ScriptMachine("echo rubbish >trace.bin"))
-    assert each.outcome.status == "unmeasured"
-    assert each.metrics is None
+    (finished_run,) = carry_out(
+        plan_in(tmp_path / "out", 1), ScriptMachine("echo rubbish >trace.bin")
+    )
+    assert finished_run.outcome.status == "unmeasured"
+    assert finished_run.metrics is None
 
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -216,12 +218,12 @@ def test_an_interruption_ends_all_and_keeps_what_is_finished(
 def test_signals_mean_after_the_runs_what_they_meant_before(tmp_path: Path) -> None:
     """A report follows, in a folder that goes: what ended that at once left the folder behind."""
     caught: list[int] = []
-    meant = signal.signal(signal.SIGTERM, lambda number, frame: caught.append(number))
+    previous_handler = signal.signal(signal.SIGTERM, lambda number, frame: caught.append(number))
     try:
         carry_out(plan_in(tmp_path / "out", 1), ScriptMachine(":"))
         signal.raise_signal(signal.SIGTERM)
     finally:
-        signal.signal(signal.SIGTERM, meant)
+        signal.signal(signal.SIGTERM, previous_handler)
     assert caught == [signal.SIGTERM]
 
 
@@ -292,9 +294,9 @@ def test_a_run_under_way_is_one_line_of_a_narrow_terminal(
         board.started(named, tmp_path / "none")
     console.print(board.picture())
     assert isinstance(console.file, io.StringIO)
-    first, second, whole = console.file.getvalue().splitlines()
+    first, second, progress_line = console.file.getvalue().splitlines()
     assert first.startswith("a workload whose name") and first.rstrip().endswith("guest 0.00 s")
-    assert second.startswith("a workload whose name") and whole.startswith("0 of 2 runs")
+    assert second.startswith("a workload whose name") and progress_line.startswith("0 of 2 runs")
 
 
 def test_lines_in_a_file_tell_what_is_left(
@@ -359,9 +361,9 @@ esac
     ],
 )
 def test_a_spike_that_does_not_serve_is_named(program: Programs, script: str, problem: str) -> None:
-    found = spike_problem(str(program("spike", script)))
-    assert problem in found
-    assert bool(problem) == bool(found)
+    message = spike_problem(str(program("spike", script)))
+    assert problem in message
+    assert bool(problem) == bool(message)
 
 
 @pytest.mark.parametrize(

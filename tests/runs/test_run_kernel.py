@@ -92,9 +92,9 @@ def test_results_are_whole_and_say_what_was_run(schedlab: Command, tmp_path: Pat
         out,
         *("--workload", SMALL, "--cpus", "1-4", "--seed", "7", "--set", "slice=3", "--tick", "2ms"),
     )
-    assert [each["manifest"]["cpus"] for each in content["runs"]] == [1, 2, 3, 4]
-    for each in content["runs"]:
-        folder, manifest = Path(each["folder"]), each["manifest"]
+    assert [run["manifest"]["cpus"] for run in content["runs"]] == [1, 2, 3, 4]
+    for content_run in content["runs"]:
+        folder, manifest = Path(content_run["folder"]), content_run["manifest"]
         assert folder.parent == out
         assert json.loads((folder / "manifest.json").read_text()) == manifest
         assert manifest["status"] == "success"
@@ -104,7 +104,7 @@ def test_results_are_whole_and_say_what_was_run(schedlab: Command, tmp_path: Pat
         )
         assert manifest["machine"] == "spike"
         assert manifest["machine_version"]
-        assert each["metrics"]
+        assert content_run["metrics"]
         assert list((folder / "metrics").glob("*.parquet"))
         assert "policy rr" in (folder / "console.log").read_text()
     assert not list(out.glob(".*"))
@@ -118,17 +118,17 @@ def test_a_guest_that_does_not_end_is_ended_at_its_limit(schedlab: Command, tmp_
         *("--workload", "sleep 1000000", "--cpus", "2", "--limit", "50ms"),
         status=1,
     )
-    (each,) = content["runs"]
-    assert each["manifest"]["status"] == "limit"
+    (content_run,) = content["runs"]
+    assert content_run["manifest"]["status"] == "limit"
     assert "reached its time limit" in content["messages"]
-    assert (Path(each["folder"]) / "trace.bin").stat().st_size > 64
+    assert (Path(content_run["folder"]) / "trace.bin").stat().st_size > 64
 
 
 @pytest.mark.spike
 def test_a_program_that_is_not_there_fails_the_run(schedlab: Command, tmp_path: Path) -> None:
     words = ("--workload", "/nonesuch", "--cpus", "1,2")
     content = run(schedlab, tmp_path / "o", *words, status=1)
-    assert [each["manifest"]["status"] for each in content["runs"]] == ["failed", "failed"]
+    assert [run["manifest"]["status"] for run in content["runs"]] == ["failed", "failed"]
     assert "nonesuch" in content["messages"]
 
 
@@ -186,13 +186,13 @@ def test_a_panic_is_told_with_the_kernels_words(tmp_path: Path) -> None:
         software({"kernel": KERNEL, "disk": IMAGE}, {}) as copies,
         Board((base,), 1, Durations(tmp_path / "durations")) as board,
     ):
-        (each,) = carry_out(
+        (finished_run,) = carry_out(
             Plan(tmp_path / "o", (replace(base, machine=Panicking()),)), copies, 1, board
         )
-    assert each.outcome.status == "panic"
-    assert "panic: CPU" in each.outcome.message
-    assert "injected" in each.outcome.message
-    assert (each.folder / "trace.bin").stat().st_size > 64
+    assert finished_run.outcome.status == "panic"
+    assert "panic: CPU" in finished_run.outcome.message
+    assert "injected" in finished_run.outcome.message
+    assert (finished_run.folder / "trace.bin").stat().st_size > 64
 
 
 class Panicking(Spike):

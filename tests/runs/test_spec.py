@@ -75,9 +75,10 @@ def files() -> list[RunSpec]:
 def replays() -> list[RunSpec]:
     recorded = recording(RUN)
     other = recorded.but(Otherwise(frozenset({1}), {2: {"priority": 1}}), "without typist")
-    wanted = (recorded, recorded.with_switches(), other)  # the last one as `explain` runs it
+    recordings = (recorded, recorded.with_switches(), other)  # the last one as `explain` runs it
     return [
-        of_a_file(workload=each.title, file=None, changes=(), replay=each.replay) for each in wanted
+        of_a_file(workload=recording.title, file=None, changes=(), replay=recording.replay)
+        for recording in recordings
     ]
 
 
@@ -92,7 +93,9 @@ def branches() -> list[RunSpec]:
 
 
 def of_studies() -> list[RunSpec]:
-    plans = (planning.plan(Path("out"), depth="quick", machine=each) for each in ("sim", "spike"))
+    plans = (
+        planning.plan(Path("out"), depth="quick", machine=machine) for machine in ("sim", "spike")
+    )
     return [run for plan in plans for run in plan.runs[::40]]
 
 
@@ -108,23 +111,23 @@ KINDS = (programs, files, replays, branches, of_studies, of_a_sweep)
 def test_nothing_is_lost_on_the_way(kind: Callable[[], list[RunSpec]]) -> None:
     specs = kind()
     assert len(specs) > 2
-    for each in specs:
-        text = json.dumps(each.manifest())
+    for spec in specs:
+        text = json.dumps(spec.manifest())
         back = RunSpec.from_manifest(json.loads(text))
-        assert back == each
-        assert (back.files(), back.past) == (each.files(), each.past)
+        assert back == spec
+        assert (back.files(), back.past) == (spec.files(), spec.past)
         assert json.dumps(back.manifest()) == text
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_member_that_is_changed_is_noticed(kind: Callable[[], list[RunSpec]]) -> None:
     """Else the first test would hold of conversions that leave something out."""
-    for each in kind()[:2]:
-        manifest = each.manifest()
+    for spec in kind()[:2]:
+        manifest = spec.manifest()
         for name in ("cpus", "seed", "tick_ns", "limit_ns", "memory_mib"):
-            assert RunSpec.from_manifest({**manifest, name: manifest[name] + 1}) != each
+            assert RunSpec.from_manifest({**manifest, name: manifest[name] + 1}) != spec
         for name, value in {"policy": "ule", "tunables": {"slice": 77}, "label": "else"}.items():
-            assert RunSpec.from_manifest({**manifest, name: value}) != each
+            assert RunSpec.from_manifest({**manifest, name: value}) != spec
 
 
 @pytest.mark.parametrize(
@@ -133,10 +136,10 @@ def test_each_member_that_is_changed_is_noticed(kind: Callable[[], list[RunSpec]
     ids=lambda p: p.name,
 )
 def test_manifests_of_0_1_0_are_read(folder: Path) -> None:
-    kept = results.read_spec(folder)
-    assert RunSpec.from_manifest(kept.manifest()) == kept
+    stored_spec = results.read_spec(folder)
+    assert RunSpec.from_manifest(stored_spec.manifest()) == stored_spec
     manifest = results.read_manifest(folder)
-    same = {name: value for name, value in kept.manifest().items() if name in manifest}
+    same = {name: value for name, value in stored_spec.manifest().items() if name in manifest}
     assert same == {name: manifest[name] for name in same}
 
 

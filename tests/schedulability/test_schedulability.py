@@ -34,7 +34,7 @@ ADMITS_ALL = ("--policy", "edf", "--set", "limit=1000")
 
 def tasks_of(*times: tuple[int, int, int]) -> tuple[Reserved, ...]:
     """Of runtime, deadline and period, each of a higher priority than the next."""
-    return tuple(Reserved(str(at), *each, priority=at) for at, each in enumerate(times))
+    return tuple(Reserved(str(at), *task_times, priority=at) for at, task_times in enumerate(times))
 
 
 def test_responses_are_those_of_joseph_and_pandya() -> None:
@@ -63,18 +63,18 @@ def test_overloads_are_those_that_a_search_through_all_deadlines_finds() -> None
     for _ in range(400):
         periods = [source.choice((4, 5, 6, 8, 10, 12)) for _ in range(3)]
         runtimes = [source.randint(1, period // 2) for period in periods]
-        deadlines = [source.randint(*each) for each in zip(runtimes, periods, strict=True)]
+        deadlines = [source.randint(*bounds) for bounds in zip(runtimes, periods, strict=True)]
         tasks = tasks_of(*zip(runtimes, deadlines, periods, strict=True))
         if utilisation(tasks) > 1:
             continue
         all_of_it = 2 * math.lcm(*periods)
         bad = [at for at in range(1, all_of_it) if demand(tasks, at) > at]
-        found = overload(tasks)
-        assert (found is not None) == bool(bad)
-        assert found is None or (
-            found.interval in bad and demand(tasks, found.interval) == found.demand
+        result = overload(tasks)
+        assert (result is not None) == bool(bad)
+        assert result is None or (
+            result.interval in bad and demand(tasks, result.interval) == result.demand
         )
-        seen.add(found is None)
+        seen.add(result is None)
     assert seen == {True, False}
 
 
@@ -104,17 +104,17 @@ def test_a_workload_file_says_what_tasks_need(tmp_path: Path) -> None:
     reserved = {"dl-runtime": 2000, "dl-period": 10_000, "dl-deadline": 50_000, "run": 1000}
     tasks = {"a": {**reserved, "instance": 2, "priority": 1}, "b": {"run": 1}}
     path.write_text(json.dumps({"tasks": tasks}))
-    own = Reserved("a", 2_000_000, 10_000_000, 10_000_000, 1, "a")
-    assert task_set(workload_files.read(path)) == (own, own)
+    reserved_task = Reserved("a", 2_000_000, 10_000_000, 10_000_000, 1, "a")
+    assert task_set(workload_files.read(path)) == (reserved_task, reserved_task)
 
 
 def test_analyse_prints_bounds_beside_what_was_measured() -> None:
     done = CliRunner().invoke(cli, ["analyse", "deadlines", "--policy", "edf,rr", "--json"])
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert told["meets"] is True
-    assert told["responses"] == [5_000_000, None]
-    by_policy = {run["policy"]: run["tasks"] for run in told["runs"]}
+    output = json.loads(done.stdout)
+    assert output["meets"] is True
+    assert output["responses"] == [5_000_000, None]
+    by_policy = {run["policy"]: run["tasks"] for run in output["runs"]}
     assert [task["misses"] for task in by_policy["edf"]] == [0, 0]
     assert all(task["jobs"] >= 50 for task in by_policy["rr"])
 

@@ -29,15 +29,20 @@ TRUSTED = bool(sandbox.lacking())
 def small_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A set of two workloads, with two variants of each, on one CPU."""
     build_once(str(apart.LIBRARY.relative_to(ROOT)))
-    whole = read_set()
-    quick = replace(whole.levels["quick"], variants=2, cpus=(1,))
-    kept = {name: whole.workloads[name] for name in ("desktop", "crowd")}
-    own = tuple(
-        replace(each, of={name: group for name, group in each.of.items() if name in kept})
-        for each in whole.objectives_of(quick)
-        if set(each.of) & set(kept)
+    full_set = read_set()
+    quick = replace(full_set.levels["quick"], variants=2, cpus=(1,))
+    selected_workloads = {name: full_set.workloads[name] for name in ("desktop", "crowd")}
+    objectives = tuple(
+        replace(
+            objective,
+            of={name: group for name, group in objective.of.items() if name in selected_workloads},
+        )
+        for objective in full_set.objectives_of(quick)
+        if set(objective.of) & set(selected_workloads)
     )
-    small = replace(whole, levels={"quick": quick}, workloads=kept, objectives=own)
+    small = replace(
+        full_set, levels={"quick": quick}, workloads=selected_workloads, objectives=objectives
+    )
     monkeypatch.setattr(candidate, "read_set", lambda: small)
     monkeypatch.setattr(measuring, "cache_folder", lambda: tmp_path)
     candidate._trials.cache_clear()
@@ -57,7 +62,7 @@ def test_a_source_is_scored_beside_the_reference(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as threads:
         same, long = schedlab.score_many([RR, file], threads, trusted=TRUSTED)
     assert (same["failure"], same["failed_at"], same["score"]) == ("", "", 1)
-    assert {each["factor"] for each in same["objectives"].values()} == {1}
+    assert {objective["factor"] for objective in same["objectives"].values()} == {1}
     assert long["score"] not in (None, 1)
     assert long["objectives"]["starvation"]["factor"] < 0.5
     assert schedlab.score(file.read_text(), trusted=TRUSTED) == long
@@ -88,16 +93,16 @@ PICK = "task_t *rr_pick(run_queue_t *queue, uint32_t cpu)\n{\n"
     ids=["no policy", "no C", "endless", "a rule"],
 )
 def test_what_fails_says_why(source: str, at: str, words: str) -> None:
-    found = schedlab.score(source, trusted=TRUSTED)
-    assert (found["failed_at"], found["score"]) == (at, None)
-    assert re.search(words, found["failure"])
+    result = schedlab.score(source, trusted=TRUSTED)
+    assert (result["failed_at"], result["score"]) == (at, None)
+    assert re.search(words, result["failure"])
 
 
 def test_what_takes_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidate, "INSTRUCTIONS_MOST", 100_000)
-    found = schedlab.score(RR, trusted=TRUSTED)
-    assert found["failed_at"] == "simulator"
-    assert found["failure"].startswith(
+    result = schedlab.score(RR, trusted=TRUSTED)
+    assert result["failed_at"] == "simulator"
+    assert result["failure"].startswith(
         "up to desktop-0, 1 CPUs, its hooks have executed more than 100,000"
     )
 
@@ -110,6 +115,6 @@ def test_the_most_laborious_of_the_shipped_policies_has_a_score(
     for module in (candidate, measuring):
         monkeypatch.setattr(module, "read_set", read_set, raising=False)
     candidate._trials.cache_clear()
-    found = schedlab.score(ROOT / "policies" / "stride.c", trusted=TRUSTED)
-    assert (found["failure"], found["failed_at"]) == ("", "")
-    assert found["score"] > 1
+    result = schedlab.score(ROOT / "policies" / "stride.c", trusted=TRUSTED)
+    assert (result["failure"], result["failed_at"]) == ("", "")
+    assert result["score"] > 1

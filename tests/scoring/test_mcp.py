@@ -33,13 +33,13 @@ class Client:
             text=True,
         )
         self.asked = 0
-        told = self.ask(
+        answer = self.ask(
             "initialize",
             protocolVersion="2025-06-18",
             capabilities={},
             clientInfo={"name": "script", "version": "1"},
         )
-        assert told["serverInfo"]["name"] == "schedlab"
+        assert answer["serverInfo"]["name"] == "schedlab"
         self.send({"method": "notifications/initialized"})
 
     def send(self, message: dict[str, Any]) -> None:
@@ -65,8 +65,8 @@ class Client:
 
     def call(self, tool: str, **given: Any) -> tuple[bool, str]:
         """Has it gone well, and what came of it?"""
-        told = self.ask("tools/call", name=tool, arguments=given)
-        return not told.get("isError"), "\n".join(each["text"] for each in told["content"])
+        answer = self.ask("tools/call", name=tool, arguments=given)
+        return not answer.get("isError"), "\n".join(part["text"] for part in answer["content"])
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 
 def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path: Path) -> None:
-    tools = {each["name"]: each for each in client.ask("tools/list")["tools"]}
+    tools = {tool["name"]: tool for tool in client.ask("tools/list")["tools"]}
     assert {"read_interface", "list_policies", "score_policy"} < set(tools)
     assert tools["run_policy"]["inputSchema"]["required"] == ["name", "workload"]
     good, text = client.call("read_interface")
@@ -94,16 +94,16 @@ def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path:
     assert good
     assert "does not end within" in text
     assert "in rr_pick()" in text
-    told = json.loads(client.call("score_policy", name="mine")[1])
-    assert (told["score"], told["failed_at"]) == (None, "laws")
+    output = json.loads(client.call("score_policy", name="mine")[1])
+    assert (output["score"], output["failed_at"]) == (None, "laws")
     assert client.call("write_policy", name="mine", source=RR)[0]
     assert client.call("check_policy", name="mine")[1] == "mine compiles, and breaks no rule"
 
     good, text = client.call("run_policy", name="mine", workload="mixed")
     assert good, text
-    told = json.loads(text)
-    assert told["summary"]["selections"] > 2
-    good, text = client.call("explain_waits", run=told["run"], worst=1)
+    output = json.loads(text)
+    assert output["summary"]["selections"] > 2
+    good, text = client.call("explain_waits", run=output["run"], worst=1)
     assert good, text
     assert len(json.loads(text)["longest"]) == 1
 

@@ -45,16 +45,16 @@ def test_what_a_key_draws_is_the_same_everywhere() -> None:
 
 @pytest.mark.parametrize("name", set_names())
 def test_each_run_of_a_set_can_be_carried_out(name: str) -> None:
-    found = read_set(name)
-    for level in found.levels.values():
-        runs = [*found.runs(b"key", level, RR)]
+    workload_set = read_set(name)
+    for level in workload_set.levels.values():
+        runs = [*workload_set.runs(b"key", level, RR)]
         assert len(runs) == len({run.name for run in runs})
-        assert len(runs) == len(found.workloads) * level.variants * len(level.cpus)
+        assert len(runs) == len(workload_set.workloads) * level.variants * len(level.cpus)
         for run in runs:
             run.machine.check(run)
-        assert {each.name for each in found.objectives_of(level)}
-        for objective in found.objectives_of(level):
-            assert set(objective.of) <= set(found.workloads)
+        assert {objective.name for objective in workload_set.objectives_of(level)}
+        for objective in workload_set.objectives_of(level):
+            assert set(objective.of) <= set(workload_set.workloads)
 
 
 PUBLISHED = {
@@ -74,18 +74,21 @@ def test_a_published_set_never_changes() -> None:
     """Neither its files nor what is drawn of them: a card of an earlier round can be made again."""
     assert set_names() == [*PUBLISHED]
     for name, hashes in PUBLISHED.items():
-        found, drawn = read_set(name), hashlib.sha256()
-        for level in found.levels.values():
-            for run in found.runs(b"key", level, RR):
+        workload_set, drawn = read_set(name), hashlib.sha256()
+        for level in workload_set.levels.values():
+            for run in workload_set.runs(b"key", level, RR):
                 drawn.update(f"{run.label} {run.cpus} {run.seed} {run.changes}\n".encode())
-        assert (found.sha256, drawn.hexdigest()) == hashes
+        assert (workload_set.sha256, drawn.hexdigest()) == hashes
 
 
 def made_up(**factors: Sequence[Sequence[float]]) -> Measured:
     """Policies that have these factors, by objective (`x`, `y`) and variant, over a reference of 1."""
     logs = {
-        policy: {name: -np.log(np.array(each)) for name, each in zip("xy", own, strict=False)}
-        for policy, own in {"rr": [[1.0, 1, 1], [1.0, 1, 1]], **factors}.items()
+        policy: {
+            name: -np.log(np.array(variant_factors))
+            for name, variant_factors in zip("xy", policy_factors, strict=False)
+        }
+        for policy, policy_factors in {"rr": [[1.0, 1, 1], [1.0, 1, 1]], **factors}.items()
     }
     return Measured(logs, {})
 
@@ -97,18 +100,20 @@ OBJECTIVES = tuple(
 SMALL = replace(SET, objectives=OBJECTIVES)
 
 
-def carded(found: Measured, policy: str = "mine") -> Card:
-    return card(SMALL, QUICK, found, policy)
+def carded(measured: Measured, policy: str = "mine") -> Card:
+    return card(SMALL, QUICK, measured, policy)
 
 
 def test_a_card_has_factors_and_their_mean() -> None:
-    own = carded(made_up(mine=[[2, 2, 2], [1, 1, 1]], other=[[3.9, 4, 4.1], [0.5, 0.5, 0.5]]))
-    first, second = own.figures
+    policy_card = carded(
+        made_up(mine=[[2, 2, 2], [1, 1, 1]], other=[[3.9, 4, 4.1], [0.5, 0.5, 0.5]])
+    )
+    first, second = policy_card.figures
     assert first.better and second.better
     assert math.exp(first.better.mean) == pytest.approx(2)
     assert (first.best, second.best) == ("other", "rr")
-    assert own.score == pytest.approx(2 ** (1 / 4))
-    assert (own.dominated_by, own.surely_dominated_by) == ((), ())
+    assert policy_card.score == pytest.approx(2 ** (1 / 4))
+    assert (policy_card.dominated_by, policy_card.surely_dominated_by) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -122,9 +127,9 @@ def test_a_card_has_factors_and_their_mean() -> None:
     ],
 )
 def test_who_dominates(other: Sequence[Sequence[float]], dominated: bool, surely: bool) -> None:
-    own = carded(made_up(mine=[[1, 1, 1], [1, 1, 1]], other=other))
-    assert ("other" in own.dominated_by) is dominated
-    assert ("other" in own.surely_dominated_by) is surely
+    policy_card = carded(made_up(mine=[[1, 1, 1], [1, 1, 1]], other=other))
+    assert ("other" in policy_card.dominated_by) is dominated
+    assert ("other" in policy_card.surely_dominated_by) is surely
 
 
 def told(shown: Measured, hidden: Measured) -> str:
@@ -139,10 +144,10 @@ def told(shown: Measured, hidden: Measured) -> str:
 def test_a_policy_that_was_fitted_to_what_is_shown_is_told() -> None:
     shown = made_up(mine=[[2.9, 3, 3.1], [1, 1.01, 0.99]])
     hidden = made_up(mine=[[1.1, 1, 0.9], [1, 1.02, 0.98]])
-    said = told(shown, hidden)
-    assert "Fitted to what is shown: x;" in said
-    assert "mine is on the Pareto front with shown variants." in said
-    assert "3.01 [2." in said
+    text = told(shown, hidden)
+    assert "Fitted to what is shown: x;" in text
+    assert "mine is on the Pareto front with shown variants." in text
+    assert "3.01 [2." in text
     assert "Fitted" not in told(shown, shown)
 
 
@@ -151,8 +156,10 @@ def tiny() -> WorkloadSet:
     """One workload, two variants, one CPU."""
     quick = replace(QUICK, variants=2, cpus=(1,))
     crowd = {"tasks.hog.instance": [2, 3], "tasks.sleeper.instance": [2]}
-    own = tuple(each for each in SET.objectives_of(QUICK) if set(each.of) == {"crowd"})
-    return replace(SET, levels={"quick": quick}, workloads={"crowd": crowd}, objectives=own)
+    objectives = tuple(
+        objective for objective in SET.objectives_of(QUICK) if set(objective.of) == {"crowd"}
+    )
+    return replace(SET, levels={"quick": quick}, workloads={"crowd": crowd}, objectives=objectives)
 
 
 def test_what_was_measured_is_kept(
@@ -178,8 +185,8 @@ def test_what_was_measured_is_kept(
     assert _plain(both.values["rr"]) == _plain(first.values["rr"])
     again = measured(MLFQ, RR)
     assert len(ran) == 4
-    assert {name: _plain(own) for name, own in again.values.items()} == {
-        name: _plain(own) for name, own in both.values.items()
+    assert {name: _plain(policy_values) for name, policy_values in again.values.items()} == {
+        name: _plain(policy_values) for name, policy_values in both.values.items()
     }
     assert set(both.values["rr"]) == {"fairness"}
 
@@ -187,4 +194,4 @@ def test_what_was_measured_is_kept(
 def _plain(
     values: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]],
 ) -> dict[str, list[float]]:
-    return {name: own.tolist() for name, own in values.items()}
+    return {name: variant_values.tolist() for name, variant_values in values.items()}

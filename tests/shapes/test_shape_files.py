@@ -109,9 +109,9 @@ def test_what_is_wrong_is_refused(change: dict[str, Any], message: str, tmp_path
 
 
 def test_several_nodes_have_distances(tmp_path: Path) -> None:
-    found = {key: value for key, value in SHAPE.items() if key != "distances"}
+    incomplete_shape = {key: value for key, value in SHAPE.items() if key != "distances"}
     with pytest.raises(WrongUsage, match="expected the key distances in it, for it has several"):
-        read(written(tmp_path, found))
+        read(written(tmp_path, incomplete_shape))
 
 
 def test_a_shape_that_is_not_there(tmp_path: Path) -> None:
@@ -139,5 +139,5 @@ def test_a_run_remembers_its_shape_and_is_carried_out_again(
     shape.unlink()
     again = schedlab("verify", str(tmp_path / "runs"), "--out", str(tmp_path / "again"))
     assert again.returncode == 0, again.stdout + again.stderr
-    kept = read_manifest(tmp_path / "again" / "rr-2cpu-seed1")
-    assert kept["shape"] == manifest["shape"]
+    repeated_manifest = read_manifest(tmp_path / "again" / "rr-2cpu-seed1")
+    assert repeated_manifest["shape"] == manifest["shape"]

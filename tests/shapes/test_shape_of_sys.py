@@ -29,10 +29,10 @@ def server() -> dict[str, str]:
         files[f"node/node{node}/cpulist"] = cpus
         files[f"node/node{node}/distance"] = "10 21" if node == 0 else "21 10"
     for cpu in range(8):
-        place, own = f"cpu/cpu{cpu}", f"{cpu % 4},{cpu % 4 + 4}"
-        files[f"{place}/topology/core_cpus_list"] = own
+        place, core_cpus = f"cpu/cpu{cpu}", f"{cpu % 4},{cpu % 4 + 4}"
+        files[f"{place}/topology/core_cpus_list"] = core_cpus
         for index, (level, kind, shared) in enumerate(
-            ((1, "Data", own), (1, "Instruction", own), (2, "Unified", own))
+            ((1, "Data", core_cpus), (1, "Instruction", core_cpus), (2, "Unified", core_cpus))
         ):
             files[f"{place}/cache/index{index}/level"] = str(level)
             files[f"{place}/cache/index{index}/type"] = kind

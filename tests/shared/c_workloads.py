@@ -25,8 +25,8 @@ def table(source: Path) -> bytes:
         plain = literals.replace("\\\n", "").replace("\\", "\\\\")
         code = re.sub(rf"\b{name}\b", plain, code)
     entries = []
-    for found in _TEXT.findall(code):
-        text = "".join(map(ast.literal_eval, re.findall(_LITERAL, found)))
+    for match in _TEXT.findall(code):
+        text = "".join(map(ast.literal_eval, re.findall(_LITERAL, match)))
         try:
             file = read_words(text, TICK_NS)
         except WordsRefused:

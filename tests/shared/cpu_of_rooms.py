@@ -57,11 +57,11 @@ class CpuOfRooms:
 
     def lines(self) -> Iterator[str]:
         """Rows of a table in Markdown, the largest first, then the sum; then the dearest tests."""
-        for room, seconds in sorted(self.seconds.items(), key=lambda each: -each[1]):
+        for room, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
             yield f"| `{room}` | {seconds:,.0f} |"
         yield f"| all | {sum(self.seconds.values()):,.0f} |"
         yield ""
-        for test, seconds in sorted(self.of_tests.items(), key=lambda each: -each[1])[:SHOWN]:
+        for test, seconds in sorted(self.of_tests.items(), key=lambda item: -item[1])[:SHOWN]:
             yield f"{seconds:6.1f} {test}"
 
 

@@ -101,11 +101,11 @@ def keep_simulated(folder: Path, seed: int, **manifest: Any) -> Metrics:
     """Of a simulated machine of two CPUs; gives what was measured."""
     script = Script(cpus=2, steps=300)
     records = simulate(random.Random(seed), script)
-    found = compute(load(records, script))
+    run_metrics = compute(load(records, script))
     _keep(folder, {}, {"cpus": 2, "seed": seed, **manifest})
     write(folder / TRACE_FILE, records, script)
-    found.write(folder / results.METRICS)
-    return found
+    run_metrics.write(folder / results.METRICS)
+    return run_metrics
 
 
 # --- chosen figures
@@ -164,10 +164,10 @@ def keep_figures(
     tables: dict[str, pl.DataFrame] = {}
     if succeeded:
         count = len(responses)
-        whole = _whole(count, count if finished is None else finished, summary)
+        summary_table = _whole(count, count if finished is None else finished, summary)
         tables = {
-            "summary": whole,
-            "groups": _groups(whole, groups, ideal_share, share_error),
+            "summary": summary_table,
+            "groups": _groups(summary_table, groups, ideal_share, share_error),
             "processes": _processes(responses, groups, wakeups),
             "values": _values(told),
         }
@@ -182,8 +182,8 @@ def keep_figures(
         **(manifest or {}),
     }
     folder = _keep(place / (f"{experiment}-{name}" if experiment else name), tables, content)
-    own = f"{experiment} {policy} {cpus} {seed} {sorted(summary.items())}".encode()
-    (folder / TRACE_FILE).write_bytes(own if trace is None else trace)
+    default_trace = f"{experiment} {policy} {cpus} {seed} {sorted(summary.items())}".encode()
+    (folder / TRACE_FILE).write_bytes(default_trace if trace is None else trace)
     return folder
 
 
@@ -197,17 +197,17 @@ def _whole(processes: int, finished: int, summary: Mapping[str, float | None]) -
 
 
 def _groups(
-    whole: pl.DataFrame, groups: Sequence[str], ideal_share: float, share_error: float
+    summary_table: pl.DataFrame, groups: Sequence[str], ideal_share: float, share_error: float
 ) -> pl.DataFrame:
     """Each as the whole, and as far from its ideal share. `share_error`: percentage points."""
-    own = {
+    group_columns = {
         "share": ideal_share + share_error / 100,
         "ideal_share": ideal_share,
         "selections": 7,
         "share_error_points": share_error,
     }
-    part = whole.drop("clock_step_ns", "elapsed_ns", "overhead_share").with_columns(
-        **{name: pl.lit(value) for name, value in own.items()}
+    part = summary_table.drop("clock_step_ns", "elapsed_ns", "overhead_share").with_columns(
+        **{name: pl.lit(value) for name, value in group_columns.items()}
     )
     return pl.concat([part.with_columns(group=pl.lit(name)) for name in groups])
 
@@ -228,12 +228,12 @@ def _processes(responses: Sequence[int], groups: Sequence[str], wakeups: int) ->
     )
 
 
-def _values(told: Sequence[tuple[str, int]]) -> pl.DataFrame:
+def _values(printed_values: Sequence[tuple[str, int]]) -> pl.DataFrame:
     values = {
-        "pid": [3] * len(told),
-        "group": ["cpu"] * len(told),
-        "time_ns": list(range(len(told))),
-        "name": [name for name, _ in told],
-        "value": [value for _, value in told],
+        "pid": [3] * len(printed_values),
+        "group": ["cpu"] * len(printed_values),
+        "time_ns": list(range(len(printed_values))),
+        "name": [name for name, _ in printed_values],
+        "value": [value for _, value in printed_values],
     }
     return pl.DataFrame(values, schema=VALUES_SCHEMA)

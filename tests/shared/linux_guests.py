@@ -25,6 +25,6 @@ def need_guests() -> None:
 
 def forget_host() -> None:
     """What was found out about this host is looked for again."""
-    for found in (guest.find_qemu, guest._kvm_tried):
-        found.cache_clear()
+    for cached_function in (guest.find_qemu, guest._kvm_tried):
+        cached_function.cache_clear()
     kvm.give_up("")

@@ -70,8 +70,8 @@ class LivePage:
         while time.monotonic() < limit:
             frame = (await self.said("frames")).get(letter)
             if frame and is_so(frame):
-                found: dict[str, Any] = frame
-                return found
+                result: dict[str, Any] = frame
+                return result
             assert await self.said("errors") == []
             await asyncio.sleep(0.02)
         raise AssertionError("it did not come to that")

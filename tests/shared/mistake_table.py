@@ -73,6 +73,6 @@ def _rows() -> Iterator[str]:
         names = [*(["line"] if entry.at else []), *(["hook"] if entry.hook else [])]
         names += [*(["task"] if entry.task else [])]
         at_end = entry.phase == "run" and not entry.within
-        found = "end of a setup" if at_end else _PHASES[entry.phase].format(entry.within)
-        says = entry.says.strip(" ,:").replace("|", "\\|")
-        yield f"| {entry.mistake} | `{says}` | {', '.join(names) or '-'} | {found} |"
+        phase_text = "end of a setup" if at_end else _PHASES[entry.phase].format(entry.within)
+        message = entry.says.strip(" ,:").replace("|", "\\|")
+        yield f"| {entry.mistake} | `{message}` | {', '.join(names) or '-'} | {phase_text} |"

@@ -35,8 +35,8 @@ def check_remark(path: Path) -> None:
     """The trace has what the policy says of each process that it kills."""
     trace = read(path)
     validate(trace)
-    (said,) = compute(trace).said.rows()
-    words, times, last_ns, last = said
+    (annotation,) = compute(trace).said.rows()
+    words, times, last_ns, last = annotation
     assert words == "has had {} ticks, which is {} too many: the end"
     assert last == f"has had {2**40} ticks, which is -3 too many: the end"
     assert times == len(trace.rows(Kind.SAID)) > 0

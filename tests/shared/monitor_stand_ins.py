@@ -127,11 +127,11 @@ class StandIn(PlayedSystem):
         # A text is whole.
         while upto < len(self.records) and self.records["kind"][upto] == Kind.TEXT:
             upto += 1
-        found = self.records[self._taken : upto]
+        records = self.records[self._taken : upto]
         self._taken = upto
         if upto == len(self.records) and self.life is Life.RUNNING:
             self.life = Life.ENDED
-        return found
+        return records
 
     @property
     def _latest(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

@@ -120,12 +120,12 @@ class Naive:
         self.begin_row, self.end_row = 0, len(self.records) - 1
         in_the_middle = any(record.kind == Kind.FOUND for record in self.records)
         self.root_pid = None if in_the_middle else 1
-        begun = False
+        has_started = False
         for row, record in enumerate(self.records):
-            if record.kind == Kind.MARK and record.first == MarkKind.BEGIN and not begun:
-                begun = True
+            if record.kind == Kind.MARK and record.first == MarkKind.BEGIN and not has_started:
+                has_started = True
                 self.begin_row, self.root_pid = row, record.second or record.process
-            elif record.kind == Kind.MARK and record.first == MarkKind.END and begun:
+            elif record.kind == Kind.MARK and record.first == MarkKind.END and has_started:
                 self.end_row = row
                 break
         self.begin = self.records[self.begin_row].time
@@ -228,7 +228,7 @@ class Naive:
     def fork(self, row: int, record: Record) -> None:
         """A new life, like its parent."""
         parent = self.now.get(record.process)
-        if not record.process and not any(each.fork_row < 0 for each in self.lives):
+        if not record.process and not any(life.fork_row < 0 for life in self.lives):
             parent = self.lives[0] if self.lives else None  # the first process takes it in
         life = Life(
             record.first, parent, row, record.time,
@@ -363,21 +363,23 @@ class Naive:
             known = row["running_ns"] + row["blocked_ns"]
             part = row["running_ns"] / known if row["running_ns"] else 1
             goes_on = row["exit_ns"] is None
-            wanted = row["running_ns"] + (row["waiting_ns"] * part if goes_on else 0)
-            demands.append(wanted / max(self.elapsed, 1))
-        asked = fill(weights, demands, self.cpus)
+            demand_ns = row["running_ns"] + (row["waiting_ns"] * part if goes_on else 0)
+            demands.append(demand_ns / max(self.elapsed, 1))
+        due_shares = fill(weights, demands, self.cpus)
         knows_equal = self.shares_by == 0
-        ideal = fill([1] * len(rows), demands, self.cpus) if knows_equal else asked
+        ideal = fill([1] * len(rows), demands, self.cpus) if knows_equal else due_shares
         all_running = sum(row["running_ns"] for row in rows)
         for row, weight, demand, allotted, due in zip(
-            rows, weights, demands, ideal, asked, strict=True
+            rows, weights, demands, ideal, due_shares, strict=True
         ):
             row["weight"] = weight
             row["demand_cpus"] = demand
             row["share"] = row["running_ns"] / all_running if all_running else None
             row["ideal_share"] = allotted / sum(ideal) if sum(ideal) else None
             both = row["share"] is not None and row["ideal_share"] is not None
-            row["share_error_points"] = 100 * (row["share"] - due / sum(asked)) if both else None
+            row["share_error_points"] = (
+                100 * (row["share"] - due / sum(due_shares)) if both else None
+            )
 
     def weight(self, life: Life) -> int:
         """What its share is in proportion to."""
@@ -479,7 +481,7 @@ class Naive:
         """How many jobs there were, and how late they were."""
         jobs = [job for life in lives for job in life.jobs]
         late = [(self.end if done is None else done) - deadline for _, done, deadline in jobs]
-        missed = [each for each in late if each > 0]
+        missed = [lateness for lateness in late if lateness > 0]
         responses = [done - release for release, done, _ in jobs if done is not None]
         return {
             "jobs": len(jobs),
@@ -526,9 +528,9 @@ class Naive:
             if record.kind != Kind.SAID or not self.in_window(row):
                 continue
             words, other = self.texts[row], record.first - ((record.first >> 31) << 32)
-            told = words.replace("{}", str(record.second), 1).replace("{}", str(other), 1)
+            text = words.replace("{}", str(record.second), 1).replace("{}", str(other), 1)
             times = table.get(words, {"times": 0})["times"] + 1
-            table[words] = {"words": words, "times": times, "last_ns": record.time, "last": told}
+            table[words] = {"words": words, "times": times, "last_ns": record.time, "last": text}
         return list(table.values())
 
     def summary(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -560,10 +562,10 @@ class Naive:
         )
         result["fairness_share"] = jain(
             [
-                row["share"] / wish
+                row["share"] / due_share
                 for row in workload
                 if row["share_error_points"] is not None
-                if (wish := row["share"] - row["share_error_points"] / 100) > 1e-12
+                if (due_share := row["share"] - row["share_error_points"] / 100) > 1e-12
             ]
         )
         cycles = self.elapsed * self.cycles_per_second / 1e9

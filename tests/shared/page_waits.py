@@ -23,8 +23,8 @@ def until(page: Page, what: str | Callable[[], T | None], failed: Callable[[], o
     """
     limit = time.monotonic() + PATIENCE_S
     while True:
-        found: T | None = page.evaluate(what) if isinstance(what, str) else what()
-        if found:
-            return found
+        result: T | None = page.evaluate(what) if isinstance(what, str) else what()
+        if result:
+            return result
         assert time.monotonic() < limit, f"never came to be: {what} {failed()}"
         page.wait_for_timeout(_LOOK_MS)

@@ -22,11 +22,11 @@ class Values:
     def __init__(self, events: Trace, kind: AttributeKind) -> None:
         self.times: dict[int, list[int]] = {}
         self.values: dict[int, list[int]] = {}
-        for each in records_of(events):
-            if each.kind == Kind.FORK:
-                self.change(each.first, each.time_ns, self.last(each.process, STANDARD[kind]))
-            elif each.kind == Kind.ATTRIBUTE and each.first == kind:
-                self.change(each.process, each.time_ns, each.second)
+        for record in records_of(events):
+            if record.kind == Kind.FORK:
+                self.change(record.first, record.time_ns, self.last(record.process, STANDARD[kind]))
+            elif record.kind == Kind.ATTRIBUTE and record.first == kind:
+                self.change(record.process, record.time_ns, record.second)
 
     def change(self, pid: int, time: int, value: int) -> None:
         self.times.setdefault(pid, []).append(time)

@@ -99,13 +99,13 @@ class Simulator:
     def run(self) -> list[Record]:
         """The whole trace, from START to END of all CPUs."""
         cpus = range(self.script.cpus)
-        found = self.script.found
-        running = self.random.randrange(found + 1) if found else 0
+        existing_count = self.script.found
+        running = self.random.randrange(existing_count + 1) if existing_count else 0
         for cpu in self.random.sample(cpus, len(cpus)):
             self.emit(cpu, Kind.START, 0, 0, self.cycles[cpu])
             if self.next_pid <= running:
                 self.current[cpu] = self.find(cpu, ProcessState.RUNNING)
-        while self.next_pid <= found:
+        while self.next_pid <= existing_count:
             others = (ProcessState.RUNNABLE, ProcessState.BLOCKED)
             self.find(self.random.choice(cpus), self.random.choice(others))
         self.text(0, Kind.POLICY, self.shares_by(), "lottery:thesis-long-name")
@@ -275,10 +275,10 @@ class Simulator:
         elif choice == 4:
             self.emit(cpu, Kind.MIGRATE, anybody, 0, self.random.randrange(self.script.cpus))
         elif choice == 5:
-            told = self.random.choice((b"ticks", b"eight888"))
+            value_name = self.random.choice((b"ticks", b"eight888"))
             choices = (
                 (MarkKind.NOTE, 7),
-                (MarkKind.NAME, int.from_bytes(told, "little")),
+                (MarkKind.NAME, int.from_bytes(value_name, "little")),
                 (MarkKind.VALUE, self.random.choice((0, 7, 2**63, 2**64 - 1))),
                 (MarkKind.JOB, self.random.choice((0, self.time, self.time + 4000))),
             )

@@ -39,14 +39,14 @@ def scenario_records(trace: Trace) -> list[Record]:
     records = records_of(trace)
     begin = next(
         place
-        for place, each in enumerate(records)
-        if each.kind == Kind.MARK and each.first == MarkKind.BEGIN
+        for place, record in enumerate(records)
+        if record.kind == Kind.MARK and record.first == MarkKind.BEGIN
     )
     root = records[begin].process
     end = next(
         place
-        for place, each in enumerate(records)
-        if each.kind == Kind.EXIT and each.process == root
+        for place, record in enumerate(records)
+        if record.kind == Kind.EXIT and record.process == root
     )
     return records[begin + 1 : end + 1]
 
@@ -55,13 +55,13 @@ def role_names(trace: Trace) -> dict[int, str]:
     """PID to role: the root names itself, and parents name children before they fork them."""
     names = {0: "nobody"}
     announced: dict[int, str] = {}
-    for each in records_of(trace):
-        if each.kind == Kind.MARK and each.first == MarkKind.GROUP:
-            names[each.process] = label(each.second)
-        elif each.kind == Kind.MARK and each.first == MarkKind.NOTE:
-            announced[each.process] = label(each.second)
-        elif each.kind == Kind.FORK and each.process in announced:
-            names[each.first] = announced.pop(each.process)
+    for record in records_of(trace):
+        if record.kind == Kind.MARK and record.first == MarkKind.GROUP:
+            names[record.process] = label(record.second)
+        elif record.kind == Kind.MARK and record.first == MarkKind.NOTE:
+            announced[record.process] = label(record.second)
+        elif record.kind == Kind.FORK and record.process in announced:
+            names[record.first] = announced.pop(record.process)
     return names
 
 
@@ -90,67 +90,67 @@ class Story:
 
     def lines(self) -> list[str]:
         """The whole story, its ticks counted from the scenario's begin."""
-        told: list[tuple[int, int, str]] = []
-        for each in scenario_records(self.trace):
-            tick = each.time_ns // self.trace.header.tick_ns - SCENARIO_START
-            what = self.tell(each)
+        entries: list[tuple[int, int, str]] = []
+        for record in scenario_records(self.trace):
+            tick = record.time_ns // self.trace.header.tick_ns - SCENARIO_START
+            what = self.tell(record)
             if what:
-                told.append((tick, each.cpu, what))
-        told.sort(key=lambda line: line[:2])
-        return [f"{tick:>3} {cpu} {what}" for tick, cpu, what in told]
+                entries.append((tick, record.cpu, what))
+        entries.sort(key=lambda line: line[:2])
+        return [f"{tick:>3} {cpu} {what}" for tick, cpu, what in entries]
 
-    def tell(self, each: Record) -> str:
+    def tell(self, record: Record) -> str:
         """What a record says; nothing for those that say nothing to people."""
-        teller = _TELLERS.get(Kind(each.kind))
-        return teller(self, each) if teller else ""
+        teller = _TELLERS.get(Kind(record.kind))
+        return teller(self, record) if teller else ""
 
     def name(self, pid: int) -> str:
         """The role that a process plays."""
         return self.names.get(pid, f"process {pid}")
 
-    def fork(self, each: Record) -> str:
-        return f"{self.name(each.process)} forks {self.name(each.first)}"
+    def fork(self, record: Record) -> str:
+        return f"{self.name(record.process)} forks {self.name(record.first)}"
 
-    def wakeup(self, each: Record) -> str:
-        place = f" for CPU {each.second}" if each.second != each.cpu else ""
-        return f"{self.name(each.process)} wakes{place}"
+    def wakeup(self, record: Record) -> str:
+        place = f" for CPU {record.second}" if record.second != record.cpu else ""
+        return f"{self.name(record.process)} wakes{place}"
 
-    def block(self, each: Record) -> str:
-        return f"{self.name(each.process)} {_BLOCKS[BlockReason(each.first)]}"
+    def block(self, record: Record) -> str:
+        return f"{self.name(record.process)} {_BLOCKS[BlockReason(record.first)]}"
 
-    def yielded(self, each: Record) -> str:
-        return f"{self.name(each.process)} yields"
+    def yielded(self, record: Record) -> str:
+        return f"{self.name(record.process)} yields"
 
-    def preempt(self, each: Record) -> str:
-        return f"{self.name(each.process)}: {_PREEMPTS[PreemptReason(each.first)]}"
+    def preempt(self, record: Record) -> str:
+        return f"{self.name(record.process)}: {_PREEMPTS[PreemptReason(record.first)]}"
 
-    def migrate(self, each: Record) -> str:
-        return f"{self.name(each.process)} moves from CPU {each.first} to CPU {each.second}"
+    def migrate(self, record: Record) -> str:
+        return f"{self.name(record.process)} moves from CPU {record.first} to CPU {record.second}"
 
-    def attribute(self, each: Record) -> str:
-        kind = AttributeKind(each.first).name.lower()
-        return f"{kind} of {self.name(each.process)} becomes {each.second}"
+    def attribute(self, record: Record) -> str:
+        kind = AttributeKind(record.first).name.lower()
+        return f"{kind} of {self.name(record.process)} becomes {record.second}"
 
-    def exit(self, each: Record) -> str:
-        return f"{self.name(each.process)} ends"
+    def exit(self, record: Record) -> str:
+        return f"{self.name(record.process)} ends"
 
-    def decision(self, each: Record) -> str:
-        self.remark[each.cpu] = f", chosen by {each.second}"
+    def decision(self, record: Record) -> str:
+        self.remark[record.cpu] = f", chosen by {record.second}"
         return ""
 
-    def enter(self, each: Record) -> str:
-        self.switched[each.cpu] = False
-        self.remark[each.cpu] = ""
+    def enter(self, record: Record) -> str:
+        self.switched[record.cpu] = False
+        self.remark[record.cpu] = ""
         return ""
 
-    def switch(self, each: Record) -> str:
-        self.switched[each.cpu] = True
-        return f"{self.name(each.process)} runs{self.remark.get(each.cpu, '')}"
+    def switch(self, record: Record) -> str:
+        self.switched[record.cpu] = True
+        return f"{self.name(record.process)} runs{self.remark.get(record.cpu, '')}"
 
-    def leave(self, each: Record) -> str:
-        if self.switched.get(each.cpu, True) or each.process == 0:
+    def leave(self, record: Record) -> str:
+        if self.switched.get(record.cpu, True) or record.process == 0:
             return ""
-        return f"{self.name(each.process)} goes on{self.remark[each.cpu]}"
+        return f"{self.name(record.process)} goes on{self.remark[record.cpu]}"
 
 
 _TELLERS: dict[Kind, Callable[[Story, Record], str]] = {

@@ -74,11 +74,11 @@ class WarmStarts:
             finally:
                 self._idle.append(connection)
             self.cpu_s += taken_s
-            said = []
+            streams = []
             for file in (out, err):
                 file.seek(0)
-                said.append(file.read().decode())
-        return subprocess.CompletedProcess(list(words), status, *said)
+                streams.append(file.read().decode())
+        return subprocess.CompletedProcess(list(words), status, *streams)
 
 
 def _wait(
@@ -142,9 +142,9 @@ def serve(connection: socket.socket) -> None:
             os.close(output)
         connection.send(str(pid).encode())
         _, status, usage = os.wait4(pid, 0)
-        own_s = time.process_time()
-        taken_s = usage.ru_utime + usage.ru_stime + own_s - before_s
-        before_s = own_s
+        server_s = time.process_time()
+        taken_s = usage.ru_utime + usage.ru_stime + server_s - before_s
+        before_s = server_s
         connection.send(json.dumps((os.waitstatus_to_exitcode(status), taken_s)).encode())
 
 

@@ -105,8 +105,8 @@ class Case:
         """The processes in one of these places, without init and the first process."""
         rows = self.simulator.processes()
         others = ~np.isin(rows["program"], (0, INIT))
-        found: list[int] = rows["pid"][others & np.isin(rows["place"], places)].tolist()
-        return found
+        matching_pids: list[int] = rows["pid"][others & np.isin(rows["place"], places)].tolist()
+        return matching_pids
 
     # ---- laws
 
@@ -130,22 +130,24 @@ class Case:
         events = trace.read(self.path)
         trace.validate(events)
         history = History(events, catalogue(), places)
-        found = [
+        violations = [
             *breaches(history, events),
             *self.lost(history, alive, forks),
             *self.overrun(history),
         ]
-        if found:
-            self.fail(found)
+        if violations:
+            self.fail(violations)
         self.close()
 
     def lost(self, history: History, alive: set[int], forks: int) -> list[str]:
         """Each process that was forked lives or has ended."""
         wrong = history.alive ^ alive
-        told = [f"lost or doubled: pid {pid}" for pid in sorted(wrong)]
+        problems = [f"lost or doubled: pid {pid}" for pid in sorted(wrong)]
         if len(history.attributes) != forks:
-            told.append(f"{forks} forks are counted, and the trace has {len(history.attributes)}")
-        return told
+            problems.append(
+                f"{forks} forks are counted, and the trace has {len(history.attributes)}"
+            )
+        return problems
 
     def overrun(self, history: History) -> list[str]:
         """A process that was killed runs to the next tick at most."""
@@ -168,7 +170,7 @@ class Case:
         self.simulator.close()
         self.folder.cleanup()
 
-    def fail(self, found: list[str]) -> None:
+    def fail(self, violations: list[str]) -> None:
         """Says what is wrong."""
         self.failed = True
-        raise LawBroken("\n".join([*found[:MOST_TOLD], "", self.text, str(self.setup)]))
+        raise LawBroken("\n".join([*violations[:MOST_TOLD], "", self.text, str(self.setup)]))

@@ -152,20 +152,20 @@ class Regime:
     def picks(self) -> list[Picked]:
         """The picks of the policy: init is urgent, so no policy orders it."""
         return [
-            replace(each, waiting=tuple(other for other in each.waiting if other.pid != INIT))
-            for each in self.events
-            if isinstance(each, Picked) and each.pid != INIT
+            replace(event, waiting=tuple(other for other in event.waiting if other.pid != INIT))
+            for event in self.events
+            if isinstance(event, Picked) and event.pid != INIT
         ]
 
     def runs(self) -> Iterator[Run]:
         """From each pick in the regime to the next of its CPU."""
         current: dict[int, tuple[int, int]] = {}
-        for each in self.events:
-            if isinstance(each, Picked) and each.pid:
-                current[each.cpu] = (each.pid, each.time)
-            elif isinstance(each, Stopped) and each.cpu in current:
-                pid, begin = current.pop(each.cpu)
-                yield Run(each.cpu, pid, begin, each.time, each.why)
+        for event in self.events:
+            if isinstance(event, Picked) and event.pid:
+                current[event.cpu] = (event.pid, event.time)
+            elif isinstance(event, Stopped) and event.cpu in current:
+                pid, begin = current.pop(event.cpu)
+                yield Run(event.cpu, pid, begin, event.time, event.why)
         for cpu, (pid, begin) in current.items():
             yield Run(cpu, pid, begin, self.end, None)
 
@@ -186,9 +186,9 @@ class History:
         texts = trace.texts
         self.texts = dict(zip(texts["row"].to_list(), texts["text"].to_list(), strict=True))
         self.traces: dict[int, list[int]] = {}
-        for row, each in enumerate(self.records):
-            if each.kind in (Kind.MIGRATE, Kind.SCHEDULER_EXIT):
-                self.traces.setdefault(each.process, []).append(row)
+        for row, record in enumerate(self.records):
+            if record.kind in (Kind.MIGRATE, Kind.SCHEDULER_EXIT):
+                self.traces.setdefault(record.process, []).append(row)
         self.regimes: list[Regime] = []
         self.waiting: dict[int, Queued] = {}
         self.attributes: dict[int, Attributes] = {}
@@ -199,9 +199,9 @@ class History:
         self.remarks: dict[int, int] = {}
         self.running: dict[int, int] = {}
         self.entered: dict[int, int] = {}
-        for row, each in enumerate(self.records):
-            self.follow(row, each)
-        self.end = max((each.time_ns for each in self.records), default=0)
+        for row, record in enumerate(self.records):
+            self.follow(row, record)
+        self.end = max((record.time_ns for record in self.records), default=0)
         if self.regimes:
             self.regimes[-1].end = self.end
 
@@ -214,32 +214,32 @@ class History:
         for regime in self.regimes:
             yield from regime.runs()
 
-    def follow(self, row: int, each: Record) -> None:
+    def follow(self, row: int, record: Record) -> None:
         """Goes on by a record."""
-        if each.kind in (Kind.POLICY, Kind.TUNABLE):
-            self.change_policy(row, each)
-        elif each.kind == Kind.FORK:
-            self.fork(row, each)
-        elif each.kind == Kind.WAKEUP:
-            self.queue(each.time_ns, each.process, each.second, Why.WOKEN)
-        elif each.kind == Kind.MIGRATE:
-            self.migrate(each)
-        elif each.kind == Kind.ATTRIBUTE:
-            self.set_attribute(each)
+        if record.kind in (Kind.POLICY, Kind.TUNABLE):
+            self.change_policy(row, record)
+        elif record.kind == Kind.FORK:
+            self.fork(row, record)
+        elif record.kind == Kind.WAKEUP:
+            self.queue(record.time_ns, record.process, record.second, Why.WOKEN)
+        elif record.kind == Kind.MIGRATE:
+            self.migrate(record)
+        elif record.kind == Kind.ATTRIBUTE:
+            self.set_attribute(record)
         else:
-            self.follow_cpu(row, each)
+            self.follow_cpu(row, record)
 
-    def follow_cpu(self, row: int, each: Record) -> None:
-        if each.kind in _LEAVES:
-            self.leaving[each.cpu] = _LEAVES[Kind(each.kind)]
-            if each.kind == Kind.EXIT:
-                self.alive.discard(each.process)
-        elif each.kind == Kind.SCHEDULER_ENTER:
-            self.leave(row, each)
-        elif each.kind == Kind.DECISION:
-            self.remarks[each.cpu] = each.second
-        elif each.kind == Kind.SCHEDULER_EXIT:
-            self.pick(each)
+    def follow_cpu(self, row: int, record: Record) -> None:
+        if record.kind in _LEAVES:
+            self.leaving[record.cpu] = _LEAVES[Kind(record.kind)]
+            if record.kind == Kind.EXIT:
+                self.alive.discard(record.process)
+        elif record.kind == Kind.SCHEDULER_ENTER:
+            self.leave(row, record)
+        elif record.kind == Kind.DECISION:
+            self.remarks[record.cpu] = record.second
+        elif record.kind == Kind.SCHEDULER_EXIT:
+            self.pick(record)
 
     # ---- queues
 
@@ -252,13 +252,13 @@ class History:
         self.waiting[pid] = Queued(time, pid, cpu, why, self.number, attributes, parent)
         self.regime.events.append(self.waiting[pid])
 
-    def fork(self, row: int, each: Record) -> None:
-        child = each.first
-        self.attributes[child] = self.attributes.get(each.process, Attributes())
+    def fork(self, row: int, record: Record) -> None:
+        child = record.first
+        self.attributes[child] = self.attributes.get(record.process, Attributes())
         self.alive.add(child)
         self.regime.most = max(self.regime.most, len(self.alive))
-        parent = each.process if each.process in self.known else 0
-        self.queue(each.time_ns, child, self.next_cpu(row, child), Why.NEW, parent)
+        parent = record.process if record.process in self.known else 0
+        self.queue(record.time_ns, child, self.next_cpu(row, child), Why.NEW, parent)
 
     def next_cpu(self, row: int, pid: int) -> int | None:
         """Where it waits: where it is moved away from, or picked, next."""
@@ -269,80 +269,80 @@ class History:
         if self.regimes and self.regime.shared:
             return None
         between = self.records[row + 1 : rows[place]]
-        if any(each.kind in (Kind.POLICY, Kind.TUNABLE) for each in between):
+        if any(record.kind in (Kind.POLICY, Kind.TUNABLE) for record in between):
             return None
-        found = self.records[rows[place]]
-        return found.first if found.kind == Kind.MIGRATE else found.cpu
+        queue_record = self.records[rows[place]]
+        return queue_record.first if queue_record.kind == Kind.MIGRATE else queue_record.cpu
 
-    def migrate(self, each: Record) -> None:
-        waiter = self.waiting.get(each.process)
-        if waiter and waiter.cpu != each.second:
-            self.queue(each.time_ns, each.process, each.second, Why.MOVED)
+    def migrate(self, record: Record) -> None:
+        waiter = self.waiting.get(record.process)
+        if waiter and waiter.cpu != record.second:
+            self.queue(record.time_ns, record.process, record.second, Why.MOVED)
 
-    def set_attribute(self, each: Record) -> None:
-        old = self.attributes.get(each.process, Attributes())
-        self.attributes[each.process] = old.changed(each.first, each.second)
-        self.regime.events.append(AttributeSet(each.time_ns, each.process))
-        waiter = self.waiting.get(each.process)
+    def set_attribute(self, record: Record) -> None:
+        old = self.attributes.get(record.process, Attributes())
+        self.attributes[record.process] = old.changed(record.first, record.second)
+        self.regime.events.append(AttributeSet(record.time_ns, record.process))
+        waiter = self.waiting.get(record.process)
         if waiter:
-            self.queue(each.time_ns, each.process, waiter.cpu, Why.MOVED)
+            self.queue(record.time_ns, record.process, waiter.cpu, Why.MOVED)
 
     # ---- CPUs
 
-    def leave(self, row: int, each: Record) -> None:
-        cpu, pid = each.cpu, each.process
+    def leave(self, row: int, record: Record) -> None:
+        cpu, pid = record.cpu, record.process
         self.remarks[cpu] = 0
-        self.entered[cpu] = each.time_ns
+        self.entered[cpu] = record.time_ns
         if not pid:
             return
         why = self.leaving.pop(cpu, None) or self.why_preempted(row, cpu)
         self.running.pop(cpu, None)
-        self.regime.events.append(Stopped(each.time_ns, cpu, pid, why))
+        self.regime.events.append(Stopped(record.time_ns, cpu, pid, why))
         if why not in (Why.BLOCKED, Why.ENDED):
-            self.queue(each.time_ns, pid, cpu, why)
+            self.queue(record.time_ns, pid, cpu, why)
 
     def why_preempted(self, row: int, cpu: int) -> Why:
-        for each in self.records[row + 1 :]:
-            if each.cpu == cpu and each.kind == Kind.SCHEDULER_EXIT:
+        for record in self.records[row + 1 :]:
+            if record.cpu == cpu and record.kind == Kind.SCHEDULER_EXIT:
                 break
-            if each.cpu == cpu and each.kind == Kind.PREEMPT:
-                return Why.SLICE if each.first == PreemptReason.SLICE else Why.WANTED
+            if record.cpu == cpu and record.kind == Kind.PREEMPT:
+                return Why.SLICE if record.first == PreemptReason.SLICE else Why.WANTED
         return Why.AGAIN
 
-    def pick(self, each: Record) -> None:
+    def pick(self, record: Record) -> None:
         regime = self.regime
-        here = tuple(
+        candidates = tuple(
             waiter
             for waiter in self.waiting.values()
-            if regime.shared or waiter.cpu in (None, each.cpu)
+            if regime.shared or waiter.cpu in (None, record.cpu)
         )
-        certain = regime.shared or all(waiter.cpu is not None for waiter in here)
-        known = here if certain else tuple(w for w in here if w.cpu is not None)
-        chosen = self.waiting.pop(each.process, None) if each.process else None
+        certain = regime.shared or all(waiter.cpu is not None for waiter in candidates)
+        known = candidates if certain else tuple(w for w in candidates if w.cpu is not None)
+        chosen = self.waiting.pop(record.process, None) if record.process else None
         if chosen and chosen not in known:
             known = (*known, chosen)
-        remark = self.remarks.get(each.cpu, 0)
+        remark = self.remarks.get(record.cpu, 0)
         regime.events.append(
-            Picked(self.entered[each.cpu], each.cpu, chosen, known, certain, remark)
+            Picked(self.entered[record.cpu], record.cpu, chosen, known, certain, remark)
         )
-        if each.process:
-            self.running[each.cpu] = each.process
+        if record.process:
+            self.running[record.cpu] = record.process
 
     # ---- regimes
 
-    def change_policy(self, row: int, each: Record) -> None:
+    def change_policy(self, row: int, record: Record) -> None:
         text = self.texts[row] if row in self.texts else self.texts[row + 1]
-        if each.kind == Kind.POLICY:
+        if record.kind == Kind.POLICY:
             policy, tunables = text, self.tunables_of(text)
         else:
             policy = self.regime.policy
-            tunables = {**self.regime.tunables, text: as_signed(each.second)}
+            tunables = {**self.regime.tunables, text: as_signed(record.second)}
         was_shared = bool(self.regimes) and self.regime.shared
         if self.regimes:
-            self.regime.end = each.time_ns
+            self.regime.end = record.time_ns
         self.regimes.append(
             Regime(
-                policy, tunables, self.cpus, self.tick, each.time_ns,
+                policy, tunables, self.cpus, self.tick, record.time_ns,
                 running=dict(self.running), most=len(self.alive),
             )
         )  # fmt: skip
@@ -350,14 +350,14 @@ class History:
         self.number += 1
         for pid, waiter in list(self.waiting.items()):
             cpu = self.next_cpu(row, pid) if was_shared or waiter.cpu is None else waiter.cpu
-            adopted = Queued(each.time_ns, pid, cpu, Why.ADOPTED, self.number, waiter.attributes)
+            adopted = Queued(record.time_ns, pid, cpu, Why.ADOPTED, self.number, waiter.attributes)
             self.waiting[pid] = adopted
             self.regime.events.append(adopted)
 
     def tunables_of(self, text: str) -> dict[str, int]:
         name, _, preset = text.partition(":")
         policy = self.catalogue[name]
-        values = {each.name: each.default for each in policy.tunables_of(preset).values()}
+        values = {tunable.name: tunable.default for tunable in policy.tunables_of(preset).values()}
         return values | (policy.presets[preset].values if preset else {})
 
 

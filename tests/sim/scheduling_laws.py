@@ -104,7 +104,11 @@ def slices_are_exact(regime: Regime) -> Iterator[str]:
 
 def turns_last_a_granularity(regime: Regime) -> Iterator[str]:
     """No tick ends a turn before it has lasted its minimum granularity."""
-    times = 1 + sum(regime.cpus >= each for each in (2, 4, 8)) if regime.tunables["scaling"] else 1
+    times = (
+        1 + sum(regime.cpus >= threshold for threshold in (2, 4, 8))
+        if regime.tunables["scaling"]
+        else 1
+    )
     least = regime.tunables["min_granularity_us"] * 1000 * times
     for cpu, pid, begin, end, why in regime.runs():
         if why is Why.SLICE and end - begin < least:
@@ -125,31 +129,31 @@ def weighted_slices_are_exact(regime: Regime) -> Iterator[str]:
     accounts: dict[int, Account] = {}
     current: dict[int, tuple[int, int]] = {}
     over: dict[int, int | None] = {}
-    for each in regime.events:
-        if isinstance(each, Picked) and each.chosen:
-            account = accounts.setdefault(each.pid, Account())
+    for event in regime.events:
+        if isinstance(event, Picked) and event.chosen:
+            account = accounts.setdefault(event.pid, Account())
             if not account.in_turn:
-                account.left += quantum * each.chosen.attributes.weight
+                account.left += quantum * event.chosen.attributes.weight
                 account.in_turn = True
-            current[each.cpu] = (each.pid, each.time)
-        elif isinstance(each, Stopped) and each.cpu in current:
-            pid, begin = current.pop(each.cpu)
+            current[event.cpu] = (event.pid, event.time)
+        elif isinstance(event, Stopped) and event.cpu in current:
+            pid, begin = current.pop(event.cpu)
             account = accounts[pid]
             due = turn_end(regime, begin, account.left)
-            account.left -= each.time - begin
+            account.left -= event.time - begin
             over[pid] = due
-            if due < each.time:
+            if due < event.time:
                 yield (
-                    f"the turn of pid {pid} on CPU {each.cpu} is over at {ns(due)}, and it runs "
-                    f"until {ns(each.time)}"
+                    f"the turn of pid {pid} on CPU {event.cpu} is over at {ns(due)}, and it runs "
+                    f"until {ns(event.time)}"
                 )
-            if each.why is Why.SLICE and due != each.time:
+            if event.why is Why.SLICE and due != event.time:
                 yield (
-                    f"the turn of pid {pid} on CPU {each.cpu} ends at {ns(each.time)}, and "
+                    f"the turn of pid {pid} on CPU {event.cpu} ends at {ns(event.time)}, and "
                     f"{account.left} ns are left of it"
                 )
-        elif isinstance(each, Queued) and each.pid in accounts:
-            close_turn(accounts[each.pid], each, over.get(each.pid))
+        elif isinstance(event, Queued) and event.pid in accounts:
+            close_turn(accounts[event.pid], event, over.get(event.pid))
 
 
 def turn_end(regime: Regime, begin: int, left: int) -> int:
@@ -193,13 +197,13 @@ def highest_first(regime: Regime) -> Iterator[str]:
 
 def waits_are_bounded(regime: Regime, bound: int, but: int = 0) -> Iterator[str]:
     """Nobody waits in one queue for longer; `but`: PIDs up to this have no such promise."""
-    begun: dict[int, Queued] = {}
-    for each in regime.events:
-        if isinstance(each, Queued):
-            begun[each.pid] = each
-        elif isinstance(each, Picked) and each.pid in begun:
-            yield from waited(begun.pop(each.pid), each.time, bound, but)
-    for waiter in begun.values():
+    queued_by_pid: dict[int, Queued] = {}
+    for event in regime.events:
+        if isinstance(event, Queued):
+            queued_by_pid[event.pid] = event
+        elif isinstance(event, Picked) and event.pid in queued_by_pid:
+            yield from waited(queued_by_pid.pop(event.pid), event.time, bound, but)
+    for waiter in queued_by_pid.values():
         yield from waited(waiter, regime.end, bound, but)
 
 
@@ -284,22 +288,22 @@ class Levels:
             self.lift(level, until)
             level.charged_at = until
 
-    def queue(self, each: Queued) -> None:
-        if each.why is Why.NEW and each.parent and self.inherit:
-            parent = self.of[each.parent]
+    def queue(self, event: Queued) -> None:
+        if event.why is Why.NEW and event.parent and self.inherit:
+            parent = self.of[event.parent]
             level = Level(parent.level, parent.epoch, parent.used, parent.charged_at)
-            self.of[each.pid] = level
-            if not self.lift(level, each.time) and not self.by_ticks:
-                self.pay(level, each.time - level.charged_at)
+            self.of[event.pid] = level
+            if not self.lift(level, event.time) and not self.by_ticks:
+                self.pay(level, event.time - level.charged_at)
             return
-        if each.why in (Why.NEW, Why.ADOPTED):
-            self.of[each.pid] = Level(self.top, self.epoch(each.time))
-        level = self.of[each.pid]
-        self.lift(level, each.time)
+        if event.why in (Why.NEW, Why.ADOPTED):
+            self.of[event.pid] = Level(self.top, self.epoch(event.time))
+        level = self.of[event.pid]
+        self.lift(level, event.time)
         release = self.regime.tunables.get("release")
-        if each.why in (Why.WOKEN, Why.YIELDED) and release:
+        if event.why in (Why.WOKEN, Why.YIELDED) and release:
             level.used = 0
-            if release == 2 and each.why is Why.WOKEN and level.level < self.top:
+            if release == 2 and event.why is Why.WOKEN and level.level < self.top:
                 level.level += 1
 
     def pick(self, pick: Picked) -> None:
@@ -315,18 +319,18 @@ def levels_follow_use(regime: Regime) -> Iterator[str]:
     the highest level is served first."""
     levels = Levels(regime)
     running: set[int] = set()
-    for each in regime.events:
-        if isinstance(each, Stopped) and each.pid in running:
-            running.remove(each.pid)
-            levels.charge(each.pid, each.time, stops=True)
-        elif isinstance(each, Queued):
-            if each.parent in running:
-                levels.charge(each.parent, each.time, stops=False)
-            levels.queue(each)
-        elif isinstance(each, Picked) and each.pid:
-            levels.pick(each)
-            yield from level_breaches(levels, each)
-            running.add(each.pid)
+    for event in regime.events:
+        if isinstance(event, Stopped) and event.pid in running:
+            running.remove(event.pid)
+            levels.charge(event.pid, event.time, stops=True)
+        elif isinstance(event, Queued):
+            if event.parent in running:
+                levels.charge(event.parent, event.time, stops=False)
+            levels.queue(event)
+        elif isinstance(event, Picked) and event.pid:
+            levels.pick(event)
+            yield from level_breaches(levels, event)
+            running.add(event.pid)
 
 
 def level_breaches(levels: Levels, pick: Picked) -> Iterator[str]:
@@ -359,14 +363,14 @@ class Stint:
 
 def shares_are_exact(regime: Regime) -> Iterator[str]:
     """Of two that compete on a CPU, the one that has had less for each of its tickets goes first."""
-    yield from less_goes_first(regime, Meetings(lambda each: each.attributes.tickets, 0.5))
+    yield from less_goes_first(regime, Meetings(lambda waiter: waiter.attributes.tickets, 0.5))
 
 
 def least_virtual_time_goes_first(regime: Regime) -> Iterator[str]:
     """Of two that compete on a CPU, the one that has had less for its weight goes first; only one
     that yields may let the other go."""
     ticks = (regime.end - regime.begin) / regime.tick
-    yield from less_goes_first(regime, Meetings(lambda each: each.attributes.weight, ticks))
+    yield from less_goes_first(regime, Meetings(lambda waiter: waiter.attributes.weight, ticks))
 
 
 @dataclass
@@ -408,36 +412,40 @@ def less_goes_first(regime: Regime, meetings: Meetings) -> Iterator[str]:
     no pick of the one may come at more time ahead of the other than any pick of the other."""
     stints: dict[int, Stint] = {}
     running: dict[int, int] = {}
-    for each in regime.events:
-        if isinstance(each, Stopped) and each.pid in running:
-            begin = running.pop(each.pid)
-            stints[each.pid].ran += each.time - begin
-            if each.why in (Why.BLOCKED, Why.ENDED):
-                stints.pop(each.pid)
-        elif isinstance(each, Queued):
-            joins = each.why in (Why.NEW, Why.WOKEN, Why.MOVED, Why.ADOPTED)
-            if joins or each.pid not in stints:
-                stints[each.pid] = Stint(each.cpu if each.cpu is not None else -1)
-        elif isinstance(each, AttributeSet):
-            stints[each.pid] = Stint(stints[each.pid].cpu if each.pid in stints else -1)
-        elif isinstance(each, Picked) and each.chosen:
-            running[each.pid] = each.time
-            for other in each.waiting:
+    for event in regime.events:
+        if isinstance(event, Stopped) and event.pid in running:
+            begin = running.pop(event.pid)
+            stints[event.pid].ran += event.time - begin
+            if event.why in (Why.BLOCKED, Why.ENDED):
+                stints.pop(event.pid)
+        elif isinstance(event, Queued):
+            joins = event.why in (Why.NEW, Why.WOKEN, Why.MOVED, Why.ADOPTED)
+            if joins or event.pid not in stints:
+                stints[event.pid] = Stint(event.cpu if event.cpu is not None else -1)
+        elif isinstance(event, AttributeSet):
+            stints[event.pid] = Stint(stints[event.pid].cpu if event.pid in stints else -1)
+        elif isinstance(event, Picked) and event.chosen:
+            running[event.pid] = event.time
+            for other in event.waiting:
                 lets_go = regime.name == "cfs" and other.why is Why.YIELDED
-                if other.pid != each.pid and not lets_go:
-                    yield from meetings.meet(stints, each, other)
+                if other.pid != event.pid and not lets_go:
+                    yield from meetings.meet(stints, event, other)
 
 
 def base_slice(regime: Regime) -> int:
     """Nanoseconds of a request under `eevdf`, of a turn under `hsfq`, of a process that has no slice of its own."""
     if regime.name == "hsfq":
         return regime.tunables["slice_us"] * 1000
-    times = 1 + sum(regime.cpus >= each for each in (2, 4, 8)) if regime.tunables["scaling"] else 1
+    times = (
+        1 + sum(regime.cpus >= threshold for threshold in (2, 4, 8))
+        if regime.tunables["scaling"]
+        else 1
+    )
     return regime.tunables["base_slice_us"] * 1000 * times
 
 
-def slice_asked_for(regime: Regime, wish: int) -> int:
-    return min(max(wish, 100_000), 100_000_000) if wish else base_slice(regime)
+def slice_asked_for(regime: Regime, requested_ns: int) -> int:
+    return min(max(requested_ns, 100_000), 100_000_000) if requested_ns else base_slice(regime)
 
 
 def requests_end_in_time(regime: Regime) -> Iterator[str]:
@@ -447,14 +455,14 @@ def requests_end_in_time(regime: Regime) -> Iterator[str]:
         return
     longest: dict[int, int] = {}
     crowded: dict[int, bool] = {}
-    for each in regime.events:
-        if isinstance(each, Queued):
-            wish = slice_asked_for(regime, each.attributes.slice)
-            longest[each.pid] = max(longest.get(each.pid, 0), wish)
-        elif isinstance(each, AttributeSet):
-            longest[each.pid] = 100_000_000  # it may have asked for a request by this in between
-        elif isinstance(each, Picked) and each.pid:
-            crowded[each.time] = any(other.pid != each.pid for other in each.waiting)
+    for event in regime.events:
+        if isinstance(event, Queued):
+            requested_ns = slice_asked_for(regime, event.attributes.slice)
+            longest[event.pid] = max(longest.get(event.pid, 0), requested_ns)
+        elif isinstance(event, AttributeSet):
+            longest[event.pid] = 100_000_000  # it may have asked for a request by this in between
+        elif isinstance(event, Picked) and event.pid:
+            crowded[event.time] = any(other.pid != event.pid for other in event.waiting)
     for cpu, pid, begin, end, _ in regime.runs():
         if crowded.get(begin) and end - begin > longest.get(pid, 100_000_000) + 1:
             yield f"the turn of pid {pid} on CPU {cpu} from {ns(begin)} lasts {ns(end - begin)}"
@@ -487,12 +495,12 @@ class NearMeetings(Meetings):
 
 def nobody_gets_far_ahead(regime: Regime) -> Iterator[str]:
     """Of two that compete on a CPU, each has its part, to some slices: lags are bounded."""
-    wishes = [each.attributes.slice for each in regime.events if isinstance(each, Queued)]
+    wishes = [event.attributes.slice for event in regime.events if isinstance(event, Queued)]
     longest = max(map(partial(slice_asked_for, regime), {0, *wishes}))
     bound = 4 * (longest + regime.tick)
 
-    def weight(each: Queued) -> int:
-        return int(NICE_WEIGHTS[each.attributes.nice - NICE_FIRST])
+    def weight(waiter: Queued) -> int:
+        return int(NICE_WEIGHTS[waiter.attributes.nice - NICE_FIRST])
 
     yield from less_goes_first(regime, NearMeetings(weight, 0, bound_ns=bound))
 
@@ -614,10 +622,10 @@ def looks_find_idle_cores(regime: Regime) -> Iterator[str]:
     idle, waiting = idle_and_waiting(regime)
     look = regime.tunables["look_us"] * 1000
     for cpu, begin, end in idle:
-        beside = [span for span in waiting if span.begin < end and span.end > begin]
-        for pid, since, until in beside:
+        overlapping_waits = [span for span in waiting if span.begin < end and span.end > begin]
+        for pid, since, until in overlapping_waits:
             both = min(end, until) - max(begin, since)
-            if both > (len(beside) + 1) * look:
+            if both > (len(overlapping_waits) + 1) * look:
                 yield f"CPU {cpu} idles from {ns(begin)} for {ns(both)} beside pid {pid}, which waits since {ns(since)}"
 
 
@@ -710,19 +718,19 @@ def idle_and_waiting(regime: Regime) -> tuple[list[Span], list[Span]]:
     """All times in which a CPU idled, and in which a process waited."""
     spans: tuple[list[Span], list[Span]] = ([], [])
     since: tuple[dict[int, int], dict[int, int]] = ({}, {})
-    for each in regime.events:
-        if isinstance(each, Queued):
-            since[1].setdefault(each.pid, each.time)
-        elif isinstance(each, Picked):
-            if each.chosen is None:
-                since[0].setdefault(each.cpu, each.time)
+    for event in regime.events:
+        if isinstance(event, Queued):
+            since[1].setdefault(event.pid, event.time)
+        elif isinstance(event, Picked):
+            if event.chosen is None:
+                since[0].setdefault(event.cpu, event.time)
                 continue
-            if each.cpu in since[0]:
-                spans[0].append(Span(each.cpu, since[0].pop(each.cpu), each.time))
-            if each.pid in since[1]:
-                spans[1].append(Span(each.pid, since[1].pop(each.pid), each.time))
-    for found, begun in zip(spans, since, strict=True):
-        found += [Span(who, begin, regime.end) for who, begin in begun.items()]
+            if event.cpu in since[0]:
+                spans[0].append(Span(event.cpu, since[0].pop(event.cpu), event.time))
+            if event.pid in since[1]:
+                spans[1].append(Span(event.pid, since[1].pop(event.pid), event.time))
+    for span_list, start_times in zip(spans, since, strict=True):
+        span_list += [Span(who, begin, regime.end) for who, begin in start_times.items()]
     return spans
 
 
@@ -731,24 +739,24 @@ def work_is_done(history: History) -> Iterator[str]:
     alive: set[int] = set()
     ended: set[int] = set()
     on: dict[int, int] = {}
-    for each in history.records:
-        at = ns(each.time_ns)
-        if each.kind == Kind.FORK:
-            if each.first in alive | ended:
-                yield f"at {at} pid {each.first} is forked a second time"
-            alive.add(each.first)
-        elif each.kind == Kind.EXIT:
-            if each.process not in alive:
-                yield f"at {at} pid {each.process} ends, which does not live"
-            alive.discard(each.process)
-            ended.add(each.process)
-        elif each.kind == Kind.SWITCH:
-            on = {cpu: pid for cpu, pid in on.items() if cpu != each.cpu}
-            if each.process and each.process in on.values():
-                yield f"at {at} pid {each.process} runs on two CPUs"
-            if each.process and each.process not in alive:
-                yield f"at {at} pid {each.process} runs, which does not live"
-            on[each.cpu] = each.process
+    for record in history.records:
+        at = ns(record.time_ns)
+        if record.kind == Kind.FORK:
+            if record.first in alive | ended:
+                yield f"at {at} pid {record.first} is forked a second time"
+            alive.add(record.first)
+        elif record.kind == Kind.EXIT:
+            if record.process not in alive:
+                yield f"at {at} pid {record.process} ends, which does not live"
+            alive.discard(record.process)
+            ended.add(record.process)
+        elif record.kind == Kind.SWITCH:
+            on = {cpu: pid for cpu, pid in on.items() if cpu != record.cpu}
+            if record.process and record.process in on.values():
+                yield f"at {at} pid {record.process} runs on two CPUs"
+            if record.process and record.process not in alive:
+                yield f"at {at} pid {record.process} runs, which does not live"
+            on[record.cpu] = record.process
 
 
 def levels_are_strict(trace: Trace) -> Iterator[str]:

@@ -203,7 +203,7 @@ def simple_steps() -> st.SearchStrategy[str]:
         TIMES.map(lambda time: f"sleep {time}ns"),
         st.integers(1, 5).map(lambda ticks: f"sleep {ticks}ticks"),
         st.just("yield"),
-        ATTRIBUTES.map(lambda each: attribute_line(*each)),
+        ATTRIBUTES.map(lambda attribute: attribute_line(*attribute)),
         channel.map(lambda name: f"give {name}"),
         channel.map(lambda name: f"take {name}"),
         TIMES.map(lambda time: f"timer 0 {time}ns"),

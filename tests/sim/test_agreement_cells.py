@@ -64,14 +64,14 @@ def by_what(place: Path) -> dict[str, Cell]:
 def test_two_percent_or_a_tick(tmp_path: Path) -> None:
     keep(tmp_path, "spike", 200, slow=(180, 100), fast=(10, 5), late=(10, 5))
     keep(tmp_path, "sim", 203.9, slow=(184, 100), fast=(10.9, 5), late=(11.1, 5))
-    found = by_what(tmp_path)
-    assert {what: cell.verdict for what, cell in found.items()} == {
+    cells = by_what(tmp_path)
+    assert {what: cell.verdict for what, cell in cells.items()} == {
         "completion": "near",  # 1.95 %
         "turnaround of fast": "near",  # 9 %, but less than a tick
         "turnaround of late": "off",  # 1.1 ticks
         "turnaround of slow": "off",  # 2.2 %
     }
-    slow = found["turnaround of slow"]
+    slow = cells["turnaround of slow"]
     assert slow.relative == pytest.approx(4 / 180)
     assert slow.ticks == pytest.approx(4)
     assert slow.half_width is None
@@ -81,12 +81,12 @@ def test_shares_where_the_window_ends_first(tmp_path: Path) -> None:
     """Of 100 ticks that all ran together, one tick is a point."""
     keep(tmp_path, "spike", None, a=(0, 80), b=(0, 20))
     keep(tmp_path, "sim", None, a=(0, 81.5), b=(0, 18.5))
-    found = by_what(tmp_path)
-    assert {what: cell.verdict for what, cell in found.items()} == {
+    cells = by_what(tmp_path)
+    assert {what: cell.verdict for what, cell in cells.items()} == {
         "share of a": "near",  # 1.5 points, 1.9 %
         "share of b": "off",  # 1.5 points, 7.5 %
     }
-    assert found["share of b"].ticks == pytest.approx(-1.5)
+    assert cells["share of b"].ticks == pytest.approx(-1.5)
 
 
 def test_chance_may_explain_a_difference(tmp_path: Path) -> None:
@@ -95,11 +95,11 @@ def test_chance_may_explain_a_difference(tmp_path: Path) -> None:
         keep(tmp_path, "spike", 100, seed, wide=(wide, 10), narrow=(narrow, 10))
     for seed, (wide, narrow) in enumerate([(125, 105.01), (105, 105.0), (85, 104.99)], 1):
         keep(tmp_path, "sim", 100, seed, wide=(wide, 10), narrow=(narrow, 10))
-    found = by_what(tmp_path)
-    assert found["completion"].verdict == "near"
-    assert found["turnaround of wide"].verdict == "not told apart"
-    assert found["turnaround of narrow"].verdict == "off"
-    width = found["turnaround of wide"].half_width
+    cells = by_what(tmp_path)
+    assert cells["completion"].verdict == "near"
+    assert cells["turnaround of wide"].verdict == "not told apart"
+    assert cells["turnaround of narrow"].verdict == "off"
+    width = cells["turnaround of wide"].half_width
     assert width is not None and width > 20 * MS
 
 
@@ -116,10 +116,10 @@ def test_pairs_of_seeds_see_through_what_seeds_do(tmp_path: Path) -> None:
 def test_a_failed_run_is_told(tmp_path: Path) -> None:
     keep(tmp_path, "spike", 100, g=(1, 1))
     keep_run(tmp_path / "sim", EXPERIMENT, "rr", 1, machine="sim", status="limit")
-    found = by_what(tmp_path)["completion"]
-    assert found.verdict == "failed"
-    assert "seed 1 on sim: limit" in found.failure
-    assert found.to_dict()["kernel"] is None
+    cell = by_what(tmp_path)["completion"]
+    assert cell.verdict == "failed"
+    assert "seed 1 on sim: limit" in cell.failure
+    assert cell.to_dict()["kernel"] is None
 
 
 # --- reasons
@@ -155,9 +155,9 @@ def test_judgements(
     """A figure between those of other costs is a matter of microseconds, unless it has a reason of its own."""
     key = Key(EXPERIMENT, "rr", 1, "completion")
     cell = Cell(key, (100.0 * MS,), (simulator * MS,), False, MS, chance=0.0)
-    found = Judged(cell, reason, spans)
-    assert found.judgement == judgement
-    assert found.is_wrong == is_wrong
+    judged_cell = Judged(cell, reason, spans)
+    assert judged_cell.judgement == judgement
+    assert judged_cell.is_wrong == is_wrong
     assert CLASS.matches(key) and not CLASS.matches(Key(EXPERIMENT, "mlfq", 1, "completion"))
 
 
@@ -168,9 +168,9 @@ def test_ranges_are_kept_beside_the_runs(tmp_path: Path) -> None:
         [Cell(cell.key, cell.kernel, (value,), False, MS) for cell in by_what(tmp_path).values()]
         for value in (95.0 * MS, 160.0 * MS)
     )
-    found = variants.ranges([first, second])
-    variants.write(tmp_path, found)
-    assert variants.read(tmp_path) == found
+    ranges = variants.ranges([first, second])
+    variants.write(tmp_path, ranges)
+    assert variants.read(tmp_path) == ranges
     made = page(collection.read([tmp_path]))
     assert made is not None
     assert "In 1 microseconds decide" in made.lead
@@ -209,15 +209,15 @@ def test_runs_part_where_one_machine_picks_another(tmp_path: Path) -> None:
         )
         traces.append(trace.read(path))
     assert parting(traces[0], traces[0]) is None
-    found = parting(traces[0], traces[1])
-    assert found is not None
+    divergence = parting(traces[0], traces[1])
+    assert divergence is not None
     # One, two, one; then it has ended after 2.5 ms, or goes on until 3 ms, when two is next.
-    assert found.cpu == 0
-    assert found.one is not None and found.other is not None
-    assert found.time_ns == min(found.one.time_ns, found.other.time_ns)
-    assert {found.one.group, found.other.group} <= {"root", "one", "two"}
-    assert found.one.pid != found.other.pid
-    assert "switches alike, CPU 0 turns to" in found.told("on the kernel", "in the simulator")
+    assert divergence.cpu == 0
+    assert divergence.one is not None and divergence.other is not None
+    assert divergence.time_ns == min(divergence.one.time_ns, divergence.other.time_ns)
+    assert {divergence.one.group, divergence.other.group} <= {"root", "one", "two"}
+    assert divergence.one.pid != divergence.other.pid
+    assert "switches alike, CPU 0 turns to" in divergence.told("on the kernel", "in the simulator")
 
 
 # --- what is printed
@@ -231,14 +231,16 @@ def test_the_page(tmp_path: Path) -> None:
     assert "Of 2 figures that both machines gave, 1 are within 2 %" in made.lead
     assert "**Of 1 the reason is not known.**" in made.lead
     tables = {block.name: block for block in made.blocks() if isinstance(block, Table)}
-    found = tables["simulator-and-kernel-study-1"]
+    page_table = tables["simulator-and-kernel-study-1"]
     assert [
-        (*(cell.text for cell in each[1:3]), each[-1].text, each[-1].tone) for each in found.rows
+        (*(cell.text for cell in row[1:3]), row[-1].text, row[-1].tone) for row in page_table.rows
     ] == [
         ("rr, 1 CPU", "turnaround of a", "off", "bad"),
         ("rr, 1 CPU", "completion", "near", "good"),
     ]
-    assert len(layout.parts(found)) == 1, "in a part of it, a row would not be told from others"
+    assert len(layout.parts(page_table)) == 1, (
+        "in a part of it, a row would not be told from others"
+    )
 
 
 # --- what is run
@@ -256,8 +258,8 @@ def test_the_first_process_sleeps_no_longer_than_the_kernels(tmp_path: Path) -> 
     path = tmp_path / "trace.bin"
     text = text_of(run.file, 1, case.pair.tick_ns)
     assert simulate(tmp_path, text, *machine, "--trace", str(path)).returncode == 0
-    found = metrics.compute(trace.read(path))
-    begin = found.summary["begin_ns"][0]
+    run_metrics = metrics.compute(trace.read(path))
+    begin = run_metrics.summary["begin_ns"][0]
     assert abs(begin - window.begin_ns) < 5_000
-    heavy = found.groups.filter(group="heavy")["turnaround_mean_ns"][0]
+    heavy = run_metrics.groups.filter(group="heavy")["turnaround_mean_ns"][0]
     assert heavy == pytest.approx(27.81 * MS, rel=0.001), "on the kernel"

@@ -48,19 +48,19 @@ def measured(tmp_path: Path, text: str, *options: str) -> Metrics:
     return metrics.measure(path)
 
 
-def jobs(found: Metrics) -> pl.DataFrame:
-    return found.processes.filter(pl.col("role") == "workload").sort("fork_ns", "pid")
+def jobs(run_metrics: Metrics) -> pl.DataFrame:
+    return run_metrics.processes.filter(pl.col("role") == "workload").sort("fork_ns", "pid")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_each_job_is_as_lindleys_recursion_has_it(tmp_path: Path, seed: int) -> None:
     work = {"from": 0, "to": "20ms", "step": "1ns"}
     text = text_of(read(tmp_path, open_load(2_000, run=work)), seed, TICK_NS)
-    found = jobs(measured(tmp_path, text, *FIRST_COME))
+    job_table = jobs(measured(tmp_path, text, *FIRST_COME))
     when = [int(time) for time in re.findall(r"arrive \S+ (\d+)ns", text)]
-    own = [int(time) for time in re.findall(r"  run (\d+)ns", text)]
-    assert found["fork_ns"].to_list() == when
-    assert found["exit_ns"].to_list() == first_come_ends(when, own)
+    run_times = [int(time) for time in re.findall(r"  run (\d+)ns", text)]
+    assert job_table["fork_ns"].to_list() == when
+    assert job_table["exit_ns"].to_list() == first_come_ends(when, run_times)
 
 
 def test_an_alarm_that_has_passed_is_due_now(tmp_path: Path) -> None:
@@ -69,11 +69,11 @@ def test_an_alarm_that_has_passed_is_due_now(tmp_path: Path) -> None:
     short = open_job(20_000, run=0.5, arrivals={"distribution": "exponential", "mean": 0.6})
     long_ones = open_job(100, run=500, arrivals={"distribution": "exponential", "mean": 200})
     text = text_of(read(tmp_path, {"tasks": {"short": short, "long": long_ones}}), 1, TICK_NS)
-    found = jobs(
+    job_table = jobs(
         measured(tmp_path, text, "--policy", "shinjuku", "--set", "quantum_us=5", "--cpus", "8")
     )
-    assert found["exit_ns"].null_count() == 0
-    response = found.select(pl.col("first_run_ns") - pl.col("fork_ns")).to_series()
+    assert job_table["exit_ns"].null_count() == 0
+    response = job_table.select(pl.col("first_run_ns") - pl.col("fork_ns")).to_series()
     assert (response < 10 * 5_000).all()
 
 
@@ -82,9 +82,11 @@ def test_hogs_make_no_arrival_late(tmp_path: Path) -> None:
     content = {"tasks": {"hog": hogs, "job": open_job(50, run=100)}}
     text = text_of(read(tmp_path, content), 1, TICK_NS)
     for policy in ("rr", "mlfq", "lottery", "priority"):
-        found = jobs(measured(tmp_path, text, "--policy", policy)).filter(pl.col("group") == "job")
+        job_table = jobs(measured(tmp_path, text, "--policy", policy)).filter(
+            pl.col("group") == "job"
+        )
         when = [int(time) for time in re.findall(r"arrive \S+ (\d+)ns", text)]
-        assert found["fork_ns"].to_list() == when
+        assert job_table["fork_ns"].to_list() == when
 
 
 URGENT = """
@@ -109,8 +111,8 @@ program job
 
 @pytest.mark.parametrize("cpus", [1, 2])
 def test_a_job_has_its_attributes_when_the_policy_first_sees_it(tmp_path: Path, cpus: int) -> None:
-    found = jobs(measured(tmp_path, URGENT, "--policy", "priority", "--cpus", str(cpus)))
-    job = found.filter(pl.col("group") == "job")
+    job_table = jobs(measured(tmp_path, URGENT, "--policy", "priority", "--cpus", str(cpus)))
+    job = job_table.filter(pl.col("group") == "job")
     assert job["first_run_ns"].to_list() == job["fork_ns"].to_list() == [1_500_000, 2_500_000]
 
 
@@ -118,11 +120,14 @@ def test_what_comes_late_is_counted_and_said(tmp_path: Path) -> None:
     text = (
         "program root\n mark begin\n run 5ms\n arrive job 1ms\n arrive job 4990us\n arrive job 6ms"
     )
-    found = measured(tmp_path, f"{text}\n wait all\n mark end\nprogram job\n run 1ms\n")
-    assert found.values.filter(pl.col("name") == "late")["value"].to_list() == [4_000_000, 10_000]
-    assert found.said.row(0)[:2] == ("arrivals that came late", 1)
-    assert found.said["last"][0] == "4.00 ms on the mean, 4.00 ms at most"
-    assert jobs(found)["fork_ns"].to_list() == [5_000_000, 5_000_000, 6_000_000]
+    run_metrics = measured(tmp_path, f"{text}\n wait all\n mark end\nprogram job\n run 1ms\n")
+    assert run_metrics.values.filter(pl.col("name") == "late")["value"].to_list() == [
+        4_000_000,
+        10_000,
+    ]
+    assert run_metrics.said.row(0)[:2] == ("arrivals that came late", 1)
+    assert run_metrics.said["last"][0] == "4.00 ms on the mean, 4.00 ms at most"
+    assert jobs(run_metrics)["fork_ns"].to_list() == [5_000_000, 5_000_000, 6_000_000]
 
 
 def with_device() -> dict[str, object]:
@@ -137,9 +142,9 @@ def test_requests_come_by_a_devices_interrupts(tmp_path: Path) -> None:
     text = text_of(read(tmp_path, with_device()), 1, TICK_NS)
     when = [int(time) for time in re.findall(r"deliver of:net (\d+)ns", text)]
     assert len(when) == 40
-    found = measured(tmp_path, text, "--policy", "priority")
+    run_metrics = measured(tmp_path, text, "--policy", "priority")
     events = trace.read(tmp_path / "trace.bin").events
-    served = jobs(found).filter(pl.col("group") == "server")["pid"]
+    served = jobs(run_metrics).filter(pl.col("group") == "server")["pid"]
     woken = events.filter(
         (pl.col("kind") == trace.Kind.WAKEUP) & pl.col("process").is_in(served.to_list())
     )
@@ -147,7 +152,7 @@ def test_requests_come_by_a_devices_interrupts(tmp_path: Path) -> None:
     assert set(woken["time_ns"]) <= set(when)
     assert len(woken) > 25  # the others came while both servers worked
     assert served.len() == 2
-    assert found.said.is_empty()
+    assert run_metrics.said.is_empty()
 
 
 def test_what_is_no_device_is_refused(tmp_path: Path) -> None:
@@ -166,10 +171,10 @@ def test_hogs_make_no_arrival_late_on_the_kernel(tmp_path: Path) -> None:
     text += "".join(f" arrive job {700 * (place + 1)}us\n" for place in range(20))
     text += " wait all\n mark end\nprogram hog\n run 30ms\n"
     text += "program job\n priority 1\n period 30ms\n group job\n run 100us\n"
-    found = metrics.compute(play(tmp_path, text, "priority"))
-    late = found.values.filter(pl.col("name") == "late")["value"].to_list()
-    job = jobs(found).filter(pl.col("group") == "job")
+    run_metrics = metrics.compute(play(tmp_path, text, "priority"))
+    late = run_metrics.values.filter(pl.col("name") == "late")["value"].to_list()
+    job = jobs(run_metrics).filter(pl.col("group") == "job")
     assert len(late) == len(job) == 20
     assert max(late) < 100_000
-    assert found.said.is_empty()
+    assert run_metrics.said.is_empty()
     assert max((job["first_run_ns"] - job["fork_ns"]).to_list()) < 30_000

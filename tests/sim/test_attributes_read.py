@@ -58,14 +58,14 @@ def text(others: str, kind: AttributeKind, value: int) -> str:
     lines = ["program root", "setgroup 1 parent 0", "setgroup 1 weight 300", "setgroup 2 parent 0"]
     lines += [f"fork {name}" for name in (*BODIES, "a", "c")] + ["sleep 300ms"]
     for name, body in BODIES.items():
-        own = dict(OTHERS[others].get(name, {}))
+        attributes = dict(OTHERS[others].get(name, {}))
         if name == "a":
-            own.pop(kind, None)
-            own[kind] = value
+            attributes.pop(kind, None)
+            attributes[kind] = value
         lines += [
             "",
             f"program {name}",
-            *(line(*each) for each in own.items()),
+            *(line(*item) for item in attributes.items()),
             "loop",
             *body,
             "end",
@@ -79,11 +79,11 @@ def course(choice: str, others: str, workload: Workload) -> list[object]:
         workload, policy=choice, cpus=CPUS.get(others, 1), costs="none", processes=16
     )
     with simulator:
-        found: list[object] = []
+        observations: list[object] = []
         for time in range(10, 310, 10):
             simulator.run(time * MS)
-            found += simulator.processes()[["pid", "place", "cpu", "run_time"]].tolist()
-    return found
+            observations += simulator.processes()[["pid", "place", "cpu", "run_time"]].tolist()
+    return observations
 
 
 WORKLOADS = {
@@ -104,15 +104,15 @@ def test_a_policy_reads_what_it_says(choice: str) -> None:
     ignored = attributes_ignored(
         PolicyChoice(name, preset), (), [kind.name.lower() for kind in VALUES]
     )
-    found = []
+    actual = []
     for kind in VALUES:
         courses = (
             [course(choice, others, workload) for workload in WORKLOADS[kind, others]]
             for others in OTHERS
         )
         if all(first == second for first, second in courses):
-            found.append(kind.name.lower())
-    assert found == ignored
+            actual.append(kind.name.lower())
+    assert actual == ignored
 
 
 NICE = {

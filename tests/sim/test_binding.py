@@ -86,7 +86,7 @@ def test_threads_that_open_the_library_at_once_have_the_same(
 ) -> None:
     """Types of two openings do not fit each other, so that one thread's workload was refused."""
     both = threading.Barrier(2)
-    load, found = declarations.load, []
+    load, libraries = declarations.load, []
 
     def slowly(path: str) -> object:
         with suppress(threading.BrokenBarrierError):
@@ -95,12 +95,12 @@ def test_threads_that_open_the_library_at_once_have_the_same(
 
     monkeypatch.setattr(declarations, "load", slowly)
     opened.cache_clear()
-    threads = [threading.Thread(target=lambda: found.append(library())) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: libraries.append(library())) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found[0] is found[1]
+    assert libraries[0] is libraries[1]
 
 
 # --- a run
@@ -113,15 +113,15 @@ def test_it_is_what_the_command_runs(tmp_path: Path) -> None:
     assert simulate(tmp_path, TWO, *options, "--trace", str(path)).returncode == 0
     expected = path.read_bytes()
     for steps in ([10**9], range(0, 100 * MS, 7777), None):
-        own = tmp_path / "binding.bin"
+        binding_trace = tmp_path / "binding.bin"
         with Simulator(
-            TWO, policy="lottery:thesis", cpus=2, seed=7, tunables={"slice": 2}, trace=own
+            TWO, policy="lottery:thesis", cpus=2, seed=7, tunables={"slice": 2}, trace=binding_trace
         ) as simulator:
             if steps is None:
                 simulator.sample(range(0, 10**9, MS))
             for until in steps or []:
                 simulator.run(until)
-        assert own.read_bytes() == expected
+        assert binding_trace.read_bytes() == expected
 
 
 # --- workloads
@@ -170,7 +170,9 @@ def test_a_machine_has_one_owner(copied: Callable[[Simulator], object]) -> None:
 
 def test_save_and_restore(tmp_path: Path) -> None:
     """What goes on is what would have gone on; the two traces are one."""
-    whole, first, second = (tmp_path / name for name in ("whole.bin", "first.bin", "second.bin"))
+    full_path, first, second = (
+        tmp_path / name for name in ("whole.bin", "first.bin", "second.bin")
+    )
     saved = tmp_path / "saved"
     workload = Workload.read(IDLE)
 
@@ -181,18 +183,18 @@ def test_save_and_restore(tmp_path: Path) -> None:
         simulator.run(33_333_333)
         return simulator
 
-    with begin(whole) as simulator:
+    with begin(full_path) as simulator:
         simulator.run(70 * MS)
     with begin(first) as simulator:
         simulator.save(saved)
-        begun = first.read_bytes()  # without an end
+        first_part = first.read_bytes()  # without an end
     simulator = Simulator.restore(saved, workload=workload, trace=second)
     with simulator:
         assert simulator.now == 33_333_333
         simulator.run(70 * MS)
         assert simulator.fork("worker") == 8
-    second.write_bytes(begun + second.read_bytes())
-    one, both = trace.read(whole).events, trace.read(second).events
+    second.write_bytes(first_part + second.read_bytes())
+    one, both = trace.read(full_path).events, trace.read(second).events
     assert len(both) > len(one) > 100, "the second has a fork more"
     assert both[: len(one) - 2].equals(one[:-2]), "except the ends of both CPUs"
 

@@ -67,10 +67,10 @@ def go_on(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def test_a_run_that_was_put_aside_goes_on_as_if_it_had_not_been(
     tmp_path: Path, policy: str
 ) -> None:
-    whole, part = tmp_path / "whole.bin", tmp_path / "part.bin"
+    full_path, part = tmp_path / "whole.bin", tmp_path / "part.bin"
     for seed in (1,) if ":" in policy else (1, 2):
         machine = ("--policy", policy, "--cpus", str(3 * seed), "--seed", str(seed))
-        run = simulate(tmp_path, WORKLOAD, *machine, "--trace", str(whole))
+        run = simulate(tmp_path, WORKLOAD, *machine, "--trace", str(full_path))
         assert run.returncode == 0, run.stderr
         counted = dict(line.split() for line in run.stdout.splitlines())
         generator = random.Random(f"{policy}/{seed}")
@@ -86,8 +86,8 @@ def test_a_run_that_was_put_aside_goes_on_as_if_it_had_not_been(
         done = go_on(tmp_path, "--trace", str(part))
         assert done.returncode == 0, done.stderr
         assert done.stdout == run.stdout
-        assert parts + part.read_bytes() == whole.read_bytes()
-    trace.validate(trace.read(whole))
+        assert parts + part.read_bytes() == full_path.read_bytes()
+    trace.validate(trace.read(full_path))
 
 
 def test_a_run_that_meets_its_limit_can_go_on(tmp_path: Path) -> None:

@@ -19,11 +19,11 @@ from simulator_command import built, simulate
 @pytest.mark.parametrize("policy", ["rr", "lottery", "mlfq", "priority:thesis"])
 def test_traces_of_random_acts_are_sound(tmp_path: Path, policy: str, cpus: int) -> None:
     path = tmp_path / "trace.bin"
-    own = os.environ | environment(ROOT / "tests" / "sim" / "control_test.c", tmp_path)
+    test_environment = os.environ | environment(ROOT / "tests" / "sim" / "control_test.c", tmp_path)
     for seed in range(3):
         words = (built("sim-tests/control_test"), policy, str(cpus), str(seed), path)
         done = subprocess.run(
-            words, env=own, capture_output=True, text=True, timeout=60, check=False
+            words, env=test_environment, capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         events = trace.read(path)

@@ -72,8 +72,8 @@ def random_inputs(seed: int = 1) -> list[bytes]:
 
 def check_clean(done: subprocess.CompletedProcess[str], runs: int) -> None:
     assert done.returncode == 0, done.stderr[-6000:]
-    found = re.search(r"^Done (\d+) runs", done.stderr, re.MULTILINE)
-    assert found and int(found[1]) >= runs, done.stderr[-6000:]
+    match = re.search(r"^Done (\d+) runs", done.stderr, re.MULTILINE)
+    assert match and int(match[1]) >= runs, done.stderr[-6000:]
 
 
 def test_any_file_is_read_or_refused(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ BEFORE_TOLD = 96
 
 def checkpoints(folder: Path) -> list[bytes]:
     """What fuzz_checkpoint takes: without what it works out, of some policies."""
-    found = []
+    snapshots = []
     for number, policy in enumerate(("rr", "mlfq", "lottery", "stride")):
         options = ("--policy", policy, "--cpus", str(1 + number), "--processes", "64")
         stop = ("--no-trace", "--save", str(folder / "saved"), "--at", "2000000")
@@ -115,8 +115,8 @@ def checkpoints(folder: Path) -> list[bytes]:
         assert done.returncode == 0, done.stderr
         content = (folder / "saved").read_bytes()
         header_bytes = int.from_bytes(content[12:16], "little")
-        found.append(content[BEFORE_TOLD : header_bytes - 8] + content[header_bytes:])
-    return found
+        snapshots.append(content[BEFORE_TOLD : header_bytes - 8] + content[header_bytes:])
+    return snapshots
 
 
 def test_no_checkpoint_that_was_made_up_breaks_the_simulator(tmp_path: Path) -> None:

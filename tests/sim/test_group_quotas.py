@@ -87,7 +87,7 @@ def test_groups_get_what_a_divisible_cpu_gives(tmp_path: Path, seed: int) -> Non
     groups = random_groups(seed)
     end = 2_000 * MS
     got = [service(turns) / end for turns in run_groups(tmp_path, groups, end)]
-    due = [each / end for each in fluid_service(groups, end)]
+    due = [service / end for service in fluid_service(groups, end)]
     assert got == pytest.approx(due, abs=0.01), groups
 
 

@@ -62,26 +62,28 @@ def check_groups(trace: Trace) -> None:
     processes = metrics.processes.filter(pl.col("role") == "workload")
     ideal = processes.group_by("group").agg(pl.col("ideal_share").sum())
     assert dict(ideal.iter_rows()) == pytest.approx(SHARES, abs=0.01)
-    held = processes.filter(pl.col("group") == "held")["pid"].to_list()
+    limited_pids = processes.filter(pl.col("group") == "held")["pid"].to_list()
     for begin in range(40 * MS, 260 * MS, 20 * MS):
-        assert ran(trace, held, begin, begin + 20 * MS) <= 3.02 * MS
-    assert ran(trace, held, 40 * MS, 260 * MS) == pytest.approx(11 * 3 * MS, rel=0.01)
+        assert ran(trace, limited_pids, begin, begin + 20 * MS) <= 3.02 * MS
+    assert ran(trace, limited_pids, 40 * MS, 260 * MS) == pytest.approx(11 * 3 * MS, rel=0.01)
 
 
 def ran(trace: Trace, pids: list[int], begin: int, end: int) -> int:
     """The time on CPUs between two times, in ns."""
-    found = state_intervals(trace).filter(
+    running_intervals = state_intervals(trace).filter(
         (pl.col("state") == "running") & pl.col("pid").is_in(pids)
     )
-    clipped = found.select(pl.col("end_ns").clip(begin, end) - pl.col("begin_ns").clip(begin, end))
+    clipped = running_intervals.select(
+        pl.col("end_ns").clip(begin, end) - pl.col("begin_ns").clip(begin, end)
+    )
     return int(clipped.to_series().sum())
 
 
 def test_groups_in_the_simulator(tmp_path: Path) -> None:
     trace = simulated(tmp_path, TEXT, "hsfq")
     check_groups(trace)
-    said = trace.events.filter(pl.col("kind") == Kind.TASK_GROUP)
-    assert list(said.select("process", "first", "second").iter_rows()) == [
+    group_events = trace.events.filter(pl.col("kind") == Kind.TASK_GROUP)
+    assert list(group_events.select("process", "first", "second").iter_rows()) == [
         (1, GroupField.PARENT, 0),
         (2, GroupField.WEIGHT, 200),
         (3, GroupField.PARENT, 2),

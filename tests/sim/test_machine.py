@@ -53,15 +53,15 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
     workload = written(tmp_path, {"tasks": tasks})
     options = ("--policy", "rr,rr:table-scan", "--cpus", "1", "--set", "slice=4", "--seed", "7")
     runs = run(schedlab, out, workload, *options)
-    assert [each["manifest"]["policy"] for each in runs] == ["rr", "rr:table-scan"]
-    for each in runs:
-        folder = Path(each["folder"])
+    assert [run["manifest"]["policy"] for run in runs] == ["rr", "rr:table-scan"]
+    for output_run in runs:
+        folder = Path(output_run["folder"])
         names = {path.name for path in folder.iterdir()}
         assert names == {
             *("console.log", "manifest.json", "metrics", "trace.bin", "workload.steps"),
             *("workload.json", LIST),
         }
-        manifest = each["manifest"]
+        manifest = output_run["manifest"]
         assert manifest["status"] == "success"
         assert manifest["machine"] == "sim"
         assert manifest["repeatable"] is True
@@ -70,7 +70,7 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
         assert manifest["simulator_sha256"] == file_hash(built("sim/schedlab-sim"))
         assert manifest["workload_sha256"] == file_hash(Path(workload))
         assert "kernel_sha256" not in manifest
-        cpu = groups(each)["cpu"]
+        cpu = groups(output_run)["cpu"]
         assert cpu["processes"] == cpu["finished"] == 3
         assert cpu["running_ns"] == pytest.approx(60e6, rel=0.02)
         # In turns of 4 ms, the first of three has done its 20 ms when the others have done 16 each.
@@ -89,7 +89,7 @@ def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> Non
     task = {"instance": 5, "arrivals": gaps, "loop": 2, "run": 4000, "sleep": "2ticks"}
     workload = written(tmp_path, {"tasks": {"cpu": {**task, "tickets": 5}}})
     options = ("--policy", "rr,lottery", "--cpus", "1", "--seed", "4", "--json")
-    found: dict[str, list[dict[str, Any]]] = {}
+    runs_by_machine: dict[str, list[dict[str, Any]]] = {}
     for machine in ("sim", "spike"):
         words = (
             "run",
@@ -102,22 +102,22 @@ def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> Non
         )
         done = schedlab(*words, *options, "--with", "tasks.cpu.instance=8")
         assert done.returncode == 0, done.stderr
-        found[machine] = json.loads(done.stdout)["runs"]
-    for here, there in zip(*found.values(), strict=True):
-        one, other = Path(here["folder"]), Path(there["folder"])
+        runs_by_machine[machine] = json.loads(done.stdout)["runs"]
+    for simulated_run, kernel_run in zip(*runs_by_machine.values(), strict=True):
+        one, other = Path(simulated_run["folder"]), Path(kernel_run["folder"])
         assert one.name == other.name
         assert (one / "workload.steps").read_bytes() == (other / "workload.steps").read_bytes()
         assert sorted(path.name for path in other.iterdir()) == sorted(
             path.name for path in one.iterdir()
         )
-        manifest = there["manifest"]
+        manifest = kernel_run["manifest"]
         assert manifest["workload_sha256"] == file_hash(Path(workload))
-        assert manifest["workload"] == here["manifest"]["workload"]
+        assert manifest["workload"] == simulated_run["manifest"]["workload"]
         assert manifest["with"] == {"tasks.cpu.instance": "8"}
         assert manifest["boot_arguments"].endswith('run="play /workload"')
         assert {"kernel_sha256", "disk_sha256"} <= manifest.keys()
         assert not {"simulator_sha256", "mkfs_sha256", "costs"} & manifest.keys()
-        assert groups(there)["cpu"]["finished"] == 8
+        assert groups(kernel_run)["cpu"]["finished"] == 8
     done = schedlab("compare", str(tmp_path / "spike"), str(tmp_path / "sim"))
     assert done.returncode == 0
     assert "spike → sim" in " ".join(done.stdout.split())  # a title has as many lines as it needs
@@ -134,7 +134,7 @@ def test_a_disk_that_is_too_small_is_told(tmp_path: Path) -> None:
 
 
 def test_a_run_can_be_repeated_by_hand(schedlab: Command, tmp_path: Path) -> None:
-    (each,) = run(
+    (single_run,) = run(
         schedlab,
         tmp_path / "out",
         str(FILES / "timing-cpu-heavy.json"),
@@ -143,10 +143,10 @@ def test_a_run_can_be_repeated_by_hand(schedlab: Command, tmp_path: Path) -> Non
         "--policy",
         "mlfq",
     )
-    folder = Path(each["folder"])
+    folder = Path(single_run["folder"])
     before = (folder / "trace.bin").read_bytes()
     (folder / "trace.bin").unlink()
-    command = [str(built("sim/schedlab-sim")), *each["manifest"]["boot_arguments"].split()]
+    command = [str(built("sim/schedlab-sim")), *single_run["manifest"]["boot_arguments"].split()]
     subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, timeout=60, check=True)
     assert (folder / "trace.bin").read_bytes() == before
 

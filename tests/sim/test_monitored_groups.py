@@ -73,22 +73,22 @@ def test_ideal_shares_are_those_of_the_groups(
     model.feed(records_of(trace))
     frame = model.frame()
     assert frame["shares_by"] == shares_by
-    found = dict(zip(frame["processes"]["pid"], frame["processes"]["ideal"], strict=True))
+    ideal_shares = dict(zip(frame["processes"]["pid"], frame["processes"]["ideal"], strict=True))
     known = compute(trace).processes.filter(pl.col("ideal_share").is_not_null())
     alive = known.filter(pl.col("exit_ns").is_null())
     expected = dict(alive.select("pid", "ideal_share").iter_rows())
     assert len(expected) == 6
-    assert {pid: found[pid] for pid in expected} == pytest.approx(expected, rel=1e-9)
-    held = known.filter(pl.col("name") == "held")["ideal_share"].item()
+    assert {pid: ideal_shares[pid] for pid in expected} == pytest.approx(expected, rel=1e-9)
+    limited_share = known.filter(pl.col("name") == "held")["ideal_share"].item()
     if policy == "hsfq":  # the other has no quotas
-        assert held == pytest.approx(0.09 / cpus, rel=0.02)
+        assert limited_share == pytest.approx(0.09 / cpus, rel=0.02)
 
 
 def test_groups_stand_where_a_model_begins_later(tmp_path: Path) -> None:
     records = records_of(simulated(tmp_path, TEXT, "hsfq"))
-    standing = Standing(1)
-    standing.apply(records)
-    opening = standing.opening().records
+    snapshot = Standing(1)
+    snapshot.apply(records)
+    opening = snapshot.opening().records
     groups = opening[opening["kind"] == Kind.TASK_GROUP]
     assert groups[["process", "first", "second"]].tolist() == [
         (1, GroupField.PARENT, 0),

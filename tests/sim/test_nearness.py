@@ -57,8 +57,8 @@ REPLAYED = measured(
 
 
 def test_groups_are_those_that_the_recording_measured() -> None:
-    found = nearness(RECORDED, REPLAYED)
-    assert found.to_dicts() == [
+    nearness_table = nearness(RECORDED, REPLAYED)
+    assert nearness_table.to_dicts() == [
         {
             "group": "a long name",
             "processes": 2,
@@ -77,13 +77,13 @@ def test_groups_are_those_that_the_recording_measured() -> None:
         },
     ]
     # (2 × 5 + 15) of 2 × 20 + 60; a group without a turnaround in the recording says nothing of it.
-    assert error(found, "waiting") == pytest.approx(25 / 100)
-    assert error(found, "turnaround") == pytest.approx(10 / 100)
+    assert error(nearness_table, "waiting") == pytest.approx(25 / 100)
+    assert error(nearness_table, "turnaround") == pytest.approx(10 / 100)
 
 
 def test_figures_are_of_the_same_groups() -> None:
-    found = figures(RECORDED, REPLAYED)
-    assert (found["processes"], found["finished"]) == (3, 3)
-    assert found["waiting_mean_ns"] == pytest.approx((20 + 30 + 45) / 3)
-    assert found["turnaround_mean_ns"] == pytest.approx((130 + 90 + 500) / 3)
-    assert found["context_switches"] == 7
+    replay_figures = figures(RECORDED, REPLAYED)
+    assert (replay_figures["processes"], replay_figures["finished"]) == (3, 3)
+    assert replay_figures["waiting_mean_ns"] == pytest.approx((20 + 30 + 45) / 3)
+    assert replay_figures["turnaround_mean_ns"] == pytest.approx((130 + 90 + 500) / 3)
+    assert replay_figures["context_switches"] == 7

@@ -51,8 +51,8 @@ def story(events: trace.Trace) -> list[tuple[object, ...]]:
 
 def notes(events: trace.Trace) -> list[int]:
     """The values of the marks that are notes, in order."""
-    found = events.events.filter((pl.col("kind") == trace.Kind.MARK) & (pl.col("first") == 4))
-    return [int(value) for value in found["second"]]
+    note_events = events.events.filter((pl.col("kind") == trace.Kind.MARK) & (pl.col("first") == 4))
+    return [int(value) for value in note_events["second"]]
 
 
 ORDERS = {path.stem: path for path in sorted((ROOT / "tests" / "sim" / "orders").glob("*.txt"))}
@@ -73,21 +73,21 @@ on_spike = pytest.mark.spike
 def test_the_kernel_does_what_the_simulator_does(tmp_path: Path, name: str) -> None:
     """All events are the same ones in the same order, the processes' numbers included."""
     text, expected = order(name)
-    here, there = simulated(tmp_path, text), play(tmp_path, text)
-    assert notes(here) == expected
-    assert notes(there) == expected
-    assert story(there) == story(here)
+    simulated_trace, kernel_trace = simulated(tmp_path, text), play(tmp_path, text)
+    assert notes(simulated_trace) == expected
+    assert notes(kernel_trace) == expected
+    assert story(kernel_trace) == story(simulated_trace)
 
 
 @pytest.mark.parametrize("name", ORDERS)
 def test_linux_does_so_too(tmp_path: Path, name: str) -> None:
     text, expected = order(name)
-    found = []
+    attempts = []
     for tick_ns in LINUX_TICKS_NS:
-        found.append(noted_on_linux(tmp_path, text, tick_ns))
-        if found[-1] == expected:
+        attempts.append(noted_on_linux(tmp_path, text, tick_ns))
+        if attempts[-1] == expected:
             return
-    assert found[-1] == expected, found
+    assert attempts[-1] == expected, attempts
 
 
 def noted_on_linux(folder: Path, text: str, tick_ns: int) -> list[int] | str:
@@ -169,9 +169,11 @@ program nobody
 
 @on_spike
 def test_attributes_policies_names_and_statuses(tmp_path: Path) -> None:
-    here, there = (made(tmp_path, SCHEDULING, "priority") for made in (simulated, play))
-    assert story(there) == story(here)
-    assert [row for row in story(there) if row[0] == "ATTRIBUTE"] == [
+    simulated_trace, kernel_trace = (
+        made(tmp_path, SCHEDULING, "priority") for made in (simulated, play)
+    )
+    assert story(kernel_trace) == story(simulated_trace)
+    assert [row for row in story(kernel_trace) if row[0] == "ATTRIBUTE"] == [
         ("ATTRIBUTE", 3, 2, 7),
         ("ATTRIBUTE", 3, 3, 3),
         ("ATTRIBUTE", 3, 1, 2),
@@ -180,8 +182,8 @@ def test_attributes_policies_names_and_statuses(tmp_path: Path) -> None:
         ("ATTRIBUTE", 5, 3, 2),  # it has priority 1
         ("ATTRIBUTE", 3, 3, 2),
     ]
-    found = [metrics.compute(events) for events in (here, there)]
-    for measured in found:
+    metric_sets = [metrics.compute(events) for events in (simulated_trace, kernel_trace)]
+    for measured in metric_sets:
         rows = measured.processes.filter(pl.col("pid") >= 2)
         assert rows["group"].to_list() == ["root", "cpu", "other", "cpu"]
         assert rows["status"].to_list()[1:] == [3, 0, 3]
@@ -192,7 +194,7 @@ def test_attributes_policies_names_and_statuses(tmp_path: Path) -> None:
         events.events.filter(pl.col("kind").is_in([trace.Kind.POLICY, trace.Kind.TUNABLE]))
         .select("kind", "second")
         .rows()[-2:]
-        for events in (here, there)
+        for events in (simulated_trace, kernel_trace)
     ]
     assert switched[0] == switched[1]
 
@@ -237,24 +239,35 @@ program once
 @on_spike
 def test_jobs_are_those_of_the_file(tmp_path: Path) -> None:
     """To 50 us, and in microseconds that a period has more or less: with the same misses."""
-    here, there = (metrics.jobs(made(tmp_path, JOBS, "edf")) for made in (simulated, play))
+    simulated_jobs, kernel_jobs = (
+        metrics.jobs(made(tmp_path, JOBS, "edf")) for made in (simulated, play)
+    )
     times = ("release_ns", "done_ns", "deadline_ns", "response_ns", "lateness_ns")
-    for found in (here, there):
-        begin = found["release_ns"].min()
+    for job_table in (simulated_jobs, kernel_jobs):
+        begin = job_table["release_ns"].min()
         assert isinstance(begin, int)
-        assert found["pid"].to_list() == [3, 3, 3, 4, 4, 5]
-        released = [round((each - begin) / 1e6) for each in found["release_ns"].to_list()]
+        assert job_table["pid"].to_list() == [3, 3, 3, 4, 4, 5]
+        released = [
+            round((release_ns - begin) / 1e6) for release_ns in job_table["release_ns"].to_list()
+        ]
         assert released == [0, 5, 10, 7, 14, 0]
-        assert (found["lateness_ns"] > 0).to_list() == [False] * 3 + [True] * 3
+        assert (job_table["lateness_ns"] > 0).to_list() == [False] * 3 + [True] * 3
     for name in times[3:]:
-        assert here[name].to_list() == pytest.approx(there[name].to_list(), abs=50_000)
+        assert simulated_jobs[name].to_list() == pytest.approx(
+            kernel_jobs[name].to_list(), abs=50_000
+        )
 
 
 def test_jobs_on_linux_are_released_a_period_apart(tmp_path: Path) -> None:
     done = played_on_linux(tmp_path, JOBS.replace("  fork first\n  fork once\n", ""))
     marks = [line.split() for line in done.stderr.splitlines()]
     released = [int(words[3]) for words in marks if words[2] == "job"]
-    assert [each - released[0] for each in released[:4]] == [0, 5_000_000, 10_000_000, 15_000_000]
+    assert [release_ns - released[0] for release_ns in released[:4]] == [
+        0,
+        5_000_000,
+        10_000_000,
+        15_000_000,
+    ]
     assert released[4:] == [0]
 
 

@@ -72,11 +72,13 @@ def library_with(mistake: Mistake, folder: Path) -> Path:
     built("sim/libschedlab-sim.so")
     others = [built("sim/simulator.a"), built("sim/declarations.o")]
     name = mistake.policy
-    source, engine, path = (folder / each for each in (f"{name}.c", "engine.o", "library.so"))
+    source, engine, path = (
+        folder / file_name for file_name in (f"{name}.c", "engine.o", "library.so")
+    )
     shutil.copy(ROOT / f"policies/{name}.c", source)
     places = (ROOT / f"policies/{name}.c", *sorted((ROOT / "policies").glob("*.h")))
     # A header that lies beside the policy is found before the right one.
-    wrong = next(each for each in places if mistake.right in each.read_text())
+    wrong = next(candidate for candidate in places if mistake.right in candidate.read_text())
     (folder / wrong.name).write_text(wrong.read_text().replace(mistake.right, mistake.wrong))
     names = [f"-DENGINE=engine_{name}", f"-DPOLICY=policy_{name}"]
     run(*compiler().host, *FLAGS, *names, "-include", source, "-c", "sim/engine.c", "-o", engine)
@@ -105,10 +107,10 @@ def in_use(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     mistake = MISTAKES[name]
-    found = settings(bounds(), max_examples=400, phases=(Phase.generate,))
+    search_settings = settings(bounds(), max_examples=400, phases=(Phase.generate,))
     machine = type("Machine", (Scheduler,), {"policy": mistake.policy})
     with in_use(library_with(mistake, tmp_path), monkeypatch):
         with pytest.raises(LawBroken) as failure:
-            run_state_machine_as_test(machine, settings=found)
-        told = str(failure.value)
-        assert re.search(mistake.law, told), told
+            run_state_machine_as_test(machine, settings=search_settings)
+        message = str(failure.value)
+        assert re.search(mistake.law, message), message

@@ -88,10 +88,10 @@ def text_of(record: np.void, all_records: Records) -> str:
     """Of a POLICY, and the TEXT right after it."""
     place = int(np.flatnonzero(all_records["sequence"] == record["sequence"])[0])
     text = b""
-    for each in all_records[place : place + 3]:
-        if each["kind"] in (Kind.POLICY, Kind.TEXT):
-            text += int(each["second"]).to_bytes(8, "little")
-            text += int(each["first"]).to_bytes(4, "little")
+    for text_record in all_records[place : place + 3]:
+        if text_record["kind"] in (Kind.POLICY, Kind.TEXT):
+            text += int(text_record["second"]).to_bytes(8, "little")
+            text += int(text_record["first"]).to_bytes(4, "little")
     return text.partition(b"\0")[0].decode()
 
 
@@ -100,9 +100,9 @@ def text_of(record: np.void, all_records: Records) -> str:
 def test_who_is_picked_waited_in_that_queue(
     tmp_path: Path, policies: tuple[str, str], cpus: int
 ) -> None:
-    found = records(tmp_path, policies, cpus, "--trace-queues")
-    assert wrong_picks(found) == []
-    assert np.count_nonzero(found["kind"] == Kind.QUEUED) > 150
+    queue_records = records(tmp_path, policies, cpus, "--trace-queues")
+    assert wrong_picks(queue_records) == []
+    assert np.count_nonzero(queue_records["kind"] == Kind.QUEUED) > 150
 
 
 @pytest.mark.spike
@@ -111,9 +111,9 @@ def test_so_did_who_is_picked_on_the_kernel(tmp_path: Path) -> None:
     command = "; ".join(f"policy {name}; mixed -n 3 -g 20 -i 600000" for name in policies)
     events = traced(tmp_path, f"sh -c '{command}; true'", 3, "trace-queues=1 trace-delay=3ms")
     ordered = read_records(events.path)
-    found = ordered.piece(0, len(ordered))
-    assert wrong_picks(found) == []
-    assert np.count_nonzero(found["kind"] == Kind.QUEUED) > 1000
+    queue_records = ordered.piece(0, len(ordered))
+    assert wrong_picks(queue_records) == []
+    assert np.count_nonzero(queue_records["kind"] == Kind.QUEUED) > 1000
 
 
 @pytest.mark.parametrize("policies", POLICIES[:1], ids="-".join)
@@ -141,19 +141,19 @@ def test_acts_from_outside_are_told(tmp_path: Path) -> None:
         waiting = rows["pid"][rows["place"] == 1].tolist()
         machine.set_attribute(waiting[0], Attribute.TICKETS, 3)
         moved = waiting[1]
-        there = 1 - int(rows["cpu"][rows["pid"] == moved][0])
-        machine.migrate(moved, there)
+        target_cpu = 1 - int(rows["cpu"][rows["pid"] == moved][0])
+        machine.migrate(moved, target_cpu)
         before = machine.counts().records
         machine.set_policy("mlfq")
         machine.run(20_000_000)
     trace.validate(trace.read(path))
-    found = read_records(path).piece(0, 1_000_000)
-    assert wrong_picks(found) == []
-    after = found[before:]
+    trace_records = read_records(path).piece(0, 1_000_000)
+    assert wrong_picks(trace_records) == []
+    after = trace_records[before:]
     assert after["kind"][0] == Kind.POLICY  # what is queued under it comes behind it
     adopted = after[1 : 1 + len(waiting)]
     assert (adopted["kind"] == Kind.QUEUED).all()
     assert set(adopted["process"].tolist()) == set(waiting) <= set(pids)
-    queued = found[:before][found[:before]["kind"] == Kind.QUEUED]
-    assert (int(queued[-1]["process"]), int(queued[-1]["first"])) == (moved, there)
+    queued = trace_records[:before][trace_records[:before]["kind"] == Kind.QUEUED]
+    assert (int(queued[-1]["process"]), int(queued[-1]["first"])) == (moved, target_cpu)
     assert int(queued[-2]["process"]) == waiting[0]

@@ -85,7 +85,7 @@ def may_hide_waits(events: trace.Trace) -> bool:
                 waiting.remove(above)
             else:
                 ended[above] = ended.get(above, 0) + 1
-            parent |= {child: INIT for child, each in parent.items() if each == process}
+            parent |= {child: INIT for child, parent_pid in parent.items() if parent_pid == process}
     return False
 
 
@@ -186,14 +186,14 @@ def test_what_comes_from_outside_comes_again(policy: str, cpus: int) -> None:
 def test_arrivals_do_not_wait_for_another_policy(tmp_path: Path, policy: str) -> None:
     """Of jobs alone, a replay under another policy is what that policy does with the same jobs."""
     jobs = re.sub(r".*(fork hog|deliver card).*\n", "", OPEN)
-    first, wanted = (recorded(tmp_path, jobs, name, "--policy", name) for name in ("rr", policy))
+    first, expected = (recorded(tmp_path, jobs, name, "--policy", name) for name in ("rr", policy))
     assert first is not None
-    assert wanted is not None
+    assert expected is not None
     text = workload_of(first, charges("none")).text
     again = recorded(tmp_path, text, "again", "--policy", policy)
     assert again is not None
-    assert story(again).rows() == story(wanted).rows()
-    assert story(first).rows() != story(wanted).rows()
+    assert story(again).rows() == story(expected).rows()
+    assert story(first).rows() != story(expected).rows()
 
 
 def test_things_come_though_no_process_is_known_that_lets_them(tmp_path: Path) -> None:
@@ -274,9 +274,9 @@ def test_the_same_policy_makes_the_same_decisions(
 ) -> None:
     """Record for record: which process ran where from when to when, and why it stopped. All kinds of steps;
     lottery too, which draws the same numbers."""
-    own = [policy, *(f"{policy}:{name}" for name in known_policies()[policy].presets)]
-    own = [each for each in own if each != OWNERS_DRAW]
-    check_same(text, own[preset % len(own)], cpus, seed)
+    choices = [policy, *(f"{policy}:{name}" for name in known_policies()[policy].presets)]
+    choices = [choice for choice in choices if choice != OWNERS_DRAW]
+    check_same(text, choices[preset % len(choices)], cpus, seed)
 
 
 def test_work_by_the_clock_that_a_turn_cut_short_ends_with_that_turn(tmp_path: Path) -> None:
@@ -439,7 +439,7 @@ def replay_of(folder: Path, text: str, *options: str, keep_switches: bool = Fals
 def program(replayed: Replayed, name: str) -> list[str]:
     """Its lines, without their indents."""
     bodies = replayed.text.split("program ")[1:]
-    (body,) = (each for each in bodies if each.split("\n")[0] == name)
+    (body,) = (candidate for candidate in bodies if candidate.split("\n")[0] == name)
     return [line.strip() for line in body.split("\n")[1:] if line.strip()]
 
 
@@ -447,9 +447,9 @@ def wanted(folder: Path, *lines: str, others: str = "") -> list[str]:
     """What a process that does this is taken to have wanted, without `exit 0`."""
     text = "program root\nfork one\nrun 1ms\nsleep 90ms\nprogram one\n" + "\n".join(lines) + "\n"
     replayed = replay_of(folder, text + others, "--cpus", "2")
-    found = program(replayed, "one")
-    assert found[-1] == "exit 0"
-    return found[:-1]
+    program_lines = program(replayed, "one")
+    assert program_lines[-1] == "exit 0"
+    return program_lines[:-1]
 
 
 @pytest.mark.parametrize(

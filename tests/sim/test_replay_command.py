@@ -53,20 +53,22 @@ def test_what_is_not_said_is_as_it_was_recorded(
     schedlab: Command, tmp_path: Path, recorded: Path
 ) -> None:
     (only,) = run(schedlab, "replay", str(recorded), "--out", str(tmp_path / "out"))
-    there = json.loads((recorded / "manifest.json").read_text())
-    here = only["manifest"]
+    recorded_manifest = json.loads((recorded / "manifest.json").read_text())
+    replay_manifest = only["manifest"]
     same = ("machine", "policy", "tunables", "cpus", "seed", "tick_ns", "limit_ns", "costs")
-    assert {key: here[key] for key in same} == {key: there[key] for key in same}
-    assert "--costs none,tick=1000" in here["boot_arguments"]
-    assert here["workload_sha256"] == file_hash(recorded / "trace.bin")
-    assert here["replay_of"]["trace_sha256"] == here["workload_sha256"]
-    assert here["replay_of"]["policy"] == "rr"
-    assert here["replay_of"]["switches"] == "kept"
-    assert there["workload"] in here["workload"]
-    ends = [each["metrics"]["summary"] for each in (only,)]
+    assert {key: replay_manifest[key] for key in same} == {
+        key: recorded_manifest[key] for key in same
+    }
+    assert "--costs none,tick=1000" in replay_manifest["boot_arguments"]
+    assert replay_manifest["workload_sha256"] == file_hash(recorded / "trace.bin")
+    assert replay_manifest["replay_of"]["trace_sha256"] == replay_manifest["workload_sha256"]
+    assert replay_manifest["replay_of"]["policy"] == "rr"
+    assert replay_manifest["replay_of"]["switches"] == "kept"
+    assert recorded_manifest["workload"] in replay_manifest["workload"]
+    ends = [run["metrics"]["summary"] for run in (only,)]
     assert ends[0]["processes"] == 5
     again = subprocess.run(
-        [built("sim/schedlab-sim"), *shlex.split(here["boot_arguments"])],
+        [built("sim/schedlab-sim"), *shlex.split(replay_manifest["boot_arguments"])],
         cwd=only["folder"],
         capture_output=True,
         check=False,
@@ -82,11 +84,11 @@ def test_under_other_policies_beside_the_recording(
     words = ("replay", str(recorded / "trace.bin"), "--machine", "sim", "--out", str(out))
     runs = run(schedlab, *words, "--policy", "mlfq,lottery", "--cpus", "1-2", "--runs", "2")
     assert len(runs) == 8
-    assert {each["manifest"]["policy"] for each in runs} == {"mlfq", "lottery"}
-    assert all(each["manifest"]["tunables"] == {} for each in runs)
-    assert all(each["manifest"]["tick_ns"] == 2_000_000 for each in runs)
-    assert {each["manifest"]["seed"] for each in runs} == {9, 10}
-    assert all(each["manifest"]["replay_of"]["switches"] == "left out" for each in runs)
+    assert {run["manifest"]["policy"] for run in runs} == {"mlfq", "lottery"}
+    assert all(run["manifest"]["tunables"] == {} for run in runs)
+    assert all(run["manifest"]["tick_ns"] == 2_000_000 for run in runs)
+    assert {run["manifest"]["seed"] for run in runs} == {9, 10}
+    assert all(run["manifest"]["replay_of"]["switches"] == "left out" for run in runs)
     done = schedlab("compare", str(recorded), str(out / "mlfq-2cpu-seed9"))
     assert done.returncode == 0, done.stderr
     assert "replay of" in done.stdout
@@ -127,9 +129,9 @@ def test_a_trace_alone_says_how_it_was_made(tmp_path: Path) -> None:
     options = ("--policy", "mlfq:four-quanta", "--set", "levels=3", "--cpus", "3", "--seed", "5")
     done = simulate(tmp_path, text, *options, "--tick", "500000", "--trace", str(path))
     assert done.returncode == 0, done.stderr
-    found = recording(path)
-    assert (str(found.policy), found.settings) == ("mlfq:four-quanta", (("levels", 3),))
-    assert (found.cpus, found.seed, found.tick_ns) == (3, 5, 500_000)
+    metadata = recording(path)
+    assert (str(metadata.policy), metadata.settings) == ("mlfq:four-quanta", (("levels", 3),))
+    assert (metadata.cpus, metadata.seed, metadata.tick_ns) == (3, 5, 500_000)
 
 
 def test_a_workload_to_be_read_and_run(schedlab: Command, tmp_path: Path, recorded: Path) -> None:
@@ -161,14 +163,16 @@ def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
         order = "textbook" if costs == "textbook" else "none"
         named = ",".join([order, *(f"{name}={getattr(read, name)}" for name in COSTS)])
         traces = []
-        for each in (costs, named):
+        for cost_text in (costs, named):
             path = tmp_path / "trace.bin"
-            done = simulate(tmp_path, text, "--costs", each, "--cpus", "2", "--trace", str(path))
+            done = simulate(
+                tmp_path, text, "--costs", cost_text, "--cpus", "2", "--trace", str(path)
+            )
             assert done.returncode == 0, done.stderr
             traces.append(path.read_bytes())
         assert traces[0] == traces[1]
-    said_last = charges("none,fork=1,fork.rr=2,fork.rr:table-scan=3,fork+=10", "rr:table-scan")
-    assert said_last.fork == 13
+    last_costs = charges("none,fork=1,fork.rr=2,fork.rr:table-scan=3,fork+=10", "rr:table-scan")
+    assert last_costs.fork == 13
     assert charges("none,fork.rr:table-scan=3,fork.rr=2", "rr:table-scan").fork == 2
     assert charges("kernel,fork=7", "lottery").fork == 7
     with pytest.raises(WrongUsage, match="furlong"):
@@ -184,8 +188,8 @@ def test_recordings_of_several_seeds_are_one_workload(schedlab: Command, tmp_pat
     assert done.returncode == 0, done.stderr
     done = schedlab(*("replay", str(recorded), "--policy", "rr,mlfq", "--out", str(out), "--json"))
     assert done.returncode == 0, done.stderr
-    found = collection.read([out])
-    (one, other) = found.repeated.values()
+    collected_runs = collection.read([out])
+    (one, other) = collected_runs.repeated.values()
     assert [run.seed for run in one.runs] == [run.seed for run in other.runs] == [1, 2, 3]
     assert one.setup.experiment == other.setup.experiment
     assert {run.manifest["replay_of"]["trace_sha256"] for run in one.runs} == {

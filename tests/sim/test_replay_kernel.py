@@ -48,14 +48,16 @@ def turnarounds(events: trace.Trace) -> Turnarounds:
     return dict(zip(rows["group"].to_list(), rows["turnaround_mean_ns"].to_list(), strict=True))
 
 
-def check_near(here: Turnarounds, there: Turnarounds, part: float, ticks: int) -> None:
-    """`here`: of the replay."""
-    assert here.keys() == there.keys()
+def check_near(
+    replayed_times: Turnarounds, kernel_times: Turnarounds, part: float, ticks: int
+) -> None:
+    """`replayed_times`: of the replay."""
+    assert replayed_times.keys() == kernel_times.keys()
     far = []
-    for group, expected in there.items():
-        difference = here[group] - expected
+    for group, expected in kernel_times.items():
+        difference = replayed_times[group] - expected
         print(
-            f"  {group:8} kernel {expected / 1e6:8.3f} ms, replay {here[group] / 1e6:8.3f} ms:"
+            f"  {group:8} kernel {expected / 1e6:8.3f} ms, replay {replayed_times[group] / 1e6:8.3f} ms:"
             f" {difference / expected:+.2%}"
         )
         if abs(difference) > max(part * expected, ticks * TICK_NS):
@@ -97,5 +99,5 @@ def test_what_if(tmp_path: Path, command: str, policy: str, cpus: int) -> None:
     recorded = recording(tmp_path, command, "rr", cpus)
     print(f"\n{command}, rr as {policy}, {cpus} CPUs")
     replayed = turnarounds(replay(tmp_path, recorded, policy, cpus))
-    there = turnarounds(recording(tmp_path, command, policy, cpus))
-    check_near(replayed, there, NEARNESS_OF_ANOTHER, 2)
+    kernel_times = turnarounds(recording(tmp_path, command, policy, cpus))
+    check_near(replayed, kernel_times, NEARNESS_OF_ANOTHER, 2)

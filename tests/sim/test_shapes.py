@@ -86,9 +86,9 @@ def random_shape(draw: random.Random) -> Shape:
     order = draw.sample(range(cpus), cpus)
     threads, cores, caches = draw.choice([1, 2, 3]), draw.choice([1, 2]), draw.choice([1, 2])
     core = tuple(place // threads for place in order)
-    cache = tuple(each // cores for each in core)
-    node = in_order([each // caches for each in cache])
-    of_core = {each: draw.randrange(2) for each in set(core)}
+    cache = tuple(core_number // cores for core_number in core)
+    node = in_order([cache_number // caches for cache_number in cache])
+    of_core = {core_number: draw.randrange(2) for core_number in set(core)}
     kinds = [(1024,), (draw.randint(100, 1023),)]
     nodes = max(node) + 1
     distances = tuple(
@@ -96,7 +96,7 @@ def random_shape(draw: random.Random) -> Shape:
         for one in range(nodes)
     )
     first = core[0]
-    kind = tuple(0 if each == first else of_core[each] for each in core)
+    kind = tuple(0 if core_number == first else of_core[core_number] for core_number in core)
     threads_left = (draw.randint(300, 1000), draw.randint(200, 300))
     cold = tuple(draw.randint(0, 30_000) for _ in range(3))
     return Shape(in_order(core), in_order(cache), node, kind, tuple(kinds), distances,
@@ -150,11 +150,11 @@ def done_by(shape: Shape, events: trace.Trace, end: int) -> dict[int, Done]:
     now, running = 0, dict[int, int]()
     switches = events.events.filter(kind=Kind.SWITCH).select("time_ns", "cpu", "process")
     for time, cpu, process in [*switches.iter_rows(), (end, 0, 0)]:
-        busy = [shape.core[each] for each in running]
-        for each, pid in running.items():
-            others = busy.count(shape.core[each]) - 1
+        busy = [shape.core[cpu] for cpu in running]
+        for busy_cpu, pid in running.items():
+            others = busy.count(shape.core[busy_cpu]) - 1
             share = (1000, *shape.model.busy_siblings)[min(others, 2)]
-            done[pid].compute((time - now) * shape.kinds[shape.kind[each]][0] * share)
+            done[pid].compute((time - now) * shape.kinds[shape.kind[busy_cpu]][0] * share)
         now = time
         running.pop(cpu, None)
         if process:
@@ -221,14 +221,14 @@ def test_a_run_is_put_aside_and_continued_with_its_shape(tmp_path: Path) -> None
     draw = random.Random(3)
     text, _ = random_text(draw)
     shape = choose("fast-and-slow").text() + ",demand,core/2,threads600"
-    whole, parts, saved = (tmp_path / name for name in ("whole", "parts", "saved"))
+    full_path, parts, saved = (tmp_path / name for name in ("whole", "parts", "saved"))
     options = ("--policy", "cfs", "--cpus", "8", "--shape", shape)
-    assert simulate(tmp_path, text, *options, "--trace", str(whole)).returncode == 0
+    assert simulate(tmp_path, text, *options, "--trace", str(full_path)).returncode == 0
     save = ("--save", str(saved), "--at", "3333333", "--trace", str(parts))
     assert simulate(tmp_path, text, *options, *save, "--limit", "3333333").returncode == 0
     with Simulator.restore(saved, trace=tmp_path / "rest") as machine:
         machine.run()
-    assert parts.read_bytes() + (tmp_path / "rest").read_bytes() == whole.read_bytes()
+    assert parts.read_bytes() + (tmp_path / "rest").read_bytes() == full_path.read_bytes()
 
 
 MANY = """

@@ -52,9 +52,14 @@ def counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
 def test_c_program(tmp_path: Path, source: Path) -> None:
     """The program ends with status 0; what it printed explains a failure."""
     program = built(f"sim-tests/{source.stem}")
-    own = environment(source, tmp_path)
+    test_environment = environment(source, tmp_path)
     done = subprocess.run(
-        [program], env=os.environ | own, capture_output=True, text=True, timeout=600, check=False
+        [program],
+        env=os.environ | test_environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -107,8 +112,8 @@ def test_init_bequeaths_no_history(tmp_path: Path) -> None:
     assert simulate(tmp_path, program, *machine, "--trace", str(path)).returncode == 0
     events = trace.read(path)
     switches = events.rows(trace.Kind.SWITCH)
-    found = zip(events.at("time_ns", switches), events.at("process", switches), strict=True)
-    ran = [(int(time) // 1_000_000, int(pid)) for time, pid in found if pid > 2]
+    switch_rows = zip(events.at("time_ns", switches), events.at("process", switches), strict=True)
+    ran = [(int(time) // 1_000_000, int(pid)) for time, pid in switch_rows if pid > 2]
     assert ran == [(20, 3), (21, 4), (26, 3)]
 
 

@@ -162,15 +162,15 @@ def test_a_cpu_that_no_process_may_use_changes_nothing(tmp_path: Path, policy: s
     before the processes are bound; one that was passed over once in a round would be done 1,250 ms later."""
     text = "program root\ncpus 0\nmark begin\nloop 4\nfork a\nend\nloop 4\nwait\nend\nmark end\n"
     text += "program a\nrun 1250ms\n"
-    alone, beside = (
+    alone, with_unused_cpu = (
         simulated(tmp_path, text, policy, cpus)
         .events.filter(kind=Kind.EXIT)["time_ns"]
         .sort()
         .to_list()
         for cpus in (1, 2)
     )
-    assert len(alone) == len(beside) == 5
-    assert all(abs(one - two) < 10_000_000 for one, two in zip(alone, beside, strict=True))
+    assert len(alone) == len(with_unused_cpu) == 5
+    assert all(abs(one - two) < 10_000_000 for one, two in zip(alone, with_unused_cpu, strict=True))
 
 
 @pytest.mark.parametrize("cpus", ["", "3-1", "1024", "0,", "-1", "0--1", "1 2 3"])

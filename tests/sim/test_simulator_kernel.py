@@ -83,7 +83,7 @@ def first_fork(events: trace.Trace) -> int:
 
 def begun_together(
     folder: Path,
-    there: trace.Trace,
+    kernel_trace: trace.Trace,
     text: str,
     policy: str,
     cpus: int,
@@ -93,11 +93,11 @@ def begun_together(
     """Simulated, with the first fork so long after the kernel's. Where in a tick that is decides who
     is first; it hangs on how long the kernel boots, and on what the program does before."""
     boot = 4_000_000
-    wanted = int(there.column("time_ns")[first_fork(there)]) + shift_ns
+    target_ns = int(kernel_trace.column("time_ns")[first_fork(kernel_trace)]) + shift_ns
     for _ in range(2):
-        here = booted(folder, text, policy, cpus, boot, costs)
-        boot += wanted - int(here.column("time_ns")[first_fork(here)])
-    return here
+        simulated_trace = booted(folder, text, policy, cpus, boot, costs)
+        boot += target_ns - int(simulated_trace.column("time_ns")[first_fork(simulated_trace)])
+    return simulated_trace
 
 
 SLEEPERS = """
@@ -124,7 +124,7 @@ def within_ticks(events: trace.Trace, kind: Kind) -> list[int]:
     rows = events.rows(kind)
     rows = rows[events.at("first", rows) == (1 if kind == Kind.PREEMPT else 0)]
     cpu, time = events.at("cpu", rows), events.at("time_ns", rows) % TICK_NS
-    return [int(time[cpu == each].min()) for each in range(events.header.cpus)]
+    return [int(time[cpu == cpu_number].min()) for cpu_number in range(events.header.cpus)]
 
 
 def test_ticks_are_as_far_apart_as_the_kernels(tmp_path: Path) -> None:
@@ -133,13 +133,13 @@ def test_ticks_are_as_far_apart_as_the_kernels(tmp_path: Path) -> None:
     kernel = within_ticks(
         traced(tmp_path, "cpu-bound -n 8 -i 3000000", 3, "policy=rr"), Kind.PREEMPT
     )
-    assert [each - kernel[0] for each in kernel] == [0, 1000, 2000]
+    assert [tick_ns - kernel[0] for tick_ns in kernel] == [0, 1000, 2000]
     preempted = booted(tmp_path, CPU_BOUND, "rr", 3, 0)
     assert within_ticks(preempted, Kind.PREEMPT) == [0, 1000, 2000]
     woken = booted(tmp_path, SLEEPERS, "rr", 3, 0)
-    assert [each // 1000 for each in within_ticks(woken, Kind.WAKEUP)] == [0, 1, 2]
+    assert [offset_ns // 1000 for offset_ns in within_ticks(woken, Kind.WAKEUP)] == [0, 1, 2]
     at_once = booted(tmp_path, SLEEPERS, "rr", 3, 0, "kernel,stagger=0")
-    assert [each // 1000 for each in within_ticks(at_once, Kind.WAKEUP)] == [0, 0, 0]
+    assert [offset_ns // 1000 for offset_ns in within_ticks(at_once, Kind.WAKEUP)] == [0, 0, 0]
 
 
 def forks_of(policy: str, change_ns: int) -> str:
@@ -169,16 +169,20 @@ def test_processes_that_are_forked(tmp_path: Path, test: str, policy: str, cpus:
     decide whether a fork fits into a turn, the two are far apart, and the kernel has some forks of
     either kind; elsewhere they are the same. The machine's own turns are the shortest: with those of
     500 instructions what goes from CPU to CPU is rounded to 0.5 us, 200 times."""
-    there = traced(tmp_path, f"timingtests {test}", cpus, f"policy={policy}")
-    kernel = metrics.compute(there).summary["completion_ns"][0]
-    found = []
+    kernel_trace = traced(tmp_path, f"timingtests {test}", cpus, f"policy={policy}")
+    kernel = metrics.compute(kernel_trace).summary["completion_ns"][0]
+    completion_times = []
     for change in (-FORK_KNOWN_NS, FORK_KNOWN_NS):
         costs = forks_of(policy, change)
-        here = begun_together(tmp_path, there, study_test(test), policy, cpus, costs)
-        found.append(metrics.compute(here).summary["completion_ns"][0])
-    print(f"completion: simulator {found[0]} to {found[1]} ns, kernel {kernel} ns")
+        simulated_trace = begun_together(
+            tmp_path, kernel_trace, study_test(test), policy, cpus, costs
+        )
+        completion_times.append(metrics.compute(simulated_trace).summary["completion_ns"][0])
+    print(
+        f"completion: simulator {completion_times[0]} to {completion_times[1]} ns, kernel {kernel} ns"
+    )
     margin = max(0.002 * kernel, TICK_NS / 8)
-    assert min(found) - margin <= kernel <= max(found) + margin
+    assert min(completion_times) - margin <= kernel <= max(completion_times) + margin
 
 
 def draws(events: trace.Trace) -> tuple[int, list[tuple[int, int]]]:
@@ -192,17 +196,20 @@ def draws(events: trace.Trace) -> tuple[int, list[tuple[int, int]]]:
 
 def test_lottery_draw_by_draw(tmp_path: Path) -> None:
     """As many draws before the workload, and all that follow are the same, and so are their winners."""
-    there = traced(tmp_path, "timingtests cpu-heavy", 1, "policy=lottery")
-    before, wanted = draws(there)
+    kernel_trace = traced(tmp_path, "timingtests cpu-heavy", 1, "policy=lottery")
+    before, kernel_draws = draws(kernel_trace)
     yields, late = 1, 1_000_000
     for _ in range(4):
         waits = f"loop {yields}\n yield\n end\n run until {late}ns\n"
-        here = booted(tmp_path, study_test("cpu-heavy", waits), "lottery", 1, 0)
-        found, made = draws(here)
-        yields += before - found
-        times = [int(each.column("time_ns")[first_fork(each)]) for each in (there, here)]
+        simulated_trace = booted(tmp_path, study_test("cpu-heavy", waits), "lottery", 1, 0)
+        early_draws, made = draws(simulated_trace)
+        yields += before - early_draws
+        times = [
+            int(run_trace.column("time_ns")[first_fork(run_trace)])
+            for run_trace in (kernel_trace, simulated_trace)
+        ]
         late += (times[0] - times[1] + TICK_NS // 2) % TICK_NS - TICK_NS // 2
-    assert found == before
+    assert early_draws == before
     children = len(made) - 1  # the last is init's: the kernel's root prints, too
     assert children > 100
-    assert made[:children] == wanted[:children]
+    assert made[:children] == kernel_draws[:children]

@@ -48,7 +48,8 @@ def test_ties_are_settled_as_pinned(tmp_path: Path, policy: str, cpus: int) -> N
 
 @pytest.mark.parametrize("cpus", [1, 2])
 @pytest.mark.parametrize(
-    "policy", [each for each in policies_and_presets() if is_pinned(each) and each not in MEASURING]
+    "policy",
+    [policy for policy in policies_and_presets() if is_pinned(policy) and policy not in MEASURING],
 )
 def test_costs_settle_no_tie(tmp_path: Path, policy: str, cpus: int) -> None:
     """As on the kernel, where all takes time too, and CPUs have their ticks at the same moment for it."""

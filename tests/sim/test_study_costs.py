@@ -49,10 +49,10 @@ def test_study_1s_forks_explain_its_times(tmp_path: Path) -> None:
     agree without them.)"""
     costs, near, others = costs_of(1), 0, 0
     printed = {
-        (each.place, each.row, each.column): each
+        (figure.place, figure.row, figure.column): figure
         for table in (1, 2)
-        for each in published(1, table)
-        if each.quantity == "completion"
+        for figure in published(1, table)
+        if figure.quantity == "completion"
     }
     for cell, run in timing_runs(tmp_path).items():
         if cell[1] == TIMING_TESTS["mixed"]:
@@ -64,5 +64,5 @@ def test_study_1s_forks_explain_its_times(tmp_path: Path) -> None:
         else:
             others += 1
             near += is_near(figure, ticks)
-    assert others == 2 * 6 * 5 - sum(each.place != "table 6" for each in costs.calibrated)
+    assert others == 2 * 6 * 5 - sum(figure.place != "table 6" for figure in costs.calibrated)
     assert near >= 45

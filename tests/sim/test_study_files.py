@@ -28,15 +28,17 @@ _LIMIT_NS = 60 * 10**9
 
 
 def test_each_experiment_has_a_file_or_a_reason_why_not() -> None:
-    own = [name for name, each in EXPERIMENTS.items() if not each.repeats]
-    assert sorted([*FILES, *WITHOUT]) == sorted(own)
-    assert all(each.strip() for each in WITHOUT.values())
+    experiment_names = [name for name, experiment in EXPERIMENTS.items() if not experiment.repeats]
+    assert sorted([*FILES, *WITHOUT]) == sorted(experiment_names)
+    assert all(reason.strip() for reason in WITHOUT.values())
 
 
 def test_each_file_of_the_studies_is_somebodys() -> None:
     others = {"cpu-bound", "io-bound", "ladder", "sleepers", "nice-mix", "deadlines", "mixed"}
-    there = {path.stem for path in (ROOT / FOLDER).glob("*.json")}
-    assert {each.name for each in FILES.values() if "/" not in each.name} | others == there
+    file_stems = {path.stem for path in (ROOT / FOLDER).glob("*.json")}
+    assert {
+        study_file.name for study_file in FILES.values() if "/" not in study_file.name
+    } | others == file_stems
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
@@ -50,21 +52,25 @@ def test_each_file_reads_and_is_shorter_when_quick(name: str) -> None:
 
 def _distinct() -> dict[str, Described]:
     """Once each file with its largest changes. What the simulator alone plays is seen in reports of it."""
-    return {each.name: each for name, each in FILES.items() if not EXPERIMENTS[name].machine}
+    return {
+        study_file.name: study_file
+        for name, study_file in FILES.items()
+        if not EXPERIMENTS[name].machine
+    }
 
 
 @pytest.mark.parametrize("name", sorted(_distinct()))
 def test_each_file_runs_under_each_policy(tmp_path: Path, name: str) -> None:
     described = _distinct()[name]
-    own = {
+    extra_policies = {
         policy.split()[0]
-        for experiment, each in FILES.items()
-        if each.name == name
+        for experiment, study_file in FILES.items()
+        if study_file.name == name
         for policy in EXPERIMENTS[experiment].own
     }
     tick = 10 * TICK_NS if name.startswith("lottery-original") else TICK_NS
     text = text_of(described.read("quick"), 1, tick)
-    for policy in sorted({*OTHERS, *own}):
+    for policy in sorted({*OTHERS, *extra_policies}):
         for cpus in (1, 5):
             options = ("--policy", policy, "--cpus", str(cpus), "--limit", str(_LIMIT_NS))
             done = simulate(tmp_path, text, *options, "--tick", str(tick), "--no-trace")
@@ -114,25 +120,27 @@ def test_processes_do_what_those_of_the_kernels_program_do(
     """In the simulator; and on the kernel, where what calls and switches take is the same. All begin
     at the same place in a tick."""
     program = traced(tmp_path, command, 1, f"policy={policy}")
-    begin, there = begin_of(program), lives(program)
+    begin, program_lives = begin_of(program), lives(program)
     for machine, delay in ((simulated, begin), (play, begin + LATER * TICK_NS)):
         print(machine.__name__)
-        wanted = [parse_change(each) for each in (*changes, f"starter.delay={delay}ns")]
-        text = text_of(workload_files.read(ROOT / FOLDER / f"{file}.json", wanted), 1, TICK_NS)
-        here = lives(machine(tmp_path, text, policy))
-        assert here["pid"].to_list() == there["pid"].to_list()
-        assert here["group"].to_list() == there["group"].to_list()
-        for group in dict.fromkeys(there["group"]):
-            mine, others = (side.filter(group=group) for side in (here, there))
+        parsed_changes = [parse_change(change) for change in (*changes, f"starter.delay={delay}ns")]
+        text = text_of(
+            workload_files.read(ROOT / FOLDER / f"{file}.json", parsed_changes), 1, TICK_NS
+        )
+        played_lives = lives(machine(tmp_path, text, policy))
+        assert played_lives["pid"].to_list() == program_lives["pid"].to_list()
+        assert played_lives["group"].to_list() == program_lives["group"].to_list()
+        for group in dict.fromkeys(program_lives["group"]):
+            mine, others = (side.filter(group=group) for side in (played_lives, program_lives))
             assert near(mine, others, "turnaround_ns"), group
             assert near(mine, others, "running_ns"), group
             if "study4 mixed" not in command:  # two lines may be one transaction there
                 assert Counter(mine["blocks"]) == Counter(others["blocks"]), group
 
 
-def near(here: pl.DataFrame, there: pl.DataFrame, column: str) -> bool:
+def near(actual: pl.DataFrame, expected: pl.DataFrame, column: str) -> bool:
     """The mean."""
-    one, other = (float(_mean(side, column)) for side in (here, there))
+    one, other = (float(_mean(side, column)) for side in (actual, expected))
     print(f"{column}: simulator {one / 1e6:.3f} ms, kernel {other / 1e6:.3f} ms")
     return abs(one - other) <= max(NEARNESS * other, TICK_NS)
 

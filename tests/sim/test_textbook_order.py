@@ -27,23 +27,23 @@ def ends(folder: Path, jobs: list[tuple[int, int]], slice_ticks: int, costs: str
     options = ("--policy", "rr", "--set", f"slice={slice_ticks}", "--costs", costs)
     done = simulate(folder, text + "\n", *options, "--trace", str(trace))
     assert done.returncode == 0, done.stderr
-    found = metrics.measure(trace).processes.filter(pl.col("role") == "workload").sort("pid")
-    return [end // TICK_NS for end in found["exit_ns"].to_list()]
+    processes = metrics.measure(trace).processes.filter(pl.col("role") == "workload").sort("pid")
+    return [end // TICK_NS for end in processes["exit_ns"].to_list()]
 
 
 def textbook(jobs: list[tuple[int, int]], slice_ticks: int) -> list[int]:
     """The same by hand: at a tick, what arrives is queued before a job whose slice has ended; one
     that has done its work has ended."""
     left = [takes for _, takes in jobs]
-    found = [0] * len(jobs)
+    end_ticks = [0] * len(jobs)
     ready: deque[int] = deque()
     running, used, tick = -1, 0, 0
-    while not all(found):
+    while not all(end_ticks):
         if running >= 0:
             left[running] -= 1
             used += 1
             if left[running] == 0:
-                found[running], running = tick, -1
+                end_ticks[running], running = tick, -1
         ready.extend(place for place, (when, _) in enumerate(jobs) if when == tick)
         if running >= 0 and used == slice_ticks:
             ready.append(running)
@@ -51,7 +51,7 @@ def textbook(jobs: list[tuple[int, int]], slice_ticks: int) -> list[int]:
         if running < 0 and ready:
             running, used = ready.popleft(), 0
         tick += 1
-    return found
+    return end_ticks
 
 
 @pytest.mark.parametrize(("costs", "expected"), [("textbook", [2, 4, 6]), ("none", [6, 6, 6])])
@@ -65,8 +65,8 @@ def test_whole_tick_bursts_end_as_textbooks_have_them(tmp_path: Path) -> None:
         for _ in range(5):
             times = sorted(random.randrange(30) for _ in range(12))
             jobs = [(when, random.randrange(1, 7)) for when in times]
-            found = ends(tmp_path, jobs, slice_ticks, "textbook")
-            assert found == textbook(jobs, slice_ticks), (jobs, slice_ticks)
+            end_ticks = ends(tmp_path, jobs, slice_ticks, "textbook")
+            assert end_ticks == textbook(jobs, slice_ticks), (jobs, slice_ticks)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,9 @@ def test_a_preempted_task_keeps_or_loses_its_place(
     text = text_of(read(file), 1, TICK_NS, 1)
     done = simulate(tmp_path, text, *options, "--costs", "textbook", "--trace", str(trace))
     assert done.returncode == 0, done.stderr
-    found = metrics.measure(trace)
-    begin = found.summary["begin_ns"].item()
-    rows = found.processes.filter(pl.col("role") == "workload").select("group", "exit_ns").rows()
+    run_metrics = metrics.measure(trace)
+    begin = run_metrics.summary["begin_ns"].item()
+    rows = (
+        run_metrics.processes.filter(pl.col("role") == "workload").select("group", "exit_ns").rows()
+    )
     assert {name: (end - begin) // TICK_NS for name, end in rows} == expected

@@ -59,8 +59,8 @@ def sampled(folder: Path, load: Load, rounds: int = 100) -> Soak:
 
 
 def row_of(soak: Soak, load: Load, figure: str) -> Row:
-    (found,) = [row for row in rows(soak, [load]) if row.figure == figure]
-    return found
+    (matching_row,) = [row for row in rows(soak, [load]) if row.figure == figure]
+    return matching_row
 
 
 # --- slopes ---------------------------------------------------------------------------------------
@@ -89,15 +89,15 @@ def test_a_leak_is_found_and_what_holds_still_is_none(tmp_path: Path) -> None:
     memory = row_of(soak, leaks, "memory_bytes")
     assert memory.trend
     assert memory.trend.grows
-    kept = row_of(soak, leaks, "kept")
-    assert kept.trend
-    assert kept.trend.grows
-    assert memory.last - memory.first > 1_000_000 * (kept.last - kept.first)
+    retained_row = row_of(soak, leaks, "kept")
+    assert retained_row.trend
+    assert retained_row.trend.grows
+    assert memory.last - memory.first > 1_000_000 * (retained_row.last - retained_row.first)
 
     soak = sampled(tmp_path / "holds", holds)
-    found = row_of(soak, holds, "memory_bytes").trend
-    assert found
-    assert abs(found.per_hour) < 3600 * 1_000_000
+    trend = row_of(soak, holds, "memory_bytes").trend
+    assert trend
+    assert abs(trend.per_hour) < 3600 * 1_000_000
     keep(tmp_path, soak, {})
     header, *lines = (tmp_path / "samples.csv").read_text().splitlines()
     assert header == "load,part,seconds,figure,value"
@@ -112,7 +112,7 @@ def test_a_part_that_ends_early_is_a_problem_and_others_go_on(tmp_path: Path) ->
     assert "part ended with status 3" in problem
     assert "the reason" in problem
     assert soak.problems["holds"] == []
-    assert max(each.seconds for each in soak.samples if each.load == "holds") > 1
+    assert max(sample.seconds for sample in soak.samples if sample.load == "holds") > 1
 
 
 LEAVES_A_CHILD = """

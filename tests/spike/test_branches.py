@@ -51,18 +51,20 @@ def run(words: list[str], folder: Path) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def make_folders(place: Path, told: dict[str, str]) -> list[str]:
-    for name, text in told.items():
+def make_folders(place: Path, branch_texts: dict[str, str]) -> list[str]:
+    for name, text in branch_texts.items():
         (place / name).mkdir(parents=True)
         (place / name / BRANCH_COMMANDS).write_text(text)
-    return list(told)
+    return list(branch_texts)
 
 
-def branch(place: Path, words: list[str], told: dict[str, str], at: int = AT, jobs: int = 2) -> str:
+def branch(
+    place: Path, words: list[str], branch_texts: dict[str, str], at: int = AT, jobs: int = 2
+) -> str:
     """What was said."""
-    status, said = run(branching(words, at, make_folders(place, told), jobs), place)
-    assert status == 0, said
-    return said
+    status, output = run(branching(words, at, make_folders(place, branch_texts), jobs), place)
+    assert status == 0, output
+    return output
 
 
 def left_in(folder: Path) -> tuple[bytes, bytes]:
@@ -74,14 +76,14 @@ def status_of(folder: Path) -> int:
 
 
 def events(folder: Path) -> Trace:
-    found = trace.read(folder / TRACE_FILE)
-    trace.validate(found)
-    return found
+    run_trace = trace.read(folder / TRACE_FILE)
+    trace.validate(run_trace)
+    return run_trace
 
 
-def after(found: Trace, kind: Kind) -> pl.DataFrame:
+def after(run_trace: Trace, kind: Kind) -> pl.DataFrame:
     """The records of a kind from the moment on."""
-    return found.events.filter((pl.col("kind") == kind) & (pl.col("time_ns") >= AT))
+    return run_trace.events.filter((pl.col("kind") == kind) & (pl.col("time_ns") >= AT))
 
 
 SETUPS = [
@@ -96,11 +98,11 @@ SETUPS = [
 def test_a_branch_in_which_nothing_changes_is_the_unforked_run(
     tmp_path: Path, cpus: int, words: str, more: list[str], at: int
 ) -> None:
-    whole = command(cpus, words)
-    whole = [whole[0], *more, *whole[1:]]
-    assert run(whole, tmp_path / "run")[0] == 0
-    said = branch(tmp_path / "forked", whole, {"one": "", "other": ""}, at)
-    assert said == ""
+    command_line = command(cpus, words)
+    command_line = [command_line[0], *more, *command_line[1:]]
+    assert run(command_line, tmp_path / "run")[0] == 0
+    output = branch(tmp_path / "forked", command_line, {"one": "", "other": ""}, at)
+    assert output == ""
     for name in ("one", "other"):
         folder = tmp_path / "forked" / name
         assert status_of(folder) == 0
@@ -108,51 +110,52 @@ def test_a_branch_in_which_nothing_changes_is_the_unforked_run(
 
 
 def test_branches_share_their_past_and_no_more(tmp_path: Path) -> None:
-    told = {
+    branch_texts = {
         "policy": "sched_status mlfq\n",
         "tunable": "sched_tunables slice=3\n",
         "several": "sched_status stride\nsched_tunables slice 2",
     }
-    assert branch(tmp_path, command(2, 'policy=rr run="mixed"'), {"same": "", **told}) == ""
-    found = {name: events(tmp_path / name) for name in ("same", *told)}
+    assert branch(tmp_path, command(2, 'policy=rr run="mixed"'), {"same": "", **branch_texts}) == ""
+    traces = {name: events(tmp_path / name) for name in ("same", *branch_texts)}
     pasts = {
-        name: each.events.filter(pl.col("time_ns") < AT).to_dicts() for name, each in found.items()
+        name: branch_trace.events.filter(pl.col("time_ns") < AT).to_dicts()
+        for name, branch_trace in traces.items()
     }
     assert len(pasts["same"]) > 100
     assert all(past == pasts["same"] for past in pasts.values())
-    for name in told:
-        assert not found[name].events.equals(found["same"].events)
-    assert after(found["same"], Kind.POLICY).is_empty()
+    for name in branch_texts:
+        assert not traces[name].events.equals(traces["same"].events)
+    assert after(traces["same"], Kind.POLICY).is_empty()
 
     def switched(name: str) -> list[str]:
         kinds = pl.col("kind").is_in([Kind.POLICY, Kind.TUNABLE]) & (pl.col("time_ns") >= AT)
-        rows = found[name].events.with_row_index("row").filter(kinds)["row"].to_list()
-        texts = found[name].texts.rows()
+        rows = traces[name].events.with_row_index("row").filter(kinds)["row"].to_list()
+        texts = traces[name].texts.rows()
         return [text for row, text in texts if row in rows]
 
     assert switched("policy") == ["mlfq"]
     assert switched("tunable") == ["slice"]
     assert switched("several") == ["stride", "slice"]
-    assert after(found["tunable"], Kind.TUNABLE)["second"].to_list() == [3]
-    begun = after(found["policy"], Kind.POLICY)["time_ns"].item()
-    assert AT <= begun < AT + 1_000_000, "before the next tick"
+    assert after(traces["tunable"], Kind.TUNABLE)["second"].to_list() == [3]
+    policy_change_ns = after(traces["policy"], Kind.POLICY)["time_ns"].item()
+    assert AT <= policy_change_ns < AT + 1_000_000, "before the next tick"
 
 
 def test_a_seed_is_that_of_the_policy(tmp_path: Path) -> None:
-    told = {"same": "", "one": "sched_status seed 1", "seven": "sched_status seed 7"}
-    branch(tmp_path, command(1, 'policy=lottery set=slice=3 run="mixed"'), told)
-    found = {name: events(tmp_path / name) for name in told}
-    assert not found["one"].events.equals(found["seven"].events)
+    branch_texts = {"same": "", "one": "sched_status seed 1", "seven": "sched_status seed 7"}
+    branch(tmp_path, command(1, 'policy=lottery set=slice=3 run="mixed"'), branch_texts)
+    traces = {name: events(tmp_path / name) for name in branch_texts}
+    assert not traces["one"].events.equals(traces["seven"].events)
     for name in ("one", "seven"):
-        assert after(found[name], Kind.POLICY).height == 1
-        assert after(found[name], Kind.TUNABLE)["second"].to_list() == [3]
+        assert after(traces[name], Kind.POLICY).height == 1
+        assert after(traces[name], Kind.TUNABLE)["second"].to_list() == [3]
 
 
 def test_an_attribute_is_set(tmp_path: Path) -> None:
-    whole = command(1, 'policy=lottery run="cpu-bound -n 4"')
-    run(whole, tmp_path / "run")
+    command_line = command(1, 'policy=lottery run="cpu-bound -n 4"')
+    run(command_line, tmp_path / "run")
     pid = int(events(tmp_path / "run").events.filter(pl.col("kind") == Kind.FORK)["first"][-1])
-    branch(tmp_path, whole, {"rich": f"sched_status {pid} tickets 100\n"})
+    branch(tmp_path, command_line, {"rich": f"sched_status {pid} tickets 100\n"})
     (change,) = after(events(tmp_path / "rich"), Kind.ATTRIBUTE).to_dicts()
     assert (change["process"], change["first"], change["second"]) == (
         pid,
@@ -173,9 +176,9 @@ REFUSED = {
 
 
 def test_what_is_refused_ends_the_branch(tmp_path: Path) -> None:
-    told = {name: text for name, (text, _) in REFUSED.items()}
-    said = branch(tmp_path, command(4, "policy=rr run=mixed"), {**told, "same": ""})
-    assert sorted(said.splitlines()) == sorted(
+    branch_texts = {name: text for name, (text, _) in REFUSED.items()}
+    output = branch(tmp_path, command(4, "policy=rr run=mixed"), {**branch_texts, "same": ""})
+    assert sorted(output.splitlines()) == sorted(
         f"schedlab-spike: branch {name} ended with status {REFUSED_STATUS}" for name in REFUSED
     )
     assert status_of(tmp_path / "same") == 0
@@ -187,8 +190,8 @@ def test_what_is_refused_ends_the_branch(tmp_path: Path) -> None:
 
 
 def test_a_kernel_that_cannot_obey_yet_is_no_success(tmp_path: Path) -> None:
-    whole = command(1, "policy=rr run=true")
-    branch(tmp_path, whole, {"early": "sched_status mlfq"}, at=0)
+    command_line = command(1, "policy=rr run=true")
+    branch(tmp_path, command_line, {"early": "sched_status mlfq"}, at=0)
     assert status_of(tmp_path / "early") == REFUSED_STATUS
     console = (tmp_path / "early" / CONSOLE).read_text()
     assert "the kernel did not take what it was told" in console
@@ -211,10 +214,10 @@ def test_wrong_words_are_refused_before_the_machine_begins(
 ) -> None:
     make_folders(tmp_path, {"there": "", "used": "", "long": "x" * 1024})
     (tmp_path / "used" / CONSOLE).touch()
-    whole = command(1, "policy=rr run=true")
-    found, said = run([whole[0], *words, *whole[1:]], tmp_path)
-    assert found == status
-    assert said
+    command_line = command(1, "policy=rr run=true")
+    exit_status, output = run([command_line[0], *words, *command_line[1:]], tmp_path)
+    assert exit_status == status
+    assert output
     assert not (tmp_path / CONSOLE).read_bytes()
 
 
@@ -256,10 +259,10 @@ def alive(pid: int) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_branches_end_with_the_machine(tmp_path: Path, number: int) -> None:
     folders = make_folders(tmp_path, {"one": "", "other": "", "third": ""})
-    whole = command(1, 'limit=86400s run="cpu-bound -n 2 -i 1000000000000"')
+    command_line = command(1, 'limit=86400s run="cpu-bound -n 2 -i 1000000000000"')
     with (tmp_path / CONSOLE).open("wb") as console:
         machine = subprocess.Popen(
-            branching(whole, 20_000_000, folders, 2),
+            branching(command_line, 20_000_000, folders, 2),
             cwd=tmp_path,
             stdin=subprocess.DEVNULL,
             stdout=console,

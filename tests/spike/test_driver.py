@@ -90,9 +90,9 @@ def test_the_device_tree_is_what_dtc_makes_of_spikes(tmp_path: Path) -> None:
     dumped = subprocess.check_output([*spikes[:-1], "--dump-dts", spikes[-1]], cwd=tmp_path)
     of_driver = dumped.replace(b"pmpregions = <0x10>", b"pmpregions = <0x01>")
     assert of_driver != dumped
-    own = [*driven(str(driver()), boot), "--tree"]
+    tree_command = [*driven(str(driver()), boot), "--tree"]
     nothing = {"PATH": str(tmp_path)}
-    assert subprocess.check_output(own, cwd=tmp_path, env=nothing) == compiled(of_driver)
+    assert subprocess.check_output(tree_command, cwd=tmp_path, env=nothing) == compiled(of_driver)
 
 
 @pytest.mark.spike
@@ -146,12 +146,12 @@ def test_wrong_words_are_named(words: list[str], status: int) -> None:
 def wait_for_words(process: subprocess.Popen[bytes], words: bytes) -> bytes:
     """What it prints up to these words."""
     assert process.stdout
-    said = b""
-    while words not in said:
+    output = b""
+    while words not in output:
         more = os.read(process.stdout.fileno(), 4096)
-        assert more, said
-        said += more
-    return said
+        assert more, output
+        output += more
+    return output
 
 
 def idle_shell(pace: str) -> subprocess.Popen[bytes]:
@@ -172,12 +172,12 @@ def test_the_time_of_a_live_machine_does_not_run_ahead() -> None:
         wait_for_words(shell, b"$ ")
         time.sleep(1)
         shell.stdin.write(b"uptime\n")
-        found = re.search(rb"([\d.]+) seconds", wait_for_words(shell, b" seconds"))
+        match = re.search(rb"([\d.]+) seconds", wait_for_words(shell, b" seconds"))
         passed = time.monotonic() - begin
         shell.stdin.write(b"poweroff\n")
         assert shell.wait(60) == 0
-    assert found
-    assert 0.9 < float(found[1]) <= passed
+    assert match
+    assert 0.9 < float(match[1]) <= passed
 
 
 @pytest.mark.spike
@@ -226,15 +226,15 @@ def test_what_another_spike_passes_over_is_told(
     program: Programs,
 ) -> None:
     """Our driver alone has turns of another length, and a drawn order of CPUs."""
-    own = program("spike", ":")
-    monkeypatch.setenv(SPIKE_VARIABLE, named if named == STOCK else str(own))
+    stub_spike = program("spike", ":")
+    monkeypatch.setenv(SPIKE_VARIABLE, named if named == STOCK else str(stub_spike))
     monkeypatch.setenv(TURN_VARIABLE, "1000")
     monkeypatch.setenv(INTERLEAVE_VARIABLE, "7")
-    monkeypatch.setattr(spike, "installed_spike", lambda: own.parent)
+    monkeypatch.setattr(spike, "installed_spike", lambda: stub_spike.parent)
     monkeypatch.setattr(spike, "spike_problem", lambda path: "")
     monkeypatch.setattr(spike, "spike_version", lambda path: "1")
     assert find_spike.__wrapped__().interleaving == ""
-    called = "Spike's own program" if named == STOCK else own
+    called = "Spike's own program" if named == STOCK else stub_spike
     assert capsys.readouterr().err == (
         f"schedlab: {TURN_VARIABLE} and {INTERLEAVE_VARIABLE} of the environment are passed over:"
         f" {called} has turns of its own (docs/spike.md)\n"

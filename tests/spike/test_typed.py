@@ -120,9 +120,9 @@ def test_typed_again_it_is_the_same_run(
     leave(terminal)
     live = terminal.leave()
     assert live[0] == expected
-    kept = tmp_path / "live" / TYPED
+    typed_file = tmp_path / "live" / TYPED
     begin = time.monotonic()
-    assert again(tmp_path / "again", kept, interleaving) == live
+    assert again(tmp_path / "again", typed_file, interleaving) == live
     assert time.monotonic() - begin < 60
     assert b"while it ran" in live[1]
     for name in (TRACE_FILE, TYPED):
@@ -139,10 +139,10 @@ def test_typed_again_it_is_the_same_run(
 def test_what_cannot_be_typed_again(tmp_path: Path, text: str | None, message: str) -> None:
     if text:
         (tmp_path / TYPED).write_text(text)
-    status, said = again(tmp_path / "again", tmp_path / TYPED)
+    status, output = again(tmp_path / "again", tmp_path / TYPED)
     assert status == 1
-    assert message in said.decode()
-    assert len(said.splitlines()) == 1
+    assert message in output.decode()
+    assert len(output.splitlines()) == 1
 
 
 def boot(*options: str) -> list[str]:

@@ -24,7 +24,9 @@ from schedlab.studies.pack import Contradiction, Statement, studies
 from schedlab_tools.documents.gallery.study_presets import StudyPreset, study_presets
 
 TEXTS = Path(os.environ["SCHEDLAB_STUDIES"])
-CONTRADICTIONS = [(study.number, each) for study in studies() for each in study.contradictions]
+CONTRADICTIONS = [
+    (study.number, contradiction) for study in studies() for contradiction in study.contradictions
+]
 
 
 @cache
@@ -46,9 +48,9 @@ def sections(study: int) -> dict[str, str]:
     """A study's text by the numbers of its sections, without the sections within them."""
     heading = re.compile(r"^(?:#+ )?(\d(?:\.\d+)*) [A-Z*/][^\n]*$", re.MULTILINE)
     text = study_text(study)
-    found = list(heading.finditer(text))
-    ends = [each.start() for each in found[1:]] + [len(text)]
-    return {each[1]: text[each.start() : end] for each, end in zip(found, ends, strict=True)}
+    headings = list(heading.finditer(text))
+    ends = [match.start() for match in headings[1:]] + [len(text)]
+    return {match[1]: text[match.start() : end] for match, end in zip(headings, ends, strict=True)}
 
 
 def section(study: int, number: str) -> str:
@@ -67,50 +69,56 @@ def paragraphs(text: str) -> list[str]:
 def of_texts(source: str = "study") -> list[Figure]:
     """The figures of those studies whose texts are kept: of others they are as they are cited."""
     cited = {study.number for study in studies() if study.facts.get("text") == "cited"}
-    return [each for each in all_published() if each.study not in cited and each.source == source]
+    return [
+        figure
+        for figure in all_published()
+        if figure.study not in cited and figure.source == source
+    ]
 
 
 def test_tables_are_those_of_the_study() -> None:
     """Each row of ours is the printed cells of one line, in their order, none left out."""
     rows: dict[tuple[int, str, str], list[str]] = defaultdict(list)
     expected: dict[tuple[int, str], list[str]] = defaultdict(list)
-    for each in of_texts():
-        if each.place.startswith("table"):
-            if each.kind == "expectation":
-                expected[each.study, each.place.removeprefix("table ")].append(each.text)
+    for figure in of_texts():
+        if figure.place.startswith("table"):
+            if figure.kind == "expectation":
+                expected[figure.study, figure.place.removeprefix("table ")].append(figure.text)
             else:
-                rows[each.study, each.place, each.row].append(each.text)
+                rows[figure.study, figure.place, figure.row].append(figure.text)
     assert len(rows) > 50
-    for where, texts in rows.items():
-        lines = study_text(where[0]).splitlines()
+    for location, texts in rows.items():
+        lines = study_text(location[0]).splitlines()
         cells = [re.split(r"%? *(?:[|\t]| [–-] ) *", line) for line in lines]
-        assert any(texts == c[at : at + len(texts)] for c in cells for at in range(len(c))), where
+        assert any(texts == c[at : at + len(texts)] for c in cells for at in range(len(c))), (
+            location
+        )
     for (study, table), texts in expected.items():
         title = re.search(
             rf"^Table {table}: .*Expected: ([^)]*)\)$", study_text(study), re.MULTILINE
         )
-        assert title and [wish.strip(" %") for wish in title[1].split(",")] == texts
+        assert title and [column_title.strip(" %") for column_title in title[1].split(",")] == texts
 
 
 def test_numbers_stand_in_the_texts() -> None:
     """Those that no table holds in their section, and the authors' and the reruns' in the baselines."""
-    for each in of_texts():
-        kind, _, number = each.place.partition(" ")
+    for figure in of_texts():
+        kind, _, number = figure.place.partition(" ")
         if kind == "section":
-            text = section(each.study, number)
-            assert each.text in numbers(text) or each.text in text, each
-    for each in [*of_texts("authors"), *of_texts("rerun")]:
-        assert each.text in numbers(baselines()) or each.text in baselines(), each
+            text = section(figure.study, number)
+            assert figure.text in numbers(text) or figure.text in text, figure
+    for figure in [*of_texts("authors"), *of_texts("rerun")]:
+        assert figure.text in numbers(baselines()) or figure.text in baselines(), figure
 
 
 @pytest.mark.parametrize(
-    ("study", "each"),
+    ("study", "contradiction"),
     CONTRADICTIONS,
-    ids=[f"{study}-{each.name}" for study, each in CONTRADICTIONS],
+    ids=[f"{study}-{contradiction.name}" for study, contradiction in CONTRADICTIONS],
 )
-def test_contradictions_stand_in_the_study(study: int, each: Contradiction) -> None:
+def test_contradictions_stand_in_the_study(study: int, contradiction: Contradiction) -> None:
     """All numbers and terms of a statement in one paragraph or one row of its place."""
-    for statement in each.statements:
+    for statement in contradiction.statements:
         assert stands(study, statement), statement
         changed = [*statement.numbers[:-1], "".join(statement.numbers[-1:]) + "07"]
         assert not stands(study, replace(statement, numbers=tuple(changed)))
@@ -130,8 +138,10 @@ def stands(study: int, statement: Statement) -> bool:
     """Is that what the place says?"""
     kind, _, number = statement.place.partition(" ")
     if kind == "table":
-        cells = [each for each in published(study, int(number)) if statement.row in ("", each.row)]
-        return set(statement.numbers) <= {each.text for each in cells}
+        cells = [
+            figure for figure in published(study, int(number)) if statement.row in ("", figure.row)
+        ]
+        return set(statement.numbers) <= {cell.text for cell in cells}
     return any(
         set(statement.numbers) <= numbers(text) and all(word in text for word in statement.words)
         for text in paragraphs(section(study, number))

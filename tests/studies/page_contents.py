@@ -11,7 +11,7 @@ from schedlab.report.model import Cell, Page, Table, Text
 
 def tables_of(page: Page) -> dict[str, Table]:
     """By name."""
-    return {each.name: each for each in page.blocks() if isinstance(each, Table)}
+    return {block.name: block for block in page.blocks() if isinstance(block, Table)}
 
 
 def texts_of(page: Page) -> str:
@@ -28,15 +28,15 @@ def opening_of(page: Page) -> str:
 def cells_of(table: Table, labels: int = 1) -> dict[tuple[str, ...], Cell]:
     """By the row's labels (those that are printed once hold for the rows below, too), then the
     column's group and title."""
-    found: dict[tuple[str, ...], Cell] = {}
+    cells: dict[tuple[str, ...], Cell] = {}
     above = [""] * labels
     for row in table.rows:
         above = [cell.text or old for cell, old in zip(row[:labels], above, strict=True)]
         for column, cell in zip(table.columns[labels:], row[labels:], strict=True):
             key = (*above, column.group, column.title)
-            assert key not in found, f"{table.name} has two cells {key}"
-            found[key] = cell
-    return found
+            assert key not in cells, f"{table.name} has two cells {key}"
+            cells[key] = cell
+    return cells
 
 
 def numbers(text: str) -> set[str]:

@@ -25,7 +25,7 @@ MOST_NOT_RUN = {"quick": 0.1, "full": 0.0}
 def planned(depth: Depth, number: int) -> Collection:
     linux = LINUX_MACHINES if depth == "full" else ()
     machines = ("spike", SIMULATOR, *linux)
-    wanted = (
+    planned_runs = (
         run
         for name in machines
         for run in plan(Path("/nowhere"), depth, (number,), machine=name).runs
@@ -39,7 +39,7 @@ def planned(depth: Depth, number: int) -> Collection:
             | {"cpus": run.cpus, "tick_ns": run.tick_ns, "machine": run.machine}
             | {"status": "hung", "message": "not really"},
         )
-        for run in wanted
+        for run in planned_runs
         if run.seed == 1
     )
 

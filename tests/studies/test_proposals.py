@@ -28,15 +28,17 @@ EVERY = proposals.proposals()
 
 
 def test_each_has_tests_or_says_why_not() -> None:
-    assert {each.study for each in EVERY} == {1, 3, 5}
-    assert len({(each.study, each.name) for each in EVERY}) == len(EVERY)
-    assert all(bool(each.tests) != bool(each.missing) for each in EVERY)
+    assert {proposal.study for proposal in EVERY} == {1, 3, 5}
+    assert len({(proposal.study, proposal.name) for proposal in EVERY}) == len(EVERY)
+    assert all(bool(proposal.tests) != bool(proposal.missing) for proposal in EVERY)
 
 
-@pytest.mark.parametrize("each", EVERY, ids=lambda each: f"{each.study}-{each.name}")
-def test_off_and_on_are_policies_of_ours_that_differ(each: Proposal) -> None:
+@pytest.mark.parametrize(
+    "proposal", EVERY, ids=lambda proposal: f"{proposal.study}-{proposal.name}"
+)
+def test_off_and_on_are_policies_of_ours_that_differ(proposal: Proposal) -> None:
     known = read_catalogue()
-    for test in each.tests:
+    for test in proposal.tests:
         assert test.off != test.on
         for side in (test.off, test.on):
             name, *settings = side.split()

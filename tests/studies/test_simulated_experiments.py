@@ -17,20 +17,20 @@ MS = 1_000_000
 GOOD = "- {name: a, title: b, workload: tickets/rates, tick: 10ms, policies: [rr, stride slice=2]}"
 
 
-def in_folder(tmp_path: Path, said: str) -> Study:
+def in_folder(tmp_path: Path, yaml_text: str) -> Study:
     folder = tmp_path / "9"
     folder.mkdir()
-    (folder / "experiments.yaml").write_text(said)
+    (folder / "experiments.yaml").write_text(yaml_text)
     return Study(folder)
 
 
 def test_an_experiment_is_what_the_folder_says(tmp_path: Path) -> None:
-    (found,) = _of(in_folder(tmp_path, GOOD))
-    assert (found.experiment.name, found.experiment.study) == ("s9-a", 9)
-    assert found.experiment.machine == "sim"
-    assert found.experiment.tick_ns == 10 * MS
-    assert [share.seeds for share in found.experiment.policies("quick").values()] == [3, 3]
-    assert list(found.experiment.policies("full")) == ["rr", "stride slice=2"]
+    (entry,) = _of(in_folder(tmp_path, GOOD))
+    assert (entry.experiment.name, entry.experiment.study) == ("s9-a", 9)
+    assert entry.experiment.machine == "sim"
+    assert entry.experiment.tick_ns == 10 * MS
+    assert [share.seeds for share in entry.experiment.policies("quick").values()] == [3, 3]
+    assert list(entry.experiment.policies("full")) == ["rr", "stride slice=2"]
 
 
 def test_the_default_has_them(tmp_path: Path) -> None:
@@ -64,6 +64,6 @@ def test_what_lies_between_two_marks_of_a_process() -> None:
     """Not between those of two processes, and not over a third mark."""
     rows = [(1, 10, 3), (2, 12, 3), (1, 15, 1), (1, 20, 3), (2, 30, 1), (1, 31, 4), (1, 40, 1)]
     notes = pl.DataFrame(rows, schema=["pid", "time_ns", "number"], orient="row")
-    found = Course(100, pl.DataFrame(), notes)
-    assert found.between(3, 1).tolist() == [5, 18]
-    assert found.between(1, 1).tolist() == []
+    course = Course(100, pl.DataFrame(), notes)
+    assert course.between(3, 1).tolist() == [5, 18]
+    assert course.between(1, 1).tolist() == []

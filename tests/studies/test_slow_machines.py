@@ -12,17 +12,17 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.pack import studies
 from schedlab.studies.planning import plan
 
-WITH_COSTS = [each.number for each in studies() if (each.folder / COSTS).exists()]
+WITH_COSTS = [study.number for study in studies() if (study.folder / COSTS).exists()]
 TICK_NS = 1_000_000
 
 
 def test_delays_are_in_proportion_between_the_numbers_of_cpus(tmp_path: Path) -> None:
     written(tmp_path, "delays: [{operation: fork, policies: [rr], ticks: {1: 0.2, 5: 0.6}}]")
-    found = costs_of(1, tmp_path)
+    study_costs = costs_of(1, tmp_path)
     for cpus, ticks in ((1, 0.2), (3, 0.4), (5, 0.6), (8, 0.6)):
-        assert found.of("rr", cpus, TICK_NS) == (("fork", round(ticks * TICK_NS)),)
-    assert found.of("rr", 2, 10 * TICK_NS) == (("fork", 3_000_000),)
-    assert found.of("mlfq", 2, TICK_NS) == ()
+        assert study_costs.of("rr", cpus, TICK_NS) == (("fork", round(ticks * TICK_NS)),)
+    assert study_costs.of("rr", 2, 10 * TICK_NS) == (("fork", 3_000_000),)
+    assert study_costs.of("mlfq", 2, TICK_NS) == ()
     assert costs_of(2, tmp_path).of("rr", 1, TICK_NS) == ()
 
 
@@ -39,6 +39,6 @@ def test_experiments_on_their_costs_have_delays_and_no_others_have(
     for run in runs:
         assert bool(run.delays) == bool(EXPERIMENTS[run.label].repeats), run.name
     assert any(run.delays for run in runs)
-    for each in (EXPERIMENTS[run.label] for run in runs):
-        if each.repeats:
-            assert each.command == EXPERIMENTS[each.repeats].command
+    for experiment in (EXPERIMENTS[run.label] for run in runs):
+        if experiment.repeats:
+            assert experiment.command == EXPERIMENTS[experiment.repeats].command

@@ -36,13 +36,13 @@ from schedlab.studies.pack import Contradiction, studies
 def test_the_file_is_in_order() -> None:
     """All studies, all kinds, all sources; CPUs where the place says so."""
     figures = all_published()
-    assert {each.study for each in figures} == {1, 2, 3, 4, 5, 6}
-    assert {each.kind for each in figures} == {"measurement", "expectation", "claim", "setting"}
-    assert {each.source for each in figures} == {"study", "authors", "rerun"}
-    for each in figures:
-        named = re.fullmatch(r"(\d) CPUs?", each.column)
-        assert each.cpus == (int(named[1]) if named else None), each
-    assert {(each.row, each.text) for each in figures if not each.finished} == {
+    assert {figure.study for figure in figures} == {1, 2, 3, 4, 5, 6}
+    assert {figure.kind for figure in figures} == {"measurement", "expectation", "claim", "setting"}
+    assert {figure.source for figure in figures} == {"study", "authors", "rerun"}
+    for figure in figures:
+        named = re.fullmatch(r"(\d) CPUs?", figure.column)
+        assert figure.cpus == (int(named[1]) if named else None), figure
+    assert {(figure.row, figure.text) for figure in figures if not figure.finished} == {
         ("Low Process Count", "not finished"),
         ("Starvation Check", "not reached"),
         ("priority 0", "infty"),
@@ -54,16 +54,16 @@ def test_policies_are_ours() -> None:
     names = set()
     for path in [*(ROOT / "policies").glob("*.c"), *(ROOT / "policies/studies").glob("*.c")]:
         policy = path.stem.removeprefix("study-")
-        found = re.search(
+        match = re.search(
             r"struct preset \w+_presets\[\] = \{(.*?)^\};", path.read_text(), re.M | re.S
         )
-        presets = re.findall(r'^    \{"([\w-]+)",', found[1], re.M) if found else []
+        presets = re.findall(r'^    \{"([\w-]+)",', match[1], re.M) if match else []
         names |= {policy} | {f"{policy}:{preset}" for preset in presets}
-    for each in all_published():
-        if each.policy is not None:
-            assert each.policy in names, each
+    for figure in all_published():
+        if figure.policy is not None:
+            assert figure.policy in names, figure
         else:
-            assert each.kind == "setting", each
+            assert figure.kind == "setting", figure
 
 
 GOOD = ["table 3", "A", "1 CPU", "measurement", "share", "%", "50.4", "1", "", "study"]
@@ -118,10 +118,10 @@ def turnarounds(work: list[int], choice: tuple[int, ...], cpus: int) -> list[flo
     ends = []
     for cpu in range(cpus):
         now = 0.0
-        for each in sorted(
-            each for each, chosen in zip(work, choice, strict=True) if chosen == cpu
+        for burst in sorted(
+            burst for burst, chosen in zip(work, choice, strict=True) if chosen == cpu
         ):
-            now += each
+            now += burst
             ends.append(now)
     return ends
 
@@ -129,14 +129,14 @@ def turnarounds(work: list[int], choice: tuple[int, ...], cpus: int) -> list[flo
 def test_no_published_time_is_better_than_ideal() -> None:
     """Under no scheduler of study 1, on one to five CPUs."""
     for table in (1, 2):
-        times = [each for each in published(1, table) if each.quantity == "completion"]
-        assert {each.row for each in times} == {test.row for test in TIMING_TESTS[table]}
-        for each in times:
-            assert each.cpus is not None
+        times = [figure for figure in published(1, table) if figure.quantity == "completion"]
+        assert {figure.row for figure in times} == {test.row for test in TIMING_TESTS[table]}
+        for figure in times:
+            assert figure.cpus is not None
             # The size of the work is taken from the 86 ticks of one cell, which hold some overhead:
             # under priorities the same work took 84. And the study tells whole ticks.
-            least = ideal_told(table, each.row, each.cpus) * 84 / 86
-            assert each.value + 0.5 >= least, each
+            least = ideal_told(table, figure.row, figure.cpus) * 84 / 86
+            assert figure.value + 0.5 >= least, figure
     assert ideal_completion(1, "CPU-heavy", 1) == pytest.approx(86)
     assert ideal_completion(1, "Starvation Check", 1) == pytest.approx(43.0, abs=0.03)
     assert ideal_completion(1, "I/O-bound", 5) == 20
@@ -151,26 +151,39 @@ def test_no_published_time_is_better_than_ideal() -> None:
 # What does not fit together.
 
 
-CONTRADICTIONS = [(study.number, each) for study in studies() for each in study.contradictions]
+CONTRADICTIONS = [
+    (study.number, contradiction) for study in studies() for contradiction in study.contradictions
+]
 
 
 def test_contradictions_are_told_once() -> None:
     """Each has a name, a reason, and two places or more; one of number theory needs no second."""
-    names = Counter((study, each.name) for study, each in CONTRADICTIONS)
+    names = Counter((study, contradiction.name) for study, contradiction in CONTRADICTIONS)
     assert max(names.values()) == 1
     assert {study for study, _ in CONTRADICTIONS} == {1, 2, 3, 4, 5}
-    for _, each in CONTRADICTIONS:
-        assert each.reason.endswith(".")
-        assert each.checked.endswith(".")
-        assert len(each.statements) > 1 or each.name in ("not-drawn", "tickets-of-b")
-        assert all(said.numbers or said.words for said in each.statements), each
-    concerned = [each.name for _, each in CONTRADICTIONS if each.concerns("section 2.1")]
+    for _, contradiction in CONTRADICTIONS:
+        assert contradiction.reason.endswith(".")
+        assert contradiction.checked.endswith(".")
+        assert len(contradiction.statements) > 1 or contradiction.name in (
+            "not-drawn",
+            "tickets-of-b",
+        )
+        assert all(
+            statement.numbers or statement.words for statement in contradiction.statements
+        ), contradiction
+    concerned = [
+        contradiction.name
+        for _, contradiction in CONTRADICTIONS
+        if contradiction.concerns("section 2.1")
+    ]
     assert concerned == ["mixed-what-takes-long"]
 
 
-@pytest.mark.parametrize(("study", "each"), CONTRADICTIONS)
-def test_what_contradictions_quote_of_tables_stands_there(study: int, each: Contradiction) -> None:
-    for statement in each.statements:
+@pytest.mark.parametrize(("study", "contradiction"), CONTRADICTIONS)
+def test_what_contradictions_quote_of_tables_stands_there(
+    study: int, contradiction: Contradiction
+) -> None:
+    for statement in contradiction.statements:
         kind, _, number = statement.place.partition(" ")
         if kind == "table":
             rows = [e for e in published(study, int(number)) if statement.row in ("", e.row)]

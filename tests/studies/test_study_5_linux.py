@@ -39,11 +39,11 @@ STARTED = {"started": "2026-04-19T12:00:00+00:00"}
 
 
 def keep(
-    place: Path, experiment: str, policy: str, seed: int, console: str = "", **kept: Any
+    place: Path, experiment: str, policy: str, seed: int, console: str = "", **run_facts: Any
 ) -> Path:
     """A run on the experiment's machine."""
     content = {**on_linux(experiment), "workload": EXPERIMENTS[experiment].command, "cpus": 2}
-    folder = keep_run(place, experiment, policy, seed, **content, **kept)
+    folder = keep_run(place, experiment, policy, seed, **content, **run_facts)
     (folder / CONSOLE).write_text(f"[    0.5] Run /init\n{console}")
     return folder
 
@@ -90,10 +90,10 @@ def test_each_published_figure_stands_beside_ours(tmp_path: Path, name: str) -> 
         scheduler, run = figure.row.split()
         policy, row = rows[scheduler]
         if figure.quantity == "throughput":
-            where = (row, run, "events a second")
-            assert every[where[0], where[1], where[2], "published"].text == figure.text
+            cell_key = (row, run, "events a second")
+            assert every[cell_key[0], cell_key[1], cell_key[2], "published"].text == figure.text
             assert (
-                every[where[0], where[1], where[2], "measured"].text
+                every[cell_key[0], cell_key[1], cell_key[2], "measured"].text
                 == f"{RATES[policy] + 2 * int(run):,.2f}"
             )
     means = cells_of(tables[f"{name}-table-6"])
@@ -112,13 +112,13 @@ def test_what_may_be_chance_is_called_so(tmp_path: Path) -> None:
         (row[0].text, row[1].text): [cell.text for cell in row[2:]]
         for row in tables_of(page)["study-5-linux-differences"].rows
     }
-    there, here, verdict = rows["events a second", "WRR − CFS"]
-    assert there == "+0.97"
-    assert here.startswith("+1.00 [-")
+    published_change, measured_change, verdict = rows["events a second", "WRR − CFS"]
+    assert published_change == "+0.97"
+    assert measured_change.startswith("+1.00 [-")
     assert verdict.startswith("yes (p = ")
-    there, here, verdict = rows["events a second", "Lottery − CFS"]
-    assert there == "-12.54"
-    assert here.startswith("-10.00 [-")
+    published_change, measured_change, verdict = rows["events a second", "Lottery − CFS"]
+    assert published_change == "-12.54"
+    assert measured_change.startswith("-10.00 [-")
     assert verdict.startswith("hardly (p")
     assert rows["longest latency, ms", "WRR − CFS"][1].startswith("+0.00 [")
     order = asked(tmp_path).linux_order(SYSBENCH, "throughput", True)
@@ -167,7 +167,7 @@ def test_who_ran_while_the_thread_waited(tmp_path: Path) -> None:
     trace = load(
         scheduled((0, 3), (10, 9), (14, 8), (15, 3), (30, 4), (33, 3), (90, 8)), Script(cpus=1)
     )
-    people = [
+    processes = [
         {"pid": pid, "name": name, "role": role, "running_ns": running}
         for pid, name, role, running in (
             (3, "sysbench", "workload", 90),
@@ -176,16 +176,25 @@ def test_who_ran_while_the_thread_waited(tmp_path: Path) -> None:
             (9, "[kworker/0:1]", "other", 4),
         )
     ]
-    others = dict.fromkeys(("groups", "cpus", "values"), people)
-    tables = {"processes": people, "summary": [{"begin_ns": 5 * MS, "end_ns": 89 * MS}], **others}
+    others = dict.fromkeys(("groups", "cpus", "values"), processes)
+    tables = {
+        "processes": processes,
+        "summary": [{"begin_ns": 5 * MS, "end_ns": 89 * MS}],
+        **others,
+    }
     keep(tmp_path, SYSBENCH, FAIR, 1, tables=tables)
     (run,) = read([tmp_path])
     waits = waits_of(run, trace)
     assert (waits.count, waits.whole_ms, waits.longest_ms) == (2, 8, 5)
     assert waits.meanwhile == {"[kworker/0:1]": 4, "[kcompactd0]": 1}
     assert waits.mostly == "threads of the kernel"
-    own = replace(waits, meanwhile={"sysbench": 1.0, "schedlab-trace": 2.0})
-    rows = [(FAIR, 1, waits), (FAIR, 2, own), (FAIR, 3, own), (FAIR, 4, replace(own, meanwhile={}))]
+    other_waits = replace(waits, meanwhile={"sysbench": 1.0, "schedlab-trace": 2.0})
+    rows = [
+        (FAIR, 1, waits),
+        (FAIR, 2, other_waits),
+        (FAIR, 3, other_waits),
+        (FAIR, 4, replace(other_waits, meanwhile={})),
+    ]
     assert told(rows) == (
         "schedlab's own, which reads the trace (2 runs) and threads of the kernel (1 run)"
     )

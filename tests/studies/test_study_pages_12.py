@@ -53,12 +53,16 @@ def keep_timing(
 ) -> None:
     """A run whose times are those of tick_numbers, a little more or less by the seed."""
     name = f"{prefix}-{suite}-{test}"
-    told, completion = tick_numbers(suite, test, cpus)
+    printed_ticks, completion = tick_numbers(suite, test, cpus)
     completion = ticks or completion + seed - 2
     number = {"pid": 2, "group": "root", "time_ns": 0}
     values = [
         {**number, "name": name, "value": int(value)}
-        for name, value in (("test", 1), ("ticks", told + seed - 2), ("complete", completion))
+        for name, value in (
+            ("test", 1),
+            ("ticks", printed_ticks + seed - 2),
+            ("complete", completion),
+        )
     ]
     summary = {
         "completion_ns": int(completion * TICK_NS),
@@ -69,9 +73,9 @@ def keep_timing(
         "idle_ns": 0,
         "context_switches": 700 + cpus,
     }
-    people = [
+    processes = [
         {"pid": 2, "role": "root", "selections": 10},
-        {"pid": 3, "role": "workload", "selections": int(told) - 10},
+        {"pid": 3, "role": "workload", "selections": int(printed_ticks) - 10},
     ]
     keep_run(
         place / f"{suite}-{cpus}",
@@ -82,7 +86,7 @@ def keep_timing(
         repeatable=True,
         tables={
             "summary": [summary],
-            "processes": people,
+            "processes": processes,
             "values": values,
             "groups": groups_of_timing(test),
             "cpus": [{"cpu": 0, "running_ns": 40 * TICK_NS}],
@@ -125,7 +129,7 @@ def keep_shares(
     place: Path, table: int, experiment: str, policy: str, cpus: int, seed: int, kind: int
 ) -> None:
     """A run whose shares of CPU time and of selections are those of share_numbers."""
-    (test,) = (each for each in TESTS if each.table == table)
+    (test,) = (candidate for candidate in TESTS if candidate.table == table)
     parts = share_numbers(table, cpus, len(test.rows), kind)
     change = (seed - 2) / 10
     parts = [parts[0] + change, parts[1] - change, *parts[2:]]
@@ -188,9 +192,9 @@ def asked(place: Path) -> study_1.Queries:
     return study_1.Queries(study_numbered(1), read([place]))
 
 
-def at(cells: dict[tuple[str, ...], Cell], *where: str) -> Cell:
+def at(cells: dict[tuple[str, ...], Cell], *key: str) -> Cell:
     """The cell there."""
-    return cells[where]
+    return cells[key]
 
 
 def cells_under(page: Page, name: str) -> dict[tuple[str, ...], Cell]:
@@ -209,17 +213,19 @@ def test_each_figure_of_tables_1_and_2_stands_beside_its_cell(whole_page: Page, 
     figures = published(1, table)
     assert len(figures) == 70
     for figure in figures:
-        where = (figure.row, str(figure.cpus), parts[figure.quantity])
-        assert at(cells, *where, "published").text == figure.text
-        told, completion = tick_numbers(suite, names[figure.row], figure.cpus or 0)
+        cell_key = (figure.row, str(figure.cpus), parts[figure.quantity])
+        assert at(cells, *cell_key, "published").text == figure.text
+        printed_ticks, completion = tick_numbers(suite, names[figure.row], figure.cpus or 0)
         ours = (
-            told if figure.quantity == "context switches" or "Mixed" in figure.row else completion
+            printed_ticks
+            if figure.quantity == "context switches" or "Mixed" in figure.row
+            else completion
         )
         digits = 0 if figure.quantity == "context switches" else 1
-        assert at(cells, *where, "measured").text.startswith(f"{ours:.{digits}f}")
+        assert at(cells, *cell_key, "measured").text.startswith(f"{ours:.{digits}f}")
     shown = Counter(cell.text for (*_, title), cell in cells.items() if title == "published")
-    whole_lines = 2 * len(ALL_CPUS)
-    assert shown == Counter(figure.text for figure in figures) + Counter({"–": whole_lines})
+    missing_cells = 2 * len(ALL_CPUS)
+    assert shown == Counter(figure.text for figure in figures) + Counter({"–": missing_cells})
 
 
 def test_failed_and_missing_cells(tmp_path: Path) -> None:
@@ -249,8 +255,8 @@ def counted(page: Page) -> dict[str, int]:
 
 def on_costs(page: Page, test: str) -> Cell:
     """Of table 1, on one CPU."""
-    where = (test, "1", "completion, ticks", "study costs")
-    return cells_under(page, "study-1-table-1")[where]
+    cell_key = (test, "1", "completion, ticks", "study costs")
+    return cells_under(page, "study-1-table-1")[cell_key]
 
 
 def test_runs_with_their_costs_tell_what_slow_forks_explain(tmp_path: Path) -> None:
@@ -260,8 +266,8 @@ def test_runs_with_their_costs_tell_what_slow_forks_explain(tmp_path: Path) -> N
             keep_timing(tmp_path, *SUITES[1], test, 1, 1, ticks=ticks, their_costs=costs)
     page = made(page_maker(1)(read([tmp_path])))
     cells = cells_under(page, "study-1-table-1")
-    here = cells["Process Creation", "1", "completion, ticks", "measured"]
-    assert here.why == EXPLAINED_BY_COSTS
+    measured_cell = cells["Process Creation", "1", "completion, ticks", "measured"]
+    assert measured_cell.why == EXPLAINED_BY_COSTS
     creation, starvation = (on_costs(page, row) for row in ("Process Creation", "Starvation Check"))
     assert (creation.text, creation.tone, creation.why) == ("17.0", "good", "")
     assert (starvation.text, starvation.tone) == ("60.5", "bad")
@@ -272,12 +278,12 @@ def test_runs_with_their_costs_tell_what_slow_forks_explain(tmp_path: Path) -> N
 
 
 def test_the_text_follows_the_runs(tmp_path: Path) -> None:
-    said = []
+    shown_numbers = []
     for name, ticks in (("one", 123.0), ("two", 234.0)):
         keep_timing(tmp_path / name, *SUITES[1], "mixed", 1, 1, ticks=ticks)
-        told = texts_of(made(page_maker(1)(read([tmp_path / name]))))
-        said.append({"123.0", "234.0"} & numbers(told))
-    assert said == [{"123.0"}, {"234.0"}]
+        page_text = texts_of(made(page_maker(1)(read([tmp_path / name]))))
+        shown_numbers.append({"123.0", "234.0"} & numbers(page_text))
+    assert shown_numbers == [{"123.0"}, {"234.0"}]
 
 
 def test_table_2_is_compared_in_a_row_and_without_the_deleted_bursts(tmp_path: Path) -> None:
@@ -315,8 +321,8 @@ def test_each_figure_of_tables_3_to_8_stands_beside_its_cell(whole_page: Page, t
         if figure.kind == "expectation":
             assert cells[figure.row, "1", picked, "expected"].text == figure.text
             continue
-        where = (figure.row, str(figure.cpus))
-        assert at(cells, *where, picked, "published").text == figure.text
+        cell_key = (figure.row, str(figure.cpus))
+        assert at(cells, *cell_key, picked, "published").text == figure.text
         place = list(test.rows.values()).index(figure.row)
         kinds = (
             picked,
@@ -324,10 +330,10 @@ def test_each_figure_of_tables_3_to_8_stands_beside_its_cell(whole_page: Page, t
         )
         for kind, part in enumerate(kinds):
             ours = share_numbers(test.table, figure.cpus or 0, len(test.rows), kind)[place]
-            assert at(cells, *where, part, "measured").text.startswith(f"{ours:.1f}")
+            assert at(cells, *cell_key, part, "measured").text.startswith(f"{ours:.1f}")
     for title, sort in (("published", "measurement"), ("expected", "expectation")):
         shown = [c.text for (*_, part, t), c in cells.items() if t == title and c.text != "–"]
-        assert sorted(shown) == sorted(each.text for each in figures if each.kind == sort)
+        assert sorted(shown) == sorted(figure.text for figure in figures if figure.kind == sort)
 
 
 # --- the rest of the page
@@ -335,8 +341,8 @@ def test_each_figure_of_tables_3_to_8_stands_beside_its_cell(whole_page: Page, t
 
 def test_each_contradiction_is_told_once(whole_page: Page) -> None:
     text = texts_of(whole_page).replace("\\", "")
-    for each in study_numbered(1).contradictions:
-        assert text.count(str(each)) == 1, each.name
+    for contradiction in study_numbered(1).contradictions:
+        assert text.count(str(contradiction)) == 1, contradiction.name
 
 
 @pytest.mark.parametrize(
@@ -384,18 +390,18 @@ def test_each_figure_of_study_2_stands_beside_its_cell(tmp_path: Path) -> None:
         "section 3": ("timing", "before (section 3), ticks"),
         "section 5": ("priority", "after (section 5), ticks"),
     }
-    figures = [each for each in select(study=2, quantity="completion") if each.place in parts]
+    figures = [figure for figure in select(study=2, quantity="completion") if figure.place in parts]
     assert len(figures) == 14
     for figure in figures:
         suite, part = parts[figure.place]
         test = names[figure.row]
-        told, completion = tick_numbers(suite, test, 2)
-        ours = told if (suite, test) == ("priority", "mixed") else completion
+        printed_ticks, completion = tick_numbers(suite, test, 2)
+        ours = printed_ticks if (suite, test) == ("priority", "mixed") else completion
         ours = 25.0 if (suite, test) == ("timing", "switch") else ours
         assert cells[figure.row, "2", part, "published"].text == figure.text
         assert cells[figure.row, "2", part, "measured"].text.startswith(f"{ours:.1f}")
     shown = [cell.text for (*_, title), cell in cells.items() if title == "published"]
-    assert sorted(shown) == sorted(each.text for each in figures)
+    assert sorted(shown) == sorted(figure.text for figure in figures)
 
 
 # --- single sentences

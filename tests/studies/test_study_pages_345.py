@@ -108,9 +108,9 @@ def keep_study_3(place: Path, failing: tuple[str, str, int] | None = None) -> No
                 )
 
 
-def at(cells: dict[tuple[str, ...], Cell], *where: str) -> Cell:
+def at(cells: dict[tuple[str, ...], Cell], *key: str) -> Cell:
     """The cell there."""
-    return cells[where]
+    return cells[key]
 
 
 def made(page: Page | None) -> Page:
@@ -133,10 +133,12 @@ def test_study_3_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
         figures = published(3, number)
         assert len(figures) == 9
         for figure in figures:
-            where = (figure.row, figure.column)
-            assert at(cells, *where, "published").text == figure.text
-            here = at(cells, *where, "measured").text
-            assert here.startswith(value[number](number_of(figure.column, figure.row, 2)) + " [")
+            cell_key = (figure.row, figure.column)
+            assert at(cells, *cell_key, "published").text == figure.text
+            measured_text = at(cells, *cell_key, "measured").text
+            assert measured_text.startswith(
+                value[number](number_of(figure.column, figure.row, 2)) + " ["
+            )
         shown = [cell.text for (*_, title), cell in cells.items() if title == "published"]
         assert sorted(shown) == sorted(figure.text for figure in figures)
 
@@ -226,12 +228,12 @@ def test_study_4_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
         assert cells[str(size), kind, title].text == figure.text
         shown += 1
         group = {"interactive": "inter", "CPU-bound": "cpu"}[kind]
-        here = cells[str(size), kind, "measured"].text
+        measured_text = cells[str(size), kind, "measured"].text
         if size in (2, 10, 40):
             mean = benchmark_times(size, scheduler, 1)[group] + 0.5
-            assert here.startswith(f"{mean:.1f} [")
+            assert measured_text.startswith(f"{mean:.1f} [")
         else:
-            assert here == "not run"
+            assert measured_text == "not run"
         ideal = ideal_mixed_benchmark(size)[kind == "CPU-bound"]
         assert cells[str(size), kind, "ideal"].text == f"{ideal:.1f}"
     assert shown == 88
@@ -268,12 +270,12 @@ def test_levels_are_read_tick_by_tick() -> None:
     """Which process runs and where, as the rules of study 4 have it; its boosts, turns and allotments."""
     rows = schedule(ALLOTMENT_BOOST, [3, 4, 5], begin=10, end=1000)
     trace = loaded(list(picks(rows)))
-    found = ticks.at_ticks(trace, [3, 4, 5])
-    assert found.select("machine_tick", "pid", "level").rows() == rows
-    assert found["tick"][0] == 0
+    tick_table = ticks.at_ticks(trace, [3, 4, 5])
+    assert tick_table.select("machine_tick", "pid", "level").rows() == rows
+    assert tick_table["tick"][0] == 0
     assert ticks.begin_tick(trace) == 10
-    assert ticks.boosts(found) == [480, 960]
-    turns = ticks.turns(found)
+    assert ticks.boosts(tick_table) == [480, 960]
+    turns = ticks.turns(tick_table)
     assert turns["length"].sum() == len(rows)
     for level, length in ((3, 2), (2, 4), (1, 8)):
         assert ticks.usual(turns.filter(level=level)["length"])[0] == length
@@ -303,8 +305,8 @@ def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
     records.append(record(16, 3, Kind.WAKEUP, 4, 0))
     records += switch(16, 3, 4, ProcessState.RUNNABLE)
     records.append(record(20, 0, Kind.END, 0, len(records) + 1))
-    people = [{"pid": pid, "group": g} for pid, g in ((3, "reader"), (4, "writer"), (5, "hog"))]
-    tables = dict.fromkeys(("processes", "groups", "cpus", "values"), people)
+    processes = [{"pid": pid, "group": g} for pid, g in ((3, "reader"), (4, "writer"), (5, "hog"))]
+    tables = dict.fromkeys(("processes", "groups", "cpus", "values"), processes)
     keep_run(tmp_path, "s3-inversion", "priority", tables={"summary": [{"processes": 3}], **tables})
     (run,) = read([tmp_path])
     (wait,) = waits_in(run, loaded(records))
@@ -317,15 +319,15 @@ def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
 def test_waits_are_those_that_the_program_tells(policy: str, tmp_path: Path) -> None:
     """The reader measures from before it asks until it has the byte: two system calls more."""
     trace = traced(tmp_path, "study3 inversion -t 600 -r 3", 1, f"tick=1ms policy={policy}")
-    found = compute(trace)
+    run_metrics = compute(trace)
     keep_run(tmp_path, "s3-inversion", policy)
     (run,) = read([tmp_path])
-    found.write(run.folder / results.METRICS)
-    told = found.values.filter(name="wait_ns")["value"].to_list()
+    run_metrics.write(run.folder / results.METRICS)
+    printed_waits = run_metrics.values.filter(name="wait_ns")["value"].to_list()
     waits = [wait.length * TICK_NS for wait in waits_in(run, trace)]
-    assert len(waits) == len(told) == 3
+    assert len(waits) == len(printed_waits) == 3
     assert max(waits) > 20 * TICK_NS
-    for wait, by_itself in zip(waits, told, strict=True):
+    for wait, by_itself in zip(waits, printed_waits, strict=True):
         assert 0 <= by_itself - wait <= 0.05 * TICK_NS
 
 
@@ -384,16 +386,18 @@ def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
     means = cells_of(tables["study-5-table-6"])
     for figure in published(5, 5):
         name, run = figure.row.split()
-        where = (names[name], run, headings[figure.quantity])
-        assert at(every, *where, "published").text == figure.text
+        cell_key = (names[name], run, headings[figure.quantity])
+        assert at(every, *cell_key, "published").text == figure.text
         if figure.quantity == "throughput":
             assert figure.policy
-            assert at(every, *where, "measured").text == f"{rate_of(figure.policy, int(run)):,.2f}"
+            assert (
+                at(every, *cell_key, "measured").text == f"{rate_of(figure.policy, int(run)):,.2f}"
+            )
     for figure in published(5, 6):
-        where_mean = (names[figure.column], headings[figure.quantity])
-        assert at(means, *where_mean, "published").text == figure.text
+        mean_key = (names[figure.column], headings[figure.quantity])
+        assert at(means, *mean_key, "published").text == figure.text
         if figure.quantity == "maximum latency":
-            assert at(means, *where_mean, "measured").text.startswith("3.000 [")
+            assert at(means, *mean_key, "measured").text.startswith("3.000 [")
 
 
 @pytest.mark.parametrize("study", [3, 4, 5])
@@ -401,7 +405,7 @@ def test_each_contradiction_is_told_once(study: int, tmp_path: Path) -> None:
     keep_study_3(tmp_path)
     keep_study_4(tmp_path)
     keep_study_5(tmp_path)
-    told = texts_of(made(page_maker(study)(read([tmp_path]))))
+    page_text = texts_of(made(page_maker(study)(read([tmp_path]))))
     assert study_numbered(study).contradictions
-    for each in study_numbered(study).contradictions:
-        assert told.count(literal(str(each))) == 1, each.name
+    for contradiction in study_numbered(study).contradictions:
+        assert page_text.count(literal(str(contradiction))) == 1, contradiction.name

@@ -52,9 +52,9 @@ def test_every_run_of_a_plan_has_a_name_of_its_own(tmp_path: Path, depth: Depth)
 def test_every_policy_of_a_plan_is_there_and_knows_its_settings(
     tmp_path: Path, depth: Depth
 ) -> None:
-    wanted = plan(tmp_path, depth)
-    wanted.check()
-    check_policies(read_catalogue(), wanted)
+    study_plan = plan(tmp_path, depth)
+    study_plan.check()
+    check_policies(read_catalogue(), study_plan)
 
 
 def test_pages_and_help_tell_how_many_runs_there_are() -> None:
@@ -62,7 +62,7 @@ def test_pages_and_help_tell_how_many_runs_there_are() -> None:
     counts = {}
     for depth in ("quick", "full"):
         plans = study_run.plans_of(("spike",), Request((), depth), Path("/nowhere"))
-        counts[depth] = f"{sum(len(each.runs) for each in plans.values()):,}"
+        counts[depth] = f"{sum(len(plan.runs) for plan in plans.values()):,}"
     boots = sum(
         len(plan(Path("/nowhere"), "full", machine=m).runs) for m in ("linux", "linux-free")
     )
@@ -105,7 +105,9 @@ TINY = (
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Collection, Path]]:
     """Experiments that take a moment, and a report that is only noted."""
-    monkeypatch.setattr(planning, "EXPERIMENTS", {each.name: each for each in TINY})
+    monkeypatch.setattr(
+        planning, "EXPERIMENTS", {experiment.name: experiment for experiment in TINY}
+    )
     monkeypatch.setattr(study_run, "plan_of_proposals", lambda folder, *_: Plan(folder, ()))
     reports: list[tuple[Collection, Path]] = []
 
@@ -177,8 +179,8 @@ def test_what_failed_is_run_again_and_replaced(
     assert not first.succeeded
     assert Counter(run.status for run in first.runs) == {"success": 4, "failed": 2}
     assert len(tiny[0][0]) == 6, "the report has the failed ones, too"
-    told = capsys.readouterr().err
-    assert "tiny-cpu, priority aging_interval=0, 2 CPUs, seed 1: the workload failed" in told
+    stderr = capsys.readouterr().err
+    assert "tiny-cpu, priority aging_interval=0, 2 CPUs, seed 1: the workload failed" in stderr
     (tmp_path / "fail-2").unlink()
     second = reproduce(QUICK, tmp_path / "out")
     assert starts(machine) == 2
@@ -247,12 +249,12 @@ def test_an_interruption_says_how_to_go_on(
         reproduce(request, out)
     assert ended.value.code == 128 + signal.SIGINT
     assert tiny == []
-    told = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     finished = len(list(out.glob("*/manifest.json")))
     assert 1 <= finished < 6
-    assert f"interrupted; {finished} of 6 runs are finished" in told
+    assert f"interrupted; {finished} of 6 runs are finished" in stderr
     command = f"./schedlab reproduce study-1 study-4 --quick --seed 7 --memory 64 --out '{out}'"
-    assert command in told
+    assert command in stderr
 
 
 # --- the command line
@@ -274,8 +276,8 @@ def test_a_study_on_spike(tmp_path: Path, tiny: list[tuple[Collection, Path]]) -
     (strict,) = runs.select(experiment="tiny-cpu", policy="priority", cpus=2)
     assert strict.setup.policy_title == "priority aging_interval=0"
     assert runs.summary["completion_ns"].null_count() == 0
-    told = runs.values.filter(runs.values["name"] == "finished")
-    assert Counter(told["experiment"]) == {"tiny-mixed": 2 * 4}
+    finished_rows = runs.values.filter(runs.values["name"] == "finished")
+    assert Counter(finished_rows["experiment"]) == {"tiny-mixed": 2 * 4}
     lost = done.runs.runs[0].folder
     before = (lost / "trace.bin").read_bytes()
     shutil.rmtree(lost)
@@ -291,8 +293,8 @@ def test_experiments_are_run_on_their_machine_and_no_other(tmp_path: Path) -> No
     for machine in ("spike", "sim", "linux", "linux-free"):
         runs = plan(tmp_path, "full", (5,), memory_mib=512, machine=machine).runs
         assert runs
-        own = {EXPERIMENTS[run.label].machine for run in runs}
-        assert own == ({machine} if machine.startswith("linux") else {None})
+        machines = {EXPERIMENTS[run.label].machine for run in runs}
+        assert machines == ({machine} if machine.startswith("linux") else {None})
         assert {run.machine.name for run in runs} == {machine}
     on_linux = plan(tmp_path, "quick", (5,), tick_ns=2_000_000, machine="linux").runs
     assert {run.tick_ns for run in on_linux} == {4_000_000}
@@ -305,8 +307,8 @@ def test_experiments_are_run_on_their_machine_and_no_other(tmp_path: Path) -> No
 def test_an_experiment_is_reproduced_alone(tmp_path: Path) -> None:
     """Under its label, which may be of one of the proposals' tests."""
     labels = ("s4-scan-6", "proposal-late")
-    _, wanted = study_run.planned(Request((), "quick", experiments=labels), tmp_path)
-    assert {run.label for run in wanted.runs} == set(labels)
+    _, study_plan = study_run.planned(Request((), "quick", experiments=labels), tmp_path)
+    assert {run.label for run in study_plan.runs} == set(labels)
     assert Request((), "quick", experiments=labels).machines == ("spike",)
     on_linux = Request((), "quick", experiments=("s5-linux-sysbench",))
     assert set(on_linux.machines) == {"spike", "linux", "linux-free"}

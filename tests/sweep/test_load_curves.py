@@ -26,22 +26,25 @@ def processes(turnaround: list[int], running: list[int]) -> pl.DataFrame:
     fork = np.arange(len(turnaround)) * 1000
     pid = fork // 1000 + 3
     table = {"pid": pid, "fork_ns": fork, "exit_ns": fork + turnaround, "running_ns": running,
-             "response_ns": [each // 2 for each in turnaround]}  # fmt: skip
+             "response_ns": [stay_time // 2 for stay_time in turnaround]}  # fmt: skip
     return pl.DataFrame(table)
 
 
 def test_the_warm_up_is_left_out_and_slowdown_is_by_the_work() -> None:
     stay = [10**9] * 100 + [200] * 450 + [400] * 450
-    found = steady(processes(stay, [100] * 1000))
-    assert tuple(found) == COLUMNS
-    assert found["steady_jobs"] == 900
-    assert found["steady_turnaround_mean_ns"] == 300
-    assert found["steady_slowdown_mean"] == 3
-    assert found["steady_slowdown_p95"] == found["steady_slowdown_p99"] == 4
-    assert (found["steady_response_mean_ns"], found["steady_response_p99_ns"]) == (150, 200)
-    assert found["steady_slowdown_p999"] is None  # of 900, none is beyond it
+    steady_values = steady(processes(stay, [100] * 1000))
+    assert tuple(steady_values) == COLUMNS
+    assert steady_values["steady_jobs"] == 900
+    assert steady_values["steady_turnaround_mean_ns"] == 300
+    assert steady_values["steady_slowdown_mean"] == 3
+    assert steady_values["steady_slowdown_p95"] == steady_values["steady_slowdown_p99"] == 4
+    assert (steady_values["steady_response_mean_ns"], steady_values["steady_response_p99_ns"]) == (
+        150,
+        200,
+    )
+    assert steady_values["steady_slowdown_p999"] is None  # of 900, none is beyond it
     means = [2.0] * 10 + [4.0] * 10
-    assert found["steady_slowdown_error"] == pytest.approx(
+    assert steady_values["steady_slowdown_error"] == pytest.approx(
         2.093 * np.std(means, ddof=1) / np.sqrt(20)
     )
 
@@ -72,18 +75,22 @@ def file_with(
 
 def test_theory_is_of_the_file(tmp_path: Path) -> None:
     drawn = {"distribution": "exponential", "mean": 10_000}
-    told = {
+    rows_by_series = {
         row["series"]: row for row in theory(file_with(tmp_path, 0.5, a=drawn), None, TICK_NS, 1)
     }
-    assert told["first come, first served"]["steady_turnaround_mean_ns"] == pytest.approx(2e7)
-    assert told["processor sharing"]["steady_slowdown_mean"] == pytest.approx(2)
-    assert 1e7 < told["shortest remaining first"]["steady_turnaround_mean_ns"] < 2e7
+    assert rows_by_series["first come, first served"]["steady_turnaround_mean_ns"] == pytest.approx(
+        2e7
+    )
+    assert rows_by_series["processor sharing"]["steady_slowdown_mean"] == pytest.approx(2)
+    assert 1e7 < rows_by_series["shortest remaining first"]["steady_turnaround_mean_ns"] < 2e7
     (two,) = theory(file_with(tmp_path, 0.7, a=drawn), None, TICK_NS, 2)
     assert two["steady_turnaround_mean_ns"] == pytest.approx(1e7 / (1 - 0.7**2))
     mixed = theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), None, TICK_NS, 1)
     assert mixed[0]["steady_turnaround_mean_ns"] == pytest.approx(2e6 + 0.5 / 2e6 * 5e12 / 2 / 0.5)
-    (own, shared) = theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), "a", TICK_NS, 1)
-    assert own["steady_turnaround_mean_ns"] == pytest.approx(1e6 + 0.5 / 2e6 * 5e12 / 2 / 0.5)
+    (first_come, shared) = theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), "a", TICK_NS, 1)
+    assert first_come["steady_turnaround_mean_ns"] == pytest.approx(
+        1e6 + 0.5 / 2e6 * 5e12 / 2 / 0.5
+    )
     assert shared["steady_turnaround_mean_ns"] == pytest.approx(2e6)
     assert theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), "c", TICK_NS, 1) == []
 
@@ -129,7 +136,7 @@ def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
     drawn = dict(charts(scene))
     assert "slowdown-p999" not in drawn  # of 300 jobs
     of = ("turnaround", "slowdown", "response")
-    assert {f"{each}-{part}" for each in of for part in ("mean", "median", "p95", "p99")} <= set(
+    assert {f"{stem}-{part}" for stem in of for part in ("mean", "median", "p95", "p99")} <= set(
         drawn
     )
     idle = replace(scene, runs=scene.runs.with_columns(steady_response_median_ns=pl.lit(0.0)))
@@ -164,6 +171,8 @@ def test_each_shape_has_its_own_curves(schedlab: Command, tmp_path: Path) -> Non
     done = schedlab(*words, "--out", str(tmp_path / "curves"))
     assert done.returncode == 0, done.stderr
     both = list(scenes(tmp_path / "curves", None, jobs_kept(tmp_path / "curves")))
-    for each, shape in zip(both, ("(even.json ", "(fast-and-slow)"), strict=True):
-        assert each.title.partition("CPUs ")[2].startswith(shape)
-    assert [(len(each.runs), each.theory.is_empty()) for each in both] == [(2, True)] * 2
+    for curve_set, shape in zip(both, ("(even.json ", "(fast-and-slow)"), strict=True):
+        assert curve_set.title.partition("CPUs ")[2].startswith(shape)
+    assert [(len(curve_set.runs), curve_set.theory.is_empty()) for curve_set in both] == [
+        (2, True)
+    ] * 2

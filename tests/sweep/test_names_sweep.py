@@ -27,7 +27,7 @@ from schedlab.sweep.rows import Rows
 def _hostile_sweep(folder: Path, workloads: Sequence[str], policies: Sequence[str]) -> None:
     """A data set in which everything is called as its workload."""
     make: dict[str, Any] = {"measuring": {}, "machines": {}}
-    with dataset.opened(folder, (), make, "".join(NAMES)) as found:
+    with dataset.opened(folder, (), make, "".join(NAMES)) as sweep_dataset:
         finished = []
         for place, policy, seed in product(range(len(workloads)), policies, (1, 2)):
             name, number = workloads[place], policies.index(policy)
@@ -43,7 +43,7 @@ def _hostile_sweep(folder: Path, workloads: Sequence[str], policies: Sequence[st
             rows = Rows({**summary, **measured}, (group,))
             key = f"{place}-{number}-{seed}"
             finished.append((identity, Result(key, Outcome("success"), 0.0, rows)))
-        found.add(finished)
+        sweep_dataset.add(finished)
 
 
 BEST = ("--best", "turnaround", "--best", "response")
@@ -83,22 +83,22 @@ def test_a_frontier_without_setups_is_refused_in_words(tmp_path: Path) -> None:
 def test_a_sweep_of_hostile_files_is_run_listed_and_reported(tmp_path: Path) -> None:
     """Names of files and folders, of its description, of tasks."""
     supply(["simulator"])
-    whole = "".join(name for name in NAMES if not set(name) & set("/\0"))[:60]
+    hostile_name = "".join(name for name in NAMES if not set(name) & set("/\0"))[:60]
     files = []
-    for number, name in enumerate((whole, "line\nfeed[red]x", "--help")):
+    for number, name in enumerate((hostile_name, "line\nfeed[red]x", "--help")):
         (tmp_path / str(number)).mkdir()
         files.append(tmp_path / str(number) / f"{name}.json")
         task = {"instance": 2, "loop": 1, "run": "1ticks"}
         files[-1].write_text(json.dumps({"description": name, "tasks": {"batch": task}}))
-    sweep = tmp_path / f"{whole}.yaml"
-    described = {"description": "".join(NAMES), "workloads": [str(each) for each in files]}
+    sweep = tmp_path / f"{hostile_name}.yaml"
+    described = {"description": "".join(NAMES), "workloads": [str(path) for path in files]}
     sweep.write_text(json.dumps({**described, "policies": ["rr"], "seeds": [1, 2]}))
-    out = tmp_path / f"out {whole}"
+    out = tmp_path / f"out {hostile_name}"
     listed = call("sweep", sweep, "--dry-run").stdout
     assert len(listed.splitlines()) == 7
     call("sweep", sweep, "--dry-run", "--json")
     more = ("--best", "turnaround", "--keep-traces", "--jobs", "1")
-    said = call("sweep", sweep, "--out", out, *more)
-    assert visible(f"Kept in {out}") in said.output
+    result = call("sweep", sweep, "--out", out, *more)
+    assert visible(f"Kept in {out}") in result.output
     call("compare", out, out)
     call("report", out, "--out", tmp_path / "report", "--format", "markdown")

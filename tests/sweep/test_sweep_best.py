@@ -33,18 +33,20 @@ Measured = Mapping[tuple[str, int], Mapping[str, Any]]
 
 def swept(folder: Path, measured: Measured, cpus: int = 1) -> Path:
     """A data set in which that was measured. A status other than success stands in `status`."""
-    own = {name for row in measured.values() for name in row if name.startswith("set_")}
-    with dataset.opened(folder, sorted(own), MAKE, "") as found:
+    setting_columns = {name for row in measured.values() for name in row if name.startswith("set_")}
+    with dataset.opened(folder, sorted(setting_columns), MAKE, "") as sweep_dataset:
         finished = []
         for number, ((settings, seed), row) in enumerate(measured.items()):
             identity = {
                 "workload": "w.json", "policy": "mlfq", "settings": settings, "changes": "",
                 "machine": "sim", "costs": "kernel", "cpus": cpus, "tick_ns": 1_000_000,
-                "limit_ns": 10**9, "seed": seed, **{name: row[name] for name in own},
+                "limit_ns": 10**9, "seed": seed, **{name: row[name] for name in setting_columns},
             }  # fmt: skip
-            whole = {"processes": 4, "finished": 4, "clock_step_ns": 1}
-            whole |= {
-                name: value for name, value in row.items() if "." not in name and name not in own
+            summary = {"processes": 4, "finished": 4, "clock_step_ns": 1}
+            summary |= {
+                name: value
+                for name, value in row.items()
+                if "." not in name and name not in setting_columns
             }
             groups: dict[str, dict[str, Any]] = {}
             for name, value in row.items():
@@ -53,10 +55,10 @@ def swept(folder: Path, measured: Measured, cpus: int = 1) -> Path:
                     groups.setdefault(group, {"group": group, "processes": 2, "finished": 2})[
                         column
                     ] = value
-            outcome = Outcome(str(whole.pop("status", "success")))
-            rows = Rows(whole, tuple(groups.values())) if outcome.succeeded else Rows()
+            outcome = Outcome(str(summary.pop("status", "success")))
+            rows = Rows(summary, tuple(groups.values())) if outcome.succeeded else Rows()
             finished.append((identity, Result(f"{cpus}-{number}", outcome, 0.0, rows)))
-        found.add(finished)
+        sweep_dataset.add(finished)
     return folder
 
 
@@ -95,8 +97,8 @@ def ranked(folder: Path, metric: str = "turnaround") -> list[Place[ranking.Choic
     ],
 )
 def test_metrics_by_name(text: str, column: str, group: str | None, better: str) -> None:
-    found = parse(text)
-    assert (found.column, found.group, found.better) == (column, group, better)
+    objective = parse(text)
+    assert (objective.column, objective.group, objective.better) == (column, group, better)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_p_values_are_those_of_the_paired_t_test_corrected_by_holm(tmp_path: Pat
     places = ranked(swept(tmp_path, turnarounds(values)))
     first = np.array(values[places[0].choice[1]])
     plain = [stats.ttest_rel(values[place.choice[1]], first) for place in places[1:]]
-    corrected = holm([float(each.pvalue) for each in plain])
+    corrected = holm([float(result.pvalue) for result in plain])
     for place, test, expected in zip(places[1:], plain, corrected, strict=True):
         assert place.chance == pytest.approx(expected, rel=1e-9)
         assert place.behind
@@ -153,16 +155,16 @@ def test_p_values_are_those_of_the_paired_t_test_corrected_by_holm(tmp_path: Pat
         assert bounds == pytest.approx(tuple(test.confidence_interval()), rel=1e-9)
 
 
-@pytest.mark.parametrize(("worse", "told"), [(1.0, False), (2.0, True)])
+@pytest.mark.parametrize(("worse", "is_worse"), [(1.0, False), (2.0, True)])
 def test_a_setup_is_worse_where_its_interval_says_so(
-    tmp_path: Path, worse: float, told: bool
+    tmp_path: Path, worse: float, is_worse: bool
 ) -> None:
     """Of the first, the probability is 3 % on one side, and 6 % on both."""
     behind = [0.1, 2.2, -0.5, 1.4]
-    rows = {"a=1": [10.0 * MS] * 4, "a=2": [(10 + worse + each) * MS for each in behind]}
+    rows = {"a=1": [10.0 * MS] * 4, "a=2": [(10 + worse + offset) * MS for offset in behind]}
     place = ranked(swept(tmp_path, turnarounds(rows)))[1]
     assert place.behind and place.chance is not None
-    assert (place.behind.low > 0) == (place.chance < 0.05) == (not place.possible) == told
+    assert (place.behind.low > 0) == (place.chance < 0.05) == (not place.possible) == is_worse
 
 
 def test_among_many_alike_the_best_is_seldom_ruled_out() -> None:
@@ -244,15 +246,15 @@ def values_of(rows: list[list[tuple[float, float]]]) -> ranking.Values:
 def test_the_front_is_of_those_that_no_other_surpasses_in_everything() -> None:
     generator = random.Random(2)
     rows = [[(generator.randrange(12) + 0.0, generator.randrange(12) + 0.0)] for _ in range(80)]
-    found = ranking.front(values_of(rows), OBJECTIVES)
+    front = ranking.front(values_of(rows), OBJECTIVES)
     pairs = [row[0] for row in rows]
     expected = {
         f"a={number}"
         for number, (cost, gain) in enumerate(pairs)
         if not any(c <= cost and g >= gain and (c < cost or g > gain) for c, g in pairs)
     }
-    assert {choice[1] for choice in found.members} == expected
-    costs = [found.estimates[choice][0].mean for choice in found.members]
+    assert {choice[1] for choice in front.members} == expected
+    costs = [front.estimates[choice][0].mean for choice in front.members]
     assert costs == sorted(costs)
 
 
@@ -264,9 +266,9 @@ def test_who_is_off_the_front_by_chance_is_told_from_who_is_surely_off() -> None
         [(20 + n, 40 + n) for n in noise],
         [(10 + n, 40 + 2 * n) for n in noise],  # as good in one with every seed, worse in the other
     ]
-    found = ranking.front(values_of(rows), OBJECTIVES)
-    assert [choice[1] for choice in found.members] == ["a=0"]
-    assert [choice[1] for choice in found.perhaps] == ["a=1"]
+    front = ranking.front(values_of(rows), OBJECTIVES)
+    assert [choice[1] for choice in front.members] == ["a=0"]
+    assert [choice[1] for choice in front.perhaps] == ["a=1"]
 
 
 # --- as a user sees it
@@ -301,7 +303,7 @@ def test_the_command_ranks_what_is_there(schedlab: Command, tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stderr
     (scene,) = json.loads(done.stdout)["scenes"]
-    assert [each["on_front"] for each in scene["setups"]] == [True] * 4
+    assert [configuration["on_front"] for configuration in scene["setups"]] == [True] * 4
     svg = (tmp_path / "chart.svg").read_text()
     assert (
         svg.startswith("<svg") and "turnaround, mean (ms)" in svg and "response, mean (ms)" in svg
@@ -317,14 +319,14 @@ def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) 
     scene = ("w.json", "", "sim", "kernel", 1, 1_000_000, 10**9, None, None)
     values = values_of(rows)
     values = ranking.Values(scene, values.seeds, values.choices, values.values, (0.0, 0.0), {})
-    found = ranking.front(values, OBJECTIVES)
-    chart = best.frontier_chart(values, OBJECTIVES, found)
+    front = ranking.front(values, OBJECTIVES)
+    chart = best.frontier_chart(values, OBJECTIVES, front)
     assert len(chart.data) == 30
     numbered = chart.data.filter(chart.data["place"].is_not_null()).sort("place")
-    assert numbered["setup"].to_list() == [ranking.title_of(choice) for choice in found.members]
-    assert numbered["place"].to_list() == list(range(1, len(found.members) + 1))
-    assert f"the {len(found.members)} of 30 setups" in chart.caption
-    assert all(ranking.title_of(choice) in chart.description for choice in found.members)
+    assert numbered["setup"].to_list() == [ranking.title_of(choice) for choice in front.members]
+    assert numbered["place"].to_list() == list(range(1, len(front.members) + 1))
+    assert f"the {len(front.members)} of 30 setups" in chart.caption
+    assert all(ranking.title_of(choice) in chart.description for choice in front.members)
 
 
 # --- effects
@@ -332,9 +334,14 @@ def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) 
 
 def explained(folder: Path, metric: str = "turnaround") -> tuple[Effects, dict[Any, float]]:
     """And the parts, by the dimensions that explain them."""
-    found = effects(folder, best.objective_of_effects(metric))
-    parts = {each.dimensions: each.part for each in (*found.main, *found.pairs)}
-    return found, {names[0] if len(names) == 1 else names: part for names, part in parts.items()}
+    computed_effects = effects(folder, best.objective_of_effects(metric))
+    parts = {
+        effect.dimensions: effect.part
+        for effect in (*computed_effects.main, *computed_effects.pairs)
+    }
+    return computed_effects, {
+        names[0] if len(names) == 1 else names: part for names, part in parts.items()
+    }
 
 
 def grid(value: Any) -> Measured:
@@ -346,14 +353,14 @@ def grid(value: Any) -> Measured:
 
 
 def test_what_adds_up_has_no_interaction(tmp_path: Path) -> None:
-    found, parts = explained(swept(tmp_path, grid(lambda a, b, seed: 3 * a + b + 1000)))
-    assert found.is_grid
-    assert (found.runs, found.left_out) == (8, 0)
+    computed_effects, parts = explained(swept(tmp_path, grid(lambda a, b, seed: 3 * a + b + 1000)))
+    assert computed_effects.is_grid
+    assert (computed_effects.runs, computed_effects.left_out) == (8, 0)
     assert parts["a"] == pytest.approx(9 / (9 + 4))
     assert parts["b"] == pytest.approx(4 / (9 + 4))
     assert parts["seed"] == parts["a", "b"] == pytest.approx(0)
-    assert [level.value for level in found.main[0].levels] == ["1", "2"]
-    assert found.main[0].levels[0].mean == 3 + 4 + 1000
+    assert [level.value for level in computed_effects.main[0].levels] == ["1", "2"]
+    assert computed_effects.main[0].levels[0].mean == 3 + 4 + 1000
 
 
 def test_what_two_do_together_is_told_apart(tmp_path: Path) -> None:
@@ -367,5 +374,9 @@ def test_what_two_do_together_is_told_apart(tmp_path: Path) -> None:
 def test_runs_without_a_value_are_said(tmp_path: Path) -> None:
     measured = grid(lambda a, b, seed: float(a))
     measured = {**measured, ("a=2,b=5", 2): {"status": "panic", "set_a": 2, "set_b": 5}}
-    found, _ = explained(swept(tmp_path, measured))
-    assert (found.runs, found.left_out, found.is_grid) == (7, 1, False)
+    computed_effects, _ = explained(swept(tmp_path, measured))
+    assert (computed_effects.runs, computed_effects.left_out, computed_effects.is_grid) == (
+        7,
+        1,
+        False,
+    )

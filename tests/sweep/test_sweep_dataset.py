@@ -43,14 +43,14 @@ def identity(seed: int = 1) -> Mapping[str, Any]:
 
 
 def filled(folder: Path, *parts: tuple[Result, ...]) -> None:
-    with dataset.opened(folder, DIMENSIONS, MAKE, "a title") as found:
+    with dataset.opened(folder, DIMENSIONS, MAKE, "a title") as sweep_dataset:
         for part in parts:
-            found.add([(identity(), each) for each in part])
+            sweep_dataset.add([(identity(), result) for result in part])
 
 
 def keys(folder: Path, table: str = dataset.RUNS) -> list[str]:
-    found: list[str] = dataset.read_table(folder, table)["key"].to_list()
-    return found
+    table_keys: list[str] = dataset.read_table(folder, table)["key"].to_list()
+    return table_keys
 
 
 def test_duckdb_and_polars_read_it_as_one_table(tmp_path: Path) -> None:
@@ -58,13 +58,13 @@ def test_duckdb_and_polars_read_it_as_one_table(tmp_path: Path) -> None:
     filled(tmp_path, (result("b"), result("a")), (result("c", "failed"),))
     runs = f"read_parquet('{tmp_path}/runs/*.parquet')"
     described = duckdb.execute(f"SELECT * FROM {runs}").description
-    assert [each[0] for each in described or []] == [
+    assert [description[0] for description in described or []] == [
         column.name for column in columns.runs_table(DIMENSIONS)
     ]
-    found = duckdb.execute(
+    rows = duckdb.execute(
         f"SELECT key, status, message, set_slice, turnaround_mean_ns FROM {runs} ORDER BY key"
     ).fetchall()
-    assert found == [
+    assert rows == [
         ("a", "success", None, 4, 1.5),
         ("b", "success", None, 4, 1.5),
         ("c", "failed", "why", 4, None),
@@ -83,15 +83,15 @@ def test_the_manifest_says_what_each_column_is(tmp_path: Path) -> None:
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert (manifest["format"], manifest["title"], manifest["make"]) == (1, "a title", MAKE)
     for table, path in (("runs", "runs"), ("groups", "groups"), ("told", "told")):
-        told = {each["name"]: each for each in manifest["tables"][table]}
+        described_columns = {column["name"]: column for column in manifest["tables"][table]}
         part = pl.read_parquet(tmp_path / path / "*.parquet")
-        assert {name: each["type"] for name, each in told.items()} == {
+        assert {name: column["type"] for name, column in described_columns.items()} == {
             name: str(dtype) for name, dtype in part.schema.items()
         }
-        assert all(each["meaning"] for each in told.values())
-        for name, each in told.items():
+        assert all(column["meaning"] for column in described_columns.values())
+        for name, column in described_columns.items():
             if name.endswith("_ns"):
-                assert each["unit"] == "ns"
+                assert column["unit"] == "ns"
 
 
 def test_a_run_is_in_it_once(tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ def test_a_run_is_in_it_once(tmp_path: Path) -> None:
 def test_what_an_interruption_left_is_taken_away(tmp_path: Path) -> None:
     filled(tmp_path, (result("a"),))
     # The groups of a part were written, its runs were not; and a file is half written.
-    there = tmp_path / "groups" / "part-000001.parquet"
-    (tmp_path / "groups" / "part-000002.parquet").write_bytes(there.read_bytes())
+    first_part = tmp_path / "groups" / "part-000001.parquet"
+    (tmp_path / "groups" / "part-000002.parquet").write_bytes(first_part.read_bytes())
     (tmp_path / "runs" / ".part-000002.parquet.new").write_bytes(b"PAR1")
     assert pl.read_parquet(tmp_path / "runs" / "*.parquet")["key"].to_list() == ["a"]
     filled(tmp_path, (result("b", groups=("x",)),))
@@ -122,10 +122,10 @@ def test_what_an_interruption_left_is_taken_away(tmp_path: Path) -> None:
 
 def test_failed_runs_are_rows_and_can_be_taken_out(tmp_path: Path) -> None:
     filled(tmp_path, (result("a"), result("b", "hung")), (result("c", "panic"),))
-    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as found:
-        assert found.statuses == {"a": "success", "b": "hung", "c": "panic"}
-        assert found.drop_failed() == 2
-        found.add([(identity(), result("b"))])
+    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as sweep_dataset:
+        assert sweep_dataset.statuses == {"a": "success", "b": "hung", "c": "panic"}
+        assert sweep_dataset.drop_failed() == 2
+        sweep_dataset.add([(identity(), result("b"))])
     assert keys(tmp_path) == ["a", "b"]
     assert set(dataset.read_statuses(tmp_path).values()) == {"success"}
     assert json.loads((tmp_path / "manifest.json").read_text())["title"] == "a title"
@@ -133,15 +133,17 @@ def test_failed_runs_are_rows_and_can_be_taken_out(tmp_path: Path) -> None:
 
 def test_a_data_set_grows_by_tunables_and_values(tmp_path: Path) -> None:
     """The runs that are there get what they had: mlfq its standard, rr, which has no such tunable, nothing."""
-    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as found:
-        found.add([({**identity(), "policy": name}, result(name)) for name in ("mlfq", "rr")])
+    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as sweep_dataset:
+        sweep_dataset.add(
+            [({**identity(), "policy": name}, result(name)) for name in ("mlfq", "rr")]
+        )
     more = (*DIMENSIONS[1:], "set_boost", "with_load")
     values = {"mlfq": {"boost": 480}}
     with dataset.opened(
         tmp_path, more, MAKE, "", standards=lambda policy: values.get(policy, {})
-    ) as found:
-        assert found.dimensions == (*DIMENSIONS, "set_boost", "with_load")
-        found.add(
+    ) as sweep_dataset:
+        assert sweep_dataset.dimensions == (*DIMENSIONS, "set_boost", "with_load")
+        sweep_dataset.add(
             [({**identity(), "policy": "mlfq", "set_boost": 9, "with_load": "0.5"}, result("z"))]
         )
     runs = dataset.read_table(tmp_path, dataset.RUNS)
@@ -149,17 +151,17 @@ def test_a_data_set_grows_by_tunables_and_values(tmp_path: Path) -> None:
     assert runs["with_load"].to_list() == [None, None, "0.5"]
     assert runs["set_slice"].to_list() == [4, 4, 4]
     files = f"read_parquet('{tmp_path}/runs/*.parquet')"
-    assert [each[0] for each in duckdb.execute(f"SELECT * FROM {files}").description or []] == [
-        column.name for column in columns.runs_table(found.dimensions)
-    ]
-    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as found:
-        assert "set_boost" in found.dimensions, "nor does it shrink"
+    assert [
+        description[0] for description in duckdb.execute(f"SELECT * FROM {files}").description or []
+    ] == [column.name for column in columns.runs_table(sweep_dataset.dimensions)]
+    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as sweep_dataset:
+        assert "set_boost" in sweep_dataset.dimensions, "nor does it shrink"
 
 
 def test_a_data_set_is_of_one_make(tmp_path: Path) -> None:
     filled(tmp_path, (result("a"),))
 
-    def said(dimensions: tuple[str, ...], make: Mapping[str, Any]) -> str:
+    def read_refusal(dimensions: tuple[str, ...], make: Mapping[str, Any]) -> str:
         with (
             pytest.raises(WrongUsage) as error,
             dataset.opened(tmp_path, dimensions, make, ""),
@@ -169,15 +171,15 @@ def test_a_data_set_is_of_one_make(tmp_path: Path) -> None:
 
     other = json.loads(json.dumps(MAKE))
     other["machines"]["sim"]["simulator_sha256"] = "ef"
-    assert "made with another simulator (sim): cd, now ef" in said(DIMENSIONS, other)
+    assert "made with another simulator (sim): cd, now ef" in read_refusal(DIMENSIONS, other)
     other = json.loads(json.dumps(MAKE))
     other["measuring"]["sources_sha256"] = "ef"
-    assert "made with another sources (measuring): ab, now ef" in said(DIMENSIONS, other)
+    assert "made with another sources (measuring): ab, now ef" in read_refusal(DIMENSIONS, other)
     # One more machine, and the dimensions in another order, are no contradiction.
     more = json.loads(json.dumps(MAKE))
     more["machines"] = {"spike": {"machine_version": "1"}}
-    with dataset.opened(tmp_path, DIMENSIONS[::-1], more, "") as found:
-        assert found.dimensions == DIMENSIONS
+    with dataset.opened(tmp_path, DIMENSIONS[::-1], more, "") as sweep_dataset:
+        assert sweep_dataset.dimensions == DIMENSIONS
     make = json.loads((tmp_path / "manifest.json").read_text())["make"]
     assert set(make["machines"]) == {"sim", "spike"}
 

@@ -96,10 +96,10 @@ def test_in_a_logarithmic_range_each_power_has_as_much_room() -> None:
 
 def test_yaml_values_know_their_lines_and_places() -> None:
     tree = node("a: 1\nb:\n  - x: yes\n  - 'two'\n")
-    found = dict(reading.paths_of(tree))
-    assert (found["a"].value, found["a"].line, found["a"].path) == (1, 1, "a")
-    second = reading.items(found["b"])
-    assert [(each.line, each.path) for each in second] == [(3, "b.0"), (4, "b.1")]
+    nodes = dict(reading.paths_of(tree))
+    assert (nodes["a"].value, nodes["a"].line, nodes["a"].path) == (1, 1, "a")
+    second = reading.items(nodes["b"])
+    assert [(node.line, node.path) for node in second] == [(3, "b.0"), (4, "b.1")]
     assert dict(reading.paths_of(second[0]))["x"].value == "yes"
     assert second[1].value == "two"
 
@@ -189,7 +189,15 @@ def test_conditions_leave_setups_out_and_know_what_is_not_set(tmp_path: Path) ->
         workloads: MIXED
         policies: {policy: mlfq, set: {slice_1: 1..10}, where: [slice_1 <= slice_0, slice_1 != 3]}
         """
-    assert [each["slice_1"] for each in settings(sweep(tmp_path, text))] == [1, 2, 4, 5, 6, 7, 8]
+    assert [values["slice_1"] for values in settings(sweep(tmp_path, text))] == [
+        1,
+        2,
+        4,
+        5,
+        6,
+        7,
+        8,
+    ]
 
 
 @pytest.mark.parametrize("method", sampling.METHODS)
@@ -204,11 +212,11 @@ def test_a_sample_is_of_different_setups_that_fulfil_the_conditions(
           where: slice_1 <= slice_0
           sample: {{method: {method}, count: 40, seed: 5}}
         """
-    found = settings(sweep(tmp_path, text))
-    assert len({tuple(each.items()) for each in found}) == 40
-    assert all(each["slice_1"] <= each["slice_0"] for each in found)
-    assert found == settings(sweep(tmp_path, text))
-    assert found != settings(sweep(tmp_path, text.replace("seed: 5", "seed: 6")))
+    sampled_settings = settings(sweep(tmp_path, text))
+    assert len({tuple(setting.items()) for setting in sampled_settings}) == 40
+    assert all(setting["slice_1"] <= setting["slice_0"] for setting in sampled_settings)
+    assert sampled_settings == settings(sweep(tmp_path, text))
+    assert sampled_settings != settings(sweep(tmp_path, text.replace("seed: 5", "seed: 6")))
 
 
 def test_options_say_the_same_as_a_file(tmp_path: Path) -> None:
@@ -252,7 +260,7 @@ def test_each_shape_has_as_many_cpus_as_it_says(tmp_path: Path) -> None:
     assert plan.dimensions == ("shape",)
     identities = [plan.identity(point, MAKE) for point in points]
     assert identities[0]["shape"] == "fast-and-slow"
-    assert len({each["made_of"] for each in identities}) == 2
+    assert len({identity["made_of"] for identity in identities}) == 2
     assert most(reading.read(tmp_path / "sweep.yaml", {}, CATALOGUE)) == 8
 
 
@@ -274,7 +282,7 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("policies: rr", "no workloads"),
         ("workloads: MIXED", "no policies"),
@@ -316,8 +324,8 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
          "only 9"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, said: str) -> None:
-    assert said in complaint(tmp_path, text)
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+    assert message in complaint(tmp_path, text)
 
 
 def test_two_places_in_a_file_with_one_column_are_refused(tmp_path: Path) -> None:
@@ -331,7 +339,7 @@ def test_two_places_in_a_file_with_one_column_are_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (([], [], [], ["boost=1"], [], None), "--set: name the policy"),
         (([], [], [], [], ["a < 1"], None), "--where: name the policy"),
@@ -344,10 +352,10 @@ def test_two_places_in_a_file_with_one_column_are_refused(tmp_path: Path) -> Non
         (([], [], ["rr"], ["slice=1"], [], "sobol"), "expected METHOD:COUNT"),
     ],
 )
-def test_options_that_do_not_fit_together(given: tuple[Any, ...], said: str) -> None:
+def test_options_that_do_not_fit_together(given: tuple[Any, ...], message: str) -> None:
     with pytest.raises(WrongUsage) as error:
         options.nodes(*(*given, {}))
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_tunable_is_set_of_one_policy_or_of_all() -> None:
@@ -355,8 +363,8 @@ def test_a_tunable_is_set_of_one_policy_or_of_all() -> None:
     given = ["slice=1", "stride.horizon=2,3", "rr.slice=4"]
     names = ["rr,rr:table-scan,stride"]
     plan = command.plan(None, options.nodes([str(MIXED)], [], names, given, [], None, {}))
-    found = [(str(point.run.policy), point.run.settings_text) for point in plan.points]
-    assert found == [
+    actual = [(str(point.run.policy), point.run.settings_text) for point in plan.points]
+    assert actual == [
         ("rr", "slice=4"),
         ("rr:table-scan", "slice=4"),
         ("stride", "slice=1,horizon=2"),

@@ -54,15 +54,17 @@ class Door:
 
 def doors(processes: Iterable[int]) -> list[Door]:
     """All listening sockets of these processes; of Unix, those with a name: port 0."""
-    found = []
+    open_doors = []
     for pid in processes:
         with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-            for each in psutil.Process(pid).net_connections("all"):
-                if each.family == socket.AF_UNIX and each.laddr:
-                    found.append(Door(pid, str(each.laddr), 0))
-                elif each.family != socket.AF_UNIX and each.status == psutil.CONN_LISTEN:
-                    found.append(Door(pid, each.laddr.ip, each.laddr.port))
-    return found
+            for connection in psutil.Process(pid).net_connections("all"):
+                if connection.family == socket.AF_UNIX and connection.laddr:
+                    open_doors.append(Door(pid, str(connection.laddr), 0))
+                elif (
+                    connection.family != socket.AF_UNIX and connection.status == psutil.CONN_LISTEN
+                ):
+                    open_doors.append(Door(pid, connection.laddr.ip, connection.laddr.port))
+    return open_doors
 
 
 def attack(address: str, place: Path, folder: Path | None = None) -> bool:
@@ -80,8 +82,8 @@ def test_doors_are_seen(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(tmp_path / "s"))
         unix.listen()
-        found = {(each.address, each.port) for each in doors([os.getpid()])}
-        assert {tcp.getsockname(), (str(tmp_path / "s"), 0)} <= found
+        open_doors = {(door.address, door.port) for door in doors([os.getpid()])}
+        assert {tcp.getsockname(), (str(tmp_path / "s"), 0)} <= open_doors
 
 
 def test_a_sweep_of_this_host_has_no_door(tmp_path: Path) -> None:
@@ -90,7 +92,7 @@ def test_a_sweep_of_this_host_has_no_door(tmp_path: Path) -> None:
     with started(*call) as sweep:
         wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished", 120)
         sweep.send_signal(signal.SIGSTOP)  # it goes on when all was seen
-        workers = [each for each in in_session(sweep.pid) if each != sweep.pid]
+        workers = [pid for pid in in_session(sweep.pid) if pid != sweep.pid]
         assert len(workers) >= 2
         assert doors(in_session(sweep.pid)) == []
         # Its workers end with it, however it ends.
@@ -119,9 +121,9 @@ class Started:
 def processes_of_a_cluster(folder: Path, workers: int) -> Iterator[Started]:
     certificate.make(folder)
     with ExitStack() as stack:
-        own = ("--certificate", str(folder), "--host", "127.0.0.1")
+        options = ("--certificate", str(folder), "--host", "127.0.0.1")
         scheduler = stack.enter_context(
-            started("schedlab", "dask", "scheduler", *own, "--port", "0")
+            started("schedlab", "dask", "scheduler", *options, "--port", "0")
         )
         assert scheduler.stdout
         address = ""
@@ -130,7 +132,7 @@ def processes_of_a_cluster(folder: Path, workers: int) -> Iterator[Started]:
                 address = line.split()[-1]
                 break
         one = ("--nthreads", "1", "--no-nanny")
-        call = ("schedlab", "dask", "worker", address, *own, *one)
+        call = ("schedlab", "dask", "worker", address, *options, *one)
         yield Started(
             address,
             folder,
@@ -141,8 +143,8 @@ def processes_of_a_cluster(folder: Path, workers: int) -> Iterator[Started]:
 
 @pytest.fixture(scope="module")
 def a_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    with processes_of_a_cluster(tmp_path_factory.mktemp("cluster") / "secret", 2) as found:
-        yield found
+    with processes_of_a_cluster(tmp_path_factory.mktemp("cluster") / "secret", 2) as cluster:
+        yield cluster
 
 
 def test_a_stranger_is_refused_by_a_cluster(tmp_path: Path, a_cluster: Started) -> None:
@@ -158,29 +160,33 @@ def test_a_cluster_scores_policies(a_cluster: Started) -> None:
     """They come back in their order, although one has nothing to compile."""
     sources = ["int first;\n", "int second;\n"]
     with cluster.executor(a_cluster.address, a_cluster.certificate) as executor:
-        found = [*schedlab.score_many(sources, executor, trusted=True)]
-    assert found == [schedlab.score(each, trusted=True) for each in sources]
+        scores = [*schedlab.score_many(sources, executor, trusted=True)]
+    assert scores == [schedlab.score(source, trusted=True) for source in sources]
 
 
 def test_all_doors_of_a_cluster_are_locked_or_lead_nowhere(a_cluster: Started) -> None:
     """Those that do not ask for a certificate are of this host alone, and serve nothing."""
-    found = {door for each in a_cluster.processes() for door in doors(in_session(each.pid))}
-    assert {door.address for door in found} == {"127.0.0.1"}
-    open_ones = {door for door in found if answer(door, "")}
+    all_doors = {
+        door for process in a_cluster.processes() for door in doors(in_session(process.pid))
+    }
+    assert {door.address for door in all_doors} == {"127.0.0.1"}
+    open_ones = {door for door in all_doors if answer(door, "")}
     for door in open_ones:
         for path in ("", "info/main/workers.html", "json/counts.json", "status", "metrics"):
             assert answer(door, path).startswith("HTTP/1.1 404 ")
-    locked = found - open_ones
-    assert len(locked) == len([each for each in a_cluster.processes() if each.poll() is None])
+    locked = all_doors - open_ones
+    assert len(locked) == len(
+        [process for process in a_cluster.processes() if process.poll() is None]
+    )
     assert all(asks_for_a_certificate(door) for door in locked)
 
 
 def answer(door: Door, path: str) -> str:
     """To a question in HTTP; "": it speaks something else."""
-    with socket.create_connection((door.address, door.port), timeout=30) as asked:
-        asked.sendall(f"GET /{path} HTTP/1.0\r\n\r\n".encode())
+    with socket.create_connection((door.address, door.port), timeout=30) as connection:
+        connection.sendall(f"GET /{path} HTTP/1.0\r\n\r\n".encode())
         try:
-            return asked.recv(100).decode("latin-1")
+            return connection.recv(100).decode("latin-1")
         except ConnectionResetError:
             return ""
 
@@ -240,7 +246,7 @@ def test_a_scheduler_without_tls_or_with_a_readable_key_is_refused(tmp_path: Pat
     assert folder.stat().st_mode & 0o077 == 0
     with pytest.raises(WrongUsage, match="is there already"):
         certificate.make(folder)
-    found = certificate.of_scheduler("tls://10.0.0.1:8786", folder)
-    found.key.chmod(0o640)
+    credentials = certificate.of_scheduler("tls://10.0.0.1:8786", folder)
+    credentials.key.chmod(0o640)
     with pytest.raises(WrongUsage, match=r"other users may read key\.pem"):
         certificate.of_scheduler("tls://10.0.0.1:8786", folder)

@@ -71,13 +71,13 @@ def test_two_sweeps_are_compared_as_runs_are(tmp_path: Path) -> None:
     after = swept(tmp_path / "b", slower)
     assert as_runs.is_sweep(before)
     sides = as_runs.collection(before), as_runs.collection(after)
-    found = compare(*sides, metrics=["turnaround", "response"])
-    assert len(found.matches) == 12
-    assert len(found.alone_after) == 3
-    assert all(match.paired and match.seeds == (1, 2) for match in found.matches)
-    rows = [row for match in found.matches for row in match.rows if row.group is None]
+    comparison = compare(*sides, metrics=["turnaround", "response"])
+    assert len(comparison.matches) == 12
+    assert len(comparison.alone_after) == 3
+    assert all(match.paired and match.seeds == (1, 2) for match in comparison.matches)
+    rows = [row for match in comparison.matches for row in match.rows if row.group is None]
     assert [row.found.relative for row in rows] == pytest.approx([0.1] * 12)
-    groups = [row for match in found.matches for row in match.rows if row.group == "quick"]
+    groups = [row for match in comparison.matches for row in match.rows if row.group == "quick"]
     assert {row.verdict for row in groups} == {"same"}
 
 
@@ -109,11 +109,11 @@ def test_report_compare_and_pictures_of_sweeps_that_ran(tmp_path: Path, schedlab
         "--map",
         "slice,cpus",
     )
-    found = schedlab(*call, "--policy", "rr", "--out", str(out), *picture)
-    assert found.returncode == 0, found.stderr
+    completed = schedlab(*call, "--policy", "rr", "--out", str(out), *picture)
+    assert completed.returncode == 0, completed.stderr
     assert (tmp_path / "map.svg").read_text().startswith("<svg")
-    told = schedlab("compare", str(out), str(out), "--all", "--json")
-    assert len(json.loads(told.stdout)["setups"]) == 4
+    compared = schedlab("compare", str(out), str(out), "--all", "--json")
+    assert len(json.loads(compared.stdout)["setups"]) == 4
     made = schedlab("report", str(out), "--out", str(tmp_path / "page"), "--format", "markdown")
     assert made.returncode == 0, made.stderr
     assert f"{len(dataset.read_table(out, 'runs'))} runs, 0 failed" in made.stdout

@@ -57,15 +57,15 @@ def test_the_job_starts_what_there_is(calls: dict[str, list[str]]) -> None:
     assert set(calls) == {"dask scheduler", "dask worker", "sweep"}
     for name, words in calls.items():
         given = {word for word in words if word.startswith("--")} - {"--certificate"}
-        known = {option for each in sweep_command.sweep.params for option in each.opts}
+        known = {option for parameter in sweep_command.sweep.params for option in parameter.opts}
         if name != "sweep":
-            told = subprocess.run(
+            completed = subprocess.run(
                 [sys.executable, "-m", *name.split(), "--help"],
                 capture_output=True,
                 text=True,
                 check=True,
             )
-            known = set(re.findall(r"--[\w-]+", told.stdout))
+            known = set(re.findall(r"--[\w-]+", completed.stdout))
         assert given and given <= known, name
     assert "tls://node1:8786" in calls["dask worker"] and "tls://node1:8786" in calls["sweep"]
     assert calls["sweep"][:3] == ["sweep", "my", "sweep.yaml"]
@@ -79,5 +79,5 @@ def test_the_queries_of_the_page_are_of_columns_that_there_are(
     queries = re.findall(r'\./schedlab query runs/tuned "(.*?[^\\])"$', text, re.S | re.M)
     assert len(queries) == 2
     for sql in queries:
-        found = schedlab("query", str(folder), sql.replace('\\"', '"'))
-        assert found.returncode == 0, found.stderr
+        completed = schedlab("query", str(folder), sql.replace('\\"', '"'))
+        assert completed.returncode == 0, completed.stderr

@@ -64,6 +64,6 @@ def test_a_dry_run_counts_and_shows(tmp_path: Path) -> None:
     assert "workloads/files/mixed.json" in listed("--workload", "mixed", "--policy", "rr")
     sweep = tmp_path / "sweep.yaml"
     sweep.write_text(f"workloads: {OPEN}\npolicies: [rr, mlfq]\nseeds: 1..3\n")
-    found = json.loads(listed(str(sweep), "--load", "0.3,0.6", "--json"))
-    assert found["runs"] == 12
-    assert "with_load" in found["dimensions"]
+    output = json.loads(listed(str(sweep), "--load", "0.3,0.6", "--json"))
+    assert output["runs"] == 12
+    assert "with_load" in output["dimensions"]

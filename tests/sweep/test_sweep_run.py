@@ -33,8 +33,8 @@ pytestmark = pytest.mark.xdist_group("sweeps")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sweep, done undisturbed by two workers of this host."""
     folder = tmp_path_factory.mktemp("reference")
-    wanted = command.plan(sweep_file(folder, SEEDS), {})
-    done = command.carry_out(wanted, command.Doing(folder / "out", workers=2))
+    plan = command.plan(sweep_file(folder, SEEDS), {})
+    done = command.carry_out(plan, command.Doing(folder / "out", workers=2))
     assert (done.runs, done.already, done.failed) == (SEEDS * SETUPS, 0, 0)
     return folder / "out"
 
@@ -43,8 +43,8 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_same_comes_of_one_worker_and_in_another_order(tmp_path: Path, reference: Path) -> None:
-    wanted = command.plan(sweep_file(tmp_path, SEEDS), {})
-    turned = replace(wanted, points=wanted.points[::-1])
+    plan = command.plan(sweep_file(tmp_path, SEEDS), {})
+    turned = replace(plan, points=plan.points[::-1])
     command.carry_out(turned, command.Doing(tmp_path / "out", workers=1))
     assert_same(tmp_path / "out", reference)
 
@@ -130,19 +130,19 @@ def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path:
             execute(plan, make, data_set, by_key)
 
     carry_out(False, make)
-    found = dataset.read_table(out, "runs").sort("seed")
-    statuses = dict(zip(found["seed"], found["status"], strict=True))
+    runs_table = dataset.read_table(out, "runs").sort("seed")
+    statuses = dict(zip(runs_table["seed"], runs_table["status"], strict=True))
     failed = {2: "worker-died", 3: "failed", 4: "unmeasured"}
     assert statuses == {seed: failed.get(seed, "success") for seed in range(1, 11)}
-    messages = dict(zip(found["seed"], found["message"], strict=True))
+    messages = dict(zip(runs_table["seed"], runs_table["message"], strict=True))
     assert "its worker died each time" in messages[2]
     assert "it went wrong" in messages[3]
     assert "the trace could not be measured" in messages[4]
     assert messages[5] is None
-    assert found["turnaround_mean_ns"].null_count() == 3
+    assert runs_table["turnaround_mean_ns"].null_count() == 3
     # They are not run again, unless that is wanted.
     carry_out(False, replace(make, programs=real.programs))
-    assert dataset.read_table(out, "runs").sort("seed").equals(found)
+    assert dataset.read_table(out, "runs").sort("seed").equals(runs_table)
     carry_out(True, replace(make, programs=real.programs))
     assert dataset.read_table(out, "runs")["status"].to_list() == ["success"] * 10
 
@@ -151,10 +151,10 @@ def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
     make = command.built({machine_named("sim")})
     other = replace(make, measuring={**make.measuring, "sources_sha256": "0" * 64})
     plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 2))))
-    said = r"worker \d+ has another sources: \w+… there, 0000"
+    message = r"worker \d+ has another sources: \w+… there, 0000"
     with (
         dataset.opened(tmp_path / "out", (), make.to_dict(), "") as data_set,
-        pytest.raises(SchedlabError, match=said),
+        pytest.raises(SchedlabError, match=message),
     ):
         execute(plan, other, data_set, plan.by_key(make))
 
@@ -176,7 +176,7 @@ def test_the_key_is_of_all_that_decides(tmp_path: Path) -> None:
         replace(run, file=workload_files.read(tmp_path / "v.json")),
         replace(run, workload="v.json"),
     ]
-    keys = [key_of(each, make) for each in (run, *others)]
+    keys = [key_of(spec, make) for spec in (run, *others)]
     keys.append(key_of(run, replace(make, machines={"sim": {"machine_version": "2"}})))
     keys.append(key_of(run, replace(make, measuring={"schedlab": "2"})))
     assert len(set(keys)) == len(keys)
@@ -189,16 +189,16 @@ def test_traces_are_kept_as_run_keeps_them(schedlab: Command, tmp_path: Path) ->
     more = ("--out", str(tmp_path / "out"), "--keep-traces", "--jobs", "1")
     done = schedlab("sweep", str(path), "--policy", "rr", *more)
     assert done.returncode == 0, done.stderr
-    kept = sorted((tmp_path / "out" / "traces").iterdir())
-    assert len(kept) == 2
-    names = {each.name for each in kept[0].iterdir()}
+    trace_folders = sorted((tmp_path / "out" / "traces").iterdir())
+    assert len(trace_folders) == 2
+    names = {path.name for path in trace_folders[0].iterdir()}
     assert names == {
         *("manifest.json", "trace.bin", "console.log", "metrics"),
         *("workload.steps", "workload.json", LIST),
     }
     from schedlab.runs.collection import read
 
-    collected = read(kept).summary.sort("turnaround_mean_ns")
+    collected = read(trace_folders).summary.sort("turnaround_mean_ns")
     swept = dataset.read_table(tmp_path / "out", "runs").sort("turnaround_mean_ns")
     assert collected["turnaround_mean_ns"].to_list() == swept["turnaround_mean_ns"].to_list()
 
@@ -214,10 +214,10 @@ def test_a_workload_file_on_both_machines(schedlab: Command, tmp_path: Path) -> 
         *("--policy", "rr", "--keep-traces", "--out", str(out)),
     )
     assert done.returncode == 0, done.stderr
-    found = dataset.read_table(out, "runs").sort("machine")
-    assert found["machine"].to_list() == ["sim", "spike"]
-    assert found["status"].to_list() == ["success"] * 2
-    simulated, real = found["turnaround_mean_ns"]
+    runs_table = dataset.read_table(out, "runs").sort("machine")
+    assert runs_table["machine"].to_list() == ["sim", "spike"]
+    assert runs_table["status"].to_list() == ["success"] * 2
+    simulated, real = runs_table["turnaround_mean_ns"]
     assert real == pytest.approx(simulated, rel=0.02)
     texts = [path.read_bytes() for path in out.glob("traces/*/workload.steps")]
     assert len(texts) == 2

@@ -20,7 +20,12 @@ from sweeps import WORKLOAD
 
 CATALOGUE: Catalogue = {
     name: Policy(
-        name, "", "", tunables={each: Tunable(each, "ticks", 1, 4, 100_000) for each in tunables}
+        name,
+        "",
+        "",
+        tunables={
+            tunable_name: Tunable(tunable_name, "ticks", 1, 4, 100_000) for tunable_name in tunables
+        },
     )
     for name, tunables in {
         "rr": ["slice"],
@@ -57,28 +62,34 @@ def measured(setup: Setup) -> Values:
 
 
 def tried(search: Search, value: Callable[[Setup], Values] = measured) -> list[Setup]:
-    found: list[Setup] = []
+    tried_configurations: list[Setup] = []
     for chosen in search.rounds():
-        found += chosen
-        search.tell([value(each) for each in chosen])
-    return found
+        tried_configurations += chosen
+        search.tell([value(configuration) for configuration in chosen])
+    return tried_configurations
 
 
 def test_a_search_comes_near_the_best_in_few_runs_and_the_same_each_time(tmp_path: Path) -> None:
     description = described(tmp_path, SPACE)
-    found = tried(Search(description, Budget(100, 1), ["lower"]))
-    assert len(found) == 50  # with two seeds each
-    assert len({(entry.choice, settings) for entry, settings in found}) == 50
+    tried_configurations = tried(Search(description, Budget(100, 1), ["lower"]))
+    assert len(tried_configurations) == 50  # with two seeds each
+    assert len({(entry.choice, settings) for entry, settings in tried_configurations}) == 50
     assert all(
         dict(settings)["slice_1"] <= dict(settings)["slice_0"]
-        for entry, settings in found
+        for entry, settings in tried_configurations
         if entry.conditions
     )
-    assert [entry.policy.name for entry, _ in found[:9]] == ["fifo"] + ["rr"] * 8, "all of few"
-    values = [value[0] for each in found if (value := measured(each))]
+    assert [entry.policy.name for entry, _ in tried_configurations[:9]] == ["fifo"] + ["rr"] * 8, (
+        "all of few"
+    )
+    values = [
+        value[0] for configuration in tried_configurations if (value := measured(configuration))
+    ]
     assert min(values[:17]) > 0.5 > min(values), "nothing is known before"
     begin = tried(Search(description, Budget(50, 1), ["lower"]))
-    assert begin == found[:25] != tried(Search(description, Budget(50, 2), ["lower"]))
+    assert (
+        begin == tried_configurations[:25] != tried(Search(description, Budget(50, 2), ["lower"]))
+    )
 
 
 def test_a_search_may_be_for_the_most_or_for_two_metrics(tmp_path: Path) -> None:
@@ -99,10 +110,16 @@ def test_a_search_may_be_for_the_most_or_for_two_metrics(tmp_path: Path) -> None
 def test_a_small_grid_is_run_whole_and_one_that_is_used_up_ends_the_search(tmp_path: Path) -> None:
     grid = described(tmp_path, SPACE.replace("1, to: 1000", "1, to: 5").replace("1..1000", "1..4"))
     assert grid_size(grid) == 1 + 8 + 20
-    found = tried(Search(grid, Budget(60, 1), ["lower"]))
-    assert len(found) == 1 + 8 + 1 + 2 + 3 + 4 + 4  # pairs, of which the condition leaves out 6
+    tried_configurations = tried(Search(grid, Budget(60, 1), ["lower"]))
+    assert (
+        len(tried_configurations) == 1 + 8 + 1 + 2 + 3 + 4 + 4
+    )  # pairs, of which the condition leaves out 6
     allowed = tried(Search(grid, Budget(56, 1), ["lower"]))
-    assert [each for each in found if each not in allowed] == [] != allowed
+    assert (
+        [configuration for configuration in tried_configurations if configuration not in allowed]
+        == []
+        != allowed
+    )
 
 
 def test_what_cannot_be_searched_is_said(tmp_path: Path) -> None:
@@ -124,23 +141,23 @@ def test_a_search_is_run_and_its_best_measured_again(tmp_path: Path, schedlab: C
     )  # fmt: skip
     one = schedlab(*call, "--jobs", "1", "--out", str(tmp_path / "one"), "--json")
     assert one.returncode == 0, one.stderr
-    told = json.loads(one.stdout)
-    searched, places = told["search"], told["scenes"][0]["setups"]
+    output = json.loads(one.stdout)
+    searched, places = output["search"], output["scenes"][0]["setups"]
     assert (searched["runs"], searched["setups"], searched["grid_setups"]) == (24, 12, 40)
     assert searched["best"]["settings"] == places[0]["settings"]
     assert searched["again"]["seeds"] == [3, 4]
     assert len(places) == 12
-    said = tmp_path / "said.yaml"
+    search_file = tmp_path / "said.yaml"
     policy = "{policy: rr, set: {slice: 1..40}}"
-    said.write_text(f"workloads: w.json\npolicies: {policy}\nseeds: 1..2\nsearch: 24\n")
+    search_file.write_text(f"workloads: w.json\npolicies: {policy}\nseeds: 1..2\nsearch: 24\n")
     options = ("--best", "turnaround", "--jobs", "2", "--out", str(tmp_path / "two"), "--json")
-    again = schedlab("sweep", str(said), *options)
+    again = schedlab("sweep", str(search_file), *options)
     assert json.loads(again.stdout)["scenes"][0]["setups"] == places
     assert json.loads(again.stdout)["search"] == searched
-    said.write_text(said.read_text().replace("24", "many"))
-    wrong = schedlab("sweep", str(said), *options)
+    search_file.write_text(search_file.read_text().replace("24", "many"))
+    wrong = schedlab("sweep", str(search_file), *options)
     assert wrong.returncode == 2
     assert 'said.yaml:4: search: "many": expected a number of runs, or RUNS:SEED' in wrong.stderr
-    there = schedlab(*call, "--out", str(tmp_path / "one"))
-    assert "Searched: 12 setups, 24 runs; the full grid has 40 setups, 80 runs." in there.stdout
-    assert "again with seeds 3 to 4" in there.stdout
+    completed = schedlab(*call, "--out", str(tmp_path / "one"))
+    assert "Searched: 12 setups, 24 runs; the full grid has 40 setups, 80 runs." in completed.stdout
+    assert "again with seeds 3 to 4" in completed.stdout

@@ -59,14 +59,14 @@ def test_tables_are_as_described(runs: list[Run]) -> None:
 def test_tables_add_up(script: Script, chance: random.Random) -> None:
     trace = load(simulate(chance, script), script)
     tables = TraceTables(trace)
-    found = {name: tables.table(name) for name in DESCRIBED if name != "runs"}
-    processes = found["processes"]
+    table_by_name = {name: tables.table(name) for name in DESCRIBED if name != "runs"}
+    processes = table_by_name["processes"]
     for name, total in (
         ("stays", "running_ns"),
         ("waits", "waiting_ns"),
         ("blocks", "blocked_ns"),
     ):
-        assert found[name]["duration_ns"].sum() == processes[total].sum()
+        assert table_by_name[name]["duration_ns"].sum() == processes[total].sum()
     for name, kind in (
         ("switches", Kind.SWITCH),
         ("decisions", Kind.DECISION),
@@ -74,10 +74,10 @@ def test_tables_add_up(script: Script, chance: random.Random) -> None:
         ("marks", Kind.MARK),
         ("wakeups", Kind.WAKEUP),
     ):
-        assert len(found[name]) == len(trace.rows(kind))
-    cpus = found["cpus"]
+        assert len(table_by_name[name]) == len(trace.rows(kind))
+    cpus = table_by_name["cpus"]
     assert (cpus["running_ns"] + cpus["idle_ns"] == cpus["end_ns"] - cpus["begin_ns"]).all()
-    assert cpus["running_ns"].sum() == found["stays"]["duration_ns"].sum()
+    assert cpus["running_ns"].sum() == table_by_name["stays"]["duration_ns"].sum()
     if not script.marks and not trace.has(Kind.MARK):
         measured = compute(trace).processes
         for name in ("running_ns", "waiting_ns", "blocked_ns"):
@@ -85,10 +85,10 @@ def test_tables_add_up(script: Script, chance: random.Random) -> None:
 
 
 def test_sql_over_several_runs(runs: list[Run]) -> None:
-    found = query(
+    result = query(
         runs, "SELECT run, count(*) AS n, sum(duration_ns) AS ns FROM waits GROUP BY run ORDER BY 1"
     )
-    assert found.to_dicts() == [
+    assert result.to_dicts() == [
         {
             "run": run.folder.name,
             "n": len(run.waits),
@@ -145,7 +145,7 @@ def test_a_query_reaches_the_tables_alone(sql: str, runs: list[Run], tmp_path: P
     assert len(runs_of_python) == 1
     with pytest.raises(WrongUsage):
         query(runs, sql.format(tmp_path))
-    assert [each.name for each in tmp_path.iterdir()] == ["secret.csv"]
+    assert [path.name for path in tmp_path.iterdir()] == ["secret.csv"]
 
 
 def test_the_settings_cannot_be_changed_back(tmp_path: Path) -> None:
@@ -179,17 +179,17 @@ def test_the_documents_queries_work(
 ) -> None:
     """In a temporary folder of any name."""
     text = (ROOT / "docs" / "tables.md").read_text()
-    found = re.findall(r'schedlab query \S+ "((?:[^"\\]|\\.)+)"', text)
-    assert len(found) >= 3
+    queries = re.findall(r'schedlab query \S+ "((?:[^"\\]|\\.)+)"', text)
+    assert len(queries) >= 3
     strange = tmp_path / "o'brien [x]"
     strange.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(strange))
-    for sql in found:
+    for sql in queries:
         assert query(runs, sql.replace("\\", "")).width > 1
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "expected"),
     [
         ("1.5", 1.5),
         ("1::HUGEINT", 1),
@@ -205,10 +205,10 @@ def test_the_documents_queries_work(
         ("MAP {'a': 1}", "{a=1}"),
     ],
 )
-def test_values_of_any_type_are_shown(value: str, told: object, runs: list[Run]) -> None:
+def test_values_of_any_type_are_shown(value: str, expected: object, runs: list[Run]) -> None:
     place, sql = runs[0].folder, f'SELECT {value} AS "a ""b""", 2 AS c'
     status, text = asked(place, sql, "--format", "json")
-    assert (status, json.loads(text)) == (0, [{'a "b"': told, "c": 2}])
+    assert (status, json.loads(text)) == (0, [{'a "b"': expected, "c": 2}])
     assert [asked(place, sql)[0], asked(place, sql, "--format", "csv")[0]] == [0, 0]
 
 

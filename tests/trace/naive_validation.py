@@ -98,8 +98,8 @@ class Cpu:
 class Machine:
     """All CPUs and all processes."""
 
-    def __init__(self, tells_visits: bool) -> None:
-        self.tells_visits = tells_visits
+    def __init__(self, has_visits: bool) -> None:
+        self.tells_visits = has_visits
         self.cpus: dict[int, Cpu] = {}
         self.state: dict[int, str] = {}
         self.where: dict[int, int] = {}
@@ -132,9 +132,9 @@ class Machine:
             self.sets[record.first] = self.sets.get(record.process, everywhere)
         if record.kind == Kind.AFFINITY:
             first = 64 * record.first
-            told = {first + bit for bit in range(64) if record.second >> bit & 1}
+            allowed_cpus = {first + bit for bit in range(64) if record.second >> bit & 1}
             before = self.sets.get(record.process, everywhere)
-            self.sets[record.process] = before - set(range(first, first + 64)) | told
+            self.sets[record.process] = before - set(range(first, first + 64)) | allowed_cpus
         allowed = self.sets.get(record.process, everywhere)
         return record.kind != Kind.SWITCH or record.process == 0 or record.cpu in allowed
 

@@ -31,8 +31,8 @@ _NO_PIDS = (Kind.START, Kind.END, Kind.LOST, Kind.TEXT, Kind.POLICY, Kind.TUNABL
 @given(NUMBERS)
 def test_equal_numbers_stay_in_their_order(numbers: list[int]) -> None:
     """As numpy's sort of whole numbers has it."""
-    found = np.array(numbers, np.uint32)
-    assert stable_order(found).tolist() == np.argsort(found, kind="stable").tolist()
+    values = np.array(numbers, np.uint32)
+    assert stable_order(values).tolist() == np.argsort(values, kind="stable").tolist()
 
 
 @given(places=st.sets(st.integers(0, 20)), others=st.sets(st.integers(0, 20)))
@@ -48,11 +48,11 @@ def test_a_row_belongs_to_the_last_life_begun(
 ) -> None:
     """With PIDs that are used once or again, and are close to one another or far apart."""
     ordered = sorted(lives)
-    begun = np.array([of for of, _ in ordered], np.int64)
+    life_owners = np.array([of for of, _ in ordered], np.int64)
     begins = np.array([at for _, at in ordered], np.int64)
     before = [place for place, (of, at) in enumerate(ordered) if of == pid and at <= row]
-    found = life_at(begun, begins, np.array([pid], np.uint32), np.array([row]))
-    assert found.tolist() == [max(before, default=-1)]
+    life_numbers = life_at(life_owners, begins, np.array([pid], np.uint32), np.array([row]))
+    assert life_numbers.tolist() == [max(before, default=-1)]
 
 
 def renamed(record: Record) -> Record:

@@ -157,9 +157,11 @@ def test_what_is_whole_of_a_truncated_trace_is_kept(script: Script, source: rand
     trace = load(records, script, None, cut)
     validate(trace)
     assert trace.truncated
-    kept = set(trace.events["sequence"])
-    assert len(kept) == (cut - 64) // 32
-    assert trace.missing == (max(kept) - min(kept) + 1 - len(kept) if kept else 0)
+    sequences = set(trace.events["sequence"])
+    assert len(sequences) == (cut - 64) // 32
+    assert trace.missing == (
+        max(sequences) - min(sequences) + 1 - len(sequences) if sequences else 0
+    )
 
 
 def test_a_gap_before_the_cut_is_no_truncation(tmp_path: Path) -> None:
@@ -182,19 +184,19 @@ def test_a_gap_before_the_cut_is_no_truncation(tmp_path: Path) -> None:
 def test_a_machine_need_not_tell_of_its_scheduler(script: Script, source: random.Random) -> None:
     """A trace without any SCHEDULER_ENTER and _EXIT is good: picks are counted by switches."""
     visits = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
-    kept = [each for each in simulate(source, script) if each.kind not in visits]
+    remaining_records = [record for record in simulate(source, script) if record.kind not in visits]
     of_cpu: Counter[int] = Counter()
     records = []
-    for number, each in enumerate(kept):
-        of_cpu[each.cpu] += 1
-        second = of_cpu[each.cpu] if each.kind == Kind.END else each.second
-        records.append(each._replace(sequence=number, second=second))
+    for number, record in enumerate(remaining_records):
+        of_cpu[record.cpu] += 1
+        second = of_cpu[record.cpu] if record.kind == Kind.END else record.second
+        records.append(record._replace(sequence=number, second=second))
     trace = load(records, script)
     validate(trace)
     measured = compute(trace)
     assert measured.summary["overhead_share"].is_null().all()
-    if not any(each.kind == Kind.MARK and each.first == MarkKind.BEGIN for each in records):
-        picked = sum(each.kind == Kind.SWITCH and each.process != 0 for each in records)
+    if not any(record.kind == Kind.MARK and record.first == MarkKind.BEGIN for record in records):
+        picked = sum(record.kind == Kind.SWITCH and record.process != 0 for record in records)
         assert measured.processes["selections"].sum() == picked
 
 

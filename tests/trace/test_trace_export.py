@@ -70,13 +70,13 @@ def test_csv_says_the_same(trace: Trace, tmp_path: Path) -> None:
 
 def events(perfetto: Any, kind: str) -> list[tuple[int, Any, Any]]:
     """All ftrace events of a kind: CPU, event, its part; in the order of time."""
-    found = [
+    matching_events = [
         (packet.ftrace_events.cpu, event, getattr(event, kind))
         for packet in perfetto.packet
         for event in packet.ftrace_events.event
         if event.HasField(kind)
     ]
-    return sorted(found, key=lambda one: one[1].timestamp)
+    return sorted(matching_events, key=lambda one: one[1].timestamp)
 
 
 def of_kind(records: list[Record], kind: Kind) -> list[Record]:
@@ -86,12 +86,12 @@ def of_kind(records: list[Record], kind: Kind) -> list[Record]:
 
 def test_perfetto_has_each_switch(perfetto: Any, records: list[Record]) -> None:
     """On its CPU, at its time, from which process to which, and how the first was left."""
-    found = {
+    exported_switches = {
         (cpu, event.timestamp, switch.prev_pid, switch.next_pid)
         for cpu, event, switch in events(perfetto, "sched_switch")
     }
     expected = of_kind(records, Kind.SWITCH)
-    assert found == {(one.cpu, one.time, one.first, one.process) for one in expected}
+    assert exported_switches == {(one.cpu, one.time, one.first, one.process) for one in expected}
     assert len(events(perfetto, "sched_switch")) == len(expected)
 
 
@@ -116,11 +116,11 @@ def test_perfetto_tells_states_apart(perfetto: Any, records: list[Record]) -> No
 
 def test_perfetto_knows_who_woke_whom(perfetto: Any, records: list[Record]) -> None:
     """The event is of the process that wakes; an interrupt is marked as one."""
-    found = sorted(
+    exported_wakeups = sorted(
         (event.timestamp, cpu, event.pid, waking.pid, waking.target_cpu, event.common_flags)
         for cpu, event, waking in events(perfetto, "sched_waking")
     )
-    assert found == sorted(
+    assert exported_wakeups == sorted(
         (one.time, one.cpu, one.first, one.process, one.second, 0 if one.first else 8)
         for one in of_kind(records, Kind.WAKEUP)
     )
@@ -166,7 +166,7 @@ def test_perfetto_shows_marks(perfetto: Any, records: list[Record]) -> None:
         if one.first in (MarkKind.BEGIN, MarkKind.END)
     ]
     assert window == marks
-    told = [name.rpartition(" tells ")[2] for name in names if " tells " in name]
+    printed_values = [name.rpartition(" tells ")[2] for name in names if " tells " in name]
     values = [one.second for one in of_kind(records, Kind.MARK) if one.first == MarkKind.VALUE]
-    assert [int(each.partition(" = ")[2]) % 2**64 for each in told] == values
-    assert "eight888" in {each.partition(" = ")[0] for each in told}
+    assert [int(text.partition(" = ")[2]) % 2**64 for text in printed_values] == values
+    assert "eight888" in {text.partition(" = ")[0] for text in printed_values}

@@ -46,10 +46,10 @@ def test_a_growing_file_gives_the_records_of_the_whole_one(
 ) -> None:
     """Whatever the blocks' order, and wherever a write ends: within a record, or the header."""
     with tempfile.TemporaryDirectory() as directory:
-        whole = write(Path(directory) / "whole", simulate(source, script), script, 8, None)
+        full_path = write(Path(directory) / "whole", simulate(source, script), script, 8, None)
         if shuffled:  # Blocks of one CPU stay in their order, those of several need not.
-            mix_cpus(whole, source)
-        data = whole.read_bytes()
+            mix_cpus(full_path, source)
+        data = full_path.read_bytes()
         path = Path(directory) / "trace.bin"
         follower = Follower(path)
         assert follower.header is None and len(follower.poll()) == 0
@@ -67,7 +67,7 @@ def test_a_growing_file_gives_the_records_of_the_whole_one(
             parts.append(follower.poll())
         parts.append(follower.poll())
         assert follower.ended
-        assert sequences(parts) == expected(whole)
+        assert sequences(parts) == expected(full_path)
         assert follower.missing == 0
         follower.close()
 
@@ -160,14 +160,14 @@ def test_texts_are_those_of_the_reader(script: Script, source: random.Random) ->
         trace = read(write(Path(directory) / "trace.bin", records, script, 8))
     reader = TextAssembler()
     owner: dict[int, int] = {}
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for row, record in enumerate(records):
         if record.kind in TEXT_OWNERS:
             owner[record.cpu] = row
-            found[row] = reader.begin(record.cpu, record.kind, record.first, record.second)
+            texts[row] = reader.begin(record.cpu, record.kind, record.first, record.second)
         elif record.kind == Kind.TEXT:
-            found[owner[record.cpu]] = reader.go_on(record.cpu, record.first, record.second)
-    assert found == dict(trace.texts.iter_rows())
+            texts[owner[record.cpu]] = reader.go_on(record.cpu, record.first, record.second)
+    assert texts == dict(trace.texts.iter_rows())
 
 
 KEEPS_THE_LAST = """
@@ -201,9 +201,9 @@ print(memory().uss - before)
 
 def test_to_poll_costs_no_memory_but_for_what_is_kept(tmp_path: Path) -> None:
     """As a monitor does: of the last polls all is kept, of those before nothing."""
-    path, polls, kept, piece = tmp_path / "trace.bin", 8000, 500, 20
+    path, polls, retained_count, piece = tmp_path / "trace.bin", 8000, 500, 20
     path.write_bytes(header(1))
-    numbers = map(str, (polls, kept, piece))
+    numbers = map(str, (polls, retained_count, piece))
     command = [sys.executable, "-c", KEEPS_THE_LAST, str(path), *numbers]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     of_a_leak = polls // 2 * piece * RECORD.itemsize

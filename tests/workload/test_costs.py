@@ -92,9 +92,9 @@ def test_the_simulator_knows_the_same_costs(tmp_path: Path) -> None:
     every = ",".join(f"{name}=1" for name in costs.COSTS)
     done = simulator(tmp_path, f"none,{every}")
     assert done.returncode == 0, done.stderr
-    told = simulator(tmp_path, "none,frok=1").stderr
+    stderr = simulator(tmp_path, "none,frok=1").stderr
     for name in costs.COSTS:
-        assert re.search(rf"\b{name}\b", told), told
+        assert re.search(rf"\b{name}\b", stderr), stderr
 
 
 def test_what_ships_is_what_is_built_in(tmp_path: Path) -> None:

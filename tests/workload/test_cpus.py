@@ -30,13 +30,13 @@ def text(file: WorkloadFile) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "cpu_text"),
     [([0], "0"), ([3, 0, 1], "0-1,3"), ("0-3,8", "0-3,8"), ("1023", "1023"), ("2-2,2", "2")],
 )
-def test_a_set_as_array_or_text(tmp_path: Path, given: object, told: str) -> None:
+def test_a_set_as_array_or_text(tmp_path: Path, given: object, cpu_text: str) -> None:
     file = read(tmp_path, {"a": {"cpus": given, "run": 5}, "b": {"run": 5}})
     lines = text(file)
-    assert lines[lines.index("fork a") + 1] == f"cpus {told} a"
+    assert lines[lines.index("fork a") + 1] == f"cpus {cpu_text} a"
     assert lines[lines.index("fork b") + 1] == "cpus 0-1023 b"
 
 
@@ -48,8 +48,12 @@ def test_what_is_no_set(tmp_path: Path, given: object) -> None:
 
 def test_a_phase_without_a_set_has_that_of_its_task(tmp_path: Path) -> None:
     phases = {"one": {"run": 1}, "two": {"cpus": [1], "run": 2}, "three": {"run": 3}}
-    own = text(read(tmp_path, {"a": {"cpus": "0,2", "phases": phases}}))
-    assert [line for line in own[own.index("program a") :] if line.startswith("cpus")] == [
+    program_lines = text(read(tmp_path, {"a": {"cpus": "0,2", "phases": phases}}))
+    assert [
+        line
+        for line in program_lines[program_lines.index("program a") :]
+        if line.startswith("cpus")
+    ] == [
         "cpus 0,2",
         "cpus 1",
         "cpus 0,2",

@@ -27,8 +27,8 @@ def runs(schedlab: Command, out: Path, *words: str) -> list[dict[str, Any]]:
     options = ("--workload", FILE, "--policy", "rr:table-scan", "--cpus", "1", "--out", str(out))
     done = schedlab("run", "--json", *options, *words)
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
-    return found
+    output_runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    return output_runs
 
 
 def completion(run: dict[str, Any]) -> int:
@@ -60,15 +60,15 @@ def test_wrong_usage(
 def test_the_simulator_adds_it_to_the_cost(schedlab: Command, tmp_path: Path, policy: str) -> None:
     """Also where a policy's fork has a cost of its own; so does a plain `--costs fork=N`."""
     kinds = {"plain": (), "slow": SLOW, "said": ("--costs", "kernel,fork=400000")}
-    found = {
+    completions = {
         name: completion(
             runs(schedlab, tmp_path / name, "--machine", "sim", "--policy", policy, *words)[0]
         )
         for name, words in kinds.items()
     }
     least = (FORKS - 1) * SLOW_NS
-    assert found["slow"] - found["plain"] >= least
-    assert found["said"] >= least
+    assert completions["slow"] - completions["plain"] >= least
+    assert completions["said"] >= least
 
 
 def test_a_run_remembers_it(schedlab: Command, tmp_path: Path) -> None:
@@ -87,8 +87,8 @@ def test_a_run_remembers_it(schedlab: Command, tmp_path: Path) -> None:
 def runs_of_replay(schedlab: Command, out: Path, recorded: Path) -> list[dict[str, Any]]:
     done = schedlab("replay", "--json", str(recorded), "--out", str(out))
     assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
-    return found
+    output_runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
+    return output_runs
 
 
 @pytest.mark.spike
@@ -114,7 +114,7 @@ def between_forks(events: trace.Trace) -> list[int]:
 @pytest.mark.spike
 def test_the_kernel_lets_the_time_pass(tmp_path: Path) -> None:
     """In each fork, before the child is there: to the microsecond, as no time passes that is not the kernel's."""
-    found = []
+    fork_gaps = []
     for number, delay in enumerate(("", "fork-delay=400us")):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -125,8 +125,8 @@ def test_the_kernel_lets_the_time_pass(tmp_path: Path) -> None:
             traced=True,
         )
         assert guest.status == 0, guest.console
-        found.append(between_forks(sound_trace(guest.trace)))
-    plain, slow = (sorted(each) for each in found)
+        fork_gaps.append(between_forks(sound_trace(guest.trace)))
+    plain, slow = (sorted(gaps) for gaps in fork_gaps)
     assert len(plain) == len(slow) == FORKS - 1
     assert slow[0] >= SLOW_NS
     middle = FORKS // 2

@@ -34,23 +34,23 @@ DISTRIBUTIONS = [
 
 @pytest.mark.parametrize(("text", "square"), DISTRIBUTIONS)
 def test_what_is_drawn_has_the_moments_that_are_told(text: str, square: float) -> None:
-    found = distribution(parse(text))
-    assert found.moments_ns(TICK_NS) == pytest.approx((MEAN, square * MEAN**2))
+    parsed_distribution = distribution(parse(text))
+    assert parsed_distribution.moments_ns(TICK_NS) == pytest.approx((MEAN, square * MEAN**2))
     below = Random(1).randrange
-    drawn = [found.draw(below, TICK_NS).nanoseconds(TICK_NS) for _ in range(20_000)]
+    drawn = [parsed_distribution.draw(below, TICK_NS).nanoseconds(TICK_NS) for _ in range(20_000)]
     for power, expected in ((1, MEAN), (2, square * MEAN**2)):
-        powers = [float(each) ** power for each in drawn]
+        powers = [float(sample) ** power for sample in drawn]
         error = stdev(powers) / math.sqrt(len(drawn))
         assert abs(fmean(powers) - expected) <= 4 * error + 1e-9 * expected
 
 
 def test_a_bounded_pareto_stays_within_its_bounds() -> None:
     text = '{"distribution": "pareto", "least": 10, "most": 10000, "shape": 1}'
-    found = distribution(parse(text))
+    parsed_distribution = distribution(parse(text))
     below = Random(1).randrange
-    drawn = [found.draw(below, TICK_NS).nanoseconds(TICK_NS) for _ in range(20_000)]
+    drawn = [parsed_distribution.draw(below, TICK_NS).nanoseconds(TICK_NS) for _ in range(20_000)]
     assert 10_000 <= min(drawn) < max(drawn) <= 10_000_000
-    mean, square = found.moments_ns(TICK_NS)
+    mean, square = parsed_distribution.moments_ns(TICK_NS)
     error = math.sqrt((square - mean**2) / len(drawn))
     assert abs(fmean(drawn) - mean) < 4 * error
 

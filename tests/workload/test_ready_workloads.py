@@ -45,7 +45,7 @@ def test_a_name_alone_is_a_program_or_a_ready_file(
 
 
 @pytest.mark.parametrize(
-    ("machine", "workload", "says"),
+    ("machine", "workload", "message"),
     [
         ("spike", "mixd", "did you mean 'mixed'?"),
         ("qemu", "zzz", "no workload is called 'zzz'. `./schedlab workloads` lists them"),
@@ -61,12 +61,12 @@ def test_a_name_alone_is_a_program_or_a_ready_file(
     ],
 )
 def test_nothing_is_started_for_what_is_not_there(
-    machine: str, workload: str, says: str, schedlab: Command, tmp_path: Path
+    machine: str, workload: str, message: str, schedlab: Command, tmp_path: Path
 ) -> None:
     place = tmp_path / "runs"
     done = schedlab("run", "--machine", machine, "--workload", workload, "--out", str(place))
     assert done.returncode == 2
-    assert says in done.stderr
+    assert message in done.stderr
     assert not place.exists()
 
 

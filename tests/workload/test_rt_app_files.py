@@ -50,7 +50,7 @@ def test_a_file_is_read_as_rt_app_reads_it(case: dict[str, Any], tmp_path: Path)
     assert all(part in note for part, note in zip(notes, file.notes, strict=True)), file.notes
     lines = [line.strip() for line in text_of(file, 1, 1_000_000).splitlines()]
     for line in case.get("text", []):
-        assert any(line in (each, each.rpartition(" ")[0]) for each in lines), lines
+        assert any(line in (file_line, file_line.rpartition(" ")[0]) for file_line in lines), lines
 
 
 @pytest.mark.parametrize("has_lock", [False, True])

@@ -29,7 +29,7 @@ CONTENT = {
 def changed(folder: Path, *changes: str, content: object = CONTENT) -> WorkloadFile:
     path = folder / "w.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return workload_files.read(path, [parse_change(each) for each in changes])
+    return workload_files.read(path, [parse_change(change) for change in changes])
 
 
 def test_a_change_gives_the_text_of_a_file_that_says_it_itself(tmp_path: Path) -> None:
@@ -123,6 +123,6 @@ def test_setups_with_other_values_are_others() -> None:
     assert many.setup.experiment == "w.json with tasks.a.run=40"
     assert workload_title(few.manifest) == few.setup.experiment
     labelled = [
-        Kept(Path(), {**each.manifest, "label": "study"}).setup for each in (plain, few, many)
+        Kept(Path(), {**run.manifest, "label": "study"}).setup for run in (plain, few, many)
     ]
     assert len(set(labelled)) == 3

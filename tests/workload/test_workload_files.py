@@ -31,8 +31,10 @@ def read(folder: Path, content: object) -> WorkloadFile:
 def program(file: WorkloadFile, name: str, seed: int = 1) -> list[str]:
     """The steps of one program, without their indents."""
     programs = text_of(file, seed, TICK).split("program ")[1:]
-    (found,) = (each.split("\n") for each in programs if each.split("\n")[0] == name)
-    return [line.strip() for line in found[1:] if line.strip()]
+    (program_lines,) = (
+        program_text.split("\n") for program_text in programs if program_text.split("\n")[0] == name
+    )
+    return [line.strip() for line in program_lines[1:] if line.strip()]
 
 
 def behaviour(folder: Path, task: object) -> list[str]:
@@ -142,17 +144,17 @@ def test_phases_come_one_after_another_with_their_loops_and_attributes(tmp_path:
 
 def test_a_process_is_told_all_its_work(tmp_path: Path) -> None:
     body = {"phases": {"a": {"loop": 3, "run": 10, "sleep": 5}, "b": {"run": 1, "call": 2}}}
-    told = {"loop": 2, "dl-runtime": "work", **body}
+    task_data = {"loop": 2, "dl-runtime": "work", **body}
     other = {"nice": -1, "loop": 1, "run": 7}
-    file = read(tmp_path, {"tasks": {"told": told, "other": other}})
+    file = read(tmp_path, {"tasks": {"told": task_data, "other": other}})
     assert {"runtime 62000ns told", "runtime 0ns other", "nice -1 other"} <= {
         *program(file, "root")
     }
     drawn = {"loop": 4, "run": {"distribution": "exponential", "mean": 100}}
     gaps = {"times": [0, 5]}
     file = read(tmp_path, {"tasks": {"job": {**drawn, "dl-runtime": "work", "arrivals": gaps}}})
-    for own in ("job@1", "job@2"):
-        first, *others = program(file, own)
+    for program_name in ("job@1", "job@2"):
+        first, *others = program(file, program_name)
         runs = [int(line[4:-2]) for line in others if line.startswith("run ")]
         assert len(runs) == 4 and first == f"runtime {sum(runs)}ns"
 
@@ -178,7 +180,10 @@ def test_the_root_starts_all_in_order_and_waits(tmp_path: Path) -> None:
 def test_the_limit_leaves_room_for_a_long_duration(tmp_path: Path) -> None:
     """A run of a minute met the limit of a minute, when all had been done."""
     tasks = {"a": {"run": 1}}
-    files = [read(tmp_path, {"global": {"duration": each}, "tasks": tasks}) for each in (2, 60, -1)]
+    files = [
+        read(tmp_path, {"global": {"duration": duration}, "tasks": tasks})
+        for duration in (2, 60, -1)
+    ]
     assert [limit_of(file) for file in (*files, None)] == [60e9, 90e9, 60e9, 60e9]
 
 
@@ -271,11 +276,13 @@ def test_arrivals_are_drawn_from_the_seed(
     gaps = {"distribution": distribution, "mean": mean}
     task = {"instance": count, "loop": 1, "delay": 7, "arrivals": gaps, "run": 1}
     file = read(tmp_path, {"tasks": {"a": task}})
-    found = arrivals(file, 1)
-    assert found == arrivals(file, 1) == sorted(found)
-    assert found != arrivals(file, 2)
-    assert len(found) == count
-    drawn = [after - before for before, after in zip([7000, *found], found, strict=False)]
+    arrival_times = arrivals(file, 1)
+    assert arrival_times == arrivals(file, 1) == sorted(arrival_times)
+    assert arrival_times != arrivals(file, 2)
+    assert len(arrival_times) == count
+    drawn = [
+        after - before for before, after in zip([7000, *arrival_times], arrival_times, strict=False)
+    ]
     mean_ns = mean * 1000
     assert sum(drawn) / count == pytest.approx(mean_ns, rel=4 * deviation / count**0.5)
     squares = sum((gap - mean_ns) ** 2 for gap in drawn) / count
@@ -296,13 +303,14 @@ def test_attributes_are_those_of_the_policies() -> None:
         r"EACH\([A-Z]+, (\w+), \w+, (\w+), (\w+), (\w+)(?: - 1)?, \w+\)",
         (ROOT / "policies" / "support" / "attributes.h").read_text(),
     )
-    said = {
+    documented_ranges = {
         name: [int(numbers.get(word, word)) for word in (lowest, first, highest)]
         for name, lowest, first, highest in rows
     }
-    said["taskgroup"] = [0, 0, said.pop("group")[-1] - 1]
-    assert said == {
-        name: [each.least, each.standard, each.most] for name, each in ATTRIBUTES.items()
+    documented_ranges["taskgroup"] = [0, 0, documented_ranges.pop("group")[-1] - 1]
+    assert documented_ranges == {
+        name: [attribute.least, attribute.standard, attribute.most]
+        for name, attribute in ATTRIBUTES.items()
     }
 
 
@@ -442,20 +450,20 @@ def test_the_files_of_the_project_are_good(path: Path) -> None:
 
 def test_the_monitors_palette_is_there() -> None:
     """Each entry with a file, and each file with an entry, except for those that a page is about."""
-    found = palette()
-    shown = {each.file for each in found.values()}
+    palette_entries = palette()
+    shown = {entry.file for entry in palette_entries.values()}
     assert shown == {
         path for path in FILES if path.parent.name not in ("open", "heuristics", "tickets")
     }
-    assert {name for name, each in found.items() if each.kind == "simple"} == {
+    assert {name for name, entry in palette_entries.items() if entry.kind == "simple"} == {
         path.stem for path in FILES if path.parent.name == "monitor"
     }
 
 
 def test_the_palettes_simple_ones_give_their_starter_nothing() -> None:
     """The process that starts them has no more tickets than any: charts show all processes."""
-    for each in palette().values():
-        if each.kind == "simple":
-            file = workload_files.read(each.file)
+    for entry in palette().values():
+        if entry.kind == "simple":
+            file = workload_files.read(entry.file)
             assert file.starter and not file.starter.attributes
             assert not file.drawing(), "the same for each seed: systems side by side do the same"

@@ -23,13 +23,13 @@ def test_all_options_of_a_program_are_known(name: str) -> None:
     text = (ROOT / f"workloads/{name}.c").read_text()
     if "workloads/api/suite.h" in text:
         text += (ROOT / "workloads/api/suite.c").read_text()
-    letters = {f"-{each}" for each in re.findall(r"^\s*\{'(\w)'", text, re.MULTILINE)}
+    letters = {f"-{letter}" for letter in re.findall(r"^\s*\{'(\w)'", text, re.MULTILINE)}
     assert options_of(name).keys() == {*letters, "-s"}
-    assert all(each.meaning for each in options_of(name).values())
+    assert all(option.meaning for option in options_of(name).values())
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         ("cpu-bound -q 3", "cpu-bound -q: there is no such option. It has -n (processes), -i"),
         ("cpu-bound -n", "cpu-bound -n: it needs a number"),
@@ -37,14 +37,14 @@ def test_all_options_of_a_program_are_known(name: str) -> None:
         ("timingtests mixed -z 1", "timingtests -z: there is no such option"),
     ],
 )
-def test_an_option_that_cannot_be_is_refused(command: str, said: str) -> None:
-    with pytest.raises(WrongUsage, match=re.escape(said)):
+def test_an_option_that_cannot_be_is_refused(command: str, message: str) -> None:
+    with pytest.raises(WrongUsage, match=re.escape(message)):
         check(command)
 
 
 def test_commands_that_are_run_are_not_refused() -> None:
     for command in (
-        *(each.command for each in EXPERIMENTS.values() if each.machine is None),
+        *(experiment.command for experiment in EXPERIMENTS.values() if experiment.machine is None),
         "cpu-bound",
         "cpu-bound --help",
         "mixed -n 24 -g 80 -s 7",

@@ -148,8 +148,8 @@ def test_a_fork_draws_even_of_a_task_that_does_not(tmp_path: Path) -> None:
     content = {"loop": 3, "run": {"below": 1000}, "fork": "a"}
     lines = starter(tmp_path, content)
     numbers = Numbers(1)
-    for each in range(3):
-        assert lines[2 * each : 2 * each + 2] == [f"run {numbers.below(10**6)}ns", "fork a"]
+    for index in range(3):
+        assert lines[2 * index : 2 * index + 2] == [f"run {numbers.below(10**6)}ns", "fork a"]
         numbers.child()
 
 
