@@ -37,7 +37,8 @@ def test_a_workload_that_the_page_has_is_named(tmp_path: Path) -> None:
     assert trial
     assert (trial.workload, trial.text, trial.policies) == ("two-hogs", "", ("mlfq", "rr"))
     assert (trial.cpus, trial.seed) == (2, 7)
-    assert trial.title == "`two-hogs` under `mlfq` and `rr` on 2 CPUs (ticks of 10ms)"
+    assert trial.title == "`two-hogs` under `mlfq` and `rr` on 2 CPUs"
+    assert trial.differs == "ticks of 10ms"
     query = parse_qs(address_of(trial).partition("#")[2])
     assert query["policy"] == ["mlfq", "rr"]
     assert (query["workload"], query["cpus"], query["seed"]) == (["two-hogs"], ["2"], ["7"])

@@ -51,7 +51,7 @@ def _findings(
     if not said:
         return Section("Findings", (Text(prose("nothing-found"), "note"),))
     differences = [each for each in said if each.measure]
-    text = "\n".join(f"- {_finding(each, trials)}" for each in differences)
+    text = "\n".join(f"- {_finding(each, trials)}" for each in differences) + _trial_note(trials)
     picture = strip(found)
     baseline = literal(policy_label(contenders(contests(found))[0]))
     none = f"No policy is significantly better than {baseline} in a metric that tasks notice."
@@ -65,7 +65,7 @@ def _findings(
         (
             Section("How much is settled", settled),
             Section("How to read the charts", (guide,)),
-            *((Section("Three charts", charts, is_row=True),) if charts else ()),
+            *((Section("Charts", charts, is_row=True),) if charts else ()),
         ),
     )
 
@@ -84,7 +84,19 @@ def _finding(finding: Finding, trials: Mapping[str, Trial]) -> str:
     name = finding.measure.name if finding.measure else ""
     if name not in trials:
         return finding.text
-    return f"{finding.text} [Try it]({TRIAL}{name}): {trials[name].title}"
+    return f"{finding.text} [Try it]({TRIAL}{name})"
+
+
+def _trial_note(trials: Mapping[str, Trial]) -> str:
+    """Returns what the links open, in a line that documents without links leave out."""
+    if not trials:
+        return ""
+    differs = listed(
+        list(dict.fromkeys(trial.differs for trial in trials.values() if trial.differs))
+    )
+    there = f" Its runs differ from these: {differs}." if differs else ""
+    link = f"[Try it]({TRIAL}{next(iter(trials))})"
+    return f"\n\n{link} opens both policies in a page that needs no installation.{there}"
 
 
 def _lead(collection: Collection, failed: Sequence[Kept]) -> str:

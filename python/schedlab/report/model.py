@@ -156,7 +156,7 @@ class Trial:
     """What the page that stands alone simulates when a reader follows a link to it (docs/page.md)."""
 
     title: str
-    """Policies, workload and CPUs in words, in Markdown; in brackets, in what it differs from the report's runs."""
+    """Policies, workload and CPUs in words, in Markdown."""
     policies: tuple[str, ...]
     """As in the link: `mlfq:preset,boost=100`."""
     cpus: int
@@ -165,6 +165,8 @@ class Trial:
     """One that stands in the page; "": none."""
     text: str = ""
     """One of its own, in the simulator's words; "": none."""
+    differs: str = ""
+    """How it differs from the report's runs, in words; "": in nothing."""
 
 
 @dataclass(frozen=True)

@@ -95,15 +95,14 @@ def of_study(study: Study) -> Trial | None:
 
 def _trial(load: _Load, policies: Sequence[str], count: int, seed: int, tick_ns: int) -> Trial:
     tick = () if tick_ns == TICK_NS else (f"ticks of {format_time(TICK_NS)}",)
-    differs = "; ".join((*load.notes, *tick))
     return Trial(
-        f"{load.title} under {listed([code(each) for each in policies])} on {cpus([count])}"
-        + (f" ({differs})" if differs else ""),
+        f"{load.title} under {listed([code(each) for each in policies])} on {cpus([count])}",
         tuple(policies),
         count,
         seed,
         load.name,
         load.text,
+        "; ".join((*load.notes, *tick)),
     )
 
 
