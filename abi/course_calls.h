@@ -20,4 +20,11 @@ struct pstat {
 
 _Static_assert(sizeof(struct pstat) == 1024, "programs have the size built in");
 
+/* The same as study 1's programs have it: a row for each of PSTAT_PROCESSES. */
+struct pinfo {
+    int32_t pid; /* 0: none */
+    int32_t tickets;
+    int32_t ticks_scheduled; /* times that it was picked */
+};
+
 #endif

@@ -38,13 +38,40 @@ static void unlock_living(struct process *process)
     spinlock_release(&process_tree_lock);
 }
 
+/* Returns the PID of the next process of a group in the order of creation, or 0. */
+static int next_of_group(int pid, uint32_t group)
+{
+    spinlock_acquire(&process_tree_lock);
+    struct process *process = process_table_after(pid);
+    while (process && process->task.group != group)
+        process = process_table_after(process->pid);
+    pid = process ? process->pid : 0;
+    spinlock_release(&process_tree_lock);
+    return pid;
+}
+
+/* Of the group's processes that live; those that its processes fork meanwhile may have it or not. */
+static __attribute__((noinline)) int64_t set_of_group(uint32_t group, uint32_t kind, int64_t value)
+{
+    int64_t result = -ESRCH;
+    for (int pid = 0; (pid = next_of_group(pid, group)) != 0;) {
+        struct process *process = lock_living(pid);
+        if (!process)
+            continue;
+        result = scheduler_set_attribute(process, (enum attribute_kind)kind, value);
+        unlock_living(process);
+        preemption_point();
+    }
+    return result;
+}
+
 int64_t process_set_attribute(int pid, uint32_t kind, int64_t value)
 {
     if (kind == 0 || kind >= ATTRIBUTE_KINDS)
         return -EINVAL;
     struct process *process = lock_living(pid);
     if (!process)
-        return -ESRCH;
+        return pid < 0 ? set_of_group((uint32_t)-(int64_t)pid, kind, value) : -ESRCH;
     int error = scheduler_set_attribute(process, (enum attribute_kind)kind, value);
     unlock_living(process);
     return error;

@@ -34,6 +34,7 @@
 
 #define STATUS_KILLED      (-1)
 #define FORK_DELAY_LONGEST 1000000000ul /* nanoseconds */
+#define FORK_DELAY_STEP    20000ul
 
 static struct object_cache process_cache;
 static struct process *first_process;
@@ -193,6 +194,17 @@ static void inherit(struct process *child, const struct process *parent)
     child->channels = channel_set_join(parent->channels);
 }
 
+/* As a long fork does, it lets other processes run when their turn comes. */
+static __attribute__((noinline)) void pass_fork_delay(void)
+{
+    for (uint64_t left = fork_delay; left > 0;) {
+        uint64_t step = left < FORK_DELAY_STEP ? left : FORK_DELAY_STEP;
+        clock_pass(step);
+        left -= step;
+        preemption_point();
+    }
+}
+
 int64_t process_fork(void)
 {
     struct process *parent = current_process();
@@ -213,7 +225,7 @@ int64_t process_fork(void)
     }
     inherit(child, parent);
     if (fork_delay)
-        clock_pass(fork_delay);
+        pass_fork_delay();
     /* The child may end, but only this process can free it: its PID stays readable. */
     error = start_process(child, parent);
     if (!error)
@@ -347,7 +359,8 @@ static int64_t reap(struct process *parent, bool adopted, uint64_t status,
     while (__atomic_load_n(&child->on_cpu, __ATOMIC_ACQUIRE))
         ; /* it is in its last switch */
     if (ended)
-        *ended = (struct ended_process){child->task.run_time, child->waiting_time};
+        *ended = (struct ended_process){child->task.run_time, child->waiting_time,
+                                        child->task.selections};
     scheduler_forget(child);
     free_process(child);
     if (status)

@@ -23,6 +23,7 @@ int64_t process_wait(uint64_t status);
 struct ended_process {
     uint64_t run_time;     /* nanoseconds */
     uint64_t waiting_time; /* nanoseconds that it was runnable and did not run */
+    uint64_t selections;   /* times that it was picked */
 };
 int64_t process_wait_for(uint64_t status, struct ended_process *ended);
 /* The process ends before it is back in user mode. Returns 0, -ESRCH, or -EPERM for PID 1. */
@@ -35,7 +36,7 @@ int64_t process_sleep(int64_t ticks);
  * -EINTR. */
 int64_t process_sleep_until(uint64_t when);
 
-/* Returns 0, -ESRCH or -ERANGE. pid 0: the caller. */
+/* Returns 0, -ESRCH or -ERANGE. pid 0: the caller; -n: all processes of group n. */
 int64_t process_set_attribute(int pid, uint32_t kind, int64_t value);
 int64_t process_get_attribute(int pid, uint32_t kind, int64_t *value);
 /* The CPUs on which a process may run. Both return 0 or -ESRCH; the first one -EINVAL if there are

@@ -22,6 +22,7 @@
 #include "memory/user_copy.h"
 #include "process/lifecycle.h"
 #include "process/process.h"
+#include "process/process_table.h"
 #include "scheduler/scheduler.h"
 #include "time/clock.h"
 
@@ -49,6 +50,26 @@ static int64_t call_getpinfo_pstat(const uint64_t argument[])
         table.ticks[i] = (int32_t)ticks_of(row.run_time);
     }
     return copy_to_user(argument[0], &table, sizeof(table));
+}
+
+static int64_t call_getpinfo_rows(const uint64_t argument[])
+{
+    struct pinfo rows[PSTAT_PROCESSES] = {0};
+    struct process_info row;
+    int last = 0;
+    for (int i = 0; i < PSTAT_PROCESSES && process_describe_next(&row, 1, &last) == 1; i++)
+        rows[i] = (struct pinfo){row.pid, (int32_t)row.tickets, (int32_t)row.selections};
+    return copy_to_user(argument[0], rows, sizeof(rows));
+}
+
+static int64_t call_last_scheduled(const uint64_t argument[])
+{
+    int pid = (int)argument[0];
+    spinlock_acquire(&process_tree_lock);
+    const struct process *process = pid ? process_table_find(pid) : current_process();
+    int64_t ticks = process ? ticks_of(process->task.picked_since) : -ESRCH;
+    spinlock_release(&process_tree_lock);
+    return ticks;
 }
 
 static int64_t call_gettickets(const uint64_t argument[])
@@ -202,6 +223,8 @@ static int64_t call_waitx_times(const uint64_t argument[])
 
 static const struct system_call course_calls[] = {
     {"getpinfo_pstat", call_getpinfo_pstat},
+    {"getpinfo_rows", call_getpinfo_rows},
+    {"last_scheduled", call_last_scheduled},
     {"gettickets", call_gettickets},
     {"getppid", call_getppid},
     {"process_count", call_process_count},

@@ -26,6 +26,7 @@
 #include "scheduler/scheduler.h"
 #include "sync/channel.h"
 #include "system_call/course_calls.h"
+#include "system_call/habits.h"
 #include "time/clock.h"
 #include "trace/trace.h"
 
@@ -496,6 +497,7 @@ enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
 
 void system_calls_init(void)
 {
+    habits_init(calls);
     course_calls_init(calls, CALLS);
 }
 

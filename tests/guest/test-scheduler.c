@@ -104,6 +104,27 @@ static void attributes_of_oneself_can_be_set(void)
     check(row.priority == 1 && row.tickets == 9 && row.weight == 3);
 }
 
+/* A PID of -n is group n. */
+static void groups_get_attributes_at_once(void)
+{
+    int pids[] = {start_sleeper(), start_sleeper(), start_sleeper()};
+    check(setattribute(pids[0], ATTRIBUTE_TASKGROUP, 3) == 0);
+    check(setattribute(pids[1], ATTRIBUTE_TASKGROUP, 3) == 0);
+    check(setpriority(-3, 2) == 0 && settickets_pid(-3, 44) == 0 && setweight(-3, 7) == 0);
+    for (int i = 0; i < 3; i++) {
+        struct process_info row = row_of(pids[i]);
+        bool grouped = i < 2;
+        check(row.priority == (grouped ? 2 : PRIORITY_DEFAULT));
+        check(row.tickets == (grouped ? 44 : TICKETS_DEFAULT));
+        check(row.weight == (grouped ? 7 : WEIGHT_DEFAULT));
+    }
+    check_error(setpriority(-3, PRIORITY_LOWEST + 1), ERANGE);
+    check_error(setpriority(-4, 2), ESRCH);
+    for (int i = 0; i < 3; i++)
+        end_child(pids[i]);
+    check_error(setpriority(-3, 2), ESRCH);
+}
+
 static void attributes_of_running_ones_can_be_set(void)
 {
     for (int i = 0; i < 4; i++) {
@@ -650,6 +671,7 @@ int main(int argc, char *argv[])
         TEST(attributes_of_others_can_be_set),
         TEST(who_has_ended_has_no_attributes),
         TEST(attributes_of_oneself_can_be_set),
+        TEST(groups_get_attributes_at_once),
         TEST(attributes_of_running_ones_can_be_set),
         TEST(groups_have_parents_weights_and_limits),
         TEST(children_inherit_attributes),

@@ -34,6 +34,8 @@ NAMES = (
     "process_count",
     "yield",
     "printtime",
+    "getpinfo_rows",
+    "last_scheduled",
 )
 COURSE_CALLS = ",".join(f"{number}:{name}" for number, name in enumerate(NAMES, 22))
 ARGUMENTS = f"calls={COURSE_CALLS} call-priorities=20..0"

@@ -55,7 +55,15 @@ def test_the_limit_ends_a_run_with_its_trace_whole(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 @pytest.mark.parametrize(
-    "argument", ["policy=unknown", "set=slice=0", "fork-delay=2s", "shape=core/0", "disk_depth=0"]
+    "argument",
+    [
+        "policy=unknown",
+        "set=slice=0",
+        "fork-delay=2s",
+        "exec-delay=2s",
+        "shape=core/0",
+        "disk_depth=0",
+    ],
 )
 def test_a_wrong_boot_argument_is_named(tmp_path: Path, argument: str) -> None:
     """Rather than to run with something else than was asked for."""

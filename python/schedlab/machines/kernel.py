@@ -119,7 +119,7 @@ class KernelMachine(Machine):
             words.append(f"set={run.settings_text}")
         if run.shape:
             words.append(f"shape={run.shape.text(with_model=False)}")
-        words += boot_arguments(run.delays)
+        words += [*boot_arguments(run.delays), *run.arguments.split()]
         words.append(f'run="{COMMAND if run.file else run.workload}"')
         return " ".join(words)
 

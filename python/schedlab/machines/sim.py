@@ -13,7 +13,7 @@ from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED
 from schedlab.machines.kernel import PROGRAM
 from schedlab.machines.outcome import Outcome, outcome_of, read_console
 from schedlab.machines.spec import Machine, Parts, Release, RunSpec
-from schedlab.workload.delays import delayed_costs
+from schedlab.workload.delays import delayed_costs, in_simulator
 from schedlab.workload.palette import palette
 from schedlab.workload.programs import check_known, disk_programs
 
@@ -40,6 +40,12 @@ class Simulator(Machine):
     programs: frozenset[str] | None = frozenset()
 
     def check(self, run: RunSpec) -> None:
+        if in_simulator(run.delays) != run.delays or run.arguments:
+            raise WrongUsage(
+                "the simulator knows fork alone, and no arguments of our kernel",
+                what="`delays=`",
+                fix="leave it out, or run it on spike or qemu",
+            )
         if run.given:
             return
         name = next(iter(run.workload.split()), "")

@@ -237,6 +237,8 @@ class RunSpec:
     """What things take, in the simulator."""
     delays: tuple[Delay, ...] = ()
     """Operations that take longer than they do, on our kernel and in the simulator."""
+    arguments: str = ""
+    """More boot arguments of our kernel: `recheck=1`."""
     changes: tuple[Change, ...] = ()
     """Values that the workload file is given instead of its own; those of `file`."""
     shape: Shape | None = None
@@ -338,6 +340,7 @@ class RunSpec:
             **({"processes": self.replay.processes_max} if self.replay else {}),
             **({"with": dict(self.changes)} if self.changes else {}),
             **({"delays": delays_text(self.delays)} if self.delays else {}),
+            **({"arguments": self.arguments} if self.arguments else {}),
             **({"shape": self.shape.name} if self.shape else {}),
             **({"ignore_limits": True} if self.ignore_limits else {}),
             "policy": str(self.policy),
@@ -396,6 +399,7 @@ def _spec_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> RunSpec:
         file=file,
         costs=_costs_of(manifest) if file or replay else KERNEL,
         delays=delays_of(manifest.get("delays") or ""),
+        arguments=manifest.get("arguments") or "",
         changes=changes,
         shape=_shape_of(manifest, files),
         ignore_limits=bool(manifest.get("ignore_limits")),

@@ -13,8 +13,9 @@ from schedlab.units import format_time
 from schedlab.workload.costs import KERNEL
 
 _COMMAND = ("./schedlab", "run")
-_OTHER = ("branch", "replay_of")
-"""Members of a manifest of a run that took its course from another one, which no option names."""
+_OTHER = ("branch", "replay_of", "arguments")
+"""Members of a manifest that no option names: of runs that took their course from another one, and the kernel's further
+boot arguments."""
 _FIXED = (
     *("workload", "with", "delays", "costs", "shape", "tunables"),
     *("machine", "tick_ns", "limit_ns", "memory_mib", "ignore_limits"),

@@ -227,7 +227,7 @@ FIELDS: Mapping[str, Field] = {
     "measuring": by_name("texts", _TEXT.sound),
     **dict.fromkeys((*(name for name in DECISIVE if name.endswith("_sha256")), "label", "message", "compiler",
                      "commit", "changes_sha256", "costs", "costs_text", "shape", "machine_version", "machine_origin",
-                     "boot_arguments", "mode", "host", "started", "schedlab", "branch"), _TEXT),
+                     "arguments", "boot_arguments", "mode", "host", "started", "schedlab", "branch"), _TEXT),
 }  # fmt: skip
 """What each member of a run's manifest must be."""
 

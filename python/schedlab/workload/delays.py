@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Operations that take longer than they do, as on another machine: `fork=380us`.
 
-Our kernel lets that time pass in the operation; the simulator adds it to its cost.
+Our kernel lets that time pass in the operation; the simulator adds it to its cost, if it has one.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 from schedlab.base.toolchain.policies import unknown
 from schedlab.units import format_time, parse_time
+from schedlab.workload.costs import COSTS
 
 Delay = tuple[str, int]
 """An operation, and the nanoseconds by which it takes longer."""
-OPERATIONS = {"fork": "until the child is there"}
-"""What can be delayed, each a cost of the simulator (schedlab.workload.costs) and a boot argument
-of the kernel; and which time becomes longer."""
+OPERATIONS = {"fork": "until the child is there", "exec": "until the program begins"}
+"""What can be delayed, each a boot argument of the kernel; and which time becomes longer."""
 LONGEST_NS = 1_000_000_000
 
 
@@ -42,9 +42,14 @@ def delays_of(text: str) -> tuple[Delay, ...]:
     return tuple(parse_delay(delay) for delay in text.split(",") if delay)
 
 
+def in_simulator(delays: Iterable[Delay]) -> tuple[Delay, ...]:
+    """Returns the delays of operations that the simulator has: those with a cost (schedlab.workload.costs)."""
+    return tuple(each for each in delays if each[0] in COSTS)
+
+
 def delayed_costs(costs: str, delays: Iterable[Delay]) -> str:
-    """Costs as the simulator reads them, with the delays added."""
-    return ",".join([costs, *(f"{name}+={longer}" for name, longer in delays)])
+    """Costs as the simulator reads them, with the delays added that it has."""
+    return ",".join([costs, *(f"{name}+={longer}" for name, longer in in_simulator(delays))])
 
 
 def boot_arguments(delays: Iterable[Delay]) -> list[str]:

@@ -22,6 +22,8 @@ enum {
     COUNT,
     YIELD,
     PRINT_TIME,
+    GET_ROWS,
+    LAST_SCHEDULED,
     NOT_THERE,
 
     PROCESSES = 64,
@@ -35,7 +37,14 @@ struct pstat {
     int ticks[PROCESSES];
 };
 
+struct pinfo {
+    int pid;
+    int tickets;
+    int ticks_scheduled;
+};
+
 static struct pstat table;
+static struct pinfo rows[PROCESSES];
 
 static void use_ticks(long ticks)
 {
@@ -91,6 +100,26 @@ static void try_lottery(long child)
         expect(table.in_use[i] || !table.pid[i], "a row that is not in use is empty");
     }
     expect(call(COUNT, 0, 0, 0) == count, "the number of processes");
+}
+
+/* The same as study 1 has it. */
+static void try_rows(long child)
+{
+    int found = 0;
+    expect(call(GET_ROWS, NOT_MINE, 0, 0) == -1, "getpinfo of rows to a bad address");
+    expect(call(GET_ROWS, (long)rows, 0, 0) == 0, "getpinfo of rows");
+    for (int i = 0; i < PROCESSES; i++) {
+        if (rows[i].pid == child) {
+            found++;
+            expect(rows[i].tickets == 10 && rows[i].ticks_scheduled > 0, "a child's row");
+        }
+    }
+    expect(found == 1, "each process has one row");
+    long now = call(UPTIME, 0, 0, 0);
+    long own = call(LAST_SCHEDULED, 0, 0, 0);
+    long of_child = call(LAST_SCHEDULED, child, 0, 0);
+    expect(own <= now + 1 && of_child > 0 && of_child <= own, "when both were picked last");
+    expect(call(LAST_SCHEDULED, 999999, 0, 0) == -1, "when nobody was");
 }
 
 /* The course has 20 as its highest priority and 0 as its lowest; here are eleven. */
@@ -170,6 +199,7 @@ void begin(void)
     int go[2];
     long child = start_child(go);
     try_lottery(child);
+    try_rows(child);
     try_priorities(child);
     try_waiting(child, go);
     try_family();

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Calls that go as on another kernel, if a boot argument wants that: exec-delay, recheck, count-picks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from guest_machine import run_guest, sound_trace
+from schedlab import metrics
+
+pytestmark = pytest.mark.spike
+
+PROCESSES, SLEEP = 100, 10
+"""Of timingtests io-bound: each sleeps so many ticks."""
+EXECS = 50
+"""Of timingtests creation, as study 2 has it: one after another."""
+
+
+def told(folder: Path, command: str, arguments: str = "") -> dict[str, int]:
+    """Returns what the test told last: ticks, complete, switches; and the picks in its trace."""
+    folder.mkdir()
+    words = f"policy=rr:table-scan tick=1ms {arguments}"
+    guest = run_guest(folder, f"{command} -w 100000", arguments=words, traced=True)
+    assert guest.status == 0, guest.console
+    found = metrics.compute(sound_trace(guest.trace))
+    values = dict(found.values.select("name", "value").rows())
+    return {**values, "picks": int(found.processes["selections"].sum())}
+
+
+def test_sleepers_are_woken_at_each_tick(tmp_path: Path) -> None:
+    """And still sleep as long."""
+    plain = told(tmp_path / "plain", "timingtests io-bound")
+    woken = told(tmp_path / "woken", "timingtests io-bound", "recheck=1")
+    more = woken["picks"] - plain["picks"]
+    assert PROCESSES * (SLEEP - 2) <= more <= PROCESSES * SLEEP
+    assert abs(woken["complete"] - plain["complete"]) <= 1
+
+
+def test_each_pick_is_counted(tmp_path: Path) -> None:
+    """Where processes compute alone for ticks, most picks are of the process that ran before."""
+    switches = told(tmp_path / "switches", "timingtests cpu-heavy -b 0")
+    picks = told(tmp_path / "picks", "timingtests cpu-heavy", "count-picks=1")
+    assert switches["switches"] <= switches["picks"]
+    assert abs(picks["switches"] - picks["picks"]) <= 2
+
+
+def test_an_exec_takes_longer(tmp_path: Path) -> None:
+    plain = told(tmp_path / "plain", "timingtests creation -v 2")
+    slow = told(tmp_path / "slow", "timingtests creation -v 2", "exec-delay=2ms")
+    assert abs(slow["complete"] - plain["complete"] - 2 * EXECS) <= 2
