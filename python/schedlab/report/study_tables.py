@@ -22,6 +22,7 @@ from schedlab.analysis.comparison.statistics import Estimate, Within, estimate
 from schedlab.base.display.numbers import NOTHING
 from schedlab.report.model import Cell, Column, Row, Table, Tone
 from schedlab.studies.agreement import is_near, tolerance
+from schedlab.studies.causes import Cause, cause_of
 
 if TYPE_CHECKING:
     from schedlab.runs.collection import Kept, Repeated
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run"
 NOT_EXPLAINED = "This difference from the study is not explained."
+GAVE_A_CONSTANT = "One of the cells from which the costs are, so that it agrees by definition."
+REST_NOT_EXPLAINED = "The rest of the difference is not explained."
 EXPLAINED_BY_COSTS = (
     """Operations are slower there. With the study's costs it is near: see *study costs*."""
 )
@@ -194,9 +197,17 @@ class Comparison:
         ours = {"measured": self.measured, "study_costs": self.study_costs}.get(kind)
         if not self._is_off(ours):
             return ""
-        if kind == "measured" and self.study_costs and self.study_costs.mean is not None:
-            return NOT_EXPLAINED if self._is_off(self.study_costs) else EXPLAINED_BY_COSTS
-        return NOT_EXPLAINED
+        if kind != "measured" or not self.study_costs or self.study_costs.mean is None:
+            return NOT_EXPLAINED
+        cause = self.cause
+        if self._is_off(self.study_costs):
+            return f"{cause.text} {REST_NOT_EXPLAINED}" if cause else NOT_EXPLAINED
+        return cause.text if cause else EXPLAINED_BY_COSTS
+
+    @property
+    def cause(self) -> Cause | None:
+        """Returns the cause that explains the published value, if a run shows one."""
+        return cause_of(self.published) if self.published else None
 
     def _is_off(self, ours: Measured | None) -> bool:
         """Returns True if a value was measured that is not near the published one."""
@@ -245,7 +256,21 @@ class Comparison:
             "rerun": _value(self.rerun),
             **(self.measured.record() if self.measured else dict.fromkeys(Measured().record())),
             "study_costs": self.study_costs.mean if self.study_costs else None,
+            **self._cause_record(),
             "ideal": self.ideal,
+        }
+
+    def _cause_record(self) -> dict[str, float | str | None]:
+        """Returns the run that shows the cause, and the effect, for the data behind a table."""
+        cause = self.cause
+        before, after = (
+            cause.effects[self.published.column] if cause and self.published else (None, None)
+        )
+        return {
+            "cause": cause.name if cause else None,
+            "cause_run": cause.run if cause else None,
+            "cause_without": before,
+            "cause_with": after,
         }
 
 
@@ -347,6 +372,8 @@ def _data(labels: Sequence[str], lines: Sequence[Line]) -> pl.DataFrame:
         "low",
         "high",
         "study_costs",
+        "cause_without",
+        "cause_with",
         "ideal",
     )
     return pl.DataFrame(
@@ -358,6 +385,6 @@ def _data(labels: Sequence[str], lines: Sequence[Line]) -> pl.DataFrame:
         schema_overrides={
             **dict.fromkeys(numbers, pl.Float64),
             "seeds": pl.Int64,
-            "missing": pl.String,
+            **dict.fromkeys(("missing", "cause", "cause_run"), pl.String),
         },
     )

@@ -7,7 +7,7 @@ A few constants, found from a few of the study's cells; the other cells show wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,14 +61,20 @@ class StudyCosts:
 
     calibrated: tuple[Calibrated, ...] = ()
     delays: tuple[Longer, ...] = ()
+    habits: Mapping[str, str] = field(default_factory=dict)
+    """Boot arguments by which our kernel does as the study's does, and what each means."""
 
-    def of(self, policy: str, cpus: int, tick_ns: int) -> tuple[Delay, ...]:
-        """The delays of a run under this policy, in ns."""
+    def of(self, policy: str, cpus: int, tick_ns: int, without: str = "") -> tuple[Delay, ...]:
+        """The delays of a run under this policy, in ns, except that of one operation."""
         return tuple(
             (each.operation, _STEP_NS * round(each.on(cpus) * tick_ns / _STEP_NS))
             for each in self.delays
-            if policy in each.policies
+            if policy in each.policies and each.operation != without
         )
+
+    def arguments(self, without: str = "") -> str:
+        """Returns the habits as the kernel reads them, except one: `recheck`."""
+        return " ".join(each for each in self.habits if each.partition("=")[0] != without)
 
     def gave(self, place: str, row: str, column: str) -> bool:
         """Returns True if this figure gave a constant."""
@@ -87,7 +93,8 @@ def costs_of(study: int, folder: Path = STUDIES) -> StudyCosts:
     try:
         said = read_yaml(path)
         calibrated = tuple(Calibrated(**each) for each in said.get("calibrated", ()))
-        return StudyCosts(calibrated, tuple(_longer(each) for each in said["delays"]))
+        delays = tuple(_longer(each) for each in said["delays"])
+        return StudyCosts(calibrated, delays, dict(said.get("habits", {})))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileRefused(
             f"{path}: expected calibrated, a list of place, row, column and gives, and delays, a list"

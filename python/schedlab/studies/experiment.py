@@ -60,6 +60,8 @@ class Experiment:
     repeats: str = ""
     """The experiment that it runs once more, with operations as slow as they were on the study's
     machine (schedlab.studies.costs); "": none."""
+    without: str = ""
+    """An operation or a boot argument of those costs that it does not have: its effect is the difference."""
 
     def policies(self, depth: Depth) -> dict[str, Share]:
         """How much is run under each policy. Those of the study come first."""
@@ -91,7 +93,23 @@ class Experiment:
             repeats=self.name,
         )
 
+    def lacking(self, cost: str, quick: Share, full: Share) -> Experiment:
+        """Returns an experiment on the study's costs once more without one of them."""
+        return replace(
+            self,
+            name=without_cost(self.name, cost),
+            title=f"{self.title}, without {cost}",
+            quick=(Part(self.own, quick),),
+            full=(Part(self.own, full),),
+            without=cost,
+        )
+
 
 def on_their_costs(name: str) -> str:
     """The name of the experiment that repeats another with the study's costs."""
     return f"{name}-on-their-costs"
+
+
+def without_cost(name: str, cost: str) -> str:
+    """Returns the name of the experiment that lacks one of the study's costs."""
+    return f"{name}-without-{cost}"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, parse_setting
 from schedlab.errors import WrongUsage, parameter
@@ -17,6 +18,8 @@ from schedlab.studies.experiment import TICK_NS, WORK_NS, Depth, Experiment
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES
 from schedlab.studies.proposals import proposals
+from schedlab.workload.costs import COSTS
+from schedlab.workload.delays import in_simulator
 
 _LIMIT_ON_LINUX_NS = 120_000_000_000
 """The limit on Linux, whose tick cannot be chosen."""
@@ -48,7 +51,7 @@ def plan(
             policy=_policy(policy)[0],
             settings=_policy(policy)[1],
             seed=seed + repeat,
-            delays=costs_of(each.study).of(policy, cpus, base.tick_ns) if each.repeats else (),
+            **_costs(each, policy, cpus, base),
         )
         for each in EXPERIMENTS.values()
         if not wanted or each.study in wanted
@@ -90,12 +93,25 @@ def _tick_ns(each: Experiment, wanted_ns: int) -> int:
     return each.tick_ns or wanted_ns
 
 
+def _costs(each: Experiment, policy: str, cpus: int, base: RunSpec) -> dict[str, Any]:
+    """Returns what an experiment on the study's costs has of them on the run's machine."""
+    if not each.repeats:
+        return {}
+    costs = costs_of(each.study)
+    delays = costs.of(policy, cpus, base.tick_ns, each.without)
+    if base.machine.name == SIMULATOR:
+        return {"delays": in_simulator(delays)}
+    return {"delays": delays, "arguments": costs.arguments(each.without)}
+
+
 def _bases(
     each: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str, cpus: int
 ) -> Iterable[RunSpec]:
     """What all runs of an experiment on this many CPUs share; nothing, if the machine cannot run
     it."""
     if machine != each.machine if each.machine else machine in LINUX_MACHINES:
+        return
+    if machine == SIMULATOR and each.without and each.without not in COSTS:
         return
     on_linux = each.machine in LINUX_MACHINES
     chosen = machine_named(machine)

@@ -33,11 +33,9 @@ _LAYOUT, _NO_WORK, _PROGRAM = "low", "starve", "mixed"
 """Tests with a reason of their own."""
 Why = Literal[
     "",
-    "waiting_for_tickets",
     "chance",
     "laid_out",
     "work_had_ended",
-    "sleepers_picked",
 ]
 """A footnote of notes_1."""
 
@@ -262,10 +260,6 @@ class LotteryQueries(queries.Queries):
             return ""
         if test == _NO_WORK:
             return "work_had_ended" if self.ended(test, count) else ""
-        if test == _PROGRAM:
-            return "sleepers_picked" if self.picked_there(group, count) else ""
-        if self.never_picked(test, count):
-            return "waiting_for_tickets"
         if count == 1:
             return "chance" if self.off_by_chance(test, group) else ""
         return "laid_out" if test == _LAYOUT and self.picked_if_counted("A", count) else ""
@@ -296,21 +290,6 @@ class LotteryQueries(queries.Queries):
         """Percent to which a printed column of shares adds up."""
         printed = (self.share_printed(test, each, count) for each in self.lotteries[test].rows)
         return sum(map(_number, printed))
-
-    def never_picked(self, test: str, count: int) -> list[SimpleNamespace]:
-        """The number of processes in each group that did not get to set their tickets. Empty if it
-        is less than one in all, or not known."""
-        found = []
-        groups = LOTTERY_GROUPS[self.lotteries[test].table]
-        for group, whole in zip(self.lotteries[test].rows, groups, strict=True):
-            there = self._mean("processes", test, group, count)
-            if there is None:
-                return []
-            found.append(
-                SimpleNamespace(group=group, of=whole.processes, missing=whole.processes - there)
-            )
-        missing = [each for each in found if each.missing > 0]
-        return missing if sum(each.missing for each in missing) >= 1 else []
 
     def chance_of_share(self, test: str, group: str) -> SimpleNamespace | None:
         """The points that chance allows on one CPU, with as many draws as ours had."""
@@ -343,21 +322,6 @@ class LotteryQueries(queries.Queries):
                     SimpleNamespace(group=group, finished=finished, of=there, each=picked / there)
                 )
         return found
-
-    def picked_there(self, group: str, count: int) -> SimpleNamespace | None:
-        """Of those that sleep in table 8: how often each is picked here; and there, if those that
-        compute were picked as often as here. Of those that compute: the same of the I/O-bound."""
-        if group == "CPU":
-            group = "I/O"
-        computing, picked = (
-            self._mean("selections", _PROGRAM, each, count) for each in ("CPU", group)
-        )
-        members = self._mean("processes", _PROGRAM, group, count)
-        theirs, own = (self.share_printed(_PROGRAM, each, count) for each in ("CPU", group))
-        if not computing or not picked or not members or theirs is None or own is None:
-            return None
-        there = computing * own.value / theirs.value / members
-        return SimpleNamespace(here=picked / members, computing=computing, there=there)
 
 
 def _number(of: Figure | Measured | None) -> float:

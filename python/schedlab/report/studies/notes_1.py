@@ -16,11 +16,8 @@ from schedlab.report.wording import cpus, listed
 
 def about_time(q: Queries, why: str, suite: str, test: str, count: int) -> str:
     """Returns the footnote of a time that is off, by the reason that the queries give."""
-    make = _TIMES.get(why)
+    make = TIMES.get(why)
     return make(q, suite, test, count) if make else ""
-
-
-GAVE_A_CONSTANT = "One of the cells from which the costs are, so that it agrees by definition."
 
 
 def _not_the_same_work(q: Queries, suite: str, test: str, count: int) -> str:
@@ -73,7 +70,7 @@ def stays(q: Queries, suite: str, test: str, count: int = 0) -> str:
     work: {listed(busiest)}, in ticks, with the ideal in brackets.""")
 
 
-_TIMES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
+TIMES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
     "not_the_same_work": _not_the_same_work,
     "parent_starves": _parent_starves,
     "constant": constant,
@@ -86,7 +83,7 @@ _TIMES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
 
 def about_share(q: Queries, why: str, test: str, group: str, count: int) -> str:
     """Returns the footnote of a share that is off theirs, by the reason that the queries give."""
-    make = _SHARES.get(why)
+    make = SHARES.get(why)
     return make(q, test, group, count) if make else ""
 
 
@@ -100,14 +97,6 @@ def not_to_be_met(q: Queries, test: str, group: str) -> str:
         leaves it to the others.""")
     places = [f"on {cpus(each.counts)} (ideal {each.ideal:.1f} %)" for each in off]
     return f"No scheduler can meet that {listed(places)}."
-
-
-def _waiting_for_tickets(q: Queries, test: str, group: str, count: int) -> str:
-    missing = [f"{e.missing:.3g} of {e.of} of {e.group}" for e in q.never_picked(test, count)]
-    if not missing:
-        return ""
-    return line(f"""On {cpus([count])} {listed(missing)} were never picked here in the window. Until its first turn a
-    process has its parent's one ticket, and with so many others it waits long for it.""")
 
 
 def _chance(q: Queries, test: str, group: str, count: int) -> str:
@@ -127,7 +116,7 @@ def _laid_out(q: Queries, test: str, group: str, count: int) -> str:
         counts, as it does while it waits between two bursts, they are picked for {if_counted} % (the same program with
         `placement` 0). {_theirs_beside_layouts(q, test, count)}"""
 
-    return line(f"{known(layouts)} {_waiting_for_tickets(q, test, group, count)}")
+    return line(known(layouts))
 
 
 def _theirs_beside_layouts(q: Queries, test: str, count: int) -> str:
@@ -149,21 +138,10 @@ def _work_had_ended(q: Queries, test: str, group: str, count: int) -> str:
     time.""")
 
 
-def _sleepers_picked(q: Queries, test: str, group: str, count: int) -> str:
-    picked = q.picked_there(group, count)
-    if picked is None:
-        return ""
-    return line(f"""Those that sleep from tick to tick are picked {picked.here:.0f} times each here. If those that
-    compute were picked as often there as here, {picked.computing:.0f} times in all, it was {picked.there:.0f} times
-    there: their window was a few ticks longer.""")
-
-
-_SHARES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
-    "waiting_for_tickets": _waiting_for_tickets,
+SHARES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
     "chance": _chance,
     "laid_out": _laid_out,
     "work_had_ended": _work_had_ended,
-    "sleepers_picked": _sleepers_picked,
 }
 
 # --- what is to be seen in tables 3 to 8

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import polars as pl
+
 from schedlab.base.display.markdown import code
 from schedlab.base.display.numbers import counted
 from schedlab.report.charts import gantt, shares_over_time
@@ -14,7 +16,7 @@ from schedlab.report.studies import notes_1 as notes
 from schedlab.report.studies.lottery import SHIPPED, THESIS
 from schedlab.report.studies.study_1 import Queries
 from schedlab.report.studies.writing import Curve, MeasuredCell, Quantity, Writer, value_of
-from schedlab.report.study_tables import Comparison, Measured
+from schedlab.report.study_tables import GAVE_A_CONSTANT, Comparison, Measured
 from schedlab.report.wording import cpus, listed
 
 _SUITES = {"timing": "table 1: round-robin", "priority": "table 2: priorities"}
@@ -48,6 +50,7 @@ def make(q: Queries) -> Page:
     if lottery:
         _all_policies_in_lottery(page, q)
     _proposals(page, q)
+    _future_work(page, q)
     page.section("What else does not fit together")
     page.other_doubts()
     return page.page(q.trials)
@@ -167,7 +170,7 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
         about = partial(notes.about_time, q, suite=suite, test=test, count=count)
         on_costs = "" if whole else about(q.why_off_on_their_costs(suite, test, count))
         if not on_costs and not whole and q.gave_a_constant(q.printed(suite, test, count)):
-            on_costs = notes.GAVE_A_CONSTANT
+            on_costs = GAVE_A_CONSTANT
         return Comparison(
             None if whole else q.printed(suite, test, count),
             q.told(suite, test, count, whole),
@@ -190,7 +193,7 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
         return Comparison(
             printed(),
             q.picks(suite, test, count),
-            None if suite == "priority" else q.picks(suite, test, count, True),
+            q.picks(suite, test, count, True),
             rerun=printed("rerun"),
             decimals=0,
         )
@@ -467,8 +470,16 @@ def _context_switches(page: Writer, q: Queries) -> None:
     waking is a pick), and how long it takes (each tick is another). The sum is within {q.near_percent:.0f} % of the
     count in {q.accounted_well("published")} of {q.accounted("published")} cells of the study, and in
     {q.accounted_well("measured")} of {q.accounted("measured")} of ours. So these counts reflect forks and ticks, not
-    schedulers. In I/O-bound of table 1, most switches are xv6's own: at each tick it wakes all sleepers, which check
-    whether their time is over.""")
+    schedulers.""")
+    for suite, test in (("timing", "io-bound"), ("timing", "mixed"), ("priority", "mixed")):
+        with page.known():
+            each_count = [
+                f"{q.picks(suite, test, count, True):.0f} instead of {q.picks_if_not_woken(suite, test, count):.0f}"
+                f" on {cpus([count])} (published: {q.printed(suite, test, count, 'context switches')})"
+                for count in q.counts
+            ]
+            page.item(f"""**Sleepers are woken at each tick** in xv6, and look whether their time is over. With that
+            habit, {q.rows[test]} of {q.suites[suite].place} has, in picks: {listed(each_count)}.""")
 
     def to_another(suite: str, test: str) -> Measured:
         return q.number("context_switches", suite, test, 1)
@@ -717,7 +728,7 @@ def _proposals(page: Writer, q: Queries) -> None:
           `behaviour`.
         - Place new processes by the sum of 10 − priority: tunable `placement`.
         - Fewer levels, and a bitmap of those that are not empty: tunable `level_width`; the bitmap is in all presets
-          of `priority`.
+          of `priority`. Tunable `scan` looks at each level's list instead, as the study does.
     - **Section 8.2**: tunables of `lottery:thesis`. Those that `lottery` as shipped has are measured with the rest of
       it, against `lottery:thesis` in tables 3 to 8; the page of proposals has each alone, and all together.
         - Move processes between CPUs, so that the sums of tickets stay even: `balance`, 1 as proposed, 2 for fair
@@ -725,11 +736,13 @@ def _proposals(page: Writer, q: Queries) -> None:
         - Let counts of selections decay faster, and let no process wait beyond a limit: `decay_interval`,
           `recent_penalty`, `wait_limit`.
         - A first turn for each new process within 10 ticks: `newcomer_limit`.
-        - A better random number generator: `generator`; `lottery` has SplitMix64.
+        - A better random number generator, such as a Mersenne Twister: `generator`; `lottery` has SplitMix64, which is
+          of good quality, too.
         - More tickets for a process that waits for I/O, fewer for one that computes: `adaptation`. In `lottery`,
           `compensation` does so for processes that sleep.
     - **Section 8.3**
-        - Levels of priority, and a lottery within each: the policy `hybrid`, measured against `priority`.
+        - Levels of priority, and a lottery within each: the policy `hybrid`, measured against `priority`. A call of
+          `setpriority` or `settickets_pid` with a PID of -n sets them for all processes of group n.
         - Balance the load of all CPUs periodically: `priority:thesis`, tunable `balancing`, measured with the rest as
           `priority` against `{q.policies["priority"]}`; `lottery:thesis`, tunable `balance`, as above.
         - A system call for figures of processes and CPUs: `getstats`, `getpinfo`, `getcpustats`, `sched_status`, and
@@ -748,6 +761,49 @@ def _proposals(page: Writer, q: Queries) -> None:
         This competition is ours: a gate holds all processes until the last is forked, so every queue is empty at each
         fork. The study's own program has no gate, so these differences do not tell what the proposals would gain in
         it.""")
+
+
+def _future_work(page: Writer, q: Queries) -> None:
+    setups = [(name, count) for name, count in q.networks.items() if q.ran(name)]
+    if not setups:
+        return
+    page.section("Network-bound work and energy (section 9)")
+    page.text("""
+    Section 9 names both as work to be done. Packets come by a card's interrupts; eight servers take one each, compute
+    for it, and wait a tick for another machine, beside a process that always computes. Energy is a proxy: the CPUs'
+    time in use, a tenth of their idle time, and 20 µs for each CPU that wakes from idle.""")
+    columns = {
+        "wake-up latency, median (ms)": ("wakeup_latency_median_ns", 1e-6),
+        "99th percentile (ms)": ("wakeup_latency_p99_ns", 1e-6),
+        "CPUs that wake": ("switches_from_idle", 1),
+        "idle (CPU-s)": ("idle_ns", 1e-9),
+        "energy, proxy (CPU-s)": ("energy_proxy_ns", 1e-9),
+    }
+
+    def served(name: str, policy: str) -> Measured:
+        """Returns the CPU time of the servers, in seconds."""
+        value = pl.col("running_ns").first() * 1e-9
+        return q.of(name, policy, value, q.of_group("server"))
+
+    def summed_up(column: str, factor: float, name: str, policy: str) -> Measured:
+        return q.summary(name, policy, column, factor)
+
+    page.measured(
+        "study-1-network",
+        "Eight network-bound servers beside a process that computes",
+        ["CPUs", "policy"],
+        {
+            (count, policy): (name, policy)
+            for name, count in setups
+            for policy in q.policies_of(name)
+        },
+        [
+            Quantity("CPU time of servers (s)", served),
+            *(Quantity(title, partial(summed_up, *what)) for title, what in columns.items()),
+        ],
+        q.how([name for name, _ in setups]),
+        digits=2,
+    )
 
 
 def _proposed_priorities(page: Writer, q: Queries) -> None:

@@ -15,6 +15,7 @@ from schedlab.report.studies.lottery import SHIPPED, THESIS, LotteryQueries
 from schedlab.report.studies.timing import NEAR, SLEEPERS, Suite, TimingQueries, Why
 from schedlab.report.study_tables import Measured
 from schedlab.report.wording import cpus as cpus_text
+from schedlab.studies.experiment import without_cost
 from schedlab.studies.experiments import (
     ALL_CPUS,
     BURSTS_DELETED,
@@ -63,6 +64,16 @@ class Queries(TimingQueries, LotteryQueries):
     proposed = (BY_PASSES, "priority", "priority:proposed", "hybrid")
     """The study's priorities; ours; and what section 8 proposes."""
     notable_percent = 100 * _NOTABLE
+    networks: ClassVar = {"s1-network": 1, "s1-network-2": 2}
+    """Experiments of what section 9 asks for, and their numbers of CPUs."""
+
+    def policies_of(self, experiment: str) -> tuple[str, ...]:
+        """Returns the study's policies of an experiment."""
+        return EXPERIMENTS[experiment].own
+
+    def of_group(self, name: str) -> pl.DataFrame:
+        """Returns the row of a group of processes, of all runs."""
+        return self._group(name)
 
     # --- tables 1 and 2
 
@@ -84,9 +95,21 @@ class Queries(TimingQueries, LotteryQueries):
         return [min(found), max(found)]
 
     def picks(self, suite: str, test: str, count: int, their_costs: bool = False) -> Measured:
-        """How often a process was picked, even if it ran before: what the study's kernel counts."""
+        """How often a process was picked, even if it ran before: what the study's kernel counts. Priority tests in
+        a row tell it themselves, of the same count of our kernel."""
+        if suite == "priority" and their_costs:
+            return self.in_a_row(test, count, "switches", their_costs=True)
         value, rows = pl.col("selections").sum(), self.collection.processes
         return self._of(value, suite, test, count, rows=rows, their_costs=their_costs)
+
+    def picks_if_not_woken(self, suite: str, test: str, count: int) -> Measured:
+        """Returns the picks on the study's costs if no sleeper is woken before its time."""
+        if suite == "priority":
+            name = without_cost(self.on_their_costs(_IN_A_ROW), "recheck")
+            return self.in_a_row(test, count, "switches", experiment=name)
+        name = without_cost(self.experiment(suite, test, True), "recheck")
+        value, rows = pl.col("selections").sum(), self.collection.processes
+        return self.of(name, self.policies[suite], value, rows, cpus=count)
 
     def _parents_picks(self, suite: str, test: str) -> Measured:
         """The picks of the program that starts the processes."""
@@ -171,6 +194,7 @@ class Queries(TimingQueries, LotteryQueries):
         name: str = "ticks",
         policy: str = BY_PASSES,
         their_costs: bool = False,
+        experiment: str = "",
     ) -> Measured:
         """What is told of a test if all seven are run in a row: `ticks`, or when all had ended. The
         mean of the five times that it is run."""
@@ -179,8 +203,8 @@ class Queries(TimingQueries, LotteryQueries):
             own = (pl.col("test") == 1 + self.tests.index(test)) & (pl.col("name") == name)
             rows = rows.filter(own)
         value = pl.col("value").mean()
-        experiment = self.on_their_costs(_IN_A_ROW) if their_costs else _IN_A_ROW
-        return self.of(experiment, policy, value, rows, cpus=count)
+        repeated = self.on_their_costs(_IN_A_ROW) if their_costs else _IN_A_ROW
+        return self.of(experiment or repeated, policy, value, rows, cpus=count)
 
     def without_bursts(self, count: int, their_costs: bool = False) -> Measured:
         """The time of I/O-bound by itself, without the bursts that the study's compiler deletes."""

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 from schedlab.report.studies.timing import Suite, TimingQueries
+from schedlab.report.study_tables import Measured
+from schedlab.studies.experiment import without_cost
 from schedlab.studies.figures import Figure
 
 _UNCHANGED = ("cpu-heavy", "io-bound", "short", "starvation")
@@ -43,6 +45,12 @@ class Queries(TimingQueries):
     def first_runs_of_mixed(self) -> Figure | None:
         """Returns what the first runs of mixed load took under priorities, according to section 5.1."""
         return self.figure("section 5.1", self.rows["mixed"], "first runs")
+
+    def completion_with_exec(self, slow: bool) -> Measured:
+        """Returns the time of process creation before, in ticks, on the study's costs with or without its exec."""
+        name = self.experiment("before", "creation", their_costs=True)
+        name = name if slow else without_cost(name, "exec")
+        return self.ticks(name, self.suites["before"].policy, "completion_ns", self.cpus)
 
     def is_constant(self, suite: str, test: str) -> bool:
         """Returns True if the time of this test is a sleeper's, under any scheduler."""

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Why published figures differ from ours: causes.yaml in a study's folder. A cause is a run with it beside a run
+without it, and what the two measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from schedlab.base.display.markdown import code
+from schedlab.paths import STUDIES
+from schedlab.studies.figures import Figure
+from schedlab.studies.pack import Study, read_list, studies
+
+CAUSES = "causes.yaml"
+"""The file's name in each study's folder; it need not be there."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One cause of differences, and the two runs that show it."""
+
+    study: int
+    name: str
+    says: str
+    """The cause in a sentence."""
+    run: str
+    """The experiment that has it, and the policy after a blank if the experiment has several."""
+    without: str
+    """The same that does not have it."""
+    measured: str
+    """What the effects are of: `context switches`."""
+    effects: Mapping[str, tuple[float, float]]
+    """What was measured without and with it, by the column of the published figures."""
+    places: tuple[str, ...] = ()
+    """Tables or sections that it explains by these words; none: a page words it itself."""
+    rows: tuple[str, ...] = ()
+    """Their rows; none: all."""
+
+    def covers(self, figure: Figure) -> bool:
+        """Returns True if the cause acts on what this figure measured."""
+        return (
+            figure.study == self.study
+            and figure.place in self.places
+            and (not self.rows or figure.row in self.rows)
+            and figure.quantity == self.measured
+            and figure.column in self.effects
+        )
+
+    @property
+    def text(self) -> str:
+        """Returns the footnote of the figures that it covers: the cause, and the effect in the two runs."""
+        effects = "; ".join(
+            f"{column}: {before:g} → {after:g}" for column, (before, after) in self.effects.items()
+        )
+        runs = f"without it ({code(self.without)}) and with it ({code(self.run)})"
+        return f"{self.says} {self.measured.capitalize()} {runs}: {effects}."
+
+
+def causes(study: int, folder: Path = STUDIES) -> tuple[Cause, ...]:
+    """Returns the causes of a study. Raises FileRefused."""
+    return next((_causes(each) for each in studies(folder) if each.number == study), ())
+
+
+def cause_of(figure: Figure) -> Cause | None:
+    """Returns the first cause that covers the figure, or None."""
+    return next((each for each in causes(figure.study) if each.covers(figure)), None)
+
+
+@cache
+def _causes(study: Study) -> tuple[Cause, ...]:
+    expected = "a list of causes, each with name, says, run, without, measured and effects"
+    return read_list(study.folder / CAUSES, partial(_cause, study.number), expected)
+
+
+def _cause(study: int, said: Mapping[str, Any]) -> Cause:
+    effects = {
+        column: (float(before), float(after)) for column, (before, after) in said["effects"].items()
+    }
+    lists = {name: tuple(said.get(name, ())) for name in ("places", "rows")}
+    return Cause(**{**said, **lists, "study": study, "effects": effects})

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Footnotes that state a cause: the runs that they name exist, and the size of the effect is beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import FileRefused
+from schedlab.report.studies import notes_1
+from schedlab.studies import select
+from schedlab.studies.causes import CAUSES, Cause, cause_of, causes
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.pack import studies
+
+EVERY = [cause for study in studies() for cause in causes(study.number)]
+NO_CAUSE = {"constant", "chance"}
+"""Footnotes that state none: what the study's program prints, and what chance allows."""
+
+
+@pytest.mark.parametrize("cause", EVERY, ids=lambda each: f"{each.study}-{each.name}")
+def test_its_runs_exist_and_its_effect_is_stored(cause: Cause) -> None:
+    for named in (cause.run, cause.without):
+        experiment, _, policy = named.partition(" ")
+        assert experiment in EXPERIMENTS, named
+        if policy:
+            assert policy in EXPERIMENTS[experiment].policies("full"), named
+    assert cause.run != cause.without
+    assert cause.effects
+    assert any(before != after for before, after in cause.effects.values())
+
+
+@pytest.mark.parametrize("cause", EVERY, ids=lambda each: f"{each.study}-{each.name}")
+def test_it_covers_the_figures_that_it_names(cause: Cause) -> None:
+    figures = [each for each in select(study=cause.study, source="study") if cause_of(each)]
+    covered = [each for each in figures if cause_of(each) == cause]
+    if cause.places:
+        assert {each.column for each in covered} == set(cause.effects)
+        assert {each.row for each in covered} == set(cause.rows)
+    else:
+        assert not covered
+
+
+def test_footnotes_that_a_page_words_have_a_cause_in_the_file() -> None:
+    named = {each.name for each in causes(1) if not each.places}
+    assert (notes_1.TIMES.keys() | notes_1.SHARES.keys()) - NO_CAUSE == named
+
+
+def test_a_wrong_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / CAUSES).write_text("- {name: a, says: b}")
+    with pytest.raises(FileRefused, match=r"causes\.yaml"):
+        causes(7, tmp_path)
