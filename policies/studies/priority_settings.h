@@ -27,6 +27,7 @@ enum {
     STUDY_PREEMPTION,
     STUDY_PLACEMENT,
     STUDY_BALANCING,
+    STUDY_SCAN,
     STUDY_TUNABLES,
 };
 
@@ -75,6 +76,8 @@ static const struct tunable study_priority_tunables[] = {
                          "1: the fewest wait; 2: the sum of 10 - level is least",
                          PLACE_BY_LEVEL, PLACE_BY_LEVEL, PLACE_LEAST_WEIGHT},
     [STUDY_BALANCING] = {"balancing", "1: tasks move between CPUs; 0: they stay", 0, 1, 1},
+    [STUDY_SCAN] = {"scan", "a pick 0: finds its level by a bitmap; 1: looks at each level's list",
+                    0, 0, 1},
 };
 
 _Static_assert(sizeof(study_priority_tunables) / sizeof(study_priority_tunables[0]) ==

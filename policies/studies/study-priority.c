@@ -276,11 +276,26 @@ POLICY_FUNCTION task_t *study_priority_steal(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
+/* Looks at the lists of all levels in their order, as the study's rq_select() does. */
+POLICY_RARE_FUNCTION task_t *study_priority_scan(const run_queue_t *queue)
+{
+    const aging_queue_t *state = aging_queue_of(queue);
+    uint32_t ranks =
+        (uint32_t)STATE_OF(queue->scheduler, struct study_priority_scheduler)->lowest + 2;
+    task_t *task = NULL;
+    for (uint32_t rank = (uint32_t)LOOP_START(0);
+         !task && rank < ranks && rank < RANKS_MAX && LOOP_GUARD; rank++)
+        task = aging_earlier(state->aging.list[rank].first, state->steady.list[rank].first);
+    return task;
+}
+
 POLICY_FUNCTION task_t *study_priority_pick(run_queue_t *queue, uint32_t cpu)
 {
     (void)cpu; /* all that wait here may run here */
     study_priority_age(queue);
-    task_t *task = aging_first_on(aging_queue_of(queue), NO_CPU);
+    task_t *task = queue->scheduler->tunable[STUDY_SCAN] == 0
+                       ? aging_first_on(aging_queue_of(queue), NO_CPU)
+                       : study_priority_scan(queue);
     if (task) {
         study_priority_task_t *own = study_priority_task_of(task);
         study_priority_take(queue, task);

@@ -554,6 +554,10 @@ class Naive:
         for column in ("idle_ns", "scheduler_entries", "scheduler_cycles", "context_switches",
                        "switches_to_idle", "switches_from_idle"):  # fmt: skip
             result[column] = sum(row[column] for row in cpus)
+        result["energy_proxy_ns"] = sum(
+            row["running_ns"] + row["idle_ns"] // 10 + 20_000 * row["switches_from_idle"]
+            for row in cpus
+        )
         for column in ("overhead_share", "overhead_with_idle_share"):
             values = [row[column] for row in cpus if row[column] is not None]
             result[column] = sum(values) / len(cpus) if values else None

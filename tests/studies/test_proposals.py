@@ -9,18 +9,25 @@ from statistics import mean
 import polars as pl
 import pytest
 
+from guest_machine import sound_trace
 from schedlab import trace
 from schedlab.base.toolchain.policies import parse_setting, read_catalogue
 from schedlab.errors import FileRefused
 from schedlab.metrics import state_intervals
+from schedlab.paths import STUDIES
 from schedlab.report.proposals import Outcome, outcomes
 from schedlab.report.study_tables import Measured
 from schedlab.runs.collection import read
 from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
 from schedlab.studies import proposals
+from schedlab.studies.experiment import TICK_NS
 from schedlab.studies.pack import Study
 from schedlab.studies.proposals import Proposal, Test, plan_of_proposals
+from schedlab.trace import Kind
+from schedlab.workload import workload_files
+from schedlab.workload.text import bytes_of
+from simulator_command import play
 
 Test.__test__ = False  # type: ignore[attr-defined]
 
@@ -146,3 +153,19 @@ def test_wrr_that_knows_nodes_moves_less_between_them(tmp_path: Path) -> None:
             .item()
         )
     assert moves[1] < moves[0] / 2
+
+
+def test_a_scan_of_all_levels_decides_as_the_bitmap(tmp_path: Path) -> None:
+    """What the two take differs, and nothing else."""
+    file = workload_files.read(STUDIES / "1" / "mixture.json")
+    found = []
+    for name, settings in (("bitmap", "scan=0"), ("scan", "scan=1"), ("wide", "level_width=3")):
+        trace = tmp_path / name
+        options = ("--policy", "priority:thesis", "--set", settings, "--cpus", "2", "--seed", "1")
+        done = play(tmp_path, bytes_of(file, 1, TICK_NS, 2), *options, "--trace", str(trace))
+        assert done.returncode == 0, done.stderr
+        events = sound_trace(trace)
+        rows = events.rows(Kind.SWITCH)
+        found.append([events.column(each)[rows].tolist() for each in ("time_ns", "process", "cpu")])
+    assert found[0] == found[1]
+    assert found[0] != found[2]

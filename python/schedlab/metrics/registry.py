@@ -262,6 +262,12 @@ _LATENCY, _LATE = pl.col("latency_ns"), pl.col("lateness_ns")
 _OVERHEAD = pl.when(pl.col("overhead_share").is_not_null().all()).then(
     pl.col("scheduler_cycles").sum() / pl.col("all_cycles").first()
 )
+_WAKE_NS = 20_000
+_ENERGY = (
+    (pl.col("running_ns") + pl.col("idle_ns") // 10 + pl.col("switches_from_idle") * _WAKE_NS)
+    .sum()
+    .cast(pl.Int64)
+)
 _FROM_WAKEUP = "from a wake-up to the next run"
 _WAKEUP = "wake-up latency"
 
@@ -337,6 +343,9 @@ METRICS: tuple[Metric, ...] = (
            value=pl.col("switches_to_idle").sum(), may_lack=False, in_reports=False),
     Metric("switches_from_idle", "from idle to a process", "context switches", "from idle", of="run", rows="cpus",
            value=pl.col("switches_from_idle").sum(), may_lack=False, in_reports=False),
+    Metric("energy_proxy_ns", "CPU time in use, a tenth of the idle time, and 20 µs for each CPU that wakes from idle",
+           title="energy (proxy)", name="energy", better="lower", of="run", rows="cpus", value=_ENERGY,
+           only_asked=True, may_lack=False, **_HIDDEN),
     Metric("fairness_turnaround", "Jain's index over turnaround", "fairness (Jain)", "of turnaround", "fairness",
            "fairness of turnaround (Jain)", "higher", "1, which processes of unequal work cannot reach", of="run"),
     Metric("fairness_share", "Jain's index over share ÷ asked share", "fairness (Jain)", "of share ÷ ideal",
