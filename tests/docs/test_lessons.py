@@ -12,19 +12,19 @@ from schedlab_tools.documents import lessons
 
 
 def test_there_are_ten_of_all_five_studies() -> None:
-    found = lessons.lessons()
-    assert len(found) == 10
-    assert {lesson.said["study"] for lesson in found} == {"1", "2", "3", "4", "5"}
+    ten = lessons.lessons()
+    assert len(ten) == 10
+    assert {lesson.entry["study"] for lesson in ten} == {"1", "2", "3", "4", "5"}
 
 
-@pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.said["title"])
+@pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.entry["title"])
 def test_the_command_gives_the_numbers(lesson: lessons.Lesson) -> None:
     """Else: ./schedlab dev docs lessons, and look at what it changes."""
-    kept = lesson.rows(lessons.kept()).with_columns(group=pl.col("group").fill_null(""))
-    assert_frame_equal(lessons.measure(lesson), kept)
+    data = lesson.rows(lessons.load_data()).with_columns(group=pl.col("group").fill_null(""))
+    assert_frame_equal(lessons.measure(lesson), data)
 
 
 def test_a_sentence_that_does_not_hold_is_refused() -> None:
-    data = lessons.kept()
+    data = lessons.load_data()
     with pytest.raises(SchedlabError, match="does not hold"):
         lessons.page(data.with_columns(value=pl.lit(1.0)))

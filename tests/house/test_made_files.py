@@ -77,7 +77,7 @@ def test_the_page_of_a_study_preset(preset: study_presets.StudyPreset) -> None:
 
 def test_the_page_of_lessons() -> None:
     """Else: ./schedlab dev docs lessons."""
-    data = lessons.kept()
+    data = lessons.load_data()
     assert lessons.PAGE.read_text("utf-8") == lessons.page(data)
     for lesson in lessons.lessons():
         assert lesson.picture.read_text("utf-8") == lessons.picture(lesson, data)

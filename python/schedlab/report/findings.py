@@ -45,51 +45,51 @@ _PHRASES = {
 
 @dataclass(frozen=True)
 class Score:
-    """What is known of a policy and a goal."""
+    """Counts the comparisons of a metric by how a policy did."""
 
     policy: str
     measure: Measure
     suites: int
-    """Comparisons in which the policy took part."""
+    """Comparisons that the policy took part in."""
     wins: int
-    """Those in which it is the winner."""
+    """Comparisons where it is the winner."""
     possible: int
-    """Those in which it is the winner or tied for best."""
+    """Comparisons where it is the winner or tied for best."""
 
     @property
     def tied(self) -> int:
-        """Comparisons in which it is tied for best."""
+        """Comparisons where it is tied for best."""
         return self.possible - self.wins
 
     @property
     def worse(self) -> int:
-        """Comparisons in which it is worse than the best."""
+        """Comparisons where it is worse than the best."""
         return self.suites - self.possible
 
 
-def contests(found: Sequence[Suite]) -> list[Suite]:
-    """Returns the suites that can say which policy is best: of several policies, and with several seeds."""
-    return [each for each in found if len(each.policies) >= FEW_POLICIES and each.rankings]
+def contests(compared: Sequence[Suite]) -> list[Suite]:
+    """Returns the suites with enough policies and seeds for a winner."""
+    return [suite for suite in compared if len(suite.policies) >= FEW_POLICIES and suite.rankings]
 
 
 def score(contest: Sequence[Suite], policy: str, measure: Measure) -> Score:
     """Counts how a policy did in the comparisons of a metric."""
-    there = [
-        each for each in contest if measure in each.contests and policy in each.having(measure)
+    suites = [
+        suite for suite in contest if measure in suite.contests and policy in suite.having(measure)
     ]
-    good = [each.as_good(measure) for each in there]
+    best = [suite.as_good(measure) for suite in suites]
     return Score(
         policy,
         measure,
-        len(there),
-        sum(each == [policy] for each in good),
-        sum(policy in each for each in good),
+        len(suites),
+        sum(policies == [policy] for policies in best),
+        sum(policy in policies for policies in best),
     )
 
 
 def goals(contest: Sequence[Suite]) -> list[Measure]:
-    """Returns the metrics in which policies differ anywhere."""
-    return [each for each in COMPARED if any(each in suite.contests for suite in contest)]
+    """Returns the metrics where policies differ on any suite."""
+    return [measure for measure in COMPARED if any(measure in suite.contests for suite in contest)]
 
 
 def contenders(contest: Sequence[Suite]) -> list[str]:
@@ -110,14 +110,14 @@ class Finding:
     """The policy that is better, and the baseline."""
 
 
-def findings(found: Sequence[Suite]) -> list[Finding]:
+def findings(compared: Sequence[Suite]) -> list[Finding]:
     """Returns up to `FINDINGS` differences, and how many comparisons are settled; none if nothing can be compared.
 
-    A difference is between a policy and the baseline, the first policy of the registry that ran widely. Of each
-    metric it is the policy that is most often the winner or tied for best, where its gain is the largest of those
-    that are significant; beside it stands the largest significant loss on the same suite.
+    The baseline is the first policy of the registry that ran widely. For each metric, a finding is of the policy that
+    is most often the winner or tied for best: its largest significant gain over the baseline, and its largest
+    significant loss on the same suite.
     """
-    contest = contests(found)
+    contest = contests(compared)
     if not any(suite.contests for suite in contest):
         return []
     return [*list(_differences(contest))[:FINDINGS], Finding(settled(contest))]
@@ -127,18 +127,27 @@ def _differences(contest: Sequence[Suite]) -> Iterator[Finding]:
     baseline, *others = contenders(contest)
     for measure in (BY_NAME[name] for name in _PHRASES):
         scores = [score(contest, policy, measure) for policy in others]
-        most = max((each.suites for each in scores), default=0)
-        scores = [each for each in scores if each.suites and each.suites >= _WIDELY * most]
+        most = max((candidate.suites for candidate in scores), default=0)
+        widely = [
+            candidate
+            for candidate in scores
+            if candidate.suites and candidate.suites >= _WIDELY * most
+        ]
         gains = [
-            (own.possible / own.suites, own.wins, _gain(suite, measure, own.policy, baseline), own)
-            for own in scores
-            for suite in _largest_gain(contest, measure, own.policy, baseline)
+            (
+                candidate.possible / candidate.suites,
+                candidate.wins,
+                _gain(suite, measure, candidate.policy, baseline),
+                candidate,
+            )
+            for candidate in widely
+            for suite in _largest_gain(contest, measure, candidate.policy, baseline)
         ]
         if gains:
-            *_, own = max(gains, key=lambda gain: gain[:3])
-            (suite,) = _largest_gain(contest, measure, own.policy, baseline)
-            policies = (own.policy, baseline)
-            yield Finding(_difference(suite, own, baseline), measure, suite, policies)
+            *_, leader = max(gains, key=lambda gain: gain[:3])
+            (suite,) = _largest_gain(contest, measure, leader.policy, baseline)
+            policies = (leader.policy, baseline)
+            yield Finding(_difference(suite, leader, baseline), measure, suite, policies)
 
 
 def _largest_gain(
@@ -171,31 +180,33 @@ def is_better(suite: Suite, measure: Measure, policy: str, other: str) -> bool:
 def _gain(suite: Suite, measure: Measure, policy: str, other: str) -> float:
     """Returns how many times as good the policy is; times below a tick count as one, as no user notices them."""
     least = suite.tick_ns if measure.quantity is TIME else 0
-    own, others = (max(suite.means[name, measure.name].mean, least) for name in (policy, other))
+    mean, other_mean = (
+        max(suite.means[name, measure.name].mean, least) for name in (policy, other)
+    )
     if measure.quantity is TIME:
-        return others / own
+        return other_mean / mean
     return suite.ratio(other, measure) / suite.ratio(policy, measure)
 
 
-def _difference(suite: Suite, own: Score, baseline: str) -> str:
+def _difference(suite: Suite, leader: Score, baseline: str) -> str:
     """Returns the statement of a gain, of what it costs, and where."""
-    gain = _PHRASES[own.measure.name].format(_value(suite, own.measure, own.policy))
-    instead = _value(suite, own.measure, baseline)
+    gain = _PHRASES[leader.measure.name].format(_value(suite, leader.measure, leader.policy))
+    baseline_value = _value(suite, leader.measure, baseline)
     losses = [
-        (_gain(suite, measure, baseline, own.policy), measure)
+        (_gain(suite, measure, baseline, leader.policy), measure)
         for measure in (BY_NAME[name] for name in _PHRASES)
-        if is_better(suite, measure, baseline, own.policy)
+        if is_better(suite, measure, baseline, leader.policy)
     ]
     price = "No metric that tasks notice is significantly worse."
     if losses:
         _, measure = max(losses, key=lambda loss: loss[0])
-        worse = _PHRASES[measure.name].format(_value(suite, measure, own.policy))
+        worse = _PHRASES[measure.name].format(_value(suite, measure, leader.policy))
         price = f"But {worse} instead of {_value(suite, measure, baseline)}."
     return (
-        f"**Under {literal(policy_label(own.policy))}, {gain} instead of {instead} under"
+        f"**Under {literal(policy_label(leader.policy))}, {gain} instead of {baseline_value} under"
         f" {literal(policy_label(baseline))}.** {price}"
-        f" ({_capital(literal(suite_label(suite)))}. Of {counted(own.suites, 'comparison')} of this metric,"
-        f" it is the winner or tied for best in {own.possible}.)"
+        f" ({_capital(literal(suite_label(suite)))}. Of {counted(leader.suites, 'comparison')} of this metric,"
+        f" it is the winner or tied for best in {leader.possible}.)"
     )
 
 
@@ -217,34 +228,36 @@ def _value(suite: Suite, measure: Measure, policy: str) -> str:
 
 def settled(contest: Sequence[Suite]) -> str:
     """Returns how many comparisons have a winner, and how many seeds would settle others."""
-    asked = [(suite, measure) for suite in contest for measure in suite.contests]
-    winners = sum(len(suite.as_good(measure)) == 1 for suite, measure in asked)
-    needed = [each for measure in goals(contest) for each in undecided(contest, measure)]
-    known = sorted(each for each in needed if each is not None)
+    comparisons = [(suite, measure) for suite in contest for measure in suite.contests]
+    winners = sum(len(suite.as_good(measure)) == 1 for suite, measure in comparisons)
+    needed = [seeds for measure in goals(contest) for seeds in undecided(contest, measure)]
+    known = sorted(seeds for seeds in needed if seeds is not None)
     near = len(needed) - len(known)
-    told = [
-        f"**{winners} of {counted(len(asked), 'comparison')} {_have(winners)} a winner;"
+    sentences = [
+        f"**{winners} of {counted(len(comparisons), 'comparison')} {_have(winners)} a winner;"
         f" {len(needed)} {_have(len(needed))} policies tied for best.**"
         " A comparison is one metric on one workload with one number of CPUs."
     ]
     if known:
-        seeds = _several_seeds(sorted({len(suite.seeds) for suite in contest}))
-        rarely = f"{seeds} are rarely enough: about" if 2 * winners < len(asked) else "About"
-        half = (each for each in _SEEDS if 2 * _within(known, each) >= len(known))
+        seeds_run = _several_seeds(sorted({len(suite.seeds) for suite in contest}))
+        rarely = (
+            f"{seeds_run} are rarely enough: about" if 2 * winners < len(comparisons) else "About"
+        )
+        half = (seeds for seeds in _SEEDS if 2 * _within(known, seeds) >= len(known))
         enough = next(half, known[-1])
-        told.append(
+        sentences.append(
             f"{rarely} {enough:,} seeds would settle {_within(known, enough)} of the ties"
             f" (`{COMMAND} reproduce --decide`)."
         )
     if near:
-        told.append(
+        sentences.append(
             f"In {counted(near, 'tie')}, policies are less than 1 % apart, which no seeds settle."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _within(needed: Sequence[int], seeds: int) -> int:
-    return sum(each <= seeds for each in needed)
+    return sum(count <= seeds for count in needed)
 
 
 def _several_seeds(seeds: Sequence[int]) -> str:
@@ -262,35 +275,38 @@ def _have(number: int) -> str:
 
 
 def telling(contest: Sequence[Suite], *measures: Measure) -> Suite | None:
-    """Returns the suite that says most of these metrics, or None if none has all: that in which the most policies are
-    worse; of several, that in which the worst is furthest from the best."""
-    there = [each for each in contest if all(measure in each.contests for measure in measures)]
+    """Returns the suite to show for these metrics, or None if no suite has all of them.
 
-    def says(suite: Suite) -> tuple[int, float]:
+    That is the suite with the most policies that are worse; of several, the suite with the largest ratio of the
+    worst policy to the best.
+    """
+    suites = [suite for suite in contest if all(measure in suite.contests for measure in measures)]
+
+    def distance(suite: Suite) -> tuple[int, float]:
         return (
-            sum(len(suite.having(each)) - len(suite.as_good(each)) for each in measures),
-            max(suite.ratio(suite.order(each)[-1], each) for each in measures),
+            sum(len(suite.having(measure)) - len(suite.as_good(measure)) for measure in measures),
+            max(suite.ratio(suite.order(measure)[-1], measure) for measure in measures),
         )
 
-    return max(there, key=says, default=None)
+    return max(suites, key=distance, default=None)
 
 
 # --- how many seeds would settle a comparison
 
 
 def seeds_to_decide(suite: Suite, measure: Measure) -> int | None:
-    """Returns about how many seeds would leave one policy in a contest that has several, or None if two of them are
-    so near that no number would.
+    """Returns about how many seeds would leave a winner, or None if two policies are too near for any number of seeds.
 
-    If differences stay as large and as scattered as they are, each of those that may be the best is told from the
-    best with a probability of 80 %, at 5 % divided by the number of policies besides the best, and by that of looks.
+    The differences are assumed to stay as large and as scattered as they are. Each policy that is tied for best then
+    is significantly different from the best with a probability of 80 %, at a level of 5 % divided by the number of
+    other policies and by the number of looks.
     """
     best, *others = suite.as_good(measure)
-    own = np.asarray(suite.samples[best, measure.name][0])
+    best_values = np.asarray(suite.samples[best, measure.name][0])
     level = level_of(suite.looks) / max(1, len(suite.having(measure)) - 1)
     needed = len(suite.seeds)
     for other in others:
-        difference = np.asarray(suite.samples[other, measure.name][0]) - own
+        difference = np.asarray(suite.samples[other, measure.name][0]) - best_values
         if suite.is_near(other, measure) or not difference.mean():
             return None
         needed = max(needed, sample_size(difference.mean(), difference.std(ddof=1), level))
@@ -298,6 +314,9 @@ def seeds_to_decide(suite: Suite, measure: Measure) -> int | None:
 
 
 def undecided(contest: Sequence[Suite], measure: Measure) -> list[int | None]:
-    """Returns what each contest of this metric needs that has several policies left."""
-    there = [each for each in contest if measure in each.contests]
-    return [seeds_to_decide(each, measure) for each in there if len(each.as_good(measure)) > 1]
+    """Returns the seeds that each comparison of this metric needs whose policies are tied for best."""
+    return [
+        seeds_to_decide(suite, measure)
+        for suite in contest
+        if measure in suite.contests and len(suite.as_good(measure)) > 1
+    ]

@@ -28,14 +28,14 @@ NAME = "index"
 def page(collection: Collection, found: Sequence[Suite]) -> Page:
     """Returns the first page of a report of these runs. `found`: what was compared of them."""
     failed = [run for run in collection if not run.succeeded]
-    said = findings(found)
-    trials = dict(_trials(collection, said))
+    statements = findings(found)
+    trials = dict(_trials(collection, statements))
     return Page(
         name=NAME,
         title="Which scheduler for what",
         lead=_lead(collection, failed),
         sections=(
-            _findings(said, trials, found),
+            _findings(statements, trials, found),
             Section("What was run", (_table(collection),)),
             Section("What failed", (_failures(failed),)),
             Section("How to read the tables", (Text(_guide(collection)),)),
@@ -45,17 +45,18 @@ def page(collection: Collection, found: Sequence[Suite]) -> Page:
 
 
 def _findings(
-    said: Sequence[Finding], trials: Mapping[str, Trial], found: Sequence[Suite]
+    statements: Sequence[Finding], trials: Mapping[str, Trial], found: Sequence[Suite]
 ) -> Section:
     """Returns the differences; below them, what is settled and how to read the charts."""
-    if not said:
+    if not statements:
         return Section("Findings", (Text(prose("nothing-found"), "note"),))
-    differences = [each for each in said if each.measure]
-    text = "\n".join(f"- {_finding(each, trials)}" for each in differences) + _trial_note(trials)
+    text = "\n".join(
+        f"- {_finding(one, trials)}" for one in statements if one.measure
+    ) + _trial_note(trials)
     picture = strip(found)
     baseline = literal(policy_label(contenders(contests(found))[0]))
     none = f"No policy is significantly better than {baseline} in a metric that tasks notice."
-    rest = "\n\n".join(each.text for each in said if not each.measure)
+    rest = "\n\n".join(one.text for one in statements if not one.measure)
     settled: tuple[Block, ...] = (Text(rest), *((picture,) if picture else ()))
     guide = Text(prose("read-charts", baseline=baseline))
     charts = tuple(headlines(found))
@@ -70,13 +71,13 @@ def _findings(
     )
 
 
-def _trials(collection: Collection, said: Sequence[Finding]) -> Iterator[tuple[str, Trial]]:
+def _trials(collection: Collection, statements: Sequence[Finding]) -> Iterator[tuple[str, Trial]]:
     """Yields for each finding a trial of its two policies."""
-    for each in said:
-        if each.suite and each.measure:
-            trial = of_suite(collection, each.suite, each.policies)
+    for finding in statements:
+        if finding.suite and finding.measure:
+            trial = of_suite(collection, finding.suite, finding.policies)
             if trial:
-                yield each.measure.name, trial
+                yield finding.measure.name, trial
 
 
 def _finding(finding: Finding, trials: Mapping[str, Trial]) -> str:

@@ -62,7 +62,7 @@ class Lesson:
     """One finding."""
 
     number: int
-    said: Mapping[str, Any]
+    entry: Mapping[str, Any]
     """Its entry of lessons.yaml."""
 
     @property
@@ -71,9 +71,9 @@ class Lesson:
         return PICTURES / f"{self.number}.svg"
 
     @property
-    def wanted(self) -> list[tuple[str, str]]:
+    def columns(self) -> list[tuple[str, str]]:
         """The groups and columns that numbers and the chart take."""
-        places = [*self.said["numbers"].values(), self.said["picture"]]
+        places = [*self.entry["numbers"].values(), self.entry["picture"]]
         return sorted({(place.get("group", ""), place["column"]) for place in places})
 
     def rows(self, data: pl.DataFrame) -> pl.DataFrame:
@@ -104,7 +104,7 @@ def make() -> None:
         write(lesson.picture, picture(lesson, measured))
 
 
-def kept() -> pl.DataFrame:
+def load_data() -> pl.DataFrame:
     """Returns the data as they are in the repository."""
     return pl.read_csv(io.BytesIO(DATA.read_bytes()))
 
@@ -113,11 +113,11 @@ def measure(lesson: Lesson) -> pl.DataFrame:
     """Returns what the lesson's command measures: a value for each policy, CPUs, group, column and seed."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         folder = Path(scratch) / "runs"
-        words = shlex.split(lesson.said["command"])[1:]
+        words = shlex.split(lesson.entry["command"])[1:]
         told_by("schedlab", *words, "--quiet", "--out", str(folder))
         collection = read([folder])
         parts = []
-        for group, column in lesson.wanted:
+        for group, column in lesson.columns:
             rows = collection.groups if group else collection.summary
             rows = rows.filter(pl.col("group") == group) if group else rows
             parts.append(
@@ -156,27 +156,27 @@ def _entry(
     templates: jinja2.Environment, lesson: Lesson, data: pl.DataFrame
 ) -> dict[str, str | int]:
     numbers = dict(_numbers(lesson, data))
-    for condition in lesson.said["holds"]:
+    for condition in lesson.entry["holds"]:
         if not templates.compile_expression(condition)(**numbers):
-            told = ", ".join(f"{name} {number}" for name, number in numbers.items())
+            values = ", ".join(f"{name} {number}" for name, number in numbers.items())
             raise SchedlabError(
-                f"{SOURCE}: {lesson.said['title']}: {condition} does not hold of {told}; "
+                f"{SOURCE}: {lesson.entry['title']}: {condition} does not hold of {values}; "
                 "write another sentence"
             )
-    sentence = templates.from_string(lesson.said["sentence"]).render(**numbers)
+    sentence = templates.from_string(lesson.entry["sentence"]).render(**numbers)
     return {
         "number": lesson.number,
-        "study": lesson.said["study"],
-        "title": lesson.said["title"],
+        "study": lesson.entry["study"],
+        "title": lesson.entry["title"],
         "sentence": textwrap.fill(sentence, 118, break_long_words=False, break_on_hyphens=False),
-        "words": f"A chart: {lesson.said['picture']['axis']}",
+        "words": f"A chart: {lesson.entry['picture']['axis']}",
         "picture": f"{PICTURES.name}/{lesson.picture.name}",
-        "command": lesson.said["command"],
+        "command": lesson.entry["command"],
     }
 
 
 def _numbers(lesson: Lesson, data: pl.DataFrame) -> Iterator[tuple[str, Number]]:
-    for name, place in lesson.said["numbers"].items():
+    for name, place in lesson.entry["numbers"].items():
         rows = lesson.rows(data).filter(
             pl.col("policy") == place["policy"],
             pl.col("group").fill_null("") == place.get("group", ""),
@@ -185,25 +185,25 @@ def _numbers(lesson: Lesson, data: pl.DataFrame) -> Iterator[tuple[str, Number]]
         )
         if rows.is_empty() or rows["cpus"].n_unique() > 1:
             raise SchedlabError(
-                f"{SOURCE}: {lesson.said['title']}: no one setup is {name}: {place}"
+                f"{SOURCE}: {lesson.entry['title']}: no one setup is {name}: {place}"
             )
         measure = measure_of("", "", place["column"], None, "")
         yield name, Number(estimate(rows["value"].to_list(), measure.within), measure.quantity)
 
 
 def _chart(lesson: Lesson, data: pl.DataFrame) -> Chart:
-    wanted = lesson.said["picture"]
+    drawing = lesson.entry["picture"]
     rows = lesson.rows(data).filter(
-        pl.col("group").fill_null("") == wanted.get("group", ""),
-        pl.col("column") == wanted["column"],
+        pl.col("group").fill_null("") == drawing.get("group", ""),
+        pl.col("column") == drawing["column"],
     )
     largest = float(rows["value"].max())  # type: ignore[arg-type]
-    unit = fitting(measure_of("", "", wanted["column"], None, "").quantity, largest)
+    unit = fitting(measure_of("", "", drawing["column"], None, "").quantity, largest)
     rows = rows.with_columns(
         pl.col("value") * unit.factor, pl.col("policy").map_elements(policy_label, pl.String)
     )
-    title = ", ".join(filter(None, (wanted["axis"], unit.unit)))
-    if wanted.get("kind") == "lines":
+    title = ", ".join(filter(None, (drawing["axis"], unit.unit)))
+    if drawing.get("kind") == "lines":
         return lines(
             f"lesson-{lesson.number}", rows, title="", caption="", x="cpus", y="value",
             x_title="CPUs", y_title=title, policies=False,
