@@ -22,7 +22,9 @@ from schedlab.metrics import compute, state_intervals
 from schedlab.report import charts
 from schedlab.report.charts import theme
 from schedlab.report.charts.levels import boosts, stays_of
+from schedlab.report.charts.parts import NothingToDraw
 from schedlab.report.charts.processes import people_of
+from schedlab.report.charts.schedules import measured_turns
 from schedlab.report.model import Chart
 from schedlab.report.specifications import VEGA_LITE, for_page, for_paper
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
@@ -115,6 +117,16 @@ def a_wait(trace: Trace) -> Chart:
     )
 
 
+def schedule_rows() -> pl.DataFrame:
+    """Two processes that take turns on two levels; measured turns are twice as long."""
+    rows = [
+        (kind, f"level {turn % 4 // 2}", "AB"[turn % 2], length * turn, length * (turn + 1))
+        for kind, length in (("published", 1), ("measured", 2))
+        for turn in range(8)
+    ]
+    return pl.DataFrame(rows, schema=["kind", "row", "series", "begin", "end"], orient="row")
+
+
 def published() -> pl.DataFrame:
     return runs(("rr",), 1).with_columns(pl.col("ticks") * 1.5)
 
@@ -149,6 +161,11 @@ MAKERS: dict[str, Callable[[], Chart]] = {
     "dots": lambda: charts.dots(
         "dots", runs(), category="group", value="ticks", x_title="turnaround (ticks)",
         published=published().head(2), **WORDS,
+    ),
+    "schedules": lambda: charts.schedules("schedules", schedule_rows(), **WORDS),
+    "boxes": lambda: charts.boxes(
+        "boxes", processes(), series="policy", value="ms", x_title="response (ms)",
+        published={"rr": "varies most"}, **WORDS,
     ),
     "causes": lambda: charts.causes("causes", delays(), **WORDS),
     "one-wait": lambda: a_wait(simulated()),
@@ -309,6 +326,46 @@ def test_a_gantt_chart_shows_all_time_of_the_window(trace: Trace) -> None:
     for frame, column in ((idle, "idle_ns"), (running, "running_ns")):
         cpus = dict(metrics.cpus.select("cpu", column).rows())
         assert sums(frame, "cpu") == {cpu: time for cpu, time in cpus.items() if time}
+
+
+# --- schedules and boxes
+
+
+def test_a_schedule_has_published_rows_above_measured_ones() -> None:
+    (rows,) = embedded(made("schedules"))
+    lines = [f"level {level}, {kind}" for level in (0, 1) for kind in ("published", "measured")]
+    assert {row["line"] for row in rows} == set(lines)
+    specification = json.dumps(for_page(made("schedules")))
+    assert json.dumps(lines) in specification
+    of_last = [row for row in rows if row["line"] == lines[-1]]
+    assert [(row["series"], row["begin"], row["end"]) for row in of_last] == [
+        ("A", 4, 6), ("B", 6, 8), ("A", 12, 14), ("B", 14, 16)
+    ]  # fmt: skip
+    with pytest.raises(NothingToDraw):
+        charts.schedules("none", schedule_rows().head(0), **WORDS)
+
+
+def test_a_traces_turns_are_those_of_its_processes_on_their_levels() -> None:
+    """Turns of 2, 4 and 8 ticks on the levels 3, 2 and 1."""
+    turns = measured_turns(feedback_trace(ALLOTMENT_BOOST, 300)[0])
+    assert set(turns["kind"]) == {"measured"}
+    lengths = turns.with_columns(length=(pl.col("end") - pl.col("begin")).round())
+    for level, length in ((3, 2), (2, 4), (1, 8)):
+        assert lengths.filter(pl.col("row") == f"level {level}")["length"].mode().to_list() == [
+            length
+        ]
+    assert turns["row"].is_sorted(descending=True)
+
+
+def test_boxes_are_quartiles_with_what_was_published_in_words() -> None:
+    values = pl.DataFrame({"series": ["a"] * 5 + ["b"] * 5, "y": [1.0, 2, 3, 4, 100] + [5.0] * 5})
+    chart = charts.boxes(
+        "boxes", values, series="series", value="y", x_title="ms", published={"a": "most"}, **WORDS
+    )
+    assert chart.data.rows() == [
+        ("a, published: most", 1, 2, 3, 4, 100),
+        ("b", 5, 5, 5, 5, 5),
+    ]
 
 
 # --- levels

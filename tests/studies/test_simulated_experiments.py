@@ -37,7 +37,7 @@ def test_the_default_has_them(tmp_path: Path) -> None:
     """Beside the kernel's runs, and nowhere twice."""
     runs = only_simulated(Request((), "quick"), tmp_path)
     assert {run.machine.name for run in runs} == {"sim"}
-    assert {run.label.partition("-")[0] for run in runs} == {"s1", "s4", "s6"}
+    assert {run.label.partition("-")[0] for run in runs} == {"s1", "s3", "s4", "s6"}
     assert not only_simulated(Request((2,), "quick"), tmp_path)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from feedback_reference import ALLOTMENT_BOOST, schedule
@@ -18,6 +19,7 @@ from schedlab.metrics import compute
 from schedlab.report.build import page_maker
 from schedlab.report.model import Cell, Page
 from schedlab.report.studies import ticks
+from schedlab.report.studies.authors_output import printed_ticks
 from schedlab.report.studies.inversion import waits_in
 from schedlab.report.studies.study_3 import in_order_of_arrival
 from schedlab.runs import results
@@ -279,6 +281,29 @@ def test_levels_are_read_tick_by_tick() -> None:
     assert turns["length"].sum() == len(rows)
     for level, length in ((3, 2), (2, 4), (1, 8)):
         assert ticks.usual(turns.filter(level=level)["length"])[0] == length
+
+
+def test_the_authors_schedule_stands_beside_ours() -> None:
+    """Figure 7: turns of 2, 4, 8 and 32 ticks on the four levels, of three processes."""
+    found = ticks.drawn_turns(
+        "published", printed_ticks(study_numbered(4), "MLFQ").rename({"process": "pid"})
+    )
+    assert set(found["series"]) == {"A", "B", "C"}
+    assert found["begin"].min() == 0
+    length = found.with_columns(length=pl.col("end") - pl.col("begin"))
+    for level, turn in ((3, 2), (2, 4), (1, 8), (0, 32)):
+        own = length.filter(pl.col("row") == f"level {level}")["length"]
+        assert ticks.usual(own)[0] == turn
+
+
+def test_study_5s_tables_of_words(tmp_path: Path) -> None:
+    keep_study_5(tmp_path)
+    tables = tables_of(made(page_maker(5)(read([tmp_path]))))
+    rows = [[cell.text for cell in row] for row in tables["study-5-table-1"].rows]
+    assert rows[1][:3] == ["Enqueue Task", "O(1) (list tail)", "O(log N) (tree insert)"]
+    assert [row[4:] for row in rows] == [["O(1)", "O(log n)"]] * 2 + [["not measured"] * 2] * 3
+    classes = [row[0].text for row in tables["study-5-table-3"].rows]
+    assert classes == ["stop_class", "dl_class", "rt_class", "fair_class", "idle_class"]
 
 
 # --- the reader and the writer

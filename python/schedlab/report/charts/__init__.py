@@ -3,6 +3,7 @@
 
 from altair.utils.schemapi import disable_debug_mode
 
+from schedlab.report.charts.boxes import boxes
 from schedlab.report.charts.causes import causes
 from schedlab.report.charts.dots import dots
 from schedlab.report.charts.ecdf import ecdf, latencies, latencies_in_panels
@@ -13,6 +14,7 @@ from schedlab.report.charts.lanes import lanes, readable_length_ns
 from schedlab.report.charts.levels import levels
 from schedlab.report.charts.lines import lines
 from schedlab.report.charts.parts import drawn
+from schedlab.report.charts.schedules import schedules
 from schedlab.report.charts.shares import shares_over_time
 from schedlab.report.charts.states import one_wait, states
 from schedlab.report.charts.theme import (
@@ -25,6 +27,7 @@ from schedlab.report.charts.theme import (
 disable_debug_mode()
 
 __all__ = [
+    "boxes",
     "causes",
     "dots",
     "drawn",
@@ -41,6 +44,7 @@ __all__ = [
     "page_config",
     "paper_config",
     "readable_length_ns",
+    "schedules",
     "shares_over_time",
     "states",
 ]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import polars as pl
@@ -21,6 +21,7 @@ from schedlab.report.wording import cpus, listed
 
 _SUITES = {"timing": "table 1: round-robin", "priority": "table 2: priorities"}
 _BOTH = ("timing", "priority")
+_FIGURE_1 = ("io-bound", "starvation")
 _FROM_FORK = "Ticks from the first fork to the last exit."
 
 
@@ -111,7 +112,7 @@ def _curves(
     series: dict[str, Curve],
     caption: str,
     y_title: str = "completion (ticks)",
-    ideal: Callable[[int], float] | None = None,
+    ideal: Callable[[int], float] | Mapping[str, Callable[[int], float]] | None = None,
     policies: bool = True,
 ) -> None:
     page.curves(
@@ -305,7 +306,7 @@ def _turnarounds(q: Queries, policies: Sequence[str]) -> str:
 
 
 def _tests_in_a_row(page: Writer, q: Queries) -> None:
-    page.item("""**Tests in a row.** In the column *measured* each test is a separate run, so the priorities that it sets
+    page.item("""**Tests in a row.** In the column *measured* each test is a separate run, so the priorities it sets
     have an effect. The study ran all seven in a row, five times each: after the second, PIDs are above 100, and its
     scheduler takes their priorities away. Its compiler deletes the bursts of I/O-bound, too. Run so on one CPU, in
     ticks:""")
@@ -414,9 +415,29 @@ def _priority_pictures(page: Writer, q: Queries) -> None:
 
 def _over_cpus(page: Writer, q: Queries) -> None:
     page.section("Figures 1 and 2: over the number of CPUs")
-    _completion(page, q, "io-bound", ["timing"], "-timing", ", rr:table-scan")
-    _completion(page, q, "io-bound", ["priority"], "-priority", ", priority:passes")
-    _completion(page, q, "starvation", _BOTH)
+    _curves(
+        page,
+        q,
+        "study-1-figure-1",
+        "The study's figure 1: completion time",
+        {
+            f"{q.rows[test]}, {q.policies[suite]}": Curve(
+                partial(q.completion, suite, test), partial(q.printed, suite, test)
+            )
+            for test in _FIGURE_1
+            for suite in q.suites
+        },
+        _FROM_FORK,
+        ideal={
+            f"{q.rows[test]}{more}": partial(q.ideal, suite, test, whole=True)
+            for suite, test, more in (
+                ("timing", "io-bound", ", rr"),
+                ("priority", "io-bound", ", priority"),
+                ("timing", "starvation", ""),
+            )
+        },
+        policies=False,
+    )
     _curves(
         page,
         q,
@@ -435,28 +456,25 @@ def _over_cpus(page: Writer, q: Queries) -> None:
         policies=False,
     )
     for test in ("cpu-heavy", "switch", "mixed", "creation", "short"):
-        _completion(page, q, test, _BOTH)
+        _completion(page, q, test)
 
 
-def _completion(
-    page: Writer, q: Queries, test: str, suites: Sequence[str], name: str = "", more: str = ""
-) -> None:
-    figure = "The study's figure 1: " if test in ("io-bound", "starvation") else ""
+def _completion(page: Writer, q: Queries, test: str) -> None:
     told = test != "mixed"
     _curves(
         page,
         q,
-        f"study-1-completion-{test}{name}",
-        f"{figure}{q.rows[test]}{more}",
+        f"study-1-completion-{test}",
+        q.rows[test],
         {
             q.policies[suite]: Curve(
                 partial(q.completion, suite, test),
                 partial(q.printed, suite, test) if told else lambda count: None,
             )
-            for suite in suites
+            for suite in _BOTH
         },
         _FROM_FORK + ("" if told else " The study does not tell when all had ended."),
-        ideal=partial(q.ideal, suites[0], test, whole=True),
+        ideal=partial(q.ideal, _BOTH[0], test, whole=True),
     )
 
 
@@ -554,27 +572,24 @@ def _lottery(page: Writer, q: Queries) -> None:
         _by_cpus(q, off),
         "Of each group, how far its mean share is off; the mean over the groups.",
     )
-    for name, test, group in (
-        ("a", "low", "A"),
-        ("ab", "starve", "A+B"),
-        ("efgh", "starve", "E+F+G+H"),
-    ):
-        _curves(
-            page,
-            q,
-            f"study-1-figure-3-{name}",
-            f"The study's figure 3: {q.lotteries[test].rows[group]} of table {q.lotteries[test].table}",
-            {
-                "selections, the study's program": Curve(
-                    partial(q.picked, test, group), partial(q.share_printed, test, group)
-                ),
-                "CPU time, while all compete": Curve(partial(q.share, test, group, THESIS)),
-            },
-            "Under `lottery:thesis`.",
-            "share (%)",
-            partial(q.ideal_group_share, test, group),
-            policies=False,
-        )
+    figure_3 = {
+        f"{q.lotteries[test].rows[group]} of table {q.lotteries[test].table}": (test, group)
+        for test, group in (("low", "A"), ("starve", "A+B"), ("starve", "E+F+G+H"))
+    }
+    _curves(
+        page,
+        q,
+        "study-1-figure-3",
+        "The study's figure 3: shares under the lottery",
+        {
+            title: Curve(partial(q.picked, *which), partial(q.share_printed, *which))
+            for title, which in figure_3.items()
+        },
+        "Selections by the study's own program, under `lottery:thesis`.",
+        "share (%)",
+        {title: partial(q.ideal_group_share, *which) for title, which in figure_3.items()},
+        policies=False,
+    )
     page.doubts("section 4.3")
     for test in ("low", "basic", "switch", "starve", "grouped", "mixed"):
         _shares(page, q, test)

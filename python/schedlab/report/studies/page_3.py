@@ -33,6 +33,7 @@ def make(q: Queries) -> Page:
     page.lead(q.failures())
     _in_short(page, q)
     _what_was_measured(page, q)
+    _samples(page, q)
     page.section("Tables 1 to 5")
     _cpu_time(page, q)
     for write in (_turnaround, _response, _throughput, _overhead, _fairness):
@@ -125,6 +126,33 @@ def _what_was_measured(page: Writer, q: Queries) -> None:
       study's. If slow forks explained its other figures, too, ours would be near them.
     - **Seeds.** The study printed means of ten runs. Our runs differ in their seeds, which change the moments of the
       forks and the lottery's draws. In brackets: the 95 % interval of the mean.""")
+
+
+def _samples(page: Writer, q: Queries) -> None:
+    """Its figures 1 and 2, of which the text has no numbers but those of the tickets."""
+    rr, lottery = "s3-sample-rr", "s3-sample-lottery"
+    if not q.ran(rr) or not q.ran(lottery):
+        return
+    page.section("Sample schedules: figures 1 and 2")
+    page.schedule(
+        "study-3-figure-1",
+        "Round-robin of three tasks: the study's figure 1",
+        q.first_trace(rr, "RR", 1),
+        caption=f"""Published: the order A, B, C, which section 3.1.1 states; it gives no lengths, so each turn is drawn
+        as a tick. {q.how(rr)}""",
+        published=q.sample_order(),
+    )
+    page.dotted(
+        "study-3-figure-2",
+        "Lottery of three tasks: the study's figure 2",
+        "share of the CPU, %",
+        {
+            f"{group}, {tickets}": (q.sample_share(lottery, group), 100 * tickets / 8)
+            for group, tickets in (("A", 2), ("B", 1), ("C", 5))
+        },
+        caption=f"""Published: the probabilities that section 3.1.2 states; B's is a fifth of C's and half of A's.
+        Each row: a task and its tickets. {q.how(lottery)}""",
+    )
 
 
 def _cpu_time(page: Writer, q: Queries) -> None:
@@ -332,7 +360,7 @@ def _predictability(page: Writer, q: Queries) -> None:
 def _claims(page: Writer, q: Queries) -> None:
     page.section("What the study claims")
     page.text("""
-    Section 5 of the study derives these statements from its tables. The column *its tables* computes the same
+    Section 5 of the study derives these statements from its tables. The column *published tables* computes the same
     statement from the printed figures; *measured* computes it from the runs of this report, seed by seed. ≈ marks a
     difference that is not significant (95 %, seed by seed).""")
     page.statements(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from schedlab.report.charts import levels
+from schedlab.report.charts import schedules
 from schedlab.report.model import Page
 from schedlab.report.studies.study_4 import Queries
 from schedlab.report.studies.writing import Curve, MeasuredCell, Quantity, Writer, value_of
@@ -14,6 +14,29 @@ from schedlab.report.wording import listed
 
 _MOST = 40
 _FIGURES = {"RR": 9, "MLFQ": 10}
+_SAMPLES = (
+    (
+        "short-job",
+        "1-left",
+        "A short job beside a long one: the study's figure 1, left",
+        "a long CPU-bound job is on the lowest level, and a short interactive one enters on the highest and ends soon.",
+    ),
+    (
+        "interactive",
+        "1-right",
+        "An interactive job beside a long one: the study's figure 1, right",
+        "a job that does I/O often keeps its high priority, as it gives the CPU back before its time is used up.",
+    ),
+    (
+        "two-jobs",
+        "2",
+        "Two long jobs: the study's figure 2",
+        "the lower the priority, the longer the turns.",
+    ),
+)
+"""Experiments of the simulator that show what the study's figures 1 and 2 explain: their charts, and its words."""
+_SHOWN_TICKS = 60
+"""The ticks that are shown of round-robin, where these say all."""
 
 
 def make(q: Queries) -> Page:
@@ -31,6 +54,7 @@ def make(q: Queries) -> Page:
     page.lead(q.failures())
     _in_short(page, q)
     _what_was_measured(page, q)
+    _samples(page, q)
     _correctness(page, q)
     _mixed_benchmark(page, q)
     _reasons(page, q)
@@ -99,13 +123,28 @@ def _what_was_measured(page: Writer, q: Queries) -> None:
       between two boosts.""")
 
 
+def _samples(page: Writer, q: Queries) -> None:
+    """Its figures 1 and 2, which its text explains without numbers."""
+    if not any(q.ran(f"s4-sample-{which}") for which, *_ in _SAMPLES):
+        return
+    page.section("Feedback in examples: figures 1 and 2")
+    for which, name, title, says in _SAMPLES:
+        page.schedule(
+            f"study-4-figure-{name}",
+            title,
+            q.first_trace(f"s4-sample-{which}", "MLFQ"),
+            caption=f"""Published in words alone: {says} The levels are the study's four, of which 3 is the highest.
+            {q.how(f"s4-sample-{which}", [q.schedulers["MLFQ"]])}""",
+        )
+
+
 def _correctness(page: Writer, q: Queries) -> None:
     page.section("Correctness: figures 7 and 8")
     page.text("""
     The study's kernel printed at each tick which process ran and on what level. Here the trace shows it: the process
     that has the CPU in the middle of each tick, and the policy's annotation when it picked the process.""")
     if q.traced("RR"):
-        _levels(page, q, "RR", 8, q.shown_until())
+        _schedule(page, q, "RR", 8, _SHOWN_TICKS)
         turn, same = q.usual_turn("RR"), q.tick_by_tick("RR")
         page.text(f"""
         In the study each of the three runs for {q.figure("section 4.1", "RR", "turn")} tick at a time. Here
@@ -114,7 +153,7 @@ def _correctness(page: Writer, q: Queries) -> None:
     else:
         page.text(f"Figure 8: {q.why_not_traced('RR')}.", "note")
     if q.traced("MLFQ"):
-        _levels(page, q, "MLFQ", 7)
+        _schedule(page, q, "MLFQ", 7)
         same = q.tick_by_tick("MLFQ")
         page.text(f"""
         At {same.same:,} of the {same.of:,} ticks of the authors' output the same process runs here on the same level.
@@ -138,16 +177,16 @@ def _correctness(page: Writer, q: Queries) -> None:
     page.doubts_named("rising-by-waking")
 
 
-def _levels(
-    page: Writer, q: Queries, scheduler: str, figure: int, end_ns: int | None = None
+def _schedule(
+    page: Writer, q: Queries, scheduler: str, figure: int, until: int | None = None
 ) -> None:
     page.picture(
-        levels,
+        schedules,
         f"study-4-figure-{figure}",
         f"Three CPU-bound processes under {scheduler}: the study's figure {figure}",
-        q.first_trace(q.trace_experiment, scheduler),
-        caption=q.how(q.trace_experiment, [q.schedulers[scheduler]]),
-        end_ns=end_ns,
+        q.schedule(scheduler, until),
+        caption=f"""{f"The first {until} ticks. " if until else ""}Published: the authors' output.
+        {q.how(q.trace_experiment, [q.schedulers[scheduler]])}""",
     )
 
 
@@ -205,8 +244,8 @@ def _mixed_benchmark(page: Writer, q: Queries) -> None:
             for shape in ("growth", "slope")
             for whose in ("published", "rerun", "measured", "ideal")
         ],
-        f"""Growth: published and measured, from the fewest to the most; of the rerun from {q.rerun_sizes()}. Measured: the
-        numbers of processes that were run.""",
+        f"""Growth: published and measured, from the fewest to the most; of the rerun from {q.rerun_sizes()}.
+        Measured: the numbers of processes that were run.""",
     )
     page.text(f"""
     The authors' output has each process of the 20 rounds, {2 * 460} in all. Ours are compared with them one by one: in

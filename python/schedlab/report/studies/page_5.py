@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from schedlab.base.toolchain.policies import known_policies
 from schedlab.report.model import Page
 from schedlab.report.studies import linux_waits
 from schedlab.report.studies.study_5 import EIGHT, ONE, Queries
@@ -31,6 +32,7 @@ def make(q: Queries) -> Page:
     _lead(page, q)
     _in_short(page, q)
     _what_was_measured(page, q)
+    _published_tables(page, q)
     _on_linux(page, q)
     if q.on_our_kernel() or not q.on_linux():
         _on_our_kernel(page, q)
@@ -111,6 +113,42 @@ def _in_short(page: Writer, q: Queries) -> None:
         "throughput ÷ CFS's",
         {name: part(name) for name in q.schedulers},
         caption=f"Published: Linux 5.15. Measured: our kernel. {q.how(ONE)}",
+    )
+
+
+def _published_tables(page: Writer, q: Queries) -> None:
+    page.section("Tables 1 and 3: complexity and scheduling classes")
+    growths = {"constant": "O(1)", "logarithmic": "O(log n)"}
+
+    def growth(policy: str, hook: str) -> str:
+        return growths[known_policies()[policy].cost] if hook else "not measured"
+
+    page.statements(
+        "study-5-table-1",
+        "What a decision costs: the study's table 1",
+        [
+            *(f"published: {title}" for title in ("operation", "O(1) scheduler", "CFS", "winner")),
+            "measured: wrr:arrays",
+            "measured: cfs",
+        ],
+        [
+            (*row[:4], growth("wrr", row[4]), growth("cfs", row[4]))
+            for row in q.printed_table("table-1")
+        ],
+        """Measured: how the instructions of picking and enqueueing grow with the number of tasks, as `./schedlab dev
+        bench` counts them on Spike. The study's CFS caches the leftmost task; our `cfs` takes it out of a heap when it
+        picks, so its pick grows, too.""",
+    )
+    page.statements(
+        "study-5-table-3",
+        "Scheduling classes, the highest first: the study's table 3",
+        [
+            *(f"published: {title}" for title in ("scheduling class", "policies", "description")),
+            "our kernel",
+            "our policies on Linux",
+        ],
+        q.printed_table("table-3"),
+        "The study builds its policies into the fair class. Ours replace it.",
     )
 
 

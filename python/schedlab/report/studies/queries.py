@@ -148,6 +148,11 @@ class Queries:
         there = self._figures.get((place, row, column, source), ())
         return next((each for each in there if quantity in ("", each.quantity)), None)
 
+    def printed_table(self, name: str) -> list[tuple[str, ...]]:
+        """The rows of a table of words, as the file of that name in the study's folder has them."""
+        found = pl.read_csv(self.study.folder / f"{name}.csv", infer_schema=False)
+        return found.with_columns(pl.all().fill_null("")).rows()
+
     def gave_a_constant(self, figure: Figure | None) -> bool:
         """Returns True if a cost of the study's machine is from this figure, so that ours agrees by definition."""
         return figure is not None and self._costs.gave(figure.place, figure.row, figure.column)

@@ -16,7 +16,7 @@ import polars as pl
 from schedlab.analysis.comparison.best import ranking
 from schedlab.metrics import state_intervals
 from schedlab.metrics.registry import Better
-from schedlab.report.charts import drawn, ecdf
+from schedlab.report.charts import boxes, drawn
 from schedlab.report.model import Block
 from schedlab.report.studies import queries
 from schedlab.report.studies.inversion import InversionQueries
@@ -295,20 +295,46 @@ class Queries(InversionQueries, DrawbackQueries):
         chosen = chosen.sort(by_scheduler, maintain_order=True)
         if chosen.is_empty():
             return []
+        words = {1.0: "the narrowest", 3.0: "the widest"}
+        said = {
+            titles[policy]: words[rank.value]
+            for name, policy in self.schedulers.items()
+            if (rank := self.figure(f"figure {figure}", name, workload))
+        }
         return list(
             drawn(
-                ecdf,
+                boxes,
                 f"study-3-figure-{figure}",
                 chosen,
                 title=f"Response times, {workload}: the study's figure {figure}",
-                caption="Each process of each run is a value.",
+                caption=f"""Each process of each run is a value. The study's figure was not printed in numbers{
+                    ". Published in words: the narrowest and the widest spread" if said else ""
+                }.""",
                 series="scheduler",
                 value="ticks",
                 x_title="response (ticks)",
-                y_title="processes (%)",
-                policies=False,
                 order=list(titles.values()),
+                published=said,
             )
+        )
+
+    # --- its sample schedules
+
+    def sample_order(self) -> pl.DataFrame:
+        """The turns of figure 1, as far as the text states them: their order, each as long as a tick."""
+        order = pl.read_csv(self.study.folder / "figure-1.csv").rename({"process": "series"})
+        return order.select(
+            pl.lit("published").alias("kind"),
+            pl.lit("").alias("row"),
+            "series",
+            pl.col("turn").cast(pl.Float64).alias("begin"),
+            (pl.col("turn") + 1).cast(pl.Float64).alias("end"),
+        )
+
+    def sample_share(self, experiment: str, group: str) -> Measured:
+        """The share of the CPU that a task of the sample workload had, in percent."""
+        return self.of(
+            experiment, "lottery", 100 * pl.col("share").first(), self._group(group), cpus=1
         )
 
     # --- what it claims

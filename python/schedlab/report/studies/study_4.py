@@ -14,10 +14,18 @@ from schedlab.analysis.comparison.statistics import ANYWHERE
 from schedlab.base.display.numbers import NOTHING
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import drawn, latencies
+from schedlab.report.charts.schedules import MEASURED, PUBLISHED
 from schedlab.report.model import Block, Cell, Column, Table
 from schedlab.report.studies.authors_output import AuthorsOutput, alike, printed_ticks
 from schedlab.report.studies.queries import in_ticks, number, traces
-from schedlab.report.studies.ticks import at_ticks, begin_tick, boosts, turns, usual
+from schedlab.report.studies.ticks import (
+    at_ticks,
+    begin_tick,
+    boosts,
+    drawn_turns,
+    turns,
+    usual,
+)
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Kept
 from schedlab.studies.experiments import MIXED_SIZES
@@ -26,8 +34,6 @@ from schedlab.studies.ideal import SLEEPER_TICKS, STUDY_4_WORK, ideal_mixed_benc
 from schedlab.trace import Trace
 
 TRACE = "s4-trace"
-_SHOWN_TICKS = 60
-"""The ticks that are shown of a trace under round-robin, where these say all."""
 _SEVERAL = 2
 
 
@@ -95,14 +101,24 @@ class Queries(AuthorsOutput):
         ((run, trace),) = self._traced(scheduler)
         return at_ticks(trace, _pids(run, "cpu"))
 
-    def shown_until(self) -> int:
-        """The time up to which a trace under round-robin is shown, in ns."""
-        ((_, trace),) = self._traced("RR")
-        return (begin_tick(trace) + _SHOWN_TICKS) * trace.header.tick_ns
-
     def tick_by_tick(self, scheduler: str) -> SimpleNamespace:
         """At how many ticks of the study's figure the same process ran here, on the same level."""
         return alike(printed_ticks(self.study, scheduler), self._ticks(scheduler))
+
+    def schedule(self, scheduler: str, until: int | None) -> pl.DataFrame:
+        """The turns of the authors' output, and of the same ticks here; `until`: of so many ticks alone."""
+        printed = printed_ticks(self.study, scheduler).rename({"process": "pid"})
+        own = self._ticks(scheduler)
+        own = own.with_columns(
+            tick=pl.col("tick").cast(pl.Int64) - own["tick"].cast(pl.Int64).min()
+        )
+        if own["level"].null_count() == len(own):
+            printed = printed.with_columns(level=pl.lit(None, pl.Int64))
+        last = printed["tick"].max() if until is None else until - 1
+        return pl.concat(
+            drawn_turns(kind, ticks.filter(pl.col("tick") <= last))
+            for kind, ticks in ((PUBLISHED, printed), (MEASURED, own))
+        )
 
     def usual_turn(self, scheduler: str) -> SimpleNamespace:
         """The commonest length of a turn, in ticks, and what part of all turns has it."""

@@ -68,6 +68,24 @@ def turns(ticks: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def drawn_turns(kind: str, ticks: pl.DataFrame) -> pl.DataFrame:
+    """The turns as the chart of schedules takes them: of ticks with the columns tick, pid and level, from tick 0 on.
+    Processes are called A, B, C in the order of their PIDs."""
+    first = ticks["tick"].min() or 0
+    names = {pid: chr(ord("A") + place) for place, pid in enumerate(sorted(set(ticks["pid"])))}
+    return (
+        turns(ticks)
+        .select(
+            pl.lit(kind).alias("kind"),
+            pl.format("level {}", "level").fill_null("").alias("row"),
+            pl.col("pid").replace_strict(names, return_dtype=pl.String).alias("series"),
+            (pl.col("begin") - first).cast(pl.Int64).alias("begin"),
+            (pl.col("begin") - first + pl.col("length")).cast(pl.Int64).alias("end"),
+        )
+        .sort("row", "begin", descending=[True, False])
+    )
+
+
 def usual(values: pl.Series) -> tuple[int, float]:
     """The commonest of some whole numbers, and what part of them it is; of none: (0, 0)."""
     counted = Counter(values.to_list()).most_common(1)

@@ -15,7 +15,8 @@ import polars as pl
 from schedlab.base.display.markdown import literal
 from schedlab.base.display.numbers import NOTHING
 from schedlab.report import trials
-from schedlab.report.charts import dots, drawn, lines
+from schedlab.report.charts import dots, drawn, lines, schedules
+from schedlab.report.charts.schedules import measured_turns
 from schedlab.report.model import Block, Cell, Chart, Column, Page, Section, Table, Text, Trial
 from schedlab.report.studies import counting
 from schedlab.report.studies.counting import count_agreement, headline
@@ -29,6 +30,7 @@ from schedlab.report.study_tables import (
 )
 from schedlab.studies.figures import Figure
 from schedlab.studies.pack import Contradiction, Study
+from schedlab.trace import Trace
 
 _MARKS = tuple(",;:.")
 _NOT_SHOWN = "*The runs do not show this: {}.*"
@@ -291,10 +293,10 @@ class Writer:
         series: Mapping[str, Curve],
         *,
         caption: str,
-        ideal: Callable[[int], float] | None = None,
+        ideal: Callable[[int], float] | Mapping[str, Callable[[int], float]] | None = None,
         **options: Any,
     ) -> None:
-        """Adds a chart of lines, or nothing if none of it was run."""
+        """Adds a chart of lines, or nothing if none of it was run. `ideal` may be several lines by name."""
         found = {each: [(x, curve.here(x)) for x in points] for each, curve in series.items()}
         told = [
             each
@@ -322,7 +324,7 @@ class Writer:
                 x_title=x_title,
                 y_title=y_title,
                 series="series",
-                ideal=pl.DataFrame([{"x": x, "y": ideal(x)} for x in points]) if ideal else None,
+                ideal=_ideals(ideal, points) if ideal else None,
                 published=pl.DataFrame(printed, schema=schema, orient="row") if printed else None,
                 **options,
             )
@@ -370,6 +372,27 @@ class Writer:
         """Adds a picture of one trace, or nothing without a trace or with nothing to be seen in it."""
         if trace is not None:
             self.show(drawn(make, name, trace, title=title, caption=line(caption), **options))
+
+    def schedule(
+        self,
+        name: str,
+        title: str,
+        trace: Trace | None,
+        *,
+        caption: str,
+        published: pl.DataFrame | None = None,
+    ) -> None:
+        """Adds the schedule of one trace beside a published one, which has the columns of the chart; nothing without a
+        trace. What was published in words alone belongs in the caption."""
+        if trace is None:
+            return
+        measured = measured_turns(trace)
+        rows = (
+            measured
+            if published is None
+            else pl.concat([published, measured], how="diagonal_relaxed")
+        )
+        self.picture(schedules, name, title, rows, caption=caption)
 
     def page(self, trials_of_captions: Mapping[str, Trial]) -> Page:
         """Returns the page. Its picture is the first chart."""
@@ -449,3 +472,13 @@ def _cell(said: Statement) -> Cell:
     if isinstance(said, MeasuredCell):
         return said.cell()
     return said if isinstance(said, Cell) else Cell(NOTHING if said is None else str(said))
+
+
+def _ideals(
+    ideal: Callable[[int], float] | Mapping[str, Callable[[int], float]], points: Sequence[int]
+) -> pl.DataFrame:
+    if isinstance(ideal, Mapping):
+        return pl.concat(
+            _ideals(each, points).with_columns(series=pl.lit(name)) for name, each in ideal.items()
+        )
+    return pl.DataFrame([{"x": x, "y": float(ideal(x))} for x in points])

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Box plots: least, quartiles and most of each series, and what was published of it in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from schedlab.base.display.numbers import three_digits
+from schedlab.report.charts.parts import (
+    NUMBERS,
+    NothingToDraw,
+    chart_of,
+    ordered,
+    reach_of,
+    sentences,
+)
+from schedlab.report.charts.processes import rows_of
+from schedlab.report.charts.theme import PALETTE, WIDTH
+from schedlab.report.model import Chart
+
+ROW_HEIGHT = 30
+_FIGURES = {
+    "least": 0.0,
+    "first quartile": 0.25,
+    "median": 0.5,
+    "third quartile": 0.75,
+    "most": 1.0,
+}
+
+
+def boxes(
+    name: str,
+    data: pl.DataFrame,
+    *,
+    title: str,
+    caption: str,
+    series: str,
+    value: str,
+    x_title: str,
+    order: Sequence[str] | None = None,
+    published: Mapping[str, str] | None = None,
+) -> Chart:
+    """A box for each series: its quartiles and median, and lines to the least and the most value.
+
+    `published`: what was published of a series, in words that stand beside its name, where no numbers were. Raises
+    NothingToDraw if there is no value.
+    """
+    rows = data.select(pl.col(series).cast(pl.String).alias("series"), pl.col(value).alias("value"))
+    rows = rows.drop_nulls()
+    if rows.is_empty():
+        raise NothingToDraw(f"chart {name}: there is no value")
+    said = published or {}
+    titles = {
+        each: f"{each}, published: {said[each]}" if each in said else each
+        for each in ordered(rows["series"], order, policies=False)
+    }
+    behind = pl.DataFrame(
+        [
+            {
+                "series": title,
+                **{name: own.quantile(part, "linear") for name, part in _FIGURES.items()},
+            }
+            for each, title in titles.items()
+            for own in (rows.filter(pl.col("series") == each)["value"],)
+        ]
+    )
+    return Chart(
+        name,
+        title,
+        _chart(behind, x_title),
+        behind,
+        sentences(
+            caption,
+            "Boxes: from the first to the third quartile, with the median; lines: to the least and the most.",
+        ),
+        _words(behind, x_title),
+    )
+
+
+def _chart(behind: pl.DataFrame, x_title: str) -> Any:
+    reach = reach_of(behind["most"].to_list(), log=False, zero=True)
+    drawn = chart_of(behind)
+    y = rows_of("series", behind["series"].to_list(), 0.3)
+    axis = alt.Axis(format=NUMBERS, tickCount=6)
+    tooltip = [
+        alt.Tooltip("series:N"),
+        *(alt.Tooltip(f"{figure}:Q", format=NUMBERS) for figure in _FIGURES),
+    ]
+
+    def from_to(low: str, high: str) -> dict[str, Any]:
+        return {
+            "x": alt.X(f"{low}:Q", title=x_title, scale=reach.scale(), axis=axis),
+            "x2": alt.X2(f"{high}:Q"),
+            "y": y,
+        }
+
+    line = drawn.mark_rule(strokeWidth=1.5, color=PALETTE[0]).encode(**from_to("least", "most"))
+    box = drawn.mark_bar(height={"band": 0.7}, color=PALETTE[0]).encode(
+        **from_to("first quartile", "third quartile"), tooltip=tooltip
+    )
+    middle = drawn.mark_tick(color="white", thickness=2, bandSize=ROW_HEIGHT * 0.5).encode(
+        alt.X("median:Q", scale=reach.scale(), title=x_title, axis=axis), y
+    )
+    return alt.layer(line, box, middle).properties(width=WIDTH, height=ROW_HEIGHT * len(behind) + 4)
+
+
+def _words(behind: pl.DataFrame, x_title: str) -> str:
+    told = [
+        f"{row['series']}: {three_digits(row['first quartile'])} to {three_digits(row['third quartile'])}"
+        for row in behind.iter_rows(named=True)
+    ]
+    return f"Quartiles of {x_title}. " + "; ".join(told) + "."
