@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What several runs, or one run's trace, allow to be concluded: comparison, explanation, theory, tables for SQL."""
+"""Compares runs, explains waits, checks runs against theory, and provides tables for SQL."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Mean times that jobs of a Poisson process stay, from arrival to end, in the long run.
+"""Computes mean response times of jobs with Poisson arrivals in the steady state, from arrival to completion.
 
-All take the rate at which jobs arrive, and times in its unit. Nothing but the work takes time. Each
-returns infinity for a load that the servers cannot bear. `work` is what a job takes by itself:
-the mean, and the mean of the square.
+All functions take the arrival rate, and times in its unit. There are no costs except the jobs'
+work. Each returns infinity for an overload. `work` is the service time of a job: its mean, and the
+mean of its square.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a job: its mean, and the mean of its square."""
+    """The service time of a job: its mean, and the mean of its square."""
 
     mean: float
     square: float
 
 
 def first_come(rate: float, work: Work) -> float:
-    """M/G/1, first come, first served. Source: F. Pollaczek 1930, A. Khinchine 1932."""
+    """Returns the mean response time of M/G/1, first come, first served (F. Pollaczek, 1930; A. Khinchine, 1932)."""
     idle = 1 - rate * work.mean
     return work.mean + rate * work.square / (2 * idle) if idle > 0 else math.inf
 
 
 def several_servers(rate: float, mean: float, servers: int) -> float:
-    """M/M/k, first come, first served: the work is distributed exponentially. Source: A. K. Erlang
-    1917 (his formula C)."""
+    """Returns the mean response time of M/M/k, first come, first served (A. K. Erlang, 1917, formula C).
+
+    The service time has an exponential distribution.
+    """
     offered = rate * mean
     if offered >= servers:
         return math.inf
@@ -44,35 +46,40 @@ def several_servers(rate: float, mean: float, servers: int) -> float:
 
 
 def processor_sharing(rate: float, mean: float) -> float:
-    """M/G/1, all jobs at once at equal speed: round-robin with slices that are short beside the work.
-    Source: M. Sakata, S. Noguchi, J. Oizumi 1969; L. Kleinrock 1967."""
+    """Returns the mean response time of M/G/1 with processor sharing: round-robin with slices much
+    shorter than the work.
+
+    Sources: M. Sakata, S. Noguchi, J. Oizumi, 1969; L. Kleinrock, 1967.
+    """
     idle = 1 - rate * mean
     return mean / idle if idle > 0 else math.inf
 
 
 def processor_sharing_slowdown(rate: float, mean: float) -> float:
-    """The mean of the time that a job stays ÷ its work, under the same: it is the same for all jobs."""
+    """Returns the mean slowdown (response time ÷ work) under processor sharing, which is equal for all jobs."""
     return processor_sharing(rate, mean) / mean
 
 
 @dataclass(frozen=True)
 class Delay:
-    """What a job of a class meets: it waits, and takes so many times its work from then on."""
+    """The delay of a job: it waits first, and then takes `stretch` times its work."""
 
     wait: float
     stretch: float
 
     def stay(self, work: float) -> float:
-        """The mean time of a job with this work, from its arrival to its end."""
+        """Returns the mean response time of a job with this work."""
         return self.wait + self.stretch * work
 
 
 def priorities(classes: Sequence[tuple[float, Work]], preemptive: bool) -> list[Delay]:
-    """M/G/1 with classes of jobs, the most urgent first, each with its rate: the delay of each
-    class. Within a class first come, first served; `preemptive`: one that is interrupted goes on
-    later where it was.
+    """Returns the mean delay of each class in M/G/1 with priorities.
 
-    Source: A. Cobham 1954; H. White and L. S. Christie 1958 for the preemptive.
+    `classes`: the arrival rate and work of each class, the most urgent first. Within a class, jobs
+    are served first come, first served. `preemptive`: an interrupted job later resumes where it
+    stopped.
+
+    Sources: A. Cobham, 1954; preemptive: H. White and L. S. Christie, 1958.
     """
     times = []
     above, below = 0.0, 0.0
@@ -90,8 +97,10 @@ def priorities(classes: Sequence[tuple[float, Work]], preemptive: bool) -> list[
 
 
 def _residual(classes: Sequence[tuple[float, Work]]) -> float:
-    """What is left, in the mean over time, of the job that is served. Of a class that the server cannot bear it
-    serves what the classes above leave."""
+    """Returns the mean residual work of the job in service, averaged over time.
+
+    A class that would overload the server gets the capacity that more urgent classes leave.
+    """
     left, total = 1.0, 0.0
     for rate, work in classes:
         load = rate * work.mean
@@ -104,10 +113,10 @@ def _residual(classes: Sequence[tuple[float, Work]]) -> float:
 def shortest_remaining(
     rate: float, quantile: Callable[[float], float], steps: int = 20_000
 ) -> float:
-    """M/G/1, the job with the least work left first: no discipline has a smaller mean.
+    """Returns the mean response time of M/G/1 with shortest remaining time first, the smallest of all disciplines.
 
-    `quantile`: how much work a job has that this part of all jobs has at most; of a distribution
-    without steps. Computed at so many steps. Source: L. Schrage and L. Miller 1966.
+    `quantile`: the quantile function of the work, which must be continuous. It is evaluated at
+    `steps` points. Source: L. Schrage and L. Miller, 1966.
     """
     part = (np.arange(steps) + 0.5) / steps
     work = np.array([quantile(float(probability)) for probability in part])
@@ -123,10 +132,10 @@ def shortest_remaining(
 
 
 def first_come_ends(arrivals: Sequence[int], work: Sequence[int], servers: int = 1) -> list[int]:
-    """Returns when each job ends if jobs are served first come, first served, without interruption,
-    by so many alike servers with one line. Times are in their order, and all in the same unit.
+    """Returns when each job ends, first come, first served without preemption, by equal servers with one queue.
 
-    Source: D. V. Lindley 1952 for one server; J. Kiefer and J. Wolfowitz 1955 for several.
+    `arrivals` must be sorted; all times have the same unit. Sources: D. V. Lindley, 1952, for one
+    server; J. Kiefer and J. Wolfowitz, 1955, for several.
     """
     free = [0] * servers
     ends = []

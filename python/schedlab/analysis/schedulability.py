@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tasks that need a runtime in each period, within a deadline; all times are in nanoseconds."""
+"""Tests whether periodic tasks with deadlines can be scheduled; all times are in nanoseconds."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ class Reserved:
     name: str
     runtime: int
     deadline: int
-    """From the release of a job; at most the period."""
+    """Relative to the release of a job; at most the period."""
     period: int
     priority: int = ATTRIBUTES["priority"].standard
     """0 is the highest."""
     group: str = ""
-    """By which metrics know it."""
+    """The task's group in metrics."""
 
     @property
     def utilisation(self) -> Fraction:
-        """The part of a CPU that it needs."""
+        """The fraction of a CPU that the task needs."""
         return Fraction(self.runtime, self.period)
 
     @property
     def density(self) -> Fraction:
-        """The part of a CPU that it needs between a job's release and its deadline."""
+        """The fraction of a CPU that the task needs between a job's release and its deadline."""
         return Fraction(self.runtime, self.deadline)
 
 
 def task_set(file: WorkloadFile) -> tuple[Reserved, ...]:
-    """Returns the processes of a workload file that have a runtime and a period from their beginnings on."""
+    """Returns the tasks of a workload file that start with a runtime and a period."""
     reservations: list[Reserved] = []
     for task in file.tasks:
         runtime, deadline, period, priority = (
@@ -53,13 +53,12 @@ def task_set(file: WorkloadFile) -> tuple[Reserved, ...]:
 
 
 def utilisation(tasks: Sequence[Reserved]) -> Fraction:
-    """Returns the number of CPUs that all need together."""
+    """Returns the total utilisation: the number of CPUs that the tasks need together."""
     return sum((task.utilisation for task in tasks), Fraction(0))
 
 
 def uunifast(source: random.Random, count: int, total: float) -> Iterator[float]:
-    """Draws utilisations whose sum is `total`, each such set as likely as another (Bini and Buttazzo
-    2005)."""
+    """Draws utilisations with sum `total`, uniformly among all such sets (Bini and Buttazzo, 2005)."""
     left = total
     for others in range(count - 1, 0, -1):
         after = left * source.random() ** (1 / others)
@@ -73,19 +72,21 @@ _STEPS_MAX = 1_000_000
 
 @dataclass(frozen=True)
 class Overload:
-    """Jobs that are released and due within `interval` ns need `demand` ns of a CPU, which is more."""
+    """An interval that is too short: its jobs need `demand` ns of CPU time within `interval` ns."""
 
     interval: int
     demand: int
 
 
 class TooLong(Exception):
-    """It would take more than a million steps to tell."""
+    """The test would take more than a million steps."""
 
 
 def demand(tasks: Sequence[Reserved], interval: int) -> int:
-    """Returns the time that jobs need which are released and due within an interval, if all tasks release
-    their first ones at its begin (Baruah, Rosier and Howell 1990)."""
+    """Returns the CPU time needed by all jobs that are released and due within an interval.
+
+    All tasks release their first job at its begin (Baruah, Rosier and Howell, 1990).
+    """
     return sum(
         ((interval - task.deadline) // task.period + 1) * task.runtime
         for task in tasks
@@ -94,12 +95,13 @@ def demand(tasks: Sequence[Reserved], interval: int) -> int:
 
 
 def overload(tasks: Sequence[Reserved]) -> Overload | None:
-    """Returns an interval in which one CPU has too little time, or None if there is none: then the earliest
-    deadline first meets all deadlines, whenever jobs are released a period apart or more; else not
-    all.
+    """Returns an interval with more demand than one CPU provides, or None if there is none.
 
-    The utilisation must be at most 1. Goes from the end of the busy period back, over the few
-    intervals that matter (Zhang and Burns 2009). Raises TooLong.
+    With None, earliest deadline first meets all deadlines, for any releases at least a period
+    apart. Otherwise some deadline can be missed.
+
+    The utilisation must be at most 1. Checks only the few relevant intervals, backwards from the
+    end of the busy period (Zhang and Burns, 2009). Raises TooLong.
     """
     end = busy_period(tasks)
     earliest = min(task.deadline for task in tasks)
@@ -115,8 +117,7 @@ def overload(tasks: Sequence[Reserved]) -> Overload | None:
 
 
 def busy_period(tasks: Sequence[Reserved]) -> int:
-    """Returns how long a CPU is busy at most without a break, if all release jobs at its begin. Raises
-    TooLong."""
+    """Returns the longest busy period of one CPU, if all tasks release jobs at its begin. Raises TooLong."""
     length = sum(task.runtime for task in tasks)
     for _ in range(_STEPS_MAX):
         longer = sum(-(-length // task.period) * task.runtime for task in tasks)
@@ -127,15 +128,16 @@ def busy_period(tasks: Sequence[Reserved]) -> int:
 
 
 def fits_several(tasks: Sequence[Reserved], cpus: int) -> bool:
-    """Returns true if the sum of densities is at most what several CPUs that take the earliest deadlines of one
-    queue can always serve (Goossens, Funk and Baruah 2003); if it is more, deadlines may be met
-    all the same."""
+    """True if the sum of densities guarantees that global EDF meets all deadlines (Goossens, Funk and Baruah, 2003).
+
+    The test is sufficient, not necessary.
+    """
     densities = [task.density for task in tasks]
     return sum(densities, Fraction(0)) <= cpus - (cpus - 1) * max(densities)
 
 
 def _deadline_before(tasks: Sequence[Reserved], time: int) -> int:
-    """The last deadline before a time, or 0."""
+    """Returns the last deadline before a time, or 0."""
     return max(
         (time - 1 - task.deadline) // task.period * task.period + task.deadline
         if time > task.deadline
@@ -145,21 +147,27 @@ def _deadline_before(tasks: Sequence[Reserved], time: int) -> int:
 
 
 def utilisation_bound(count: int) -> float:
-    """Returns the utilisation up to which tasks, whose deadlines are their periods, meet all deadlines if those
-    of shorter periods have higher priorities (Liu and Layland 1973)."""
+    """Returns the utilisation up to which rate-monotonic priorities meet all deadlines (Liu and Layland, 1973).
+
+    Deadlines equal periods.
+    """
     return float(count * (2 ** (1 / count) - 1)) if count else 1.0
 
 
 def deadline_monotonic(tasks: Sequence[Reserved]) -> tuple[Reserved, ...]:
-    """Returns the tasks with a priority each: the shorter the deadline, the higher. No other order of fixed priorities
-    meets all deadlines where this one does not (Leung and Whitehead 1982)."""
+    """Returns the tasks with deadline-monotonic priorities: the shorter the deadline, the higher.
+
+    They are optimal among fixed priorities (Leung and Whitehead, 1982).
+    """
     order = sorted(range(len(tasks)), key=lambda place: tasks[place].deadline)
     return tuple(replace(task, priority=order.index(place)) for place, task in enumerate(tasks))
 
 
 def response_times(tasks: Sequence[Reserved]) -> tuple[int | None, ...]:
-    """Returns the longest time from the release of a job of each task to its end, or None if that is longer than
-    the deadline (Joseph and Pandya 1986). A task waits also for those of its own priority."""
+    """Returns each task's worst-case response time, or None if it exceeds the deadline (Joseph and Pandya, 1986).
+
+    A task also waits for other tasks of equal priority.
+    """
     return tuple(_response(tasks, place) for place in range(len(tasks)))
 
 
@@ -179,21 +187,23 @@ def _response(tasks: Sequence[Reserved], place: int) -> int | None:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known before a run."""
+    """The results of all tests before a run."""
 
     tasks: tuple[Reserved, ...]
     cpus: int
     overload: Overload | None
-    """On one CPU, an interval in which jobs need more than it has."""
+    """On one CPU: an interval with more demand than the CPU provides."""
     meets: bool | None
-    """True if the earliest deadline first meets all deadlines, false if it does not; None: it is not known."""
+    """True if earliest deadline first meets all deadlines, false if it does not, None if unknown."""
     given_priorities: bool
-    """False: those of deadline-monotonic order are assumed."""
+    """False if the order is assumed to be deadline-monotonic."""
     responses: tuple[int | None, ...]
-    """Of fixed priorities, on one CPU: see response_times(); else None for each."""
+    """Worst-case response times under fixed priorities on one CPU (see response_times()); otherwise
+    None for each task.
+    """
 
     def lines(self) -> Iterator[str]:
-        """A sentence for each test."""
+        """Yields a sentence for each test."""
         share = float(utilisation(self.tasks))
         cpus = "1 CPU" if self.cpus == 1 else f"{self.cpus} CPUs"
         yield f"{len(self.tasks)} tasks need {share:.3f} of {cpus}."
@@ -233,7 +243,7 @@ class Verdict:
 
 
 def judge(tasks: Sequence[Reserved], cpus: int) -> Verdict:
-    """Returns what the tests say of some tasks; there must be one at least."""
+    """Returns the results of all tests. There must be at least one task."""
     given = len({task.priority for task in tasks}) > 1
     alone = cpus == 1
     responses = response_times(tasks if given else deadline_monotonic(tasks))

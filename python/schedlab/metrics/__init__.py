@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Metrics of runs, from their traces (docs/metrics.md)."""
+"""Computes metrics of runs from their traces (docs/metrics.md)."""
 
 from schedlab.metrics.compute import NoResult, compute, measure
 from schedlab.metrics.fairness import interquartile_range, jain_index

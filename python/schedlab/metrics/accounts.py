@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each process did in the window, added up part by part of a trace."""
+"""Sums up the times and events of each process in the window, part by part of a trace."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ COUNTS = {
     "preemptions": Kind.PREEMPT,
     "migrations": Kind.MIGRATE,
 }
-"""Columns that count records of a kind about the process."""
+"""Columns that count the process's records of a kind."""
 TIMES = {
     "running_ns": ProcessState.RUNNING,
     "waiting_ns": ProcessState.RUNNABLE,
     "blocked_ns": ProcessState.BLOCKED,
     "unknown_ns": OUT_OF_SIGHT,
 }
-"""Columns that add up what of the window a process was in a state."""
+"""Columns that sum the time in a state, within the window."""
 
 LONGEST_WAIT = "longest_wait_ns"
-"""The column of the longest time in the window that a process was runnable without a break."""
+"""The column of the longest uninterrupted runnable time in the window."""
 
 _LIFE = ("unseen_row", "pid", "begin_row", "forked", "first_run_row", "first_run_ns", "exit_row")
 
 
 class Accounts:
-    """Of lives, by the number under which they begin (Steps.life)."""
+    """Sums for each life, indexed by the number that Steps.life gives it."""
 
     def __init__(self, trace: Facts, window: Window) -> None:
         self._trace = trace
@@ -51,15 +51,15 @@ class Accounts:
         self._life = {name: np.empty(0, np.int64) for name in _LIFE}
         self._sums = {name: np.empty(0, np.int64) for name in (*TIMES, LONGEST_WAIT, *COUNTS)}
         self._latencies: list[tuple[Integers, Integers]] = []
-        """Lives, and how long they waited."""
+        """Pairs of arrays: lives, and their wake-up latencies in nanoseconds."""
         self._open: list[Steps] = []
-        """Those that begin what goes on until the trace ends."""
-        # A machine that does not tell of its scheduler tells of a pick by the switch alone.
+        """Steps that begin a state still in progress when the trace ends."""
+        # Without scheduler records, only the switch shows that a process was picked.
         picks = Kind.SCHEDULER_EXIT if trace.has(Kind.SCHEDULER_EXIT) else Kind.SWITCH
         self._kinds = {**COUNTS, "selections": picks}
 
     def take(self, part: Part) -> None:
-        """The next part."""
+        """Adds the next part."""
         steps = part.steps
         starts = np.flatnonzero(changes(steps.life))
         self._begin(steps, starts)
@@ -70,7 +70,7 @@ class Accounts:
         self._add_counts(steps, starts, part.columns)
 
     def end(self, rest: Steps, cpu_end_ns: Integers) -> None:
-        """`rest`: what is still open; `cpu_end_ns`: the time of each CPU's last record."""
+        """Closes the sums. `rest`: the states still open; `cpu_end_ns`: the time of each CPU's last record."""
         self._open.append(state_changes(rest)[0])
         for left in self._open:
             runs = is_kind(left.after, ProcessState.RUNNING)
@@ -83,12 +83,16 @@ class Accounts:
             np.maximum.at(self._sums[LONGEST_WAIT], left.life[waits], spent[waits])
 
     def results(self) -> tuple[LifeTable, pl.DataFrame, pl.DataFrame]:
-        """The lives; what they did (columns of TIMES, LONGEST_WAIT and COUNTS); and, for each wake-up in the window
-        that was followed by a run in it, life and latency_ns."""
+        """Returns three tables: the lives; their sums (columns of TIMES, LONGEST_WAIT and COUNTS);
+        wake-up latencies.
+
+        The last table has the columns life and latency_ns, for each wake-up in the window that led
+        to a run in the window.
+        """
         pid, begin_row = (self._life[name][: self._lives] for name in ("pid", "begin_row"))
         order = np.argsort(key(pid, begin_row))
         life = {name: values[: self._lives][order] for name, values in self._life.items()}
-        # One that went out of sight before it was first seen to run may have run earlier.
+        # A process that was out of sight before its first recorded run may have run earlier.
         unseen = life.pop("unseen_row")
         life["first_run_row"][(unseen >= 0) & (unseen < life["first_run_row"])] = -1
         fork_row, parent = forks(
@@ -107,7 +111,7 @@ class Accounts:
         )
 
     def _begin(self, steps: Steps, starts: Integers) -> None:
-        """Opens accounts for lives that begin in the part."""
+        """Adds the lives that begin in the part."""
         new = starts[steps.life[starts] >= self._lives]
         life = steps.life[new]
         self._lives += len(new)
@@ -122,7 +126,7 @@ class Accounts:
             self._life[name][life] = column[new]
 
     def _note_first(self, name: str, steps: Steps, step: Step) -> None:
-        """Notes where each life first does something."""
+        """Notes the row where each life first takes this step."""
         at = np.flatnonzero(is_kind(steps.step, step) & (steps.row >= steps.begin))
         at = at[changes(steps.life[at])]
         at = at[self._life[name][steps.life[at]] < 0]
@@ -134,7 +138,7 @@ class Accounts:
     def _add_times(self, steps: Steps) -> None:
         steps, goes_on = state_changes(steps)
         ends = np.flatnonzero(~goes_on)
-        # A life may begin although its PID's last one has not ended, where records are missing.
+        # If records are missing, a life may begin although the PID's previous life has not ended.
         followed = ends[:-1][steps.pid[ends[:-1]] == steps.pid[ends[:-1] + 1]]
         if len(followed):
             self._open.append(steps.of(followed))
@@ -153,7 +157,7 @@ class Accounts:
         self._latencies.append((steps.life[woken], end_ns[woken] - steps.time[woken]))
 
     def _add_counts(self, steps: Steps, starts: Integers, columns: Columns) -> None:
-        """Adds records about lives, which lie from where a life begins to where its PID's next one does."""
+        """Counts records by life. The records of a life are those of its PID until the PID's next life begins."""
         kinds = list(self._kinds.values())
         rows = np.flatnonzero(is_kind(columns.kind, *kinds)) + steps.begin
         rows = rows[self._window.part(rows)]
@@ -161,7 +165,7 @@ class Accounts:
         of = life_at(steps.pid[starts], steps.row[starts], columns.process[at], rows)
         number = np.zeros(max(kinds) + 1, np.int64)
         number[kinds] = np.arange(len(kinds))
-        # Of all pairs of a life and a kind; those of no life come first.
+        # Counts pairs of life and kind. Records without a life come first.
         pairs = (of + 1) * len(kinds) + number[columns.kind[at]]
         pair_counts = np.bincount(pairs, minlength=(len(starts) + 1) * len(kinds))
         for name, counts in zip(
@@ -171,14 +175,13 @@ class Accounts:
 
 
 def add(sums: Integers, of: npt.NDArray[np.integer], ends: Integers, values: Integers) -> None:
-    """Adds values to the sums of those that they are of: `of` has them in their order, and `ends` the index
-    of the last value of each."""
+    """Adds values to sums. `of`: the sorted indices of the sums; `ends`: the index of the last value of each sum."""
     if len(of):
         sums[of] += np.add.reduceat(values, np.append(0, ends[:-1] + 1))
 
 
 def _room(values: Integers, count: int, default: int) -> Integers:
-    """Room for this many, and for as many more as were added before."""
+    """Returns the array with space for `count` elements. The size at least doubles, so that appending is cheap."""
     if count <= len(values):
         return values
     return np.concatenate((values, np.full(max(count, 2 * len(values)) - len(values), default)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The metrics of one run, from its trace; docs/metrics.md defines each."""
+"""Computes the metrics of one run from its trace; docs/metrics.md defines each."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ from schedlab.trace.parts import Part, Parts
 from schedlab.trace.validation import Checks
 
 WINDOW = "window"
-"""By this name a workload tells how many nanoseconds its window is to last (workload_window() of
-workloads/api/workload.h)."""
+"""Name of the value that contains the planned length of the window, in nanoseconds
+(workload_window() in workloads/api/workload.h).
+"""
 _MOST_OFF = 0.05
-"""A part of that length: by more no figure of the window may be off."""
+"""Largest relative deviation of the window's length from the plan."""
 
 
 class NoResult(ValueError):
-    """The figures are of another window than the one that was to be measured."""
+    """The measured window differs from the planned one."""
 
 
 def _check_window(metrics: Metrics) -> None:
-    """Raises NoResult if the workload said how long its window was to be, and it was not."""
+    """Raises NoResult if the window's length differs from the length that the workload announced."""
     window_rows = metrics.values.filter(pl.col("name") == WINDOW)["value"]
     if window_rows.is_empty():
         return
@@ -52,11 +53,11 @@ def _check_window(metrics: Metrics) -> None:
 
 
 def compute(trace: Trace, weights: Weights | None = None, since_ns: int = 0) -> Metrics:
-    """All metrics of a trace that `validate` found good, over its measured window from `since_ns` on.
+    """Computes all metrics of a trace that `validate` accepted, over its measured window, starting at `since_ns`.
 
-    `weights` names the attribute by which shares are allotted. None: the one by which
-    the policy shares, as the trace says; if it shares by none, shares are asked for by
-    weight if a process had that set, else tickets, likewise, and are ideally equal.
+    `weights`: the attribute that determines ideal shares. None: the attribute that the policy
+    shares by, according to the trace. If it shares by none, shares follow the weights if a process
+    had one set, else the tickets, else they are equal.
     """
     window = window_since(measured_window(trace), trace, since_ns)
     parts = Parts(trace)
@@ -67,9 +68,11 @@ def compute(trace: Trace, weights: Weights | None = None, since_ns: int = 0) -> 
 
 
 def measure(path: str | Path) -> Metrics:
-    """Checks a trace's file and computes its metrics, as `read`, `validate` and `compute` do, in one pass
-    over its records, of which a part is in memory at a time. Raises what they raise, and NoResult
-    if the window was not as long as the workload said."""
+    """Validates a trace file and computes its metrics in one pass, with one part of the records in memory.
+
+    Raises what `read`, `validate` and `compute` raise, and NoResult if the window's length differs
+    from the workload's plan.
+    """
     records, facts = read_outlined(path)
     parts = Parts(records)
     checks, books = Checks(records, facts), _Books(facts, measured_window(facts))
@@ -84,7 +87,7 @@ def measure(path: str | Path) -> Metrics:
 
 
 class _Books:
-    """All that is added up of a trace."""
+    """All sums over a trace."""
 
     def __init__(self, trace: Facts, window: Window) -> None:
         self._trace = trace
@@ -97,7 +100,7 @@ class _Books:
         self._cpus.take(part)
 
     def close(self, parts: Parts, weights: Weights | None = None) -> Metrics:
-        """The tables, once all parts were taken."""
+        """Returns the tables after all parts were added."""
         trace, window = self._trace, self._window
         self._lives.end(parts.by_process.rest(), self._cpus.end(parts.by_cpu.rest()))
         who, did, latencies = self._lives.results()
@@ -133,7 +136,7 @@ class _Books:
 
 
 def _of_workload(table: pl.DataFrame, workload: pl.DataFrame, lives: int) -> pl.DataFrame:
-    """What was found of the workload's processes, with their groups; much faster than by a join."""
+    """Selects the rows of the workload's processes and adds their groups; much faster than a join."""
     place = np.full(lives, -1)
     place[workload["life"].to_numpy()] = np.arange(len(workload))
     place = place[table["life"].to_numpy()]

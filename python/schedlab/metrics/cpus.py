@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Per CPU, its time, its way through the scheduler, its switches."""
+"""Sums up each CPU's time, scheduler passes and switches."""
 
 from __future__ import annotations
 
@@ -31,22 +31,24 @@ _SUMS = {
 
 
 class Spans(NamedTuple):
-    """Places in the stories of CPUs, each of which lasts until the next on its CPU: arrays of one length,
-    sorted by CPU, then by row, except `ends` and `cpu`."""
+    """Positions in the records of CPUs; each span lasts until the next one on its CPU.
+
+    All arrays have the same length, sorted by CPU and row, except `ends` and `cpu`.
+    """
 
     at: Integers
     row: Integers
     time: Integers
     closed: Mask
-    """The next one is there, and is of the part."""
+    """True if the next span exists and belongs to the part."""
     ends: Integers
-    """Indices of the last of each CPU that has any."""
+    """Indices of the last span of each CPU that has one."""
     cpu: npt.NDArray[np.uint16]
-    """Of `ends`."""
+    """The CPUs of `ends`."""
 
     @classmethod
     def of(cls, stories: Stories, at: Integers) -> Spans:
-        """Some places."""
+        """Returns the spans that begin at these positions."""
         row = stories.row[at]
         ends = stories.last_of_cpus(at)
         closed = np.zeros(len(at), bool)
@@ -56,22 +58,22 @@ class Spans(NamedTuple):
 
 
 class CpuAccounts:
-    """Of all CPUs of a machine, added up part by part of a trace."""
+    """Sums for all CPUs, added up part by part of a trace."""
 
     def __init__(self, trace: Facts, window: Window) -> None:
         self._trace = trace
         self._window = window
         self._sums = {name: np.zeros(trace.header.cpus, np.int64) for name in _SUMS}
         self.unknown_ns = 0
-        """Of all CPUs: for how long it is unknown what they did."""
+        """Time with unknown activity, summed over all CPUs."""
 
     def take(self, part: Part) -> None:
-        """The next part."""
+        """Adds the next part."""
         self._add(part.stories)
         self._add_switches(part.columns, part.begin)
 
     def end(self, rest: Stories) -> Integers:
-        """Returns the time of each CPU's last record, 0 for a CPU that has none. `rest`: what is still open."""
+        """Returns the time of each CPU's last record, or 0 if there is none. `rest`: the spans still open."""
         last = np.zeros(self._trace.header.cpus, np.int64)
         last[rest.columns.cpu] = rest.columns.time
         for at, add_up in ((rest.entries, self._add_runs), (rest.visits, self._add_idling)):
@@ -82,13 +84,13 @@ class CpuAccounts:
         return last
 
     def table(self) -> pl.DataFrame:
-        """A row for each CPU."""
+        """Returns one row per CPU."""
         sums = {name: pl.Series(self._sums[name], dtype=type_) for name, type_ in _SUMS.items()}
         cpu = pl.Series(range(self._trace.header.cpus), dtype=pl.UInt16)
         return self._with_overhead(pl.DataFrame({"cpu": cpu, **sums}))
 
     def _add(self, stories: Stories) -> None:
-        """Adds what ends in the part."""
+        """Adds the spans that end in the part."""
         runs = Spans.of(stories, stories.entries)
         self._add_runs(stories, runs, self._spent(runs))
         visits = Spans.of(stories, stories.visits)
@@ -96,27 +98,27 @@ class CpuAccounts:
         self._add_visits(stories, visits)
 
     def _spent(self, spans: Spans) -> Integers:
-        """What of the window lies between each place and the next; 0 where that is not of the part."""
+        """Returns the time of each span within the window; 0 for spans that are still open."""
         spent = np.zeros_like(spans.time)
         spent[:-1] = self._window.duration(spans.time[:-1], spans.time[1:])
         spent *= spans.closed
         return spent
 
     def _add_runs(self, stories: Stories, spans: Spans, spent: Integers) -> None:
-        """From `entries` on, a CPU has a process, or none."""
+        """Adds running, idle and unknown time. Each entry decides which process the CPU has."""
         free = stories.entered == 0
         add(self._sums["running_ns"], spans.cpu, spans.ends, spent * ~free)
         add(self._sums["idle_ns"], spans.cpu, spans.ends, spent * (free & ~stories.unseen))
         self.unknown_ns += int((spent * stories.unseen).sum())
 
     def _add_idling(self, stories: Stories, spans: Spans, spent: Integers) -> None:
-        """The idle loop, without the scheduler's part of it."""
+        """Adds the time of the idle loop outside the scheduler."""
         idles = stories.columns.process[spans.at] == 0
         idles &= ~is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
         add(self._sums["idle_loop_ns"], spans.cpu, spans.ends, spent * idles)
 
     def _add_visits(self, stories: Stories, spans: Spans) -> None:
-        """Ways through the scheduler that begin and end in the window."""
+        """Adds the passes through the scheduler that begin and end in the window."""
         in_window = self._window.holds(spans.row)
         passes = (
             spans.closed & in_window & is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
@@ -154,5 +156,7 @@ class CpuAccounts:
 
 
 def elapsed_cycles(trace: Facts, window: Window) -> float:
-    """Cycles that one CPU could do in the window; its counter may stand still when it idles."""
+    """Returns the cycles of one CPU in the window. They are computed, because the counter may stop
+    while a CPU idles.
+    """
     return window.elapsed_ns * (trace.header.cycles_per_second / SECOND_NS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Metrics that a run's tables do not hold and that comparisons and sweeps derive from them alike."""
+"""Derives metrics that are not stored in a run's tables, for comparisons and sweeps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from collections.abc import Sequence
 import polars as pl
 
 _DIGITS_OF_POINTS = 9
-"""Digits beyond these come from floating point."""
+"""Further digits are rounding errors."""
 SHARE_ERROR = pl.col("share_error_points").abs().round(_DIGITS_OF_POINTS)
-"""Of the groups' table: how far each is off the share that it asks for."""
+"""The distance of each group from its ideal share, in percentage points."""
 
 
 def event_rates(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Returns `events_per_second` of each run whose program told once how many `events` it did in how many ns
-    (`elapsed`)."""
+    """Returns `events_per_second` of each run whose program reported exactly one `events` and one `elapsed` (in ns)."""
 
     def single_value(name: str) -> pl.Expr:
         values = pl.col("value").filter(pl.col("name") == name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How equal a set of numbers is, and how alike a set of runs."""
+"""Measures how equal a set of numbers is, and how much a set of runs varies."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ import numpy.typing as npt
 
 
 def steady_sum(values: npt.ArrayLike) -> float:
-    """The sum from the smallest to the largest: whatever order the values come in, and whatever adds
-    them up, it is the same to the last bit."""
+    """Returns the sum in ascending order, which is bit-identical for any order of the values."""
     x = np.sort(np.asarray(values, np.float64))
     return float(np.cumsum(x)[-1]) if len(x) else 0.0
 
 
 def jain_index(values: npt.ArrayLike) -> float | None:
-    """(Σx)² ÷ (n Σx²): 1 if all are equal, 1/n if one has all (Jain, Chiu and Hawe, 1984).
+    """Returns (Σx)² ÷ (n Σx²): 1 if all are equal, 1/n if one has everything (Jain, Chiu and Hawe, 1984).
 
-    None: there are no values, or all are 0.
+    Returns None if there are no values, or if all are 0.
     """
     x = np.asarray(values, np.float64)
     largest = x.max(initial=0.0)
     if len(x) == 0 or largest <= 0:
         return None
-    x = x / largest  # so that squares neither overflow nor vanish
+    x = x / largest  # avoids overflow and underflow of squares
     total = steady_sum(x)
     return total * total / (len(x) * steady_sum(x * x))
 

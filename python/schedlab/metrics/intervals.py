@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each process did from when to when: the tables from which metrics and pictures are made."""
+"""Computes the intervals of process states and CPU activity that metrics and pictures need."""
 
 from __future__ import annotations
 
@@ -38,18 +38,17 @@ _CAUSE_NAMES = {
 
 
 def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
-    """What each process did, from its fork, or where it was found, to its end; by life, then time.
+    """Returns the state intervals of each life, sorted by life and time.
 
-    Columns: life (a number for each), pid, state (runnable, running, blocked),
-    cause (why: forked, woken, picked, "preempted: slice", "blocked: disk" …),
-    cpu (whose record says so; where it ran, if it ran), by (PID of the process that
-    forked or woke it; 0: an interrupt; null: none), begin_ns, end_ns, begin_row, end_row
-    (of `trace.events`; end_row is null if it lasted until the trace ends).
+    Columns: life (a number per life), pid, state (runnable, running, blocked), cause (forked,
+    woken, picked, "preempted: slice", "blocked: disk" …), cpu (where it ran, or the CPU of the
+    record), by (PID of the process that forked or woke it; 0: an interrupt; null: none), begin_ns,
+    end_ns, begin_row, end_row (in `trace.events`; null if the interval lasts until the trace ends).
     """
     steps, goes_on = state_changes((who or lives(trace)).steps)
     next_row = np.where(goes_on, np.roll(steps.row, -1), -1)
     next_ns = np.roll(steps.time, -1)
-    # A state of which it is only known when it began lasts no time.
+    # A state with an unknown end has no duration.
     unseen = goes_on & np.roll(is_kind(steps.step, Step.UNSEEN), -1) & (next_ns == steps.time)
     known = np.flatnonzero(_IS_NAMED[steps.after] & ~unseen)
     steps, end_row, next_ns = steps.of(known), next_row[known], next_ns[known]
@@ -70,7 +69,7 @@ def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
             "cpu": steps.cpu,
             "by": nullable(by, ~np.isin(step, (Step.BORN, Step.WOKEN))),
             "begin_ns": steps.time,
-            # Two CPUs' clocks may differ a little: nothing takes less than no time.
+            # The clocks of two CPUs may differ slightly; an interval is never negative.
             "end_ns": np.maximum(end, steps.time),
             "begin_row": row,
             "end_row": nullable(end_row, end_row < 0),
@@ -79,15 +78,18 @@ def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
 
 
 def state_changes(steps: Steps) -> tuple[Steps, Mask]:
-    """The steps from which on a process does something else, and which of them last until the next of
-    them; the others, until the trace ends."""
+    """Returns the steps that change a process's state.
+
+    The mask is true if the state lasts until the next of these steps, and false if it lasts until
+    the trace ends.
+    """
     ended = is_kind(steps.step, Step.ENDED)
     changing = steps.of(np.flatnonzero(~ended)) if ended.any() else steps
     return changing, same_as_next(changing.life)
 
 
 def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Each wake-up in the window that was followed by a run in it: life, begin_ns, end_ns, latency_ns."""
+    """Returns each wake-up in the window that led to a run in the window: life, begin_ns, end_ns, latency_ns."""
     woken = states.filter((pl.col("cause") == "woken") & pl.col("end_row").is_not_null())
     begin_row, end_row = (woken[name].to_numpy() for name in ("begin_row", "end_row"))
     return woken.filter(window.holds(begin_row) & window.holds(end_row)).select(
@@ -96,10 +98,10 @@ def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
 
 
 def cpu_intervals(trace: Trace) -> pl.DataFrame:
-    """Which process had each CPU, from its first record to its last; sorted by CPU, then time.
+    """Returns which process had each CPU, from the first record to the last, sorted by CPU and time.
 
-    Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as above). Times in which it is unknown
-    what a CPU did are left out.
+    Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as in state_intervals).
+    Intervals with unknown activity are omitted.
     """
     stories = _stories(trace)
     intervals = pl.DataFrame({"pid": stories.entered, **_spans(stories, stories.entries)})
@@ -109,12 +111,11 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
 
 
 def scheduler_intervals(trace: Trace) -> pl.DataFrame:
-    """Each CPU's way through the scheduler, and its idling; sorted by CPU, then time.
+    """Returns the passes of each CPU through the scheduler and the idle loop, sorted by CPU and time.
 
-    Columns: cpu, what ("scheduler": from SCHEDULER_ENTER to SCHEDULER_EXIT; "idle":
-    from where the idle loop was entered to where it was left), begin_ns, end_ns,
-    cycles (of the scheduler; null for idle, when the counter may stand still),
-    begin_row, end_row (as above).
+    Columns: cpu, what ("scheduler": from SCHEDULER_ENTER to SCHEDULER_EXIT; "idle": the idle loop),
+    begin_ns, end_ns, cycles (of the scheduler; null for idle, because the counter may stop),
+    begin_row, end_row (as in state_intervals).
     """
     stories = _stories(trace)
     at = stories.visits
@@ -140,7 +141,7 @@ def _stories(trace: Trace) -> Stories:
 
 
 def _spans(stories: Stories, at: Integers) -> dict[str, pl.Series | npt.NDArray[np.integer]]:
-    """From some records to the next of them on the same CPU, or to its last record."""
+    """Returns the columns of spans from each position to the next one on the same CPU, or to its last record."""
     end = stories.following(at)
     last = np.append(stories.begins[1:], len(stories.row)) - 1
     last_of = last[np.searchsorted(stories.begins, at, side="right") - 1]
@@ -155,7 +156,7 @@ def _spans(stories: Stories, at: Integers) -> dict[str, pl.Series | npt.NDArray[
 
 
 def cpu_end_times(trace: Trace) -> Integers:
-    """Returns the time of each CPU's last record, 0 for a CPU that has none."""
+    """Returns the time of each CPU's last record, or 0 if there is none."""
     last = np.zeros(trace.header.cpus, np.int64)
     last[trace.column("cpu")] = trace.column("time_ns")
     return last
@@ -183,7 +184,7 @@ def _causes(
 
 
 def _last_said(trace: Trace, pid: Integers, row: Integers) -> tuple[Integers, Integers]:
-    """Kind and `first` of each process's last BLOCK, YIELD or PREEMPT before a row; 0: none."""
+    """Returns kind and `first` of each process's last BLOCK, YIELD or PREEMPT before a row; 0 if there is none."""
     kind = trace.column("kind")
     rows = trace.rows(Kind.BLOCK, Kind.YIELD, Kind.PREEMPT)
     if len(rows) == 0:

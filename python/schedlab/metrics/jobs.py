@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs of tasks that have deadlines: when each was released and done, and how late it was
-(docs/metrics.md)."""
+"""Computes release, completion and lateness of the jobs of tasks with deadlines (docs/metrics.md)."""
 
 from __future__ import annotations
 
@@ -23,15 +22,15 @@ SCHEMA = {
     "lateness_ns": pl.Int64,
 }
 WITHDRAWN = 0
-"""The release in a MARK_JOB by which a process says that the job before it does not come."""
+"""A MARK_JOB with this release withdraws the process's previous job."""
 
 
 def jobs(trace: Trace) -> pl.DataFrame:
-    """The jobs of the workload's processes that count in the window, by process, then release.
+    """Returns the jobs of the workload's processes that count in the window, by process and release.
 
-    Columns: pid, group, and those of SCHEMA; `deadline_ns` is a time of the trace, as
-    release_ns and done_ns are. `done_ns` and `response_ns` are null if the job was not done by the
-    window's end: then `lateness_ns` is what it was at that end.
+    Columns: pid, group, and those of SCHEMA. `deadline_ns` is a time of the trace, like release_ns
+    and done_ns. If the window ended before the job, `done_ns` and `response_ns` are null, and
+    `lateness_ns` is the lateness at that end.
     """
     who, window = lives(trace), measured_window(trace)
     workload = people(trace, who, window).filter(pl.col("role") == "workload")
@@ -41,7 +40,7 @@ def jobs(trace: Trace) -> pl.DataFrame:
 
 
 def jobs_of(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
-    """The jobs of all lives that count in the window; columns of SCHEMA."""
+    """Returns the jobs of all lives that count in the window, with the columns of SCHEMA."""
     marks = trace.rows(Kind.MARK)
     marks = marks[trace.at("first", marks) == MarkKind.JOB]
     if len(marks) == 0:
@@ -75,15 +74,17 @@ def jobs_of(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
 
 
 def without_jobs() -> list[pl.Expr]:
-    """The numbers of jobs and misses of what has none."""
+    """Sets the numbers of jobs and misses to 0 where they are null."""
     return [pl.col("jobs", "misses").fill_null(0)]
 
 
 def _ends(
     who: LifeTable, life: Integers, row: Integers, release: Integers
 ) -> tuple[Integers, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Where the job of each mark is done: at its process's next one, or its end; -1: nowhere. And
-    whether the next one withdraws it."""
+    """Returns the row where the job of each mark is done, and whether the next mark withdraws the job.
+
+    A job is done at its process's next mark or exit; −1 if there is neither.
+    """
     followed = np.append(life[1:] == life[:-1], False)
     following = np.append(np.arange(1, len(row)), 0)
     done_row = np.where(followed, row[following], who.exit_row[life])
@@ -91,8 +92,9 @@ def _ends(
 
 
 def _relative_deadline(trace: Facts, who: LifeTable, life: Integers, row: Integers) -> Integers:
-    """From a job's release to its deadline, by the attributes that each life has at a row; 0: it has no
-    deadline."""
+    """Returns the time from a job's release to its deadline, by the attributes of each life at a
+    row; 0 if there is no deadline.
+    """
     runtime, deadline, period = (
         attribute_at(trace, who, kind, life, row, 0, inherited=False)
         for kind in (AttributeKind.RUNTIME, AttributeKind.DEADLINE, AttributeKind.PERIOD)

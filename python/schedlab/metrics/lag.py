@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lag: what is owed to each process of the CPU time that the workload got (docs/metrics.md)."""
+"""Computes lag: the CPU time that each process is owed, out of what the workload received (docs/metrics.md)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SCHEMA = {"life": pl.Int64, "time_ns": pl.Int64, "lag_ns": pl.Float64}
 
 
 def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
-    """The lag of each process of the workload in the window; by life, then time.
+    """Returns the lag of each process of the workload in the window, sorted by life and time.
 
-    Columns: life, time_ns, lag_ns: at the begin and at the end of each time in which the process
-    ran or waited. In between, the lag only falls (it runs) or only rises (it waits); while the
-    process is blocked it stays what it was. `weights`: as `compute` has them.
+    Columns: life, time_ns, lag_ns, at the begin and end of each interval when the process ran or
+    waited. Within an interval, the lag changes monotonically: it falls while running and rises
+    while waiting. It is constant while the process is blocked.
+
+    `weights`: as in `compute`.
     """
     who, window = lives(trace), measured_window(trace)
     choice = weights or chosen_weights(trace, window)
-    if (
-        choice in IN_GROUPS
-    ):  # what is due to a process then depends on what is ready in other groups
+    if choice in IN_GROUPS:  # ideal service would depend on the ready processes of other groups
         return pl.DataFrame(schema=SCHEMA)
     ready = _cut(trace, who, _ready(trace, who, window), choice)
     if ready.is_empty():
@@ -62,7 +62,7 @@ def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
 
 
 def _ready(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
-    """When the workload's processes ran or waited, within the window."""
+    """Returns the intervals when the workload's processes ran or waited, within the window."""
     workload = people(trace, who, window).filter(pl.col("role") == "workload").select("life")
     return (
         state_intervals(trace, who)
@@ -74,7 +74,7 @@ def _ready(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
 
 
 def _cut(trace: Trace, who: Lives, ready: pl.DataFrame, choice: Weights) -> pl.DataFrame:
-    """The same, in pieces in each of which the weight stays what it is."""
+    """Splits the intervals where the weight of their process changes."""
     if choice == "equal":
         return ready
     rows = trace.rows(Kind.ATTRIBUTE)
@@ -113,10 +113,10 @@ def _weights_at(
 
 
 def _ideal(begin: Integers, end: Integers, weight: Integers, runs: np.ndarray) -> Floats:
-    """The service that is due in each interval.
+    """Returns the ideal service in each interval, in nanoseconds.
 
-    At each moment as many CPUs as run the workload are shared by weight among those that are ready,
-    of which none gets more than one. All of a weight are due the same then.
+    At each moment, the CPUs that run the workload are shared by weight among the ready processes,
+    with at most one CPU each. Processes of equal weight therefore get equal service.
     """
     times = np.unique(np.concatenate((begin, end)))
     kinds = np.unique(weight)[::-1]
@@ -132,7 +132,7 @@ def _ideal(begin: Integers, end: Integers, weight: Integers, runs: np.ndarray) -
 
 
 def _count(times: Integers, begin: Integers, end: Integers, chosen: np.ndarray) -> Floats:
-    """How many of the chosen intervals last from each time to the next."""
+    """Returns how many of the chosen intervals cover the time from each element of `times` to the next."""
     started = np.searchsorted(np.sort(begin[chosen]), times[:-1], side="right")
     ended = np.searchsorted(np.sort(end[chosen]), times[:-1], side="right")
     count: Floats = (started - ended).astype(float)
@@ -140,13 +140,17 @@ def _count(times: Integers, begin: Integers, end: Integers, chosen: np.ndarray) 
 
 
 def _rates(kinds: Floats, ready: Floats, cpus: Floats) -> Floats:
-    """The part of a CPU that is due to each one of a weight (a row each, the heaviest first), when
-    so many are ready and so many CPUs are to be shared."""
+    """Returns the ideal rate, in CPUs, of a process of each weight.
+
+    `kinds`: the weights, the heaviest first. `ready`: the number of ready processes of each weight
+    (rows) over time (columns). `cpus`: the number of CPUs to share over time.
+    """
     rates = np.ones_like(ready)
     left, load = cpus.copy(), kinds @ ready
     fills = np.ones(len(cpus), bool)
     for row, kind in enumerate(kinds):
-        # A heavy one that fills a CPU leaves the others to the rest; then none that is lighter may.
+        # A process that fills a CPU leaves the other CPUs to lighter ones. If it does not, no
+        # lighter one does.
         fills &= kind * left >= load
         rates[row] = np.where(fills, 1, kind * left / np.where(load > 0, load, 1))
         left -= np.where(fills, ready[row], 0)

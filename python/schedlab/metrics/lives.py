@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The processes of a trace: a row for each life, with parents, names, groups, attributes."""
+"""Lists the processes of a trace: one row per life, with parents, names, groups and attributes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,13 @@ _NONE = -1
 
 @dataclass(frozen=True, eq=False)
 class LifeTable:
-    """Arrays with one element per life, in the order of PID and begin; -1: there is none."""
+    """Arrays with one element per life, sorted by PID and begin; −1 for missing values."""
 
     pid: Integers
     begin_row: Integers
-    """Where the trace first tells of it."""
+    """The first row about this life."""
     parent: Integers
-    """The parent's life; of a process that was forked from outside, that of the first process, which
-    reaps it."""
+    """The parent's life. For a process forked from outside, it is the first process, which reaps it."""
     fork_row: Integers
     first_run_row: Integers
     first_run_ns: Integers
@@ -46,19 +45,19 @@ class LifeTable:
         return len(self.pid)
 
     def life_at(self, pid: Integers, row: Integers) -> Integers:
-        """The life that each PID had at each row of the events; -1: none that the trace knows."""
+        """Returns the life that each PID had at each row; −1 if unknown."""
         return life_at(self.pid, self.begin_row, pid, row)
 
 
 @dataclass(frozen=True, eq=False)
 class Lives(LifeTable):
-    """With all that they did."""
+    """The lives together with all their steps."""
 
     steps: Steps
 
 
 def lives(trace: Trace) -> Lives:
-    """One life: a PID from its fork, or where it was found, to its end."""
+    """Returns the lives of a trace. A life is a PID from its fork, or its first appearance, to its exit."""
     steps = timeline(trace)
     first = steps.first
     first_run_row = _first_row(steps, Step.IN, len(first))
@@ -80,7 +79,7 @@ def lives(trace: Trace) -> Lives:
 def forks(
     trace: Facts, pid: Integers, begin_row: Integers, forked: Mask
 ) -> tuple[Integers, Integers]:
-    """Of lives in their order: where each was forked, and its parent. `forked`: those that begin so."""
+    """Returns the fork row and the parent of each life. `forked`: the lives that begin with a fork."""
     fork_row = np.where(forked, begin_row, _NONE)
     if len(pid) == 0:
         return fork_row, np.empty(0, np.int64)
@@ -90,8 +89,10 @@ def forks(
 
 
 def _parents(parent: Integers, forked: Mask, outside: Mask, fork_row: Integers) -> Integers:
-    """`parent`: as the trace has it. `outside`: the processes that were forked from outside. In
-    the middle of things it is not known which process was first."""
+    """Returns the parents, with the first process as parent of the processes in `outside`.
+
+    If the trace begins after the first fork, the first process is unknown.
+    """
     parent = np.where(forked & ~outside, parent, _NONE)
     if outside.any() and forked.all():
         first = int(fork_row.argmin())
@@ -103,12 +104,12 @@ def _parents(parent: Integers, forked: Mask, outside: Mask, fork_row: Integers) 
 def _first_row(steps: Steps, step: Step, count: int) -> Integers:
     rows = np.full(count, _NONE)
     which = np.flatnonzero(steps.step == step)[::-1]
-    rows[steps.life[which]] = steps.row[which]  # the earliest is written last
+    rows[steps.life[which]] = steps.row[which]  # reversed order: the earliest row is written last
     return rows
 
 
 def descendants(who: LifeTable, root: int) -> Mask:
-    """The lives that come from `root` by forks, without `root` itself."""
+    """Returns the descendants of `root`, without `root` itself."""
     mark = np.full(len(who), _NONE)
     if root < 0:
         return np.zeros(len(who), bool)
@@ -119,8 +120,7 @@ def descendants(who: LifeTable, root: int) -> Mask:
 
 
 def names(trace: Facts, who: LifeTable) -> list[str | None]:
-    """Each life's name at its end: of its last EXEC, or that by which it was found, or its
-    parent's name when it was forked."""
+    """Returns each life's last name: of its last EXEC, or its name when found, or its parent's name at the fork."""
     rows = trace.texts["row"].to_numpy()
     naming = np.flatnonzero(np.isin(rows, trace.rows(Kind.EXEC, Kind.FOUND)))
     index = _inherited(who, *_own(trace, who, rows[naming]))
@@ -129,7 +129,7 @@ def names(trace: Facts, who: LifeTable) -> list[str | None]:
 
 
 def labels(trace: Facts, who: LifeTable) -> list[str | None]:
-    """Each life's MARK_GROUP label: its own last one, or its parent's when it was forked."""
+    """Returns each life's MARK_GROUP label: its last one, or its parent's at the fork."""
     rows = trace.rows(Kind.MARK)
     rows = rows[trace.at("first", rows) == MarkKind.GROUP]
     index = _inherited(who, *_own(trace, who, rows))
@@ -140,7 +140,7 @@ def labels(trace: Facts, who: LifeTable) -> list[str | None]:
 def attribute(
     trace: Facts, who: LifeTable, kind: AttributeKind, end_row: int, default: int
 ) -> Integers:
-    """Each life's last value of an attribute up to `end_row`: set, inherited, or `default`."""
+    """Returns each life's last value of an attribute up to `end_row`: set, inherited, or `default`."""
     every = np.arange(len(who))
     return attribute_at(trace, who, kind, every, np.full(len(who), end_row), default)
 
@@ -155,8 +155,11 @@ def attribute_at(
     *,
     inherited: bool = True,
 ) -> Integers:
-    """The value of an attribute that each of some lives has at a row of the events: the last that was set by
-    then, else, if it is `inherited`, its parent's at its fork, and so on; else `default`."""
+    """Returns the value of an attribute that each life has at a row of the events.
+
+    It is the last value set until then. If there is none and `inherited` is true, it is the
+    parent's value at the fork, recursively. Otherwise it is `default`.
+    """
     rows = trace.rows(Kind.ATTRIBUTE)
     rows = rows[trace.at("first", rows) == kind]
     of = who.life_at(trace.at("process", rows).astype(np.int64), rows)
@@ -170,20 +173,25 @@ def attribute_at(
 
 
 def _own(trace: Facts, who: LifeTable, rows: Integers) -> tuple[Integers, Integers]:
-    """The lives that records are about, and their rows."""
+    """Returns the lives of these records, and the rows."""
     return who.life_at(trace.at("process", rows).astype(np.int64), rows), rows
 
 
 def _inherited(who: LifeTable, life: Integers, row: Integers) -> Integers:
-    """For each life, the index of the last record about it; if there is none, of the last one
-    about its parent before the fork, and so on; -1: there is none at all."""
+    """Returns, for each life, the index of its last record; −1 if there is none.
+
+    A life without records inherits the index of its parent's last record before the fork,
+    recursively.
+    """
     at_fork = _resolve(last_before(life, row, who.parent, who.fork_row), who.parent)
     changed_row = last_before(life, row, np.arange(len(who)), np.full(len(who), (1 << 32) - 1))
     return np.where(changed_row >= 0, changed_row, at_fork)
 
 
 def last_before(life: Integers, row: Integers, row_limit: Integers, before: Integers) -> Integers:
-    """Of records about lives: for each life asked, the index of the last one before a row; or -1."""
+    """Returns, for each life in `row_limit`, the index of its last record before a row, or −1.
+    `life` and `row` describe the records.
+    """
     order = np.lexsort((row, life))
     at = np.searchsorted(_key(life[order], row[order]), _key(row_limit, before)) - 1
     has_earlier = (at >= 0) & (row_limit >= 0)
@@ -192,9 +200,9 @@ def last_before(life: Integers, row: Integers, row_limit: Integers, before: Inte
 
 
 def _resolve(value: Integers, parent: Integers) -> Integers:
-    """Takes each value that is -1 from the nearest ancestor that has one."""
+    """Replaces each −1 by the value of the nearest ancestor that has one."""
     value, link = value.copy(), parent.copy()
-    for _ in range(64):  # each round doubles how far up the tree it looks
+    for _ in range(64):  # each round doubles the distance to the ancestor
         unknown = np.flatnonzero((value < 0) & (link >= 0))
         if len(unknown) == 0:
             break

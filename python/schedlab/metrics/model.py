@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is computed of a run: its tables."""
+"""Defines the tables of metrics of a run."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ TABLES = ("summary", "processes", "groups", "cpus", "values", "said")
 
 @dataclass(frozen=True, eq=False)
 class Metrics:
-    """What `compute` found. Each column has its unit in its name; null: there is no such value."""
+    """The metrics of a run. Column names contain the unit; null means no value."""
 
     summary: pl.DataFrame
-    """One row: the workload as a whole, and the machine."""
+    """One row: the whole workload and the machine."""
     processes: pl.DataFrame
-    """A row per process that lived in the window; `role`: workload, root or other."""
+    """One row per process alive in the window; `role`: workload, root or other."""
     groups: pl.DataFrame
-    """A row per group of the workload's processes."""
+    """One row per group of the workload's processes."""
     cpus: pl.DataFrame
-    """A row per CPU."""
+    """One row per CPU."""
     values: pl.DataFrame
-    """A row per figure that a program told, at any time of the trace: pid, group, time_ns, name,
-    value."""
+    """One row per value that a program reported, at any time of the trace: pid, group, time_ns, name, value."""
     said: pl.DataFrame
-    """A row per remark that the policy made in words, in the window: words, times, last_ns, last."""
+    """One row per text of the policy's annotations in the window: words, times, last_ns, last."""
     attributes: tuple[str, ...] = ()
-    """Those that the workload's processes were given; not kept on the disk."""
+    """The attributes that the workload's processes were given; not stored on disk."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, ready for JSON."""
+        """Returns all tables for JSON."""
         return {
             "summary": self.summary.row(0, named=True),
             "groups": self.groups.to_dicts(),
@@ -44,7 +43,7 @@ class Metrics:
         }
 
     def write(self, directory: str | Path) -> None:
-        """Writes each table to its NAME.parquet in a directory, which is made if needed."""
+        """Writes each table to NAME.parquet in a directory, and creates the directory if needed."""
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         for name in TABLES:

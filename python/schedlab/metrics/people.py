@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The processes of a run: their names, groups and roles; when they came, ran and ended."""
+"""Describes the processes of a run: names, groups and roles; times of arrival, first run and exit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from schedlab.trace import Facts
 from schedlab.trace.model import Integers
 
 NEVER_RAN = "(never ran)"
-"""The group of processes that the root forked, or that arrived, and that have never had a CPU to say to which group
-they belong."""
+"""The group of processes that never had a CPU, and so could not set their group."""
 
 
 def called_by(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
-    """The name and the group of each life."""
+    """Returns the name and the group of each life."""
     pids = who.pid.tolist()
     name = [name or f"process {pid}" for name, pid in zip(names(trace, who), pids, strict=True)]
     root = _root(who, window)
@@ -37,16 +36,14 @@ def called_by(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
 
 
 def people(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
-    """The processes that lived in the window, a row for each: their names; when they came, ran and
-    ended."""
+    """Returns the processes alive in the window, one row each: names, groups, roles and times."""
     return people_called(trace, who, window, called_by(trace, who, window))
 
 
 def people_called(
     trace: Facts, who: LifeTable, window: Window, called: pl.DataFrame
 ) -> pl.DataFrame:
-    """The processes that lived in the window: their names, groups and roles; when they came, ran and
-    ended."""
+    """Like `people`, with names and groups that `called_by` already computed."""
 
     def at(name: str, row: Integers) -> Integers:
         return trace.at(name, row) if len(trace) else row
@@ -80,7 +77,7 @@ def people_called(
             "status": status.cast(pl.UInt32).reinterpret(signed=True),
         }
     )
-    # The root's own fork comes before the window, but it does live in it.
+    # The root was forked before the window, but is alive in it.
     alive = (who.fork_row <= window.end_row) & (
         (who.exit_row < 0) | (who.exit_row >= window.begin_row)
     )
@@ -93,7 +90,7 @@ def people_called(
 
 
 def arrived(trace: Facts, who: LifeTable, window: Window) -> npt.NDArray[np.bool_]:
-    """The lives that came from outside after what is measured had begun."""
+    """Marks the lives that were forked from outside after the begin of the window."""
     if not len(trace):
         return np.zeros(len(who), bool)
     is_arrival: npt.NDArray[np.bool_] = trace.at("process", who.fork_row) == 0
@@ -101,7 +98,7 @@ def arrived(trace: Facts, who: LifeTable, window: Window) -> npt.NDArray[np.bool
 
 
 def _programs(called: pl.DataFrame) -> npt.NDArray[np.bool_]:
-    """The rows that are no threads of the kernel: those have their names in brackets."""
+    """Marks the rows that are not kernel threads. Names of kernel threads are in brackets."""
     programs: npt.NDArray[np.bool_] = (~called["name"].str.starts_with("[")).to_numpy()
     return programs
 

@@ -38,26 +38,26 @@ Of = Literal["run", "group", "both"]
 Rows = Literal["processes", "wakeups", "jobs", "cpus"]
 """The workload's processes, wake-ups or jobs, or the machine's CPUs."""
 Grain = Literal["none", "clock", "mean of clock", "whole"]
-"""How fine values are: any; the clock's steps; those ÷ processes; whole numbers."""
+"""Resolution of values: arbitrary; the clock's steps; a clock step ÷ processes; whole numbers."""
 
 ANYWHERE: Within = (-math.inf, math.inf)
 POSITIVE: Within = (0, math.inf)
 PART: Within = (0, 1)
 TOLD = "told-"
-"""Stands before the name of a value that a program told of itself, where that value is a metric."""
+"""Prefix of a value that a program reported, where that value is a metric."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What kind of number a column has."""
+    """The kind of number in a column: unit, resolution, range and format."""
 
     quantity: Quantity
     grain: Grain
     within: Within
     show: Callable[[Any], str]
-    """Writes a single value."""
+    """Formats a single value."""
     digits: int | None = None
-    """Decimals in a report's column; None: as many as count."""
+    """Decimals in a report's column; None: the significant ones."""
 
 
 def _count(value: int | None) -> str:
@@ -76,7 +76,7 @@ _KINDS = (
     (f"{TOLD}.*", Kind(NUMBER, "none", ANYWHERE, three_digits)),
     (".*", Kind(NUMBER, "whole", POSITIVE, _count)),
 )
-"""The first pattern that a column's name matches gives its kind."""
+"""The first pattern that matches a column's name decides its kind."""
 
 
 def kind_of(column: str) -> Kind:
@@ -89,36 +89,36 @@ class Metric:
     """One number of a run, or of each group of its processes."""
 
     column: str
-    """Its column in tables, with the unit in its name."""
+    """The column in tables, with the unit in its name."""
     meaning: str
     family: str = ""
     short: str = ""
     """The title within the family."""
     name: str = ""
-    """The name for programs and for users; "": comparisons leave it out."""
+    """The metric's identifier, also for users; "": comparisons omit the metric."""
     title: str = ""
-    """The title where it stands alone; "": the family and the short title."""
+    """The full title; "": the family and the short title."""
     better: Better | None = None
-    """None: more is neither good nor bad in itself."""
+    """None: the metric has no direction."""
     best: str = ""
     """The best possible value, and what it depends on."""
     of: Of = "both"
     rows: Rows | None = None
     value: pl.Expr | None = None
-    """Computes the metric from `rows`; None: other modules compute it."""
+    """Computes the metric from `rows`; None: another module computes it."""
     derived: bool = False
-    """True if it is computed from a run's tables when needed, and not kept in the run's summary and groups."""
+    """True if it is computed when needed and not stored in the run's summary and groups."""
     may_lack: bool = True
     """True if a run may have no value."""
     only_asked: bool = False
-    """True if comparisons show it only where it is named: among so many more, chance would find something."""
+    """True if comparisons show it only on request. Many more metrics would produce random findings."""
     in_tables: bool = True
-    """False: the tables that `run` prints do not have it. Without a family, no table has it."""
+    """False if the tables of `run` omit it. No table shows a metric without a family."""
     in_groups: bool = False
-    """True if these tables have it for each group, too."""
+    """True if these tables also show it for each group."""
     in_reports: bool = True
     error: str = ""
-    """The column with half the interval of one run's mean; reports show the metric if a run has that."""
+    """The column with half the interval of one run's mean; reports show the metric if a run has this value."""
 
     def __post_init__(self) -> None:
         if not self.title:
@@ -126,7 +126,7 @@ class Metric:
 
     @property
     def ideal(self) -> str:
-        """Returns the meaning and the best value."""
+        """The meaning and the best value."""
         return f"{self.meaning}; at best {self.best}" if self.best else self.meaning
 
     @cached_property
@@ -135,8 +135,9 @@ class Metric:
 
     @property
     def of_ended(self) -> bool:
-        """True if it is over processes that ended. Where some go on, each policy has other processes that ended: then
-        there is no value."""
+        """True if it covers only processes that ended. If some did not end, the sets differ by
+        policy, so there is no value.
+        """
         return self.column.startswith(("turnaround_", "slowdown_", "fairness_turnaround"))
 
 
@@ -151,7 +152,7 @@ FACTS: Mapping[str, str] = {
     "group": "its label",
     "longest_wait_of": "group and PID of the process that waited so long",
 }
-"""Columns of a run's tables that are no metrics, with their meanings."""
+"""Columns of a run's tables that are not metrics, with their meanings."""
 
 _HIDDEN: dict[str, Any] = {"in_tables": False, "in_reports": False}
 _TAILS = {
@@ -159,7 +160,7 @@ _TAILS = {
     "p99": ("99th percentile", "99th", "99 of 100"),
     "p999": ("99.9th percentile", "999th", "999 of 1,000"),
 }
-"""By the part of the column: the short title, the end of the name, and what it means."""
+"""By the part of the column's name: short title, suffix of the identifier, and meaning."""
 
 
 def _tail(of: str, ends: str, part: str, prefix: str = "", family: str = "") -> Metric:
@@ -234,7 +235,7 @@ AFTER_WARM_UP = "after the warm-up"
 
 
 def _steady() -> Iterator[Metric]:
-    """Yields the metrics of jobs that arrive."""
+    """Yields the metrics of arriving jobs."""
     meaning = "processes that ended, without the tenth of them that came first"
     yield Metric("steady_jobs", meaning, AFTER_WARM_UP, "processes", derived=True, in_reports=False)
     for of, (ends, words, better, best) in _STEADY.items():
@@ -258,7 +259,7 @@ def _steady() -> Iterator[Metric]:
 
 
 _LATENCY, _LATE = pl.col("latency_ns"), pl.col("lateness_ns")
-# Of one sum of whole numbers: a mean of quotients would be rounded several times.
+# Computed from one integer sum, because a mean of quotients would be rounded several times.
 _OVERHEAD = pl.when(pl.col("overhead_share").is_not_null().all()).then(
     pl.col("scheduler_cycles").sum() / pl.col("all_cycles").first()
 )
@@ -373,7 +374,7 @@ def meaning_of(column: str) -> str:
 
 
 def values_of(rows: Rows) -> list[pl.Expr]:
-    """Returns the columns that are computed from a table of the run."""
+    """Returns the expressions of the columns that are computed from a table of the run."""
     return [
         metric.value.alias(metric.column)
         for metric in METRICS

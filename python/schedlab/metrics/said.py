@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What programs told and policies said, in figures and in words, and what is to be said of arrivals."""
+"""Collects values that programs reported, annotations of policies, and notes about the run."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from schedlab.trace import Facts, Kind, MarkKind, mark_text, said_text
 from schedlab.trace.model import Integers
 
 LATE = "late"
-"""By this name the process that lets others arrive tells by how many nanoseconds one came late."""
+"""Name of the value that contains by how many nanoseconds an arrival was late."""
 LATE_PART = 10
-"""An arrival is late if it is by more than this part of a tick: a fork of the kernel takes its time."""
+"""An arrival is late if it is delayed by more than a tick ÷ LATE_PART. A fork in the kernel takes some time."""
 SAID_SCHEMA = {"words": pl.String, "times": pl.Int64, "last_ns": pl.Int64, "last": pl.String}
 
 
 def remarks(trace: Facts, window: Window) -> pl.DataFrame:
-    """The policy's remarks in the window: a row for each text, in the order in which they first came.
+    """Returns the policy's annotations in the window: one row per text, in the order of first appearance.
 
-    `words`: with {} for numbers; `times`: how often it was said; `last_ns` and `last`: when it was said last,
-    and with which numbers.
+    `words`: the text with {} for numbers; `times`: how often it appeared; `last_ns` and `last`:
+    time and full text of the last one.
     """
     rows = trace.rows(Kind.SAID)
     rows = rows[window.holds(rows)]
@@ -55,9 +55,9 @@ def remarks(trace: Facts, window: Window) -> pl.DataFrame:
 
 
 def unrecorded(trace: Facts, window: Window, processes: pl.DataFrame, cpu_ns: int) -> pl.DataFrame:
-    """A row as those of `remarks` if the trace does not know what CPUs or processes did all the time, else none.
+    """Returns a row like those of `remarks` if activity of CPUs or processes is partly unknown, else none.
 
-    `processes`: with `role` and `unknown_ns`; `cpu_ns`: unknown time of all CPUs.
+    `processes`: needs `role` and `unknown_ns`; `cpu_ns`: unknown time of all CPUs.
     """
     workload = processes.filter((pl.col("role") == "workload") & (pl.col("unknown_ns") > 0))
     if not cpu_ns and workload.is_empty():
@@ -73,7 +73,7 @@ def unrecorded(trace: Facts, window: Window, processes: pl.DataFrame, cpu_ns: in
 
 
 def late_arrivals(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.DataFrame:
-    """A row as those of `remarks` if processes arrived late, else none. `values`: what was told."""
+    """Returns a row like those of `remarks` if processes arrived late, else none. `values`: reported values."""
     if values.is_empty():
         return pl.DataFrame(schema=SAID_SCHEMA)
     root = 0 if window.root_pid is None else window.root_pid
@@ -98,9 +98,9 @@ VALUES_SCHEMA = {
 
 
 def told_values(trace: Facts, who: LifeTable, groups: Sequence[str]) -> pl.DataFrame:
-    """Each MARK_VALUE of the whole trace, in order, with the name that its process gave last.
+    """Returns each MARK_VALUE of the whole trace in order, with the last name that its process gave.
 
-    `groups`: of each life. The name is null where the trace does not hold it.
+    `groups`: the group of each life. The name is null if the trace does not contain it.
     """
     marks = trace.rows(Kind.MARK)
     kind = trace.at("first", marks)
@@ -121,5 +121,5 @@ def told_values(trace: Facts, who: LifeTable, groups: Sequence[str]) -> pl.DataF
 
 
 def _tellers(trace: Facts, who: LifeTable, rows: Integers) -> Integers:
-    """The lives that made these records."""
+    """Returns the lives that made these records."""
     return who.life_at(trace.at("process", rows).astype(np.int64), rows)

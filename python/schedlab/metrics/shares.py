@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What processes got of the CPUs, and what they should get."""
+"""Computes the CPU shares that processes received, and their ideal shares."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from schedlab.trace.model import Integers
 WEIGHT_DEFAULT, PERIOD_DEFAULT = 100, 100_000_000
 """GROUP_WEIGHT_DEFAULT and GROUP_PERIOD_DEFAULT of policies/policy.h."""
 WEIGHT_UNIT = 1024
-"""What a group of weight 100 has, a process of nice 0 has: 100 times 1,024."""
+"""A group of weight 100 equals a process of nice 0: 100 times 1,024."""
 PROCESS_UNIT = 100
 TICKET_UNIT = WEIGHT_UNIT
-"""A ticket of a process counts as much as 1 of a group's weight."""
+"""One ticket of a process equals a group weight of 1."""
 
 
 @dataclass
 class TaskGroup:
-    """A group; at first as one is that was not set."""
+    """A task group with its settings, by default those of a new group."""
 
     parent: int = 0
     weight: int = WEIGHT_DEFAULT
@@ -38,12 +38,12 @@ class TaskGroup:
 
     @property
     def most(self) -> float:
-        """The CPUs that its limit allows it."""
+        """The limit in CPUs."""
         return self.quota_ns / self.period_ns if self.quota_ns else np.inf
 
 
 def groups_at(trace: Facts, row: int) -> list[TaskGroup]:
-    """Returns the groups as they are at a row of the events, by their numbers; the root always is there."""
+    """Returns the groups by number, as they are at a row of the events. The root group always exists."""
     rows = trace.rows(Kind.TASK_GROUP)
     rows = rows[rows <= row]
     numbers, fields, values = (
@@ -72,12 +72,12 @@ def ideal_in_groups(
     cpus: float,
     unit: int = PROCESS_UNIT,
 ) -> Floats:
-    """The weighted max-min allocation level by level: how many CPUs each process should get.
+    """Returns the hierarchical weighted max-min allocation: the ideal number of CPUs of each process.
 
-    `of`: the group of each process; `weights` are those of their nice values, or, in units of
-    TICKET_UNIT, their tickets. What a group should get is shared among its processes and the groups
-    within it; none gets more than it asks for, no process more than one CPU, and no group more than
-    its limit.
+    `of`: the group of each process. `weights`: the weights of their nice values or, in units of
+    TICKET_UNIT, their tickets. The share of a group is divided among its processes and subgroups.
+    No process or group gets more than its demand, no process more than one CPU, and no group more
+    than its limit.
     """
     limited_demand = np.minimum(np.asarray(demands, np.float64), 1.0)
     weight = np.asarray(weights, np.float64) * unit
@@ -116,22 +116,20 @@ Floats = npt.NDArray[np.float64]
 
 
 def ideal_shares(weights: npt.ArrayLike, demands: npt.ArrayLike, cpus: float) -> Floats:
-    """The weighted max-min allocation: how many CPUs each process should get.
+    """Returns the weighted max-min allocation: the ideal number of CPUs of each process.
 
-    `demands` are in CPUs: how much each would use if it never had to wait. No
-    process gets more than it asks for, nor more than one CPU; what it leaves is
-    shared among the others in proportion to their weights (progressive filling:
-    Bertsekas and Gallager, Data Networks, 1987). The sum is the lesser of what
-    is there and what is asked for; divide by it to have shares.
+    `demands` are in CPUs: the use of each process if it never waited. No process gets more than its
+    demand, nor more than one CPU. The remainder is shared among the others in proportion to their
+    weights (progressive filling: Bertsekas and Gallager, Data Networks, 1987).
 
-    Raises ValueError for a weight that is not above 0, a demand below 0, no CPUs,
-    or arrays of different length.
+    The sum is the lesser of supply and demand; divide by it to get shares. Raises ValueError for a
+    weight not above 0, a demand below 0, no CPUs, or arrays of different length.
     """
     return max_min(weights, np.minimum(np.asarray(demands, np.float64), 1.0), cpus)
 
 
 def max_min(weights: npt.ArrayLike, wishes: npt.ArrayLike, cpus: float) -> Floats:
-    """The same, where a wish may be more than one CPU: that of a group of processes."""
+    """Like `ideal_shares`, but a demand may exceed one CPU: that of a group of processes."""
     weight = np.asarray(weights, np.float64)
     limited_demand = np.asarray(wishes, np.float64)
     if weight.ndim != 1 or weight.shape != limited_demand.shape:
@@ -142,8 +140,8 @@ def max_min(weights: npt.ArrayLike, wishes: npt.ArrayLike, cpus: float) -> Float
         raise ValueError("a demand must not be below 0")
     if not cpus > 0:
         raise ValueError("there must be at least a part of a CPU")
-    # The process that asks for least, measured by weight, is satisfied first. Of equal ones, the one that
-    # asks for less: so the order in which they come changes no sum.
+    # The process with the least demand relative to its weight is satisfied first. Ties are broken
+    # by demand, so that the order of processes does not affect rounding.
     order = np.lexsort((limited_demand, limited_demand / weight))
     filled = _fill(weight[order], limited_demand[order], float(cpus))
     allocation = np.empty_like(limited_demand)
@@ -152,7 +150,7 @@ def max_min(weights: npt.ArrayLike, wishes: npt.ArrayLike, cpus: float) -> Float
 
 
 def _fill(weight: Floats, demands: Floats, cpus: float) -> Floats:
-    """The same, for processes sorted by wish ÷ weight."""
+    """Returns the allocation of processes that are sorted by demand ÷ weight."""
     taken_before = np.concatenate(([0.0], np.cumsum(demands)[:-1]))
     weight_from_row = np.cumsum(weight[::-1])[::-1]
     level = np.maximum(cpus - taken_before, 0.0) / weight_from_row
@@ -164,8 +162,7 @@ def _fill(weight: Floats, demands: Floats, cpus: float) -> Floats:
 
 
 Weights = Literal["tickets", "weight", "nice", "groups", "currencies", "equal"]
-"""`groups`: a process's own weight is that of its nice value, within its group; `currencies`: its
-tickets are."""
+"""The source of weights. `groups`: nice values within task groups; `currencies`: tickets within task groups."""
 IN_GROUPS: tuple[Weights, ...] = ("groups", "currencies")
 
 ATTRIBUTE_DEFAULTS = {
@@ -174,7 +171,7 @@ ATTRIBUTE_DEFAULTS = {
     AttributeKind.NICE: 0,
     AttributeKind.TASKGROUP: 0,
 }
-"""TICKETS_DEFAULT, WEIGHT_DEFAULT and NICE_DEFAULT of policies/policy.h, and the root."""
+"""TICKETS_DEFAULT, WEIGHT_DEFAULT and NICE_DEFAULT of policies/policy.h, and the root group."""
 
 KINDS: dict[Weights, AttributeKind] = {
     "tickets": AttributeKind.TICKETS,
@@ -197,14 +194,18 @@ NICE_WEIGHTS = np.array(
         *(110, 87, 70, 56, 45, 36, 29, 23, 18, 15),
     ]
 )
-"""Of NICE_FIRST to NICE_LAST: those of policies/nice_weights.h."""
+"""Weights of NICE_FIRST to NICE_LAST, as in policies/nice_weights.h."""
 
 
 def with_shares(
     processes: pl.DataFrame, trace: Facts, who: LifeTable, window: Window, weights: Weights | None
 ) -> pl.DataFrame:
-    """Adds, for the workload's processes, what they got of the CPUs, what the policy can give them at best, and how
-    far they are off what the workload asks for by its attributes."""
+    """Adds columns for the workload's processes: received share, ideal share, and the distance from
+    the demanded share.
+
+    The ideal share is the best that the policy can give. The demanded share follows the attributes
+    that the workload set.
+    """
     workload = processes.filter(pl.col("role") == "workload")
     life = workload["life"].to_numpy()
     choice = weights or chosen_weights(trace, window)
@@ -246,12 +247,11 @@ def _allotted(
 
 
 def _demands(workload: pl.DataFrame, window: Window) -> Floats:
-    """How much of a CPU each process asked for.
+    """Returns how much CPU time each process demanded, in CPUs.
 
-    One that ended has got all that it asked for: what it ran. One that goes on would
-    have run more, had it never waited: of the time it waited, the part that it runs
-    when it does not wait, running ÷ (running + blocked). That is all of it for one
-    that never blocks (or never ran), and little for one that mostly sleeps.
+    A process that ended demanded what it ran. A process still alive would have run more if it had
+    never waited. Of its waiting time, it would have run the fraction running ÷ (running + blocked).
+    This is 1 for a process that never blocked or never ran, and small for one that mostly sleeps.
     """
     running, waiting, blocked = (
         workload[column].to_numpy().astype(np.float64)
@@ -280,15 +280,14 @@ def _values(
 
 
 def weight_of(kind: AttributeKind, values: Integers) -> Integers:
-    """The weights that these values of an attribute are, 1 at least."""
+    """Returns the weights for these values of an attribute; at least 1."""
     if kind == AttributeKind.NICE:
         return NICE_WEIGHTS[np.clip(values, NICE_FIRST, NICE_LAST) - NICE_FIRST]
     return np.maximum(values, 1)
 
 
 def chosen_weights(trace: Facts, window: Window) -> Weights:
-    """What gives the processes their weights: the attribute by which the policy shares, else the one
-    that the workload set."""
+    """Returns the source of weights: the attribute that the policy shares by, else one that the workload set."""
     shares_by = _shares_by(trace, window)
     if shares_by == SHARES_BY_CURRENCIES:
         return "currencies"
@@ -302,15 +301,17 @@ def chosen_weights(trace: Facts, window: Window) -> Weights:
 
 
 def _shares_by(trace: Facts, window: Window) -> int | None:
-    """The attribute by which the policy shares when the window ends; SHARES_EQUAL: by none. None: it is not known."""
+    """Returns the attribute that the policy shares by when the window ends; SHARES_EQUAL for none, None if unknown."""
     text_rows = np.concatenate((trace.rows(Kind.POLICY), trace.rows(Kind.TUNABLE)))
     text_rows = text_rows[text_rows <= window.end_row]
     return int(trace.at("process", text_rows.max(keepdims=True))[0]) if len(text_rows) else None
 
 
 def attributes_set(trace: Facts, window: Window) -> tuple[str, ...]:
-    """Returns the attributes that the workload's processes were given by the window's end, in the order of their
-    numbers. The root's own do not count."""
+    """Returns the attributes that the workload's processes were given by the window's end, in numerical order.
+
+    The root's own attributes do not count.
+    """
     rows = trace.rows(Kind.ATTRIBUTE)
     rows = rows[rows <= window.end_row]
     if window.root_pid is not None:
@@ -320,7 +321,7 @@ def attributes_set(trace: Facts, window: Window) -> tuple[str, ...]:
 
 
 def _part(values: Floats) -> pl.Series:
-    """Each value's part of the sum; null if that is 0."""
+    """Returns each value's fraction of the sum; null if the sum is 0."""
     total = steady_sum(values)
     if total <= 0:
         return pl.Series([None] * len(values), dtype=pl.Float64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is said of jobs that arrive: how long they stay in the long run, and how much longer than alone."""
+"""Computes the steady-state metrics of arriving jobs: turnaround, response time and slowdown."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy.typing as npt
 import polars as pl
 
 WARM_UP = 0.1
-"""The part of the jobs, the first to come, that is left out: they found an empty machine."""
+"""The fraction of jobs to exclude, starting with the first: they found an empty machine."""
 BATCHES = 20
 _STUDENT = 2.093
-"""Student's t for 95 % and BATCHES - 1."""
+"""Student's t for 95 % and BATCHES − 1 degrees of freedom."""
 JOBS_LEAST = 20
-"""Of fewer processes it is not asked what they come to in the long run."""
+"""With fewer processes, there are no steady-state metrics."""
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 STATISTICS = ("mean", *QUANTILES, "error")
@@ -29,11 +29,11 @@ COLUMNS = (
 
 
 def steady(processes: pl.DataFrame) -> dict[str, float | int | None]:
-    """The columns COLUMNS of processes that have ended, in the order of their forks, after the warm-up.
+    """Returns the values of COLUMNS after the warm-up, for processes that have ended, in the order of their forks.
 
-    Slowdown: turnaround ÷ running time. A quantile is None if so few jobs are beyond it that it would be
-    the longest alone. The error is half the width of the mean's interval of 95 %, by the means of batches
-    (R. W. Conway 1963); None if there are fewer than ten jobs in a batch.
+    Slowdown is turnaround ÷ running time. A quantile is None if too few jobs exceed it. The error
+    is half the width of the mean's 95 % interval, by batch means (R. W. Conway, 1963). It is None
+    if a batch has fewer than ten jobs.
     """
     ended = processes.filter(
         pl.col("exit_ns").is_not_null()
@@ -53,8 +53,11 @@ def steady(processes: pl.DataFrame) -> dict[str, float | int | None]:
 
 
 def steady_of(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """The same for each set of the columns `by`, "run" among them, of the workload's processes, if there are
-    JOBS_LEAST of them. Without COLUMNS if the processes have no times."""
+    """Returns COLUMNS of the workload's processes for each set of the columns `by`, which must include "run".
+
+    Sets with fewer than JOBS_LEAST processes are omitted. If the processes have no times, COLUMNS
+    are missing.
+    """
     keys = pl.Schema({column: pl.Int64 if column == "run" else pl.String for column in by})
     needed = {"role", "pid", "fork_ns", "exit_ns", "running_ns", "response_ns"}
     if not needed <= set(processes.columns):

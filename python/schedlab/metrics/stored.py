@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Metrics that were written, read with care."""
+"""Reads stored metrics and validates them."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _OTHERS = (
     ("groups", "longest_wait_of"),
     ("values", "name"),
 )
-"""Tables and columns, besides metrics, that may lack a value."""
+"""Nullable columns of tables, in addition to metrics."""
 _LATER = {"values": VALUES_SCHEMA, "said": SAID_SCHEMA}
-"""Tables that a folder may lack."""
+"""Tables that older folders may lack."""
 
 
 def load(directory: str | Path) -> Metrics:
-    """What `Metrics.write` wrote. Folders of before there were told values, or remarks, have none.
+    """Reads what `Metrics.write` wrote. Older folders have no reported values or annotations.
 
-    Raises FileRefused if a table is not whole, or has other columns than it must.
+    Raises FileRefused if a table is incomplete or has other columns.
     """
     tables: dict[str, Any] = {name: load_table(Path(directory), name) for name in TABLES}
     return Metrics(**tables)
 
 
 def load_table(directory: Path, name: str) -> pl.DataFrame:
-    """One of them. Raises FileRefused as `load` does."""
+    """Reads one of the tables. Raises FileRefused as `load` does."""
     place = directory / f"{name}.parquet"
     if name in _LATER and not place.exists():
         return pl.DataFrame(schema=_LATER[name])
@@ -63,7 +63,7 @@ _OF_PROCESSES = re.compile(
 
 
 def may_lack(table: str, column: str) -> bool:
-    """True if a row of a table may have no value in a column."""
+    """True if a column of a table may be null."""
     if column in BY_COLUMN and table in ("summary", "groups"):
         return BY_COLUMN[column].may_lack
     if table == "processes":
@@ -73,13 +73,13 @@ def may_lack(table: str, column: str) -> bool:
 
 
 def schemas() -> Mapping[str, pl.Schema]:
-    """Columns and types of each table, by its name: those that an empty trace gives, too."""
+    """Returns the columns and types of each table, by name."""
     return {name: getattr(_of_nothing(), name).schema for name in TABLES}
 
 
 @cache
 def _of_nothing() -> Metrics:
-    """The metrics of an empty trace."""
+    """Returns the metrics of an empty trace, whose tables have the right types."""
     nothing = Trace(
         path=Path(),
         header=Header(cpus=1, tick_ns=1, cycles_per_second=1, seed=0),

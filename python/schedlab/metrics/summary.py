@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is said of sets of processes: of each group, and of all together."""
+"""Summarises sets of processes: each group, and the whole workload."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schedlab.trace import Facts, Kind
 
 
 def _completion() -> pl.Expr:
-    """The time from the first fork to the last end; null unless all have ended, and were forked."""
+    """The time from the first fork to the last exit; null unless all were forked in the trace and have ended."""
     fork, end = pl.col("fork_ns"), pl.col("exit_ns")
     return (
         pl.when(end.is_not_null().all() & fork.is_not_null().all())
@@ -28,7 +28,7 @@ def _completion() -> pl.Expr:
 
 
 def _longest_waiter() -> pl.Expr:
-    """The group and PID of the process that waited longest without a break; null if none waited."""
+    """The group and PID of the process with the longest uninterrupted wait; null if none waited."""
     waited = pl.col(LONGEST_WAIT)
     which = waited.arg_max()
     name = pl.format("{} ({})", pl.col("group").get(which), pl.col("pid").get(which))
@@ -38,9 +38,9 @@ def _longest_waiter() -> pl.Expr:
 def groups_of(
     window: Window, workload: pl.DataFrame, waits: pl.DataFrame, jobs: pl.DataFrame
 ) -> pl.DataFrame:
-    """Per group the same as for all, and its share of the CPUs."""
+    """Returns the metrics of each group, and its share of the CPUs."""
     shares = pl.col("share", "ideal_share", "share_error_points")
-    # A sum of nulls would be 0, but a share of nothing is no share.
+    # The sum of nulls would be 0, but an unknown share must stay null.
     groups = workload.group_by("group").agg(
         *values_of("processes"), pl.when(shares.count() > 0).then(shares.sum())
     )
@@ -76,7 +76,7 @@ _WHAT = {
     "elapsed_ns": pl.Int64,
     "elapsed_cycles": pl.Float64,
 }
-"""What was measured. Spelt out, so that the tables of all runs have the same types."""
+"""The measured window. Types are explicit, so that the tables of all runs have the same types."""
 
 
 def _what(trace: Facts, window: Window) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _what(trace: Facts, window: Window) -> dict[str, Any]:
 
 
 def _policy(trace: Facts, window: Window) -> str:
-    """The policy in force when the window ends, as `name` or `name:preset`."""
+    """Returns the policy active when the window ends, as `name` or `name:preset`."""
     named = trace.rows(Kind.POLICY)
     named = named[named <= window.end_row]
     text_rows = np.flatnonzero(np.isin(trace.texts["row"].to_numpy(), named))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tails of what processes waited for: high quantiles of turnaround, response and slowdown."""
+"""Computes tails: high percentiles of turnaround, response time and slowdown."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 QUANTILES: Mapping[str, float] = {"p95": 0.95, "p99": 0.99, "p999": 0.999}
-"""Parts of column names, and the quantiles that they stand for."""
+"""Parts of column names, and the quantiles that they denote."""
 NEEDED: Mapping[str, int] = {"p95": 20, "p99": 100, "p999": 1000}
-"""How many processes a quantile needs: of fewer, none is beyond it, and it would say no more than the longest."""
+"""The fewest processes for each quantile. With fewer, no process exceeds it, and it equals the maximum."""
 _OF = {"turnaround": "_ns", "response": "_ns", "slowdown": ""}
-"""Figures of a process, and the units at the ends of their columns."""
+"""Values of a process, and the suffixes of their columns."""
 
 
 COLUMNS = (
     "slowdown_mean",
     *(f"{of}_{part}{unit}" for of, unit in _OF.items() for part in QUANTILES),
 )
-"""What `tails` gives besides the columns that it was asked for."""
+"""The columns that `tails` computes."""
 
 
 def needed(column: str) -> int:
-    """How many processes a column of `tails` needs; 1 for any other."""
+    """Returns how many processes a column of `tails` needs; 1 for any other column."""
     parts = [part for part in column.split("_") if part in NEEDED] if column in COLUMNS else []
     return NEEDED[parts[0]] if parts else 1
 
 
 def with_slowdown(processes: pl.DataFrame) -> pl.DataFrame:
-    """The processes with `slowdown`: turnaround ÷ (time on a CPU + time blocked), 1 for one that never waited. Null
-    for one that has not ended, or did nothing at all."""
+    """Adds `slowdown`: turnaround ÷ (time on a CPU + time blocked), which is 1 for a process that never waited.
+
+    It is null for a process that has not ended, or neither ran nor blocked.
+    """
     needed_ns = pl.col("running_ns") + pl.col("blocked_ns")
     return processes.with_columns(
         slowdown=pl.when(needed_ns > 0).then(pl.col("turnaround_ns") / needed_ns)
@@ -38,10 +40,11 @@ def with_slowdown(processes: pl.DataFrame) -> pl.DataFrame:
 
 
 def tails(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """For each set of the columns `by`: `slowdown_mean`, and turnaround, response and slowdown at QUANTILES
-    (`turnaround_p99_ns`, `slowdown_p999` …), of the workload's processes that have such a value.
+    """Returns the tails of the workload's processes, for each set of the columns `by`.
 
-    Quantiles interpolate linearly, as all of schedlab.metrics; one of fewer processes than it needs is null.
+    Columns: `slowdown_mean`, and turnaround, response and slowdown at QUANTILES
+    (`turnaround_p99_ns`, `slowdown_p999` …). Quantiles interpolate linearly, as everywhere in
+    schedlab.metrics. A quantile with too few processes is null.
     """
     workload = with_slowdown(processes.filter(pl.col("role") == "workload"))
     return workload.group_by(list(by), maintain_order=True).agg(

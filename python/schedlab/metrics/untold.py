@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What cannot be known of a trace that lacks wake-ups, or does not cover all CPUs."""
+"""Removes metrics that cannot be known, if the trace lacks wake-ups or does not cover all CPUs."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from schedlab.trace.format import LossKind
 UNTOLD = re.compile(
     r"(waiting|longest_wait|blocked|wakeup_latency|demand|ideal_share|share_error|fairness_share).*"
 )
-"""Columns that depend on it: a process that is blocked may have been waiting for a CPU for long."""
+"""Columns that depend on wake-ups: a seemingly blocked process may have been waiting for a CPU."""
 
 SHARES = re.compile(r"(demand|share|ideal_share|fairness_share).*")
-"""Columns that depend on what all CPUs did."""
+"""Columns that depend on the activity of all CPUs."""
 
 UNKNOWN_PART = 0.05
-"""The part of a time that may be unknown without emptying what is computed from it."""
+"""Largest unknown fraction of a time whose metrics are kept."""
 
 
 def unseen(trace: Facts) -> bool:
-    """True if the trace does not know all the time what each process and each CPU does."""
+    """True if the activity of some process or CPU is temporarily unknown."""
     return bool((trace.at("first", trace.rows(Kind.LOST)) == LossKind.UNSEEN).any())
 
 
 def without_unknown(processes: pl.DataFrame) -> pl.DataFrame:
-    """The same processes, without the times of those that were out of sight for more than UNKNOWN_PART of their time.
+    """Sets times to null for processes that were out of sight for more than UNKNOWN_PART of their time.
 
-    `processes`: with `running_ns`, `waiting_ns`, `blocked_ns`, `unknown_ns`, and `longest_wait_ns` if that is known.
+    `processes`: needs `running_ns`, `waiting_ns`, `blocked_ns`, `unknown_ns`; `longest_wait_ns` is
+    optional.
     """
     unknown = pl.col("unknown_ns")
     times = pl.sum_horizontal("running_ns", "waiting_ns", "blocked_ns", unknown)
@@ -44,12 +45,12 @@ def without_unknown(processes: pl.DataFrame) -> pl.DataFrame:
 
 
 def wakeups_untold(trace: Facts) -> bool:
-    """True if each WAKEUP stands where its process ran next, because nothing tells when it was."""
+    """True if wake-up times are unknown. Each WAKEUP record is then where its process ran next."""
     return bool((trace.at("first", trace.rows(Kind.LOST)) == LossKind.OF_WAKEUPS).any())
 
 
 def without_untold(metrics: Metrics, pattern: re.Pattern[str]) -> Metrics:
-    """The same with nothing in the columns that match."""
+    """Returns the metrics with null in the columns that match."""
     return replace(
         metrics,
         summary=without_columns(metrics.summary, pattern),
@@ -59,7 +60,7 @@ def without_untold(metrics: Metrics, pattern: re.Pattern[str]) -> Metrics:
 
 
 def without_columns(table: pl.DataFrame, pattern: re.Pattern[str] = UNTOLD) -> pl.DataFrame:
-    """The same table, with nothing in the columns that match."""
+    """Returns the table with null in the columns that match."""
     return table.with_columns(
         pl.lit(None, table.schema[column]).alias(column)
         for column in table.columns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which part of a trace is measured."""
+"""Finds the measured window of a trace."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from schedlab.trace.model import Integers
 
 @dataclass(frozen=True)
 class Window:
-    """What is measured: rows of the events and times, both ends included."""
+    """The measured window: rows of the events and times, both ends included."""
 
     begin_row: int
     end_row: int
     begin_ns: int
     end_ns: int
     root_pid: int | None
-    """The process that MARK_BEGIN names, else that which made it; without one, the first process of
-    the trace; None: without one, in a trace that begins in the middle of things."""
+    """The process that MARK_BEGIN names, else the process that wrote it. Without the mark: the
+    trace's first process, or None if the trace begins in the middle of a run.
+    """
 
     @property
     def elapsed_ns(self) -> int:
-        """Its length."""
+        """The length of the window in nanoseconds."""
         return self.end_ns - self.begin_ns
 
     def duration(self, begin_ns: Integers, end_ns: Integers) -> Integers:
-        """What of the times from `begin_ns` to `end_ns` lies in the window, in nanoseconds."""
+        """Returns the time between `begin_ns` and `end_ns` that lies in the window, in nanoseconds."""
         earliest = min(begin_ns.min(initial=self.end_ns), end_ns.min(initial=self.end_ns))
         latest = max(begin_ns.max(initial=self.begin_ns), end_ns.max(initial=self.begin_ns))
         if earliest >= self.begin_ns and latest <= self.end_ns:
@@ -40,19 +41,18 @@ class Window:
         return lies
 
     def part(self, rows: Integers) -> slice:
-        """Those of ascending rows that lie in the window."""
+        """Returns the slice of ascending rows that lie in the window."""
         begin = np.searchsorted(rows, self.begin_row)
         return slice(int(begin), int(np.searchsorted(rows, self.end_row, side="right")))
 
     def holds(self, rows: Integers) -> npt.NDArray[np.bool_]:
-        """Do these rows lie in the window?"""
+        """Marks the rows that lie in the window."""
         in_window: npt.NDArray[np.bool_] = (rows >= self.begin_row) & (rows <= self.end_row)
         return in_window
 
 
 def measured_window(trace: Facts) -> Window:
-    """The window from the first MARK_BEGIN to the first MARK_END after it, or to the end of the
-    trace."""
+    """Returns the window from the first MARK_BEGIN to the next MARK_END, or to the end of the trace."""
     marks = trace.rows(Kind.MARK)
     kind = trace.at("first", marks)
     begins = marks[kind == MarkKind.BEGIN]
@@ -76,7 +76,7 @@ def measured_window(trace: Facts) -> Window:
 
 
 def window_since(window: Window, trace: Trace, since_ns: int) -> Window:
-    """What of a window is not before a time."""
+    """Returns the part of a window that does not precede a time."""
     if since_ns <= window.begin_ns:
         return window
     later = np.flatnonzero(trace.column("time_ns") >= since_ns)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The simulator held against the kernel: the same experiments on both, cell by cell."""
+"""Compares the simulator with the kernel: the same experiments on both, cell by cell."""

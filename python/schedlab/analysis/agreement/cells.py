@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What came out on both machines, side by side, and whether it agrees.
+"""Compares the results of both machines and decides whether they agree.
 
-A cell is one figure of one setup: how long until all have ended, a group's mean turnaround, or,
-where the window ends before the processes do, a group's share of the CPUs. It is near if the means
-over seeds differ by `NEARNESS` of the kernel's or by one tick. Otherwise it is off, unless
-chance may explain it: where seeds make runs differ, a difference of means that is not more than
-they allow cannot be told from none, and the cell says how much it could have hidden.
+A cell is one metric of one configuration: the completion time of all processes, or a group's mean
+turnaround. If the window ends before the processes do, it is the group's share of the CPUs.
+
+A cell is `near` if the means over seeds differ by at most `NEARNESS` of the kernel's mean, or by
+one tick. Otherwise it is `off`, unless the difference is not significant. The cell then reports how
+large a difference the seeds could have hidden.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from schedlab.analysis.comparison.statistics import CONFIDENCE, difference, holm
 from schedlab.runs.collection import Collection, Repeated
 
 NEARNESS = 0.02
-"""The part of the kernel's figure that a difference may be. A tick is near, too."""
+"""Largest relative difference that counts as near. A difference of one tick is near, too."""
 KERNEL, SIMULATOR = "spike", "sim"
 
 Verdict = Literal["near", "not told apart", "off", "failed"]
@@ -31,7 +32,7 @@ SHARE = "share of "
 
 @dataclass(frozen=True)
 class Key:
-    """What identifies a cell: the setup, and the figure."""
+    """Identifies a cell: configuration and metric."""
 
     experiment: str
     policy: str
@@ -44,20 +45,21 @@ class Key:
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure on both machines. Times in nanoseconds, shares in parts of 1."""
+    """A metric on both machines. Times are in nanoseconds, shares are fractions of 1."""
 
     key: Key
     kernel: tuple[float, ...]
-    """A value for each seed; empty if a run failed, or if there is no such figure."""
+    """One value per seed; empty if a run failed or has no such metric."""
     simulator: tuple[float, ...]
     paired: bool
-    """The same seeds on both sides: what a seed does to both falls out of the difference."""
+    """True if both sides ran the same seeds, so that a seed's effect cancels in the difference."""
     tick: float
-    """What one tick is of it: in a share, a tick of one CPU among all that ran."""
+    """The effect of one tick on the value. For a share: one tick of one CPU, divided by the CPU time of all groups."""
     failure: str = ""
     chance: float = 1.0
-    """The probability that means are so far beyond what counts as near, if in truth they are near
-    (corrected for the number of cells). 0: chance has no part in it, as each machine ran once."""
+    """Probability of so large a difference if the true means are near (Holm-corrected over all
+    cells). 0 if each machine ran only once.
+    """
 
     @property
     def is_share(self) -> bool:
@@ -73,12 +75,12 @@ class Cell:
 
     @property
     def change(self) -> float:
-        """Simulator − kernel."""
+        """Simulator mean minus kernel mean."""
         return self.simulator_mean - self.kernel_mean
 
     @property
     def relative(self) -> float:
-        """The same, of the kernel's; infinite if that is 0."""
+        """The change divided by the kernel's mean; infinite if that mean is 0."""
         if self.kernel_mean:
             return self.change / self.kernel_mean
         return 0.0 if not self.change else float("inf")
@@ -89,13 +91,12 @@ class Cell:
 
     @property
     def allowed(self) -> float:
-        """A change that is near."""
+        """The largest change that counts as near."""
         return max(NEARNESS * self.kernel_mean, self.tick)
 
     @property
     def half_width(self) -> float | None:
-        """Half the width of the change's interval of 95 %; None: a machine ran once, so there is
-        none."""
+        """Half the width of the change's 95 % interval; None if either machine ran only once."""
         if min(len(self.kernel), len(self.simulator)) < 2:
             return None
         gap = difference(self.kernel, self.simulator, self.paired)
@@ -110,7 +111,7 @@ class Cell:
         return "off" if self.chance < 1 - CONFIDENCE else "not told apart"
 
     def to_dict(self) -> dict[str, Any]:
-        """The cell for JSON, CSV and Parquet."""
+        """Returns the cell for JSON, CSV and Parquet."""
         known = not self.failure
         return {
             "experiment": self.key.experiment,
@@ -131,7 +132,7 @@ class Cell:
 
 
 def cells(collection: Collection) -> list[Cell]:
-    """The cells of all setups that both machines ran, in the order of the kernel's runs."""
+    """Returns the cells of all configurations that both machines ran, in the order of the kernel's runs."""
     simulated = {_same(setup): setup for setup in _of(collection, SIMULATOR)}
     cell_list: list[Cell] = []
     frames = _Frames(collection)
@@ -147,13 +148,15 @@ def _of(collection: Collection, machine: str) -> Iterator[Repeated]:
 
 
 def _same(repeated: Repeated) -> tuple[str, str, int, int]:
-    """What both machines have in common. What was set in a workload file is the simulator's."""
+    """Returns what a configuration has in common on both machines. Changes of workload files exist
+    only on the simulator.
+    """
     setup = repeated.setup
     return setup.experiment, setup.policy_title, setup.cpus, setup.tick_ns
 
 
 class _Frames:
-    """The rows of each setup, found once: there are thousands."""
+    """Indexes the rows of each configuration once, because there are thousands of configurations."""
 
     def __init__(self, collection: Collection) -> None:
         self.summary = _by_setup(collection.summary)
@@ -161,7 +164,7 @@ class _Frames:
         self._nobody = collection.groups.clear()
 
     def rows(self, setup: Repeated) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Summary and groups."""
+        """Returns the rows of `summary` and of `groups`."""
         key = (*_same(setup), setup.setup.machine)
         summary = self.summary[key]
         return summary, self.groups.get(key, self._nobody)
@@ -204,7 +207,9 @@ def _cells_of(frames: _Frames, kernel: Repeated, simulator: Repeated) -> Iterabl
 def _titles(
     kernel_rows: pl.DataFrame, simulator_rows: pl.DataFrame, names: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """What is told of which group: shares, if some process went on when the window ended."""
+    """Yields the metrics to compare, with their groups: shares if any process was still running
+    when the window ended.
+    """
     all_completed = not (
         kernel_rows["completion_ns"].null_count() or simulator_rows["completion_ns"].null_count()
     )
@@ -214,12 +219,12 @@ def _titles(
 
 
 def _figures(summary: pl.DataFrame, groups: pl.DataFrame, title: str, name: str) -> Sequence[float]:
-    """A value for each seed; empty if one has none."""
+    """Returns one value per seed; empty if any seed has none."""
     if title == COMPLETION:
         return [float(value) for value in summary["completion_ns"]]
     group_rows = groups.filter(group=name)
     if title == SHARE:
-        # Of a group that did not run there is no row, or no share.
+        # A group that did not run has no row, or no share.
         shares = dict(zip(group_rows["run"], group_rows["share"], strict=True))
         return [float(shares.get(run) or 0.0) for run in summary["run"]]
     values = group_rows["turnaround_mean_ns"]
@@ -236,13 +241,12 @@ def _cell(
 
 
 def _ran(summary: pl.DataFrame, groups: pl.DataFrame) -> float:
-    """CPU time that all groups had together, the mean over seeds."""
+    """Returns the CPU time of all groups together, as a mean over seeds."""
     return float(groups["running_ns"].sum()) / len(summary)
 
 
 def with_chances(cells: Sequence[Cell]) -> list[Cell]:
-    """Says of all cells that are not near whether chance may explain it, with Holm's correction for
-    all cells."""
+    """Returns the cells with their p-values, Holm-corrected over all cells. The p-value of a near cell is 1."""
     chances = [1.0 if cell.failure or _is_near(cell) else _chance(cell) for cell in cells]
     return [replace(cell, chance=chance) for cell, chance in zip(cells, holm(chances), strict=True)]
 
@@ -252,7 +256,7 @@ def _is_near(cell: Cell) -> bool:
 
 
 def _chance(cell: Cell) -> float:
-    """0 where a machine ran once: what it shows is all there is."""
+    """Returns the p-value of a cell; 0 if either machine ran only once."""
     if min(len(cell.kernel), len(cell.simulator)) < 2:
         return 0.0
     return probability_beyond(cell.kernel, cell.simulator, cell.allowed, cell.paired)

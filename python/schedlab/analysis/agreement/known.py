@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Why simulator and kernel differ where they do: known.csv.
+"""Lists the known reasons for differences between simulator and kernel (known.csv).
 
-A row names a cell; or, with `*` in it, a class of cells, of which some are off. A cell that has a
-row of its own must be off: if it is near after all, the row has outlived its reason. Of a class,
-other cells are off with each change of the kernel that takes a microsecond; what other costs
-explain (schedlab.analysis.agreement.variants) is told before it.
+A row names one cell, or a class of cells if it contains `*`. A cell with its own row must be off:
+if the cell is near, the row is outdated. Members of a class may be near, because any kernel change
+of a microsecond shifts them. If other costs explain a cell (schedlab.analysis.agreement.variants),
+that verdict replaces the reason of its class.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Judgement = Verdict | Literal["known", "microseconds", "near after all"]
 
 @dataclass(frozen=True)
 class Reason:
-    """Why cells differ."""
+    """A reason for a difference."""
 
     name: str
-    """The name that known.csv has for it."""
+    """The reason's name in known.csv."""
     text: str
-    """Markdown, a sentence or a few; what shows it in the traces."""
+    """Markdown of one or a few sentences, with the evidence in the traces."""
 
 
 _ALL = (
@@ -74,7 +74,7 @@ ANY = "*"
 
 @dataclass(frozen=True)
 class Known:
-    """A row of known.csv; each of its words may be a pattern."""
+    """A row of known.csv; each field may be a pattern."""
 
     experiment: str
     policy: str
@@ -97,26 +97,27 @@ class Known:
 
 @dataclass(frozen=True)
 class Judged:
-    """A cell, and what is known of it."""
+    """A cell with its known reason and its range over cost variants."""
 
     cell: Cell
     known: Known | None = None
     range: Range | None = None
-    """The range of the simulator's figure if its costs were a little different
-    (schedlab.analysis.agreement.variants)."""
+    """The simulator's range under slightly different costs (schedlab.analysis.agreement.variants)."""
 
     @property
     def reason(self) -> Reason | None:
-        """The reason for a cell. A class of cells has one only for those that are off."""
+        """The reason for a difference. The reason of a class applies only to cells that are off."""
         if self.known and (not self.known.is_class or self.judgement == "known"):
             return self.known.reason
         return None
 
     @property
     def judgement(self) -> Judgement:
-        """`microseconds`: off, but other costs within what is known of them span the kernel's figure.
-        `known`: off, and the reason is given. `near after all`: a reason is given for what does not
-        differ any more."""
+        """Returns the verdict, refined by what is known.
+
+        `microseconds`: off, but the range over cost variants includes the kernel's value. `known`:
+        off, with a known reason. `near after all`: a reason is listed, but the cell is near.
+        """
         verdict = self.cell.verdict
         has_reason = self.known is not None and not self.known.is_class
         if verdict == "near" and has_reason:
@@ -129,18 +130,18 @@ class Judged:
 
     @property
     def is_wrong(self) -> bool:
-        """No reason is known; or what is said is no longer so."""
+        """True if the cell is off without a known reason, has failed, or its listed reason is outdated."""
         return self.judgement in ("off", "failed", "near after all")
 
 
 @cache
 def known() -> tuple[Known, ...]:
-    """The differences that FILE lists."""
+    """Returns the differences listed in FILE."""
     return read(FILE)
 
 
 def read(path: Path) -> tuple[Known, ...]:
-    """Rows of single cells come first. Raises FileRefused if the file is not as it must be."""
+    """Returns the rows, single cells before classes. Raises FileRefused for a malformed file."""
     lines = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     differences = []
     try:
@@ -163,14 +164,14 @@ def row_of(key: Key) -> Known | None:
 
 
 def judged(cells: Iterable[Cell], ranges: Ranges | None = None) -> list[Judged]:
-    """The largest difference first; before all, what failed."""
+    """Returns the cells with their reasons: failed cells first, then the largest differences."""
     spans = ranges or {}
     judged_cells = [Judged(cell, row_of(cell.key), spans.get(cell.key)) for cell in cells]
     return sorted(judged_cells, key=_size, reverse=True)
 
 
 def _size(judged_cell: Judged) -> float:
-    """How many times what is near."""
+    """Returns the difference in multiples of the largest near difference."""
     return (
         float("inf")
         if judged_cell.cell.failure

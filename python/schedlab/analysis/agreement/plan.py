@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is run on both machines: experiments of studies 1 and 4, policies, CPUs and seeds."""
+"""Plans the runs for both machines: experiments of studies 1 and 4, policies, CPUs and seeds."""
 
 from __future__ import annotations
 
@@ -32,19 +32,21 @@ from schedlab.workload.costs import Costs
 from schedlab.workload.model import WorkloadFile
 
 SIZES = (2, 6, 20, 40)
-"""CPU-bound processes of study 4's mixed benchmark, of those that were measured."""
+"""Numbers of CPU-bound processes of study 4's mixed benchmark to compare."""
 
 _TO_THE_MARK_NS = 5_000
-"""The time from waking to the mark on Spike: the rest of a turn."""
+"""Time from wake-up to the begin mark on Spike, in nanoseconds."""
 _FORKED_NS = 4_608_000
-"""When init forks the first process on Spike. Until the mark that waits for the disk, from which its
-program is loaded, 0.4 ms or 0.5, and for what else its program waits for first. A policy that counts
-sleep counts no more than this."""
+"""Time when init forks the first process on Spike, in nanoseconds.
+
+The begin mark comes 0.4 to 0.5 ms later, after the program is loaded from disk. A policy that
+counts sleep counts at most this time.
+"""
 
 
 @dataclass(frozen=True)
 class Window:
-    """A run's window."""
+    """The measured window of a run."""
 
     begin_ns: int
     end_ns: int
@@ -52,13 +54,13 @@ class Window:
 
 @dataclass(frozen=True)
 class Pair:
-    """An experiment on both machines."""
+    """An experiment that both machines run."""
 
     experiment: str
     depth: Depth = "full"
-    """Quick: lottery tests have a shorter window."""
+    """`quick` shortens the window of lottery tests."""
     competition: bool = False
-    """All are let go at the beginning of a tick, and measured later."""
+    """True if all processes start in the same tick and the measured window begins later."""
 
     @property
     def tick_ns(self) -> int:
@@ -66,7 +68,7 @@ class Pair:
 
     @property
     def command(self) -> str:
-        """What runs on the kernel."""
+        """The command to run on the kernel."""
         return EXPERIMENTS[self.experiment].command_at(self.tick_ns, self.depth)
 
     @property
@@ -74,7 +76,7 @@ class Pair:
         return FILES[self.experiment]
 
     def file(self, on_kernel: Window | None = None) -> WorkloadFile:
-        """The workload file with the window that it had on the kernel."""
+        """Returns the workload file with the window that the kernel's run had."""
         changes = dict(self.described.changed(self.depth))
         if on_kernel is not None and self.competition:
             changes.update(self._gate(on_kernel))
@@ -84,14 +86,16 @@ class Pair:
         return _read(self.described, tuple(changes.items()))
 
     def boot_ns(self, on_kernel: Window | None) -> int:
-        """When the simulator's first process is there, which then sleeps until the mark. 0: from the
-        beginning, where times of the file count from there."""
+        """Returns when the simulator's first process starts, in nanoseconds; it then sleeps until the mark.
+
+        Returns 0 if times in the workload file count from the start of the run.
+        """
         if on_kernel is None or self.competition or self.experiment.startswith(_BY_THE_CLOCK):
             return 0
         return min(_FORKED_NS, max(0, on_kernel.begin_ns - _TO_THE_MARK_NS))
 
     def _gate(self, on_kernel: Window) -> Iterator[Change]:
-        """Opened in the same tick: as many before the end, which all know when it opens."""
+        """Yields the changes that open the gate in the kernel's tick, counted back from the window's end."""
         last = on_kernel.end_ns // self.tick_ns
         warm_up, window = (20, 50) if self.depth == "quick" else (100, 500)
         yield "starter.phases.the best.sleep.until", f"{last - warm_up - window}ticks"
@@ -102,11 +106,11 @@ class Pair:
 
 
 _WITHOUT_END = ("I/O", "short", "mixed")
-"""Groups of the lottery tests that work by rounds, not until the end of the window."""
+"""Groups of the lottery tests that work in rounds and do not run until the end of the window."""
 
 
 _BY_THE_CLOCK = "s5-cpubench"
-"""The beginning of the names of experiments whose files say until when something is done."""
+"""Prefix of experiments whose workload files give absolute end times."""
 
 
 @cache
@@ -115,7 +119,7 @@ def _read(described: Described, changes: tuple[Change, ...]) -> WorkloadFile:
 
 
 def pairs(everything: bool) -> Iterator[Pair]:
-    """What is compared unless experiments are named. Four of the priority tests are timing tests."""
+    """Yields the default experiments. Four of the priority tests are timing tests."""
     for test in TIMING_TESTS:
         yield Pair(f"s1-timing-{test}")
     for test in PRIORITY_TESTS:
@@ -131,33 +135,33 @@ def pairs(everything: bool) -> Iterator[Pair]:
 
 
 def named(experiment: str, depth: Depth = "full") -> Pair:
-    """Any experiment that has a file; KeyError."""
+    """Returns the pair of any experiment with a workload file. `experiment` must be a key of FILES."""
     assert experiment in FILES
     competition = experiment.startswith("s1-lottery-") and "original" not in experiment
     return Pair(experiment, depth if competition else "full", competition)
 
 
 Windows = Mapping[tuple[str, str, int], Window]
-"""The kernel's windows, by experiment, policy and CPUs."""
+"""The kernel's windows by experiment, policy and CPUs."""
 MEMORY_MIB = 512
 _LIMIT_TICKS = 60_000
 _STUDIES = (1, 4)
-"""The studies whose experiments are run on both machines."""
+"""Numbers of the studies whose experiments run on both machines."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is run. The seed moves when processes come; where lots are drawn, all that follows."""
+    """The runs to perform. A seed shifts the arrival of processes; under random policies it decides everything."""
 
     policies: tuple[PolicyChoice, ...]
     cpus: tuple[int, ...]
     pairs: tuple[Pair, ...]
     seeds: int
-    """Seeds under policies that draw nothing: both machines draw the same work from each."""
+    """Seeds of policies without random decisions. Both machines derive the same work from a seed."""
     random_seeds: int
-    """Seeds under policies that draw."""
+    """Seeds of policies with random decisions, on the kernel."""
     simulated_seeds: int
-    """The same on the simulator, where a run takes a second."""
+    """Seeds of policies with random decisions, on the simulator, where a run takes about a second."""
 
     def seeds_on(self, machine: str, policy: PolicyChoice) -> range:
         if not draws(policy.name):
@@ -167,12 +171,12 @@ class Setting:
 
 
 def draws(policy: str) -> bool:
-    """Does chance decide which process runs? Of a preset, too."""
+    """True if the policy (or the policy of a preset) makes random decisions."""
     return known_policies()[policy.partition(":")[0]].draws
 
 
 def policies_compared(full: bool) -> tuple[PolicyChoice, ...]:
-    """All policies, and those presets under which the studies ran their suites; with `full`, all."""
+    """Returns all policies and the presets that the studies use; with `full`, all presets."""
     known = known_policies()
     of_studies = {
         name
@@ -195,8 +199,7 @@ def setting(
     cpus: Sequence[int] = (),
     experiments: Sequence[str] = (),
 ) -> Setting:
-    """The setting by the command's word for it: `full` or short. Raises WrongUsage for an unknown
-    name."""
+    """Returns the setting of a full or short comparison. Raises WrongUsage for an unknown name."""
     return Setting(
         policies=tuple(policies) or policies_compared(full),
         cpus=tuple(cpus) or (ALL_CPUS if full else (1, 2, 4)),
@@ -208,11 +211,12 @@ def setting(
 
 
 def chosen(patterns: Sequence[str], full: bool) -> Iterator[Pair]:
-    """All; or those that are named, by patterns such as `s1-timing-*`, of whatever study."""
+    """Yields the experiments that match the patterns, such as `s1-timing-*`; without patterns, the default ones."""
     if not patterns:
         yield from pairs(full)
         return
-    known = [name for name in FILES if not EXPERIMENTS[name].machine]  # both machines run them
+    # experiments that both machines can run
+    known = [name for name in FILES if not EXPERIMENTS[name].machine]
     unknown = [pattern for pattern in patterns if not filter_names(known, pattern)]
     if unknown:
         raise WrongUsage(
@@ -227,7 +231,7 @@ def chosen(patterns: Sequence[str], full: bool) -> Iterator[Pair]:
 
 @dataclass(frozen=True)
 class Case:
-    """A run of either machine."""
+    """A run on either machine."""
 
     pair: Pair
     policy: PolicyChoice
@@ -236,12 +240,12 @@ class Case:
 
     @property
     def setup(self) -> tuple[str, str, int]:
-        """The setup without the seed."""
+        """The configuration: experiment, policy and CPUs."""
         return self.pair.experiment, str(self.policy), self.cpus
 
 
 def cases(setting: Setting, machine: str) -> Iterator[Case]:
-    """First seeds first: a plan that is ended early has something of everything."""
+    """Yields all cases of seed 1, then of seed 2, and so on: an interrupted plan then covers all configurations."""
     most = max(len(setting.seeds_on(machine, policy)) for policy in setting.policies)
     return (
         Case(pair, policy, cpus, seed)
@@ -258,7 +262,7 @@ def kernel_plan(folder: Path, planned: Iterable[Case]) -> Plan:
 
 
 def simulator_plan(folder: Path, planned: Iterable[Case], windows: Windows) -> Plan:
-    """Each begins where in a tick the kernel's did, which depends on how long that one booted."""
+    """Plans the simulator's runs. Each begins at the kernel's offset within a tick, which depends on the boot time."""
     runs = tuple(simulated_run(case, windows.get(case.setup)) for case in planned)
     return Plan(folder / SIMULATOR, runs)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs what is missing on both machines, and keeps what came of it."""
+"""Performs missing runs on both machines, compares them and writes the results."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from schedlab.runs.perform import perform, unfinished
 from schedlab.runs.plan import Plan
 
 STEM = "agreement"
-"""The beginning of the files' names."""
+"""Prefix of the names of result files."""
 
 
 def agreement(
     folder: Path, on_kernel: Sequence[Case], on_simulator: Sequence[Case]
 ) -> list[Judged]:
-    """Runs the cases of each machine, compares, writes the tables; the largest difference first.
+    """Performs the cases of both machines, writes the tables, and returns the cells, largest difference first.
 
-    Runs that are there are not run again. Those of another kernel are refused (WrongUsage); those
-    of another simulator or workload file, which take no time, are thrown away and made anew.
-    Raises Interrupted (schedlab.runs.carrying_out) on a signal; what was finished is kept.
+    Existing runs are reused. Raises WrongUsage for runs of another kernel. Runs of another
+    simulator or workload file are discarded and repeated, because they take little time.
+
+    Raises Interrupted (schedlab.runs.carrying_out) on a signal; finished runs are kept.
     """
     if folder.is_dir():
         for place in files(folder):
@@ -58,7 +59,7 @@ def _vary(
     on_simulator: Sequence[Case],
     on_kernel: Windows,
 ) -> variants.Ranges:
-    """Finds what the cells that are off would be with other costs. These runs are not kept."""
+    """Returns the range over cost variants for each cell that is off. The runs of variants are not kept."""
     off = {
         _setup(judged_cell.cell)
         for judged_cell in judged(cell_list)
@@ -95,7 +96,7 @@ def _perform(plan: Plan) -> None:
 
 
 def windows(kernel: Plan) -> Windows:
-    """The windows of the first seeds: until the window begins, the seed decides nothing."""
+    """Returns the windows of the first seeds. The seed has no effect before the window begins."""
     window_by_run: dict[tuple[str, str, int], Window] = {}
     for run in kernel.runs:
         setup = run.label, str(run.policy), run.cpus
@@ -118,7 +119,7 @@ def _missing(plan: Plan, base: Software) -> Plan:
 
 
 def _throw_away_others(plan: Plan, base: Software) -> None:
-    """Throws away the simulator's runs of another make."""
+    """Discards runs of another version of the simulator."""
     for run in plan.runs:
         place = plan.place(run)
         if results.is_whole(place):
@@ -134,7 +135,7 @@ def _kept(plans: Sequence[Plan]) -> Collection:
 
 
 def write(cells: Sequence[Judged], folder: Path) -> None:
-    """`agreement.csv`, `.parquet` with all numbers unrounded, and `.md` to be read."""
+    """Writes unrounded numbers to `agreement.csv` and `agreement.parquet`, and a readable table to `agreement.md`."""
     numbers = table(cells)
     csv, parquet, page, markdown_file = files(folder)
     write_csv(numbers, csv)
@@ -146,13 +147,13 @@ def write(cells: Sequence[Judged], folder: Path) -> None:
 
 
 def files(folder: Path) -> tuple[Path, ...]:
-    """What is written there beside the runs: three by `write`, and one by `variants.write`."""
+    """Returns the result files: three of `write`, and one of `variants.write`."""
     names = (f"{STEM}.csv", f"{STEM}.parquet", f"{STEM}.md", variants.FILE)
     return tuple(folder / name for name in names)
 
 
 def markdown(cells: Sequence[Judged]) -> str:
-    """All cells, the largest difference first, and the reasons."""
+    """Returns all cells as Markdown, largest difference first, followed by the reasons."""
     lines = ["# Simulator and kernel", "", f"{summary(cells)}.", ""]
     lines += [f"- {line}" for line in by_policy(cells)]
     lines += [

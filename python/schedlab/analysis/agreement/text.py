@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A cell as tables print it."""
+"""Formats cells as rows of tables."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ HEADINGS = (
     "verdict",
 )
 LEFT = ("experiment", "policy", "what", "verdict")
-"""Columns of words."""
+"""Columns of text, aligned left."""
 NOTHING = "–"
 
 
 def row(judged_cell: Judged) -> tuple[str, ...]:
-    """A row in the order of HEADINGS. Times are in ms, shares in percent; ± is that of the ticks."""
+    """Returns a row in the order of HEADINGS: times in ms, shares in percent, ± in ticks."""
     cell = judged_cell.cell
     who = (cell.key.experiment, cell.key.policy, str(cell.key.cpus), cell.key.what)
     if cell.failure:
@@ -50,7 +50,7 @@ def amount(value: float, is_share: bool) -> str:
 
 
 def verdict(cell: Judged) -> str:
-    """The verdict, with the reason's name, or with the figures between which microseconds decide."""
+    """Returns the verdict with its reason, or with the range over cost variants."""
     if cell.judgement == "microseconds" and cell.range:
         least, most = (
             amount(value, cell.cell.is_share) for value in (cell.range.least, cell.range.most)
@@ -60,7 +60,7 @@ def verdict(cell: Judged) -> str:
 
 
 def summary(cells: Sequence[Judged]) -> str:
-    """How many cells there are of each kind."""
+    """Returns the number of cells per verdict as text."""
     counts: dict[str, int] = {}
     for cell in cells:
         counts[cell.judgement] = counts.get(cell.judgement, 0) + 1
@@ -78,7 +78,7 @@ def summary(cells: Sequence[Judged]) -> str:
 
 
 def by_policy(cells: Sequence[Judged]) -> list[str]:
-    """A line for each policy: the mean of all differences, which shows a bias no cell could."""
+    """Returns one line per policy: the mean of all differences, which reveals a bias that single cells hide."""
     lines = []
     for policy in dict.fromkeys(cell.cell.key.policy for cell in cells):
         policy_cells = [

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""How far figures of the simulator go apart if its costs are a little other than they are.
+"""Measures how sensitive the simulator's results are to its costs.
 
-Where two processes come to the same queue within microseconds of each other, their order decides
-the rest of a run: then no simulator whose costs are not exact to the microsecond gives the kernel's
-schedule, and its figures are those of one schedule out of several. To tell such cells from those
-where the simulator is wrong, their experiments are simulated again, with each cost changed by up to
-`SPREAD` and the begin moved by up to `SHIFT_NS`, both at random. If the figures of these variants
-span the kernel's, microseconds decide.
+If two processes reach the same queue within microseconds of each other, their order decides the
+rest of the run. The kernel's schedule is then only one of several plausible ones, and a simulator
+without exact costs may produce another one.
+
+To separate these cells from simulator errors, each experiment is simulated again. Each cost is
+changed randomly by up to `SPREAD`, and the begin by up to `SHIFT_NS`. If the range of these
+variants includes the kernel's value, microseconds decide.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from schedlab.workload import costs as profiles
 
 COUNT = 16
 SPREAD = 0.1
-"""A part of each cost."""
+"""Largest relative change of each cost."""
 SHIFT_NS = 20_000
 FILE = "variants.csv"
 _COLUMNS = ["experiment", "policy", "cpus", "what", "least", "most"]
@@ -33,13 +34,13 @@ _COLUMNS = ["experiment", "policy", "cpus", "what", "least", "most"]
 
 @dataclass(frozen=True)
 class Range:
-    """A figure's range over all variants."""
+    """The range of a value over all variants."""
 
     least: float
     most: float
 
     def spans(self, cell: Cell) -> bool:
-        """Could the kernel's figure be one of them, as near as a figure must be?"""
+        """True if the kernel's value is within the range, extended by the allowed difference."""
         return self.least - cell.allowed <= cell.kernel_mean <= self.most + cell.allowed
 
 
@@ -47,7 +48,7 @@ Ranges = Mapping[Key, Range]
 
 
 def varied_costs(number: int) -> profiles.Costs:
-    """Each variant has the same costs in all setups."""
+    """Returns the costs of a variant; they are the same in all configurations."""
     generator = random.Random(number)
     changes = [
         f"{name}={round(cost.ns * (1 + SPREAD * generator.uniform(-1, 1)))}"
@@ -58,7 +59,7 @@ def varied_costs(number: int) -> profiles.Costs:
 
 
 def shift(number: int) -> int:
-    """The shift of the begin, in nanoseconds."""
+    """Returns the shift of the begin, in nanoseconds."""
     return round(SHIFT_NS * random.Random(-number).uniform(-1, 1))
 
 
@@ -73,7 +74,7 @@ def varied_runs(cases: Iterable[Case], windows: Windows, number: int) -> tuple[R
 
 
 def ranges(variants: Sequence[Iterable[Cell]]) -> dict[Key, Range]:
-    """Ranges of the cells over all variants. The mean over seeds is one figure of a variant."""
+    """Returns the range of each cell over all variants. Each variant contributes its mean over seeds."""
     figures: dict[Key, list[float]] = {}
     for cells in variants:
         for cell in cells:
@@ -83,7 +84,7 @@ def ranges(variants: Sequence[Iterable[Cell]]) -> dict[Key, Range]:
 
 
 def write(folder: Path, ranges: Ranges) -> None:
-    """Writes the ranges beside the runs: a report of them reads the file."""
+    """Writes the ranges to the folder of the runs; reports read them from there."""
     with written(folder / FILE) as new, new.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(_COLUMNS)
@@ -94,7 +95,7 @@ def write(folder: Path, ranges: Ranges) -> None:
 
 
 def read(folder: Path) -> dict[Key, Range]:
-    """What was written there; empty, if nothing was."""
+    """Returns the ranges that `write` stored; empty if there is no file."""
     path = folder / FILE
     if not path.is_file():
         return {}

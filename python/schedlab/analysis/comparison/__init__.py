@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What several runs allow to be said: which metrics are compared, intervals, who is best, what two
-sets of runs differ in. It knows runs that were kept, and no study."""
+"""Compares runs: metrics, confidence intervals, rankings and differences between two sets.
+
+It knows stored runs, and no study.
+"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which policy or setup is best over all seeds, and which cannot be told from it."""
+"""Finds the best policy or configuration over all seeds, and those tied for best."""
 
 from __future__ import annotations
 
@@ -33,17 +33,16 @@ Name = TypeVar("Name")
 
 @dataclass(frozen=True)
 class Ranking:
-    """The best policy, and those that cannot be told from the best."""
+    """A ranking of policies: the best, and the policies tied for best."""
 
     order: tuple[str, ...]
-    """All, by their means, the best first. Of equal means, the one that was named first comes
-    first."""
+    """All policies by their means, the best first. Policies with equal means keep the order of the input."""
     beaten: Mapping[str, float]
-    """The p-value: how probable it is that another beats it so clearly, if it is the best."""
+    """For each policy, the p-value of being beaten so clearly if it is the best."""
     count: int
-    """Seeds."""
+    """Number of seeds."""
     level: float = 1 - CONFIDENCE
-    """A policy that is beaten with a smaller p-value is out."""
+    """A policy with a smaller p-value is excluded."""
 
     @property
     def best(self) -> str:
@@ -51,8 +50,11 @@ class Ranking:
 
     @property
     def possible(self) -> tuple[str, ...]:
-        """Policies that may be the best over all seeds: with 95 % confidence, the true best is
-        among them, if it was looked once, or the level is that of each of several looks."""
+        """The policies tied for best over all seeds.
+
+        With 95 % confidence, they include the true best. If results are evaluated several times,
+        `level` must be the level of each evaluation.
+        """
         return tuple(name for name in self.order if self.beaten[name] >= self.level)
 
 
@@ -62,12 +64,15 @@ def ranking(
     resolution: float = 0,
     looks: int = 1,
 ) -> Ranking:
-    """Of the values of each policy with the same seeds in the same order. Raises ValueError.
+    """Ranks policies by their values, which must be for the same seeds in the same order.
 
-    A policy is out if any other is better with a one-sided p-value below 5 % ÷ (policies − 1):
-    Student's t of each seed's difference; from `FEW` seeds on, sign flips. So the true best is out
-    in at most 5 % of cases (Bonferroni over its comparisons with all others; the idea of a subset
-    that holds the best is Gupta's, 1965). One seed tells no policy from the best.
+    A policy is excluded if another policy is better with a one-sided p-value below 5 % ÷ (policies
+    − 1). The test is Student's t on the differences per seed; with at least `FEW` seeds, it is sign
+    flips. The true best is therefore excluded in at most 5 % of cases (Bonferroni over its
+    comparisons; the idea of a subset that contains the best: Gupta, 1965).
+
+    A single seed excludes no policy. Raises ValueError if policies have different numbers of
+    values.
     """
     if len({len(sample) for sample in values.values()}) != 1:
         raise ValueError("a ranking needs policies, and as many values of each")
@@ -84,20 +89,25 @@ def ranking(
 
 
 def level_of(checks: int) -> float:
-    """Returns the level of each of so many looks, so that the best policy is out at any of them in 5 % of cases at
-    most (Bonferroni; for looks at data that grow, Pocock, 1977, and O'Brien and Fleming, 1979, have other parts)."""
+    """Returns the significance level of each of `checks` evaluations of growing data.
+
+    The best policy is then excluded by any of them in at most 5 % of cases (Bonferroni; Pocock,
+    1977, and O'Brien and Fleming, 1979, divide the level differently).
+    """
     return (1 - CONFIDENCE) / checks
 
 
 def _worse(costs: Floats, resolution: float) -> Floats:
-    """The p-value, for policies × seeds, that one policy (row) does not cost more than another
-    (column)."""
+    """Returns p-values (policies × policies) of the null hypothesis that row does not cost more than column."""
     return _not_more(costs[:, np.newaxis, :], costs[np.newaxis, :, :], resolution, FEW)
 
 
 def _not_more(costs: Floats, others: Floats, resolution: float, few: int | None = None) -> Floats:
-    """The p-values that means along the last axis are not more than others: Student's t, paired; from `few` values on,
-    if that is given, sign flips."""
+    """Returns p-values of the null hypothesis that means along the last axis do not exceed the others.
+
+    The test is Student's t on pairs; if `few` is given and there are at least `few` values, it is
+    sign flips.
+    """
     differences = costs - others
     if differences.shape[-1] == 1:
         return np.ones(differences.shape[:-1])
@@ -109,47 +119,50 @@ def _not_more(costs: Floats, others: Floats, resolution: float, few: int | None 
     return result
 
 
-# --- setups, of which there are hundreds, with few seeds
+# --- rankings of hundreds of configurations with few seeds
 
 
 @dataclass(frozen=True)
 class Place(Generic[Name]):
-    """A setup in a ranking.
+    """A configuration in a ranking.
 
-    Permutations of n seeds give no p-value below 2^-n, which no correction for hundreds of comparisons survives; so
-    Student's t is used here however many seeds there are.
+    Permutations of n seeds give no p-value below 2^-n, which no correction for hundreds of
+    comparisons survives. Student's t is therefore used for any number of seeds.
     """
 
     choice: Name
     value: Estimate
     behind: Difference | None
-    """How much better the best is, seed by seed; None: this is the best."""
+    """How much better the best configuration is, seed by seed; None for the best."""
     chance: float | None
-    """How probable so large a difference is if there is none (two-sided p-value, corrected by Holm): below 5 % the
-    interval does not hold 0. None: of one seed nothing can be said, or it is the best."""
+    """Two-sided p-value of the difference (Holm-corrected): below 5 % the interval excludes 0. None
+    for the best, and for a single seed.
+    """
 
     @property
     def possible(self) -> bool:
-        """Can it not be told from the best?"""
+        """True if the configuration is tied for best."""
         return self.chance is None or self.chance >= level_of(1)
 
 
 @dataclass(frozen=True)
 class Front(Generic[Name]):
-    """Setups that no other surpasses in everything."""
+    """The Pareto front: configurations that no other one surpasses in all objectives."""
 
     members: tuple[Name, ...]
-    """The members, by the first objective, the best first."""
+    """The members by the first objective, the best first."""
     estimates: dict[Name, tuple[Estimate, ...]]
-    """For all setups, an estimate for each objective."""
+    """For each configuration, one estimate per objective."""
     perhaps: tuple[Name, ...]
-    """Setups that are not on it, but that may be chance."""
+    """Configurations outside the front whose distance from it is not significant."""
 
 
 def places(
     names: Sequence[Name], values: Floats, better: Better, resolution: float, within: Within
 ) -> list[Place[Name]]:
-    """Ranks setups by their values (setups × seeds), the best first; of equal means, the first of the names."""
+    """Ranks configurations by their values (configurations × seeds), the best first. Equal means
+    keep the order of names.
+    """
     if not names:
         return []
     costs = values if better == "lower" else -values
@@ -174,8 +187,10 @@ def front(
     resolutions: Sequence[float],
     within: Sequence[Within],
 ) -> Front[Name]:
-    """Finds the setups of which none other is at least as good in every mean, and better in one (Pareto). `values`:
-    objectives × setups × seeds."""
+    """Returns the Pareto front of the means: no other configuration is at least as good in all and better in one.
+
+    `values` has the shape objectives × configurations × seeds.
+    """
     signs = np.array([1.0 if direction == "lower" else -1.0 for direction in better])
     costs = values * signs[:, np.newaxis, np.newaxis]
     means = costs.mean(axis=2).T
@@ -196,7 +211,7 @@ def front(
 
 
 def _undominated(means: Floats) -> npt.NDArray[np.bool_]:
-    """Marks the setups (setups × objectives) that are on the front, beginning with the best of the first."""
+    """Marks the members of the front. `means` has the shape configurations × objectives."""
     on_it = np.zeros(len(means), dtype=bool)
     for place in np.lexsort(means.T[::-1]):
         members = means[on_it]
@@ -209,8 +224,11 @@ def _undominated(means: Floats) -> npt.NDArray[np.bool_]:
 def _off_the_front(
     costs: Floats, place: int, members: Sequence[int], resolutions: Sequence[float]
 ) -> float:
-    """The p-value that no member of the front is better in everything (an intersection-union test: Berger, 1982;
-    Bonferroni over members). Where both are equal with every seed, that is enough."""
+    """Returns the p-value of the null hypothesis that no member of the front is better in all objectives.
+
+    This is an intersection-union test (Berger, 1982) with a Bonferroni correction over members. An
+    objective with equal values for every seed counts as passed.
+    """
     if costs.shape[2] == 1:
         return 1.0
     chances = np.zeros(len(members))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two sets of runs, held against each other: what was different, and what came of it."""
+"""Compares two sets of runs: how their configurations differ, and which metrics changed."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from schedlab.metrics.registry import TOLD
 from schedlab.runs.collection import Collection, Kept, Repeated
 
 MATTERS = 0.01
-"""A change of a smaller part of the mean does not matter, unless a user says otherwise."""
+"""Default threshold: smaller relative changes of the mean do not matter."""
 _LEAST_POINTS = 0.1
-"""Nor does one of fewer percentage points."""
+"""Threshold for metrics in percentage points."""
 
 Verdict = Literal[
     "same",
@@ -59,47 +59,49 @@ Verdict = Literal[
     "one seed",
     "not repeatable",
 ]
-"""`changed`: more than chance, in a metric without a direction. `slight`: more than chance, or of one seed, and too
-small to matter. `perhaps`: it would be more than chance, were it the only metric looked at. `one seed`: exact for that
-seed, and nothing is known of others. `not repeatable`: one run each on a machine that varies by itself."""
+"""`changed`: significant, in a metric without a direction. `slight`: significant or of one seed,
+but below the threshold. `perhaps`: significant only without the correction for several metrics.
+`one seed`: exact for this seed, unknown for others. `not repeatable`: one run per side, on a
+machine with varying runs.
+"""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One metric of one matched setup, of the whole workload (group None) or of a group."""
+    """One metric of a matched configuration, of the whole workload (group None) or of a group."""
 
     measure: Measure
     group: str | None
     found: Difference
     chance: float | None
-    """The p-value, corrected for all metrics of the whole or of the group (Holm); None: one
-    seed."""
+    """The p-value, Holm-corrected over the metrics of the workload or group; None for a single seed."""
     verdict: Verdict
     seeds_needed: int | None = None
-    """How many seeds would probably show a change that matters, if there is one; None: more would say no more, or
-    nothing is known."""
+    """Number of seeds that would probably detect a change at the threshold; None if unknown, or if
+    more seeds do not help.
+    """
 
     @property
     def is_open(self) -> bool:
-        """Would more seeds say more?"""
+        """True if more seeds could change the verdict."""
         return self.verdict in ("chance", "perhaps")
 
     @property
     def at_floor(self) -> bool:
-        """Is the p-value as small as it can be with so many seeds?"""
+        """True if the p-value is the smallest possible one for this number of seeds."""
         result = self.found
         floor = floor_of_chance(result.count) if result.paired else 0.0
         return result.chance is not None and 0 < result.chance <= floor * (1 + NOISE)
 
     @property
     def improves(self) -> bool | None:
-        """Does the mean go where it should? None if it has no direction, or stays."""
+        """True if the mean improved; None if it is unchanged or the metric has no direction."""
         if self.measure.better is None or not self.found.change:
             return None
         return (self.found.change < 0) == (self.measure.better == "lower")
 
     def to_dict(self) -> dict[str, Any]:
-        """The row for JSON. Numbers are as stored: ns, parts of 1."""
+        """Returns the row for JSON. Numbers are unscaled: nanoseconds, fractions of 1."""
         result = self.found
         return {
             "metric": self.measure.name,
@@ -124,35 +126,35 @@ class Row:
 
 
 Part = tuple[str | None, str | None]
-"""Group and metric; no group: the whole; no metric: all that the group has."""
+"""Group and metric. Group None: the whole workload. Metric None: all metrics of the group."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """Setups that are alike except in what is compared."""
+    """Two configurations that differ only in the compared dimensions."""
 
     before: Repeated
     after: Repeated
     seeds: tuple[int, ...]
-    """The seeds of both sides, if `paired`; other seeds are left out."""
+    """The seeds of both sides if `paired`; other seeds are excluded."""
     paired: bool
     identical: bool
-    """Each pair of runs has the same trace, byte for byte."""
+    """True if each pair of runs has byte-identical traces."""
     rows: tuple[Row, ...] = ()
-    """None if a run failed or the traces are identical."""
+    """Empty if a run failed or the traces are identical."""
     only_before: tuple[Part, ...] = ()
-    """What cannot be compared, as not all runs of the other side have it."""
+    """Metrics that not all runs of the other side have."""
     only_after: tuple[Part, ...] = ()
 
     @property
     def failed(self) -> tuple[Kept, ...]:
-        """Failed runs among those that would be compared."""
+        """Failed runs among the runs to compare."""
         runs = (*self.before.failed, *self.after.failed)
         return tuple(run for run in runs if not self.paired or run.seed in self.seeds)
 
     @property
     def left_out(self) -> tuple[int, ...]:
-        """Seeds that only one side has, where others are paired."""
+        """If runs are paired: the seeds that only one side has."""
         if not self.paired:
             return ()
         seeds = {run.seed for run in (*self.before.runs, *self.after.runs)}
@@ -161,21 +163,21 @@ class Match:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that two sets of runs say about each other."""
+    """The result of comparing two sets of runs."""
 
     facts: tuple[Fact, ...]
     across: tuple[str, ...]
-    """Dimensions in which partners differ."""
+    """Dimensions that differ between the sides."""
     matches: tuple[Match, ...]
     matters: float = MATTERS
-    """The least part of a mean by which a change matters."""
+    """Threshold: smaller relative changes of a mean do not matter."""
     asked: tuple[str, ...] = ()
-    """Names of metrics that were asked for; empty: all."""
+    """Names of the requested metrics; empty for all."""
     alone_before: tuple[Repeated, ...] = field(default=())
     alone_after: tuple[Repeated, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Returns the comparison for JSON."""
         return {
             "confidence": CONFIDENCE,
             "matters": self.matters,
@@ -207,11 +209,13 @@ def compare(
     metrics: Sequence[str] = (),
     matters: float = MATTERS,
 ) -> Comparison:
-    """What is different. `metrics`: names of those wanted; none: all. `matters`: the least part of a mean by which a
-    change matters.
+    """Compares two sets of runs.
 
-    Raises WrongUsage for an unknown metric, a setup with the same seed twice, and sides of which
-    no setup matches any of the other.
+    `metrics`: names of the requested metrics; empty for all. `matters`: the smallest relative
+    change of a mean that matters.
+
+    Raises WrongUsage for an unknown metric, for a configuration with the same seed twice, and if no
+    configurations match.
     """
     check_metrics(metrics)
     sides = [by_key(side) for side in (before, after)]
@@ -245,7 +249,7 @@ def check_metrics(names: Iterable[str]) -> None:
             )
 
 
-# --- what came of it
+# --- results
 
 
 def match(
@@ -255,8 +259,10 @@ def match(
     matters: float = MATTERS,
     sides: Sequence[Callable[[Sequence[Kept]], Collection]] = (Collection, Collection),
 ) -> Match:
-    """One setup with its partner: by the seeds that both have; if they have none, unpaired. `sides`: where the metrics
-    of either side's runs are."""
+    """Compares a configuration with its partner, by common seeds; unpaired if there are none.
+
+    `sides`: functions that collect the metrics of the runs of either side.
+    """
     common = tuple(sorted({run.seed for run in before.runs} & {run.seed for run in after.runs}))
     first, second = (
         [run for run in side.runs if not common or run.seed in common] for side in (before, after)
@@ -287,7 +293,7 @@ def _same_trace(before: Kept, after: Kept) -> bool:
 def _rows(
     before: Values, after: Values, paired: bool, repeatable: bool, matters: float
 ) -> list[Row]:
-    """All metrics that every run of both sides has."""
+    """Returns a row for each metric that every run of both sides has."""
     sides = (before, after)
     differences: dict[str | None, list[tuple[Measure, Difference]]] = {}
     needed: dict[tuple[str | None, str], int | None] = {}
@@ -306,7 +312,7 @@ def _rows(
 def _needed(
     before: Sequence[float], after: Sequence[float], paired: bool, matters: float
 ) -> int | None:
-    """How many seeds would probably show a change that matters."""
+    """Returns how many seeds would probably detect a change at the threshold."""
     least = matters * abs(float(np.mean(before)))
     if min(len(before), len(after)) < 2 or not least:
         return None
@@ -321,10 +327,10 @@ def _corrected(
     repeatable: bool,
     matters: float,
 ) -> Iterable[Row]:
-    """Of the whole, or of one group: one question each, asked of several metrics.
+    """Yields the rows of the workload or of one group, corrected for the number of metrics.
 
-    Where nothing differs at all, no choice of signs would show a difference: such a metric does
-    not count (Tarone, 1990).
+    A metric without any difference is not counted: no choice of signs could make it significant
+    (Tarone, 1990).
     """
     counting = [
         change.chance
@@ -340,11 +346,11 @@ def _corrected(
 
 
 Values = dict[tuple[str | None, str], tuple[list[float], float]]
-"""Values for each run, by group, metric and seed; and how fine they are."""
+"""By group and metric: the values by seed, and their resolution."""
 
 
 def _values(table: pl.DataFrame, runs: int, passed_over: frozenset[str]) -> Values:
-    """Values of the metrics that all runs have, except some."""
+    """Returns the values of the metrics that all runs have, without the excluded ones."""
     if table.is_empty():
         return {}
     parts = table.sort("seed").partition_by("group", "measure", as_dict=True, maintain_order=True)
@@ -356,7 +362,9 @@ def _values(table: pl.DataFrame, runs: int, passed_over: frozenset[str]) -> Valu
 
 
 def _only(values: Values, other: Values, metrics: Sequence[str]) -> tuple[Part, ...]:
-    """What the other side lacks. Of a metric that it lacks of the whole, its groups say no more."""
+    """Returns the metrics that the other side lacks. If the whole workload lacks a metric, its
+    groups are not listed.
+    """
     lacked = [key for key in values if key not in other and (not metrics or key[1] in metrics)]
     of_all = {measure for group, measure in lacked if group is None}
     groups = {None, *(group for group, _ in other)}
@@ -369,11 +377,11 @@ def _only(values: Values, other: Values, metrics: Sequence[str]) -> tuple[Part, 
 
 
 def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
-    """Parts of both sides in order: the whole first, then each of several groups."""
+    """Yields the common parts in order: the whole workload first, then each of several groups."""
     common = sides[0].keys() & sides[1].keys()
     groups = sorted({group for group, _ in common if group is not None})
     if len(groups) == 1:
-        groups = []  # it would say the same again
+        groups = []  # a single group repeats the whole workload
     for measure in MEASURES:
         if (None, measure.name) in common:
             yield None, measure
@@ -385,7 +393,7 @@ def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
 
 
 def _same(change: Difference) -> bool:
-    """True if the traces are the same with each seed."""
+    """True if the values are equal for each seed."""
     return change.before == change.after and change.low == change.high == 0
 
 
@@ -396,7 +404,7 @@ def verdict(
     repeatable: bool = True,
     matters: float = MATTERS,
 ) -> Verdict:
-    """The verdict in a word. `matters`: the least part of a mean by which a change matters."""
+    """Returns the verdict. `matters`: the smallest relative change of a mean that matters."""
     if _same(change):
         return "same"
     if chance is None and not repeatable:
@@ -415,13 +423,15 @@ def verdict(
 
 
 def _is_slight(measure: Measure, change: Difference, matters: float) -> bool:
-    """Points are of one scale for all, of which parts say little: 0.002 points are twice 0.001."""
+    """True if the change is below the threshold. Percentage points have an absolute threshold,
+    because ratios of small points mislead.
+    """
     if measure.quantity is POINTS:
         return abs(change.change) < _LEAST_POINTS
     return abs(change.change) < matters * max(abs(change.before.mean), abs(change.after.mean))
 
 
-# --- for JSON
+# --- JSON
 
 
 def _estimate_dict(estimate: Any) -> dict[str, Any]:

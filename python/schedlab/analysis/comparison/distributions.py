@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Student's t and the normal distribution, of which statistics takes four functions.
+"""Implements the distribution functions and quantiles of Student's t and the normal distribution.
 
-SciPy has them, and is 36 MB to fetch, a quarter of what a first start fetches. tests/comparison/test_students_t.py
-holds these against SciPy's.
+SciPy provides them but is 36 MB, a quarter of the first installation's download.
+tests/comparison/test_students_t.py compares these functions with SciPy's.
 """
 
 from __future__ import annotations
@@ -18,31 +18,33 @@ Floats = npt.NDArray[np.float64]
 
 _NORMAL = NormalDist()
 _STEPS = 400
-"""Terms of the continued fraction. Some 100 are needed for a million degrees of freedom."""
+"""Terms of the continued fraction. About 100 are needed for a million degrees of freedom."""
 _TINY = 1e-300
 _EXACT = 1e-15
 
 
 def normal_below(values: Floats) -> Floats:
-    """Returns the probability of a standard normal value below each of these."""
+    """Returns, for each value, the probability that a standard normal variable is smaller."""
     halved = [math.erfc(-value / math.sqrt(2)) / 2 for value in values.flat]
     return np.array(halved).reshape(values.shape)
 
 
 def normal_quantile(chances: Floats) -> Floats:
-    """Returns the values below which a standard normal value lies with these probabilities, between 0 and 1."""
+    """Returns the quantiles of the standard normal distribution for probabilities between 0 and 1."""
     return np.array([_NORMAL.inv_cdf(chance) for chance in chances.flat]).reshape(chances.shape)
 
 
 def student_below(freedom: float, values: npt.ArrayLike) -> Floats:
-    """Returns the probability of a value of Student's t below each of these. `freedom`: its degrees, above 0."""
+    """Returns, for each value, the probability that a Student's t variable is smaller. `freedom`
+    (above 0): degrees of freedom.
+    """
     given = np.asarray(values, np.float64)
     squared = given**2
     inner = squared / (
         freedom + squared
-    )  # of the two arguments of the beta function, which are 1 together
+    )  # the two arguments of the beta function, `inner` and `outer`, add up to 1
     outer = freedom / (freedom + squared)
-    swapped = inner < 1.5 / (freedom / 2 + 2.5)  # there the other tail's fraction converges
+    swapped = inner < 1.5 / (freedom / 2 + 2.5)  # the other tail's fraction converges here
     near = 1 - _beta_tail(0.5, freedom / 2, np.where(swapped, inner, 0.0))
     far = _beta_tail(freedom / 2, 0.5, np.where(swapped, 0.0, outer))
     tail = np.where(swapped, near, far) / 2
@@ -51,13 +53,13 @@ def student_below(freedom: float, values: npt.ArrayLike) -> Floats:
 
 @cache
 def student_quantile(freedom: float, chance: float) -> float:
-    """Returns the value below which one of Student's t lies with a probability of at least a half (Newton's method)."""
+    """Returns the quantile of Student's t for a probability of at least 0.5, by Newton's method."""
     scale = (
         math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
     )
     value = _NORMAL.inv_cdf(
         chance
-    )  # never beyond what is sought, and above 0 the function bends one way
+    )  # the start is below the root, and the function is concave above 0
     for _ in range(200):
         density = math.exp(scale - (freedom + 1) / 2 * math.log1p(value**2 / freedom))
         step = (chance - float(student_below(freedom, value))) / density
@@ -68,8 +70,10 @@ def student_quantile(freedom: float, chance: float) -> float:
 
 
 def _beta_tail(first: float, second: float, values: Floats) -> Floats:
-    """The regularised incomplete beta function, by its continued fraction (Lentz, 1976), which converges quickly
-    for values below (first + 1) / (first + second + 2)."""
+    """Returns the regularised incomplete beta function by its continued fraction (Lentz, 1976).
+
+    The fraction converges quickly for values below (first + 1) / (first + second + 2).
+    """
     front = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second) - math.log(first)
     clipped = np.clip(values, _TINY, 1.0)
     factor = np.exp(
@@ -93,5 +97,5 @@ def _beta_tail(first: float, second: float, values: Floats) -> Floats:
 
 
 def _apart(values: Floats) -> Floats:
-    """What may be divided by."""
+    """Replaces values close to 0, so that they can be divisors."""
     return np.where(np.abs(values) < _TINY, _TINY, values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A comparison as a person reads it in a terminal."""
+"""Prints a comparison in a terminal."""
 
 from __future__ import annotations
 
@@ -36,12 +36,14 @@ _WORDS: dict[Verdict, tuple[str, str]] = {
 }
 _VALUES_SHOWN = 6
 _INTERVAL = re.compile(r" (\[.*\]|\(1 seed\))")
-"""Of a number."""
+"""Matches the interval of a number."""
 _TITLES = {measure.name: measure.title for measure in (*MEASURES, *GROUP_MEASURES)}
 
 
 def listing(comparison: Comparison, everything: bool) -> Iterator[RenderableType]:
-    """What differs, what has no partner, and each matched setup. `everything`: unchanged, too."""
+    """Yields the differences, configurations without a partner, and each matched configuration.
+    `everything`: also unchanged metrics.
+    """
     yield facts_table(comparison.facts)
     yield alike(comparison.facts)
     yield from _explanations(comparison)
@@ -64,7 +66,7 @@ def listing(comparison: Comparison, everything: bool) -> Iterator[RenderableType
 
 
 def facts_table(facts: Sequence[Fact]) -> Table:
-    """What differs between the sides."""
+    """Returns a table of what differs between the sides."""
     table = new_table("What differs", "", "before", "after", fold=True)
     for fact in facts:
         if fact.differs:
@@ -75,7 +77,7 @@ def facts_table(facts: Sequence[Fact]) -> Table:
 
 
 def alike(facts: Sequence[Fact]) -> Text:
-    """What is the same on both sides."""
+    """Returns what is the same on both sides, as text."""
     words = [f"{fact.name} {_some(fact.before)}" for fact in facts if not fact.differs]
     return Text(f"The same: {'; '.join(words)}.", "dim")
 
@@ -99,7 +101,7 @@ def _explanations(comparison: Comparison) -> Iterator[Text]:
 
 
 def _name(setup: Repeated, dimensions: Sequence[str]) -> str:
-    """The values of these dimensions in words; tunables only if there are any."""
+    """Returns the values of these dimensions as text; tunables only if there are any."""
     facts = dict(zip(DIMENSIONS, key_of(setup), strict=True))
     words = []
     for name in dimensions:
@@ -114,7 +116,7 @@ def _name(setup: Repeated, dimensions: Sequence[str]) -> str:
 
 
 def title(match: Match, across: Sequence[str]) -> str:
-    """`s3-mixed, 3 CPUs: rr → mlfq`."""
+    """Returns a title such as `s3-mixed, 3 CPUs: rr → mlfq`."""
     common = [name for name in DIMENSIONS if name not in across and name not in ("tick", "machine")]
     words = _name(match.before, common)
     if not across:
@@ -124,8 +126,7 @@ def title(match: Match, across: Sequence[str]) -> str:
 
 
 def failure(match: Match, across: Sequence[str]) -> Text:
-    """Why setups are not compared: a mean over the runs that succeeded would not be one of the
-    setup."""
+    """Returns why configurations are not compared. A mean over successful runs only would mislead."""
     text = Text(f"{title(match, across)}: not compared, as runs failed", "red")
     for run in match.failed:
         side = "before" if run in match.before.runs else "after"
@@ -135,7 +136,7 @@ def failure(match: Match, across: Sequence[str]) -> Text:
 
 
 def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterator[RenderableType]:
-    """The metrics that changed; with `everything`, all."""
+    """Yields the table of changed metrics; with `everything`, of all metrics."""
     hidden_verdicts = ("same", "chance", "slight")
     rows = [row for row in match.rows if everything or row.verdict not in hidden_verdicts]
     hidden = len(match.rows) - len(rows)
@@ -149,7 +150,7 @@ def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterat
 
 
 def _wide(heading: Text, rows: Sequence[Row]) -> Table:
-    """A row in a line."""
+    """Returns a table with one line per row."""
     figures = (">before", ">after", ">difference", ">relative", ">by chance")
     table = new_table(heading, "group", "metric", *figures, "")
     for number, row in enumerate(rows):
@@ -160,7 +161,7 @@ def _wide(heading: Text, rows: Sequence[Row]) -> Table:
 
 
 def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
-    """A row in two lines, below its group. The intervals of means have no room."""
+    """Returns a table with two lines per row, below its group, without the intervals of means."""
     columns = (">before", ">after,\nrelative", ">difference,\ninterval", "verdict,\nby chance")
     table = new_table(heading, "metric", *columns)
     for number, row in enumerate(rows):
@@ -180,13 +181,13 @@ def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
 
 
 def _below(number: str) -> str:
-    """Returns the text with its interval in a line of its own."""
+    """Returns the text with its interval on a separate line."""
     interval = _INTERVAL.search(number)
     return f"{_INTERVAL.sub('', number)}\n{interval[1]}" if interval else number
 
 
 def more_seeds(match: Match, matters: float) -> Iterator[Text]:
-    """How many seeds would probably show a change that matters, of metrics of the whole that are open."""
+    """Yields how many seeds would probably detect a change at the threshold, for open metrics of the workload."""
     needed = [
         (row.seeds_needed, row.measure.title)
         for row in match.rows
@@ -199,7 +200,7 @@ def more_seeds(match: Match, matters: float) -> Iterator[Text]:
 
 
 def only_one_side(match: Match) -> Iterator[Text]:
-    """What all runs of a side have, and not all of the other."""
+    """Yields the metrics that all runs of only one side have."""
     for side, parts in (("before", match.only_before), ("after", match.only_after)):
         if parts:
             names = "; ".join(_part(*part) for part in parts)
@@ -207,7 +208,7 @@ def only_one_side(match: Match) -> Iterator[Text]:
 
 
 def on_no_side(match: Match, metrics: Sequence[str]) -> Iterator[Text]:
-    """What was asked for, and neither side has."""
+    """Yields the requested metrics that neither side has."""
     present = {row.measure.name for row in match.rows}
     present |= {metric for _, metric in (*match.only_before, *match.only_after) if metric}
     for name in metrics:
@@ -269,7 +270,7 @@ def _cells(row: Row, first: bool) -> tuple[str | Text, ...]:
 
 
 def _said(row: Row) -> Text:
-    """The verdict; where it is not sure, with the direction of what was seen."""
+    """Returns the verdict; if it is uncertain, with the observed direction."""
     words, style = _WORDS[row.verdict]
     if row.verdict in ("perhaps", "one seed", "slight") and row.improves is not None:
         direction = "better" if row.improves else "worse"
@@ -278,7 +279,7 @@ def _said(row: Row) -> Text:
 
 
 def side_text(row: Row, measure: Measure, side: str) -> str:
-    """A mean with its interval; a number, where the table's title says that it is one seed."""
+    """Returns a mean with its interval. A single seed has no interval; the table's title mentions it."""
     estimate = row.found.before if side == "before" else row.found.after
     if not estimate.bounded and row.found.paired:
         return number_as_text(estimate.mean, measure.quantity)
@@ -286,7 +287,7 @@ def side_text(row: Row, measure: Measure, side: str) -> str:
 
 
 def chance_text(chance: float | None) -> str:
-    """A p-value, as far as one would look at it."""
+    """Returns a p-value as text, in percent with one decimal, or `< 0.1 %`."""
     if chance is None:
         return ""
     return "< 0.1 %" if chance < 0.001 else percent(chance, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The metrics by which setups are compared: what each is called, its unit, and what is better."""
+"""Describes the metrics for comparing configurations: name, unit and direction."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
     from schedlab.runs.collection import Collection
 
 SETUP = ("experiment", "policy", "cpus", "machine", "tick_ns")
-"""Columns of `schedlab.runs.collection.identity` that say what was run, except the seed."""
+"""Columns of `schedlab.runs.collection.identity` that identify a configuration, without the seed."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number that a run has, or each group of its processes."""
+    """One number of each run, or of each group of its processes."""
 
     name: str
-    """The name for programs and for users."""
+    """The metric's identifier, also for users."""
     title: str
     column: str
-    """The column of a run's summary or groups, or one that `measured` adds to them."""
+    """The column of a run's summary or groups, or a column that `measured` adds."""
     better: Better | None
-    """None: more is neither good nor bad in itself."""
+    """None: the metric has no direction."""
     ideal: str
-    """What the best value is, and what it depends on."""
+    """The best possible value, and what it depends on."""
     quantity: Quantity
     grain: Grain
     within: Within
-    """What values are possible."""
+    """The range of possible values."""
 
 
 def measure_of(name: str, title: str, column: str, better: Better | None, ideal: str) -> Measure:
-    """The measure of a column, whose name says what kind of number it has."""
+    """Returns the measure of a column. The column's name determines its unit."""
     kind = kind_of(column)
     return Measure(name, title, column, better, ideal, kind.quantity, kind.grain, kind.within)
 
@@ -55,7 +55,9 @@ _STUDY_3 = ("turnaround", "response", "throughput", "overhead", "fairness", "pre
 
 
 def _measures(of: Of) -> tuple[Measure, ...]:
-    """Returns the measures of a run, or of a group: those of study 3 first, those that are only asked for last."""
+    """Returns the measures of a run or of a group: study 3's first, then the others, and last those
+    reported only on request.
+    """
     compared = [metric for metric in METRICS if metric.name and metric.of in (of, "both")]
     if of == "group":
         compared = [metric for metric in compared if metric.name != "throughput"]
@@ -77,19 +79,23 @@ OF_ENDED = frozenset(metric.name for metric in METRICS if metric.name and metric
 
 
 def told(name: str) -> Measure:
-    """The measure of a name such as `told-ticks`: the run's mean of it. Only the program knows what
-    is good."""
+    """Returns the measure of a name such as `told-ticks`: the run's mean of a value that programs reported.
+
+    It has no direction, because only the program knows which values are good.
+    """
     title = f"told by the program: {name.removeprefix(TOLD)}"
     return measure_of(name, title, name, None, "what the program says")
 
 
 def measured(collection: Collection, names: Iterable[str] | None = None) -> pl.DataFrame:
-    """All values of all runs that succeeded, in long form; of the measures `names` alone, if these are given.
+    """Returns all values of all successful runs in long form; if `names` is given, only those measures.
 
-    Columns: those of `identity`, run, group (null: the whole), measure, value, resolution (no two
-    values differ by less). What a run does not have has no row. Predictability is a figure of all
-    runs of a setup together: each run has its contribution (`schedlab.analysis.comparison.statistics`). What programs
-    told is there as `told-NAME`, the mean of each run.
+    Columns: those of `identity`, run, group (null: the whole workload), measure, value, resolution
+    (the smallest possible difference between values). Missing values have no row.
+
+    Predictability depends on all runs of a configuration together. Each run therefore has a
+    contribution (`schedlab.analysis.comparison.statistics`). Values reported by programs appear as
+    `told-NAME`, as the mean of each run.
     """
     if not any(run.succeeded for run in collection):
         return pl.DataFrame()
@@ -126,8 +132,7 @@ def _of(requested: set[str] | None, measures: Sequence[Measure]) -> tuple[Measur
 def _of_processes(
     processes: pl.DataFrame, by: tuple[str, ...], measures: Sequence[Measure]
 ) -> Iterator[pl.DataFrame]:
-    """What these measures need that is made of processes, and is in no table of a run: a column of each run, and of
-    each of its groups if they are asked for."""
+    """Yields tables of metrics that are computed from processes: one row per run, or per run and group."""
     columns = {measure.column for measure in measures}
     if "response_iqr_ns" in columns:
         yield _spreads(processes, by)
@@ -138,7 +143,7 @@ def _of_processes(
 
 
 def _tails(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
-    """High quantiles of what each run's processes had."""
+    """Returns high percentiles over each run's processes."""
     needed = {"role", "turnaround_ns", "response_ns", "running_ns", "blocked_ns"}
     if not needed <= set(processes.columns):
         return pl.DataFrame(schema={"run": pl.Int64, **dict.fromkeys(by, pl.String)})
@@ -162,7 +167,7 @@ def _told(values: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rows(frame: pl.DataFrame, measures: Sequence[Measure]) -> Iterable[pl.DataFrame]:
-    """Rows for each measure that the frame has a column of. `completion_ns` may be missing."""
+    """Yields the rows of each measure that has a column in the frame. `completion_ns` may be null."""
     who = [*SETUP, "seed", "status", "run", "group"]
     all_ended = pl.col("finished") == pl.col("processes")
     for measure in measures:
@@ -186,7 +191,7 @@ def _resolution(grain: Grain) -> pl.Expr:
 
 
 def _spreads(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
-    """Each run's contribution to the interquartile range of its setup's responses."""
+    """Returns each run's contribution to the interquartile range of its configuration's response times."""
     answered = processes.filter(
         (pl.col("role") == "workload") & pl.col("response_ns").is_not_null()
     )

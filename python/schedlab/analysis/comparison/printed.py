@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Means and differences as text: with the unit that fits, and as many digits as their intervals allow."""
+"""Formats means and differences with a suitable unit and the digits that their intervals justify."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from schedlab.base.display.numbers import (
 )
 
 _SEEN = 1e-3
-"""The part of a column's largest number from which on a number is printed as more than 0."""
+"""Smaller fractions of a column's largest number may be printed as 0."""
 
 
 def as_text(value: Estimate, quantity: Quantity = NUMBER) -> str:
-    """`12.3 [11.9, 12.8] ms`; of one seed `12.3 ms (1 seed)`: the same everywhere.
+    """Returns the estimate as `12.3 [11.9, 12.8] ms`; of one seed, as `12.3 ms (1 seed)`.
 
-    It has as many digits as the interval allows, which is printed with one or two that count.
+    The interval has one or two significant digits, and the mean as many decimals as the interval.
     """
     numbers = (value.mean, value.low, value.high)
     shown = fitting(quantity, max(abs(number) for number in numbers))
@@ -36,10 +36,10 @@ def as_text(value: Estimate, quantity: Quantity = NUMBER) -> str:
 
 
 def in_column(value: Estimate, quantity: Quantity = NUMBER, decimals: int | None = None) -> str:
-    """`12.3 [11.9, 12.8]`: for a column whose heading names the unit that `quantity` has.
+    """Returns the estimate as `12.3 [11.9, 12.8]`, for a column whose heading has the unit.
 
-    The mean alone if nothing else would be printed of its interval. `decimals`: this many, as where
-    published figures stand beside it; else as `as_text` has them.
+    The interval is omitted if its bounds are printed like the mean. `decimals`: a fixed number, for
+    example that of published values in the next column; None: as in `as_text`.
     """
     numbers = (value.mean, value.low, value.high)
     mean, low, high = rounded_alike(numbers, quantity, decimals=decimals)
@@ -47,8 +47,10 @@ def in_column(value: Estimate, quantity: Quantity = NUMBER, decimals: int | None
 
 
 def column_decimals(values: Collection[Estimate], quantity: Quantity = NUMBER) -> int:
-    """Returns the decimals of all numbers of a column: as many as the interval of the middle one allows, and so many
-    that none but 0 is printed as 0, unless it is a thousandth of the largest."""
+    """Returns the number of decimals for a column, as justified by the median interval.
+
+    Values above 0 are not printed as 0, unless they are below a thousandth of the largest value.
+    """
     factor = quantity.factor
     means = [abs(value.mean * factor) for value in values if value.mean]
     decimals = sorted(
@@ -62,7 +64,7 @@ def column_decimals(values: Collection[Estimate], quantity: Quantity = NUMBER) -
 
 
 def change_as_text(change: Difference, quantity: Quantity = NUMBER) -> str:
-    """`+12.3 [11.9, 12.8] ms`; of one seed `+12.3 ms`. Shares differ by percentage points."""
+    """Returns the change as `+12.3 [11.9, 12.8] ms`; of one seed, as `+12.3 ms`. Shares differ in percentage points."""
     if quantity is SHARE:
         quantity = Quantity(POINTS.unit, SHARE.factor)
     numbers = (change.change, change.low, change.high)

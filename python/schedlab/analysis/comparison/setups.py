@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What two sets of runs were made with: where they differ, and which setup belongs to which."""
+"""Matches the configurations of two sets of runs, and finds the dimensions where they differ."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from schedlab.units import format_time
 from schedlab.workload.changes import workload_title
 
 DIMENSIONS = ("workload", "policy", "tunables", "CPUs", "tick", "machine")
-"""The dimensions of a setup: in each, partners are alike, or each side has one value."""
+"""Dimensions of a configuration. Partners are equal in each dimension, or each side has one value."""
 Key = tuple[str, ...]
-"""A setup's values, in the order of DIMENSIONS."""
+"""A configuration's values in the order of DIMENSIONS."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """What the runs of both sides were made with: the values found, in the order of the runs."""
+    """A property of the runs of both sides: its distinct values, in the order of the runs."""
 
     name: str
     before: tuple[str, ...]
@@ -32,7 +32,7 @@ class Fact:
 
 
 def key_of(setup: Repeated) -> Key:
-    """Its values by DIMENSIONS, as people read them."""
+    """Returns the configuration's values by DIMENSIONS, formatted for users."""
     run = setup.setup
     settings = " ".join(f"{name}={value}" for name, value in run.settings)
     return (
@@ -46,7 +46,7 @@ def key_of(setup: Repeated) -> Key:
 
 
 def by_key(side: Collection) -> dict[Key, Repeated]:
-    """Raises WrongUsage for the same seed twice."""
+    """Returns the configurations by key. Raises WrongUsage if a configuration has the same seed twice."""
     repeated_by_key: dict[Key, Repeated] = {}
     for repeated in side.repeated.values():
         seeds = [run.seed for run in repeated.runs]
@@ -64,7 +64,7 @@ def by_key(side: Collection) -> dict[Key, Repeated]:
 def across_dimensions(
     before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]
 ) -> tuple[str, ...]:
-    """Dimensions that have no value in common, and a single one on a side at least."""
+    """Returns the dimensions without a common value, where at least one side has a single value."""
     dimensions = []
     for number, name in enumerate(DIMENSIONS):
         first = {key[number] for key in before}
@@ -75,7 +75,7 @@ def across_dimensions(
 
 
 def alike(before: Key, after: Key, across: tuple[str, ...]) -> bool:
-    """Are they partners?"""
+    """True if two configurations are partners."""
     return all(
         one == other
         for name, one, other in zip(DIMENSIONS, before, after, strict=True)
@@ -84,7 +84,7 @@ def alike(before: Key, after: Key, across: tuple[str, ...]) -> bool:
 
 
 def no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> str:
-    """A message: which dimension keeps all of them apart."""
+    """Returns a message that names the dimension without a common value."""
     for number, name in enumerate(DIMENSIONS):
         sides = [sorted({key[number] for key in side}) for side in (before, after)]
         if not set(sides[0]) & set(sides[1]) and min(map(len, sides)) > 1:
@@ -100,8 +100,7 @@ def no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> s
 
 
 def _hash(name: str) -> Callable[[Kept], str]:
-    """The beginning of a hash in a manifest, which identifies it well enough; "" if the machine has
-    no such part."""
+    """Returns a function that gives the first 12 digits of a hash in a manifest, or "" if there is none."""
     return lambda run: str(run.manifest.get(f"{name}_sha256") or "")[:12]
 
 
@@ -132,7 +131,7 @@ _MADE_WITH: dict[str, Callable[[Kept], str]] = {
 
 
 _NOT_KEPT = ("host",)
-"""What a baseline does not tell."""
+"""Facts that baselines do not record."""
 
 
 def _commit(manifest: Mapping[str, Any]) -> str:
@@ -142,7 +141,7 @@ def _commit(manifest: Mapping[str, Any]) -> str:
 
 
 def facts(before: Collection, after: Collection) -> Iterable[Fact]:
-    """The dimensions of the setups, and what else may explain a difference."""
+    """Yields the dimensions and other facts that may explain a difference."""
     keys = [[key_of(repeated) for repeated in side.repeated.values()] for side in (before, after)]
     for number, name in enumerate(DIMENSIONS):
         values = [tuple(dict.fromkeys(key[number] for key in side)) for side in keys]

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What several seeds allow to be said: means with their intervals, and differences.
+"""Estimates means over seeds with confidence intervals, and tests differences.
 
-The runs of a setup differ in their seeds. An interval says where the mean over all seeds, not just
-those that were run, lies with 95 % confidence. All of it gives the same for the same values:
-random resamples begin with a fixed seed. docs/comparing.md says what a reader may conclude, and
-how often the intervals hold what they should (tests/comparison/test_statistics.py measures it).
+An interval contains the mean over all possible seeds with 95 % confidence. Results are
+deterministic: random resamples use a fixed seed. docs/comparing.md explains the conclusions;
+tests/comparison/test_statistics.py measures the coverage of the intervals.
 
-Few seeds are the rule here, and the plain bootstrap fails with few: its bounds never leave the
-values seen, so that of n values they miss the median of a symmetric distribution in 2^(1-n) of
-cases: half the time for two. So below `FEW` values the bootstrap gives the standard error alone,
-and Student's t the bounds; for a mean, that is Student's interval.
+The plain bootstrap fails with few seeds. Its bounds stay within the observed values, so n values
+miss the median of a symmetric distribution in 2^(1-n) of cases. Below `FEW` values, Student's t
+gives the bounds and the p-value.
 
-It is not SciPy's, whose bootstrap and permutation tests take 2 to 30 times the CPU time
-(docs/comparing.md).
+SciPy's bootstrap and permutation tests take 2 to 30 times the CPU time (docs/comparing.md).
 """
 
 from __future__ import annotations
@@ -39,17 +36,17 @@ Within = tuple[float, float]
 
 CONFIDENCE = 0.95
 FEW = 8
-"""Fewer values than these: Student's t. From here on BCa and permutations, which assume less."""
+"""Below this number of values, Student's t is used; otherwise BCa and permutations, which assume less."""
 ANYWHERE: Within = (-math.inf, math.inf)
 _RESAMPLES = 2000
 _EXACT = 20_000
-"""Up to this many permutations are gone through one by one; of more, a sample is drawn."""
+"""Up to this number, all permutations are enumerated; beyond it, a sample is drawn."""
 _SAMPLED = 10_000
 _SEED = 1
 POWER = 0.8
-"""The probability with which a sample is to show what there is."""
+"""The probability that a sample of the recommended size detects an existing difference."""
 NOISE = 1e-12
-"""The part of a value that floating point may add."""
+"""Relative size of rounding errors."""
 
 
 # --- estimates
@@ -57,26 +54,28 @@ NOISE = 1e-12
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds, and between what bounds the mean over all seeds probably lies."""
+    """A mean over seeds, and the bounds of its 95 % interval."""
 
     mean: float
     low: float
     high: float
     count: int
-    """Seeds. Of one, or of equal values, the bounds are the mean itself: see `bounded`."""
+    """Number of seeds. For one seed, or for equal values, the bounds equal the mean: see `bounded`."""
 
     @property
     def bounded(self) -> bool:
-        """Is there an interval? One seed gives no interval."""
+        """True if there is an interval, which needs two seeds."""
         return self.count > 1
 
 
 def estimate(values: Sequence[float] | Floats, within: Within = ANYWHERE) -> Estimate:
-    """Returns the mean with its interval of 95 %. Raises ValueError for no value, or one that is no number.
+    """Returns the mean with its 95 % interval.
 
-    Fewer than `FEW` values: Student's t interval. From there on the bootstrap's (BCa, Efron, 1987;
-    its levels widened for small samples as by Hesterberg, 2015). `within`: what values are
-    possible; the bounds do not go beyond.
+    Below `FEW` values this is Student's t interval; otherwise BCa (Efron, 1987), with levels
+    widened for small samples (Hesterberg, 2015). `within`: the possible values, which limit the
+    bounds.
+
+    Raises ValueError for an empty sample or a value that is not finite.
     """
     return estimates([values], within)[0]
 
@@ -84,7 +83,7 @@ def estimate(values: Sequence[float] | Floats, within: Within = ANYWHERE) -> Est
 def estimates(
     samples: Sequence[Sequence[float] | Floats], within: Within = ANYWHERE
 ) -> list[Estimate]:
-    """`estimate` of each sample. Thousands take a second: those of one size are done at once."""
+    """Returns `estimate` of each sample. Samples of equal size are computed together, for speed."""
     arrays = [checked(sample) for sample in samples]
     by_length: dict[int, Estimate] = {}
     for size in {len(array) for array in arrays}:
@@ -99,10 +98,10 @@ def estimates(
 def contributions(
     runs: Sequence[Sequence[float] | Floats], statistic: Callable[[Floats], float]
 ) -> Floats:
-    """A value for each run, so that their mean is the statistic of all runs' values together.
+    """Returns a value for each run, so that their mean is the statistic of all runs' values together.
 
-    What `estimate`, `difference` and `ranking` say of these, they say of the statistic (jackknife
-    over runs: Tukey, 1958). For what moves smoothly, such as quartiles; not for extremes.
+    `estimate`, `difference` and `ranking` of these values apply to the statistic (jackknife over
+    runs: Tukey, 1958). The statistic must be smooth, such as a quartile; extremes are not.
     """
     arrays = [np.asarray(run, np.float64) for run in runs]
     total = statistic(checked(np.concatenate(arrays)))
@@ -120,7 +119,7 @@ def contributions(
 
 
 def checked(values: Sequence[float] | Floats) -> Floats:
-    """Returns the values as an array. Raises ValueError for none, or one that is no number."""
+    """Returns the values as an array. Raises ValueError for an empty sample or a value that is not finite."""
     sample = np.asarray(values, np.float64)
     if not len(sample):
         raise ValueError("there is no value to take the mean of")
@@ -130,18 +129,18 @@ def checked(values: Sequence[float] | Floats) -> Floats:
 
 
 def _estimate(value: float, low: float, high: float, count: int, within: Within) -> Estimate:
-    """An estimate whose bounds are possible, and hold the value whatever rounding did."""
+    """Returns an estimate with bounds limited to possible values. Rounding cannot move them past the mean."""
     lowest, highest = within
     return Estimate(value, min(max(low, lowest), value), max(min(high, highest), value), count)
 
 
 def _student(freedom: float) -> float:
-    """How many standard errors the bounds are away."""
+    """Returns half the width of the 95 % interval, in standard errors."""
     return student_quantile(freedom, (1 + CONFIDENCE) / 2)
 
 
 def _mean_bounds(samples: Floats) -> tuple[Floats, Floats]:
-    """Bounds of each sample's mean; the values are samples × values."""
+    """Returns the bounds of each sample's mean. `samples` has the shape samples × values."""
     count = samples.shape[1]
     mean = samples.mean(axis=1)
     low, high = mean.copy(), mean.copy()
@@ -156,7 +155,7 @@ def _mean_bounds(samples: Floats) -> tuple[Floats, Floats]:
 
 
 def _bca_bounds(samples: Floats) -> tuple[Floats, Floats]:
-    """Bootstrap, bias corrected and accelerated; a piece at a time, for the memory's sake."""
+    """Returns bounds of the bias-corrected and accelerated bootstrap, in pieces to limit memory."""
     pieces = [_bca_piece(samples[at : at + 500]) for at in range(0, len(samples), 500)]
     return np.concatenate([low for low, _ in pieces]), np.concatenate([high for _, high in pieces])
 
@@ -171,7 +170,7 @@ def _bca_piece(samples: Floats) -> tuple[Floats, Floats]:
     bias = normal_quantile(np.clip(below, edge, 1 - edge))
     away = samples - mean
     acceleration = (away**3).sum(axis=1) / (6 * (away**2).sum(axis=1) ** 1.5)
-    # What Student's t and the bias of the standard deviation ask for beyond the normal's 1.96.
+    # Student's t and the bias of the standard deviation widen the normal's 1.96.
     wide = math.sqrt(count / (count - 1)) * _student(count - 1)
     resampled.sort(axis=1)
     low, high = (
@@ -184,7 +183,7 @@ def _bca_piece(samples: Floats) -> tuple[Floats, Floats]:
 
 
 def _sorted_quantiles(rows: Floats, levels: Floats) -> Floats:
-    """Quantiles of sorted rows, each at its own level, interpolated linearly."""
+    """Returns a quantile of each sorted row at the row's level, interpolated linearly."""
     place = levels * (rows.shape[1] - 1)
     left = np.floor(place).astype(np.int64)
     right = np.minimum(left + 1, rows.shape[1] - 1)
@@ -195,7 +194,7 @@ def _sorted_quantiles(rows: Floats, levels: Floats) -> Floats:
 
 @cache
 def _resamples(count: int) -> npt.NDArray[np.int64]:
-    """Resamples × values: how often each value is in it."""
+    """Returns how often each value is in each resample (resamples × values)."""
     generator = np.random.default_rng(_SEED)
     return generator.multinomial(count, [1 / count] * count, size=_RESAMPLES)
 
@@ -205,30 +204,31 @@ def _resamples(count: int) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Difference:
-    """What is different after a change, and whether the choice of seeds may explain it."""
+    """A difference after a change, and whether it is significant."""
 
     before: Estimate
     after: Estimate
     change: float
-    """The value after, less the value before."""
+    """The mean after minus the mean before."""
     low: float
     high: float
     paired: bool
-    """Each seed's difference was taken: what the seed does to both sides falls out."""
+    """True if differences are taken per seed, so that a seed's effect on both sides cancels."""
     chance: float | None
-    """How probable a difference at least as large is, if there is none (p-value); None: one seed
-    cannot tell. By Student's t (Welch's, if not paired); from `FEW` values on by permutations."""
+    """The p-value of the difference; None for one seed. By Student's t (Welch's if unpaired); with
+    `FEW` values or more, by permutations.
+    """
     permutation: float | None
-    """The same by permutations, however few the values: with n pairs it is 2^(1-n) at least."""
+    """The p-value by permutations for any number of values; with n pairs it is at least 2^(1-n)."""
 
     @property
     def relative(self) -> float | None:
-        """Returns change ÷ before, or None if there was nothing before."""
+        """Returns change ÷ before, or None if the mean before is 0."""
         return self.change / self.before.mean if self.before.mean else None
 
     @property
     def count(self) -> int:
-        """Values on the side that has fewer."""
+        """The number of values on the smaller side."""
         return min(self.before.count, self.after.count)
 
 
@@ -239,12 +239,14 @@ def difference(
     resolution: float = 0,
     within: Within = ANYWHERE,
 ) -> Difference:
-    """What changed, with its interval of 95 % and how probable it is by chance alone.
+    """Returns the difference with its 95 % interval and p-value.
 
-    `paired`: the values of both sides are in the order of the same seeds. `resolution`: values are
-    no finer than that (the clock's step; 1 for a count). So equal differences of two or three
-    seeds are not taken to be equal for all seeds: they may vary by as much unseen. `within`: as
-    `estimate` has it, for both sides.
+    `paired`: both sides have the same seeds in the same order. `resolution`: the smallest step of
+    values (the clock's step; 1 for a count). Equal differences of few seeds are therefore not
+    treated as exact: they may vary by one step.
+
+    `within`: the possible values of both sides, as for `estimate`. Raises ValueError if paired
+    sides have different lengths.
     """
     first, second = checked(before), checked(after)
     noise = NOISE * max(float(np.abs(first).max()), float(np.abs(second).max()))
@@ -270,7 +272,7 @@ def difference(
 
 
 Outcome = tuple[float, float, float | None, float | None]
-"""Low, high, p-value by Student's t, p-value by permutations."""
+"""Low bound, high bound, p-value by Student's t, p-value by permutations."""
 
 
 def _paired(differences: Floats, resolution: float, noise: float) -> Outcome:
@@ -291,8 +293,10 @@ def _paired(differences: Floats, resolution: float, noise: float) -> Outcome:
 
 
 def student_bounds(differences: Floats, resolution: float) -> tuple[float, float]:
-    """Between what the mean difference over all seeds probably lies (95 %), by Student's t however many there are; of
-    one, or of nothing but zeros, that is the mean itself. `resolution`: as `difference` has it."""
+    """Returns the 95 % bounds of the mean difference by Student's t; the mean itself for one value or only zeros.
+
+    `resolution`: as for `difference`.
+    """
     mean = float(differences.mean())
     if len(differences) == 1 or not differences.any():
         return mean, mean
@@ -301,15 +305,16 @@ def student_bounds(differences: Floats, resolution: float) -> tuple[float, float
 
 
 def floor_of_chance(pairs: int) -> float:
-    """The least p-value that so many paired values can have: that of all signs alike, if it is by permutations."""
+    """Returns the smallest possible p-value of this number of pairs by permutations; 0 if Student's t is used."""
     return 2.0 ** (1 - pairs) if pairs >= FEW else 0.0
 
 
 def sample_size(mean: float, deviation: float, level: float = (1 - CONFIDENCE) / 2) -> int:
-    """Returns how many differences tell their mean from 0 with a probability of 80 %, if they scatter with this
-    standard deviation (the usual size of a sample for paired differences: Student 1908; Neyman and Pearson 1933).
+    """Returns how many differences with this mean and standard deviation are needed to detect the
+    mean with 80 % power.
 
-    `level`: the probability of a mistake on the side on which the mean lies.
+    This is the usual sample size for paired differences (Student, 1908; Neyman and Pearson, 1933).
+    `level`: the one-sided error probability.
     """
     normal = NormalDist()
     factor = normal.inv_cdf(1 - level) + normal.inv_cdf(POWER)
@@ -317,16 +322,18 @@ def sample_size(mean: float, deviation: float, level: float = (1 - CONFIDENCE) /
 
 
 def unseen_rate(count: int) -> float:
-    """Returns the highest rate, from 0 to 1, of an event that so many values miss altogether in 5 % of cases.
+    """Returns the highest rate (0 to 1) of an event that `count` samples miss in 5 % of cases.
 
-    The exact form of the rule of three (Hanley and Lippman-Hand, 1983), which says 3 / count.
+    This is the exact form of the rule of three (Hanley and Lippman-Hand, 1983), which gives 3 /
+    count.
     """
     return 1 - math.pow(1 - CONFIDENCE, 1 / count)
 
 
 def _standard_errors(differences: Floats, resolution: float) -> Floats:
-    """Standard errors of the means along the last axis. Two roundings to a step add a sixth of its
-    square."""
+    """Returns standard errors of means along the last axis. Rounding two values to a step adds
+    step² / 6 to the variance.
+    """
     variance = np.maximum(differences.var(axis=-1, ddof=1), resolution**2 / 6)
     errors: Floats = np.sqrt(variance / differences.shape[-1])
     return errors
@@ -337,9 +344,9 @@ def _two_sided(change: float, error: float, freedom: float) -> float:
 
 
 def sign_flips(threshold: float | Floats, differences: Floats) -> Floats:
-    """The part of all choices of signs that gives a mean of at least `threshold` (Fisher, 1935).
+    """Returns the fraction of all choices of signs whose mean is at least `threshold` (Fisher, 1935).
 
-    Along the last axis; the others are as those of `threshold`.
+    Works along the last axis; the other axes are those of `threshold`.
     """
     means = differences @ _signs(differences.shape[-1]).T / differences.shape[-1]
     shares: Floats = (means >= np.asarray(threshold)[..., np.newaxis]).mean(axis=-1)
@@ -348,11 +355,11 @@ def sign_flips(threshold: float | Floats, differences: Floats) -> Floats:
 
 @cache
 def _signs(count: int) -> Floats:
-    """Choices of signs × values; the first is what was seen."""
+    """Returns choices of signs (choices × values). The first one is the observed choice."""
     if 2**count <= _SAMPLED:
         return np.array(list(itertools.product((1.0, -1.0), repeat=count)))
     drawn = np.random.default_rng(_SEED).choice((1.0, -1.0), size=(_SAMPLED, count))
-    drawn[0] = 1.0  # so that no p-value is 0 (Phipson and Smyth, 2010)
+    drawn[0] = 1.0  # the observed choice keeps p-values above 0 (Phipson and Smyth, 2010)
     return drawn
 
 
@@ -362,10 +369,11 @@ def probability_beyond(
     margin: float,
     paired: bool,
 ) -> float:
-    """How probable means so far apart are, if in truth they differ by `margin` at most (p-value).
+    """Returns the p-value of the null hypothesis that means differ by at most `margin`.
 
-    One-sided, by Student's t of the differences; Welch's, if not `paired`: small if the means surely
-    differ by more. Each side has two values at least, of the same seeds if paired; else ValueError.
+    One-sided Student's t on the differences; Welch's if not `paired`. Small values show that the
+    means differ by more. Raises ValueError if a side has fewer than two values, or if paired sides
+    have different lengths.
     """
     first, second = checked(before), checked(after)
     if min(len(first), len(second)) < 2 or (paired and len(first) != len(second)):
@@ -384,10 +392,11 @@ def probability_beyond(
 def probability_apart(
     before: Sequence[float] | Floats, after: Sequence[float] | Floats, margin: float
 ) -> float:
-    """How probable means so near each other are, if in truth they differ by `margin` at least (p-value).
+    """Returns the p-value of the null hypothesis that means differ by at least `margin`.
 
-    One of the two one-sided tests of equivalence (Schuirmann, 1987), the one that tells less, by Student's t of
-    each seed's difference: small if the means surely differ by less. Two values of each side at least, else ValueError.
+    This is the less significant of the two one-sided tests of equivalence (Schuirmann, 1987), by
+    Student's t on the differences per seed. Small values show that the means differ by less. Raises
+    ValueError if a side has fewer than two values, or if the lengths differ.
     """
     first, second = checked(before), checked(after)
     if len(first) < 2 or len(first) != len(second):
@@ -400,7 +409,7 @@ def probability_apart(
 
 
 def _unpaired(before: Floats, after: Floats, resolution: float, noise: float) -> Outcome:
-    """Welch's t (1947), and permutations of the values' sides."""
+    """Tests the difference by Welch's t (1947), and by permutations of values between the sides."""
     change = float(after.mean() - before.mean())
     if len(before) == 1 or len(after) == 1:
         return change, change, None, None
@@ -411,7 +420,7 @@ def _unpaired(before: Floats, after: Floats, resolution: float, noise: float) ->
 
 
 def _welch(before: Floats, after: Floats, resolution: float) -> tuple[float, float]:
-    """Standard error of the difference of means, and its degrees of freedom."""
+    """Returns the standard error of the difference of means, and its degrees of freedom."""
     sides = (before, after)
     parts = [max(float(side.var(ddof=1)), resolution**2 / 12) / len(side) for side in sides]
     error = math.sqrt(sum(parts))
@@ -420,12 +429,12 @@ def _welch(before: Floats, after: Floats, resolution: float) -> tuple[float, flo
 
 
 def _permutations(before: Floats, after: Floats, noise: float) -> float:
-    """The part of all ways to deal the values to two sides that puts them as far apart."""
-    # The side with the lower mean first: so a sample of deals is the same either way round.
+    """Returns the fraction of all divisions of the values into two sides with at least the observed difference."""
+    # The side with the lower mean is first, so that swapping the sides draws the same sample.
     first, second = sorted((before, after), key=lambda side: float(side.mean()))
     values = np.concatenate((first, second))
     values = values - values.mean()
-    # As all values sum up to 0, the sum of one side tells how far apart the means are.
+    # All values sum to 0, so the sum of one side determines the difference of means.
     sums = np.abs(_deals(len(first), len(second)) @ values)
     seen = abs(values[: len(first)].sum()) - noise * len(values)
     return float((sums >= seen).mean())
@@ -433,7 +442,7 @@ def _permutations(before: Floats, after: Floats, noise: float) -> float:
 
 @cache
 def _deals(first: int, second: int) -> Floats:
-    """Deals × values: 1 for a value on the first side; the first deal is what was seen."""
+    """Returns divisions × values: 1 for a value on the first side. The first row is the observed division."""
     count = first + second
     if math.comb(count, first) <= _EXACT:
         chosen = np.array(list(itertools.combinations(range(count), first)))
@@ -446,8 +455,10 @@ def _deals(first: int, second: int) -> Floats:
 
 
 def chances_of_more(differences: Floats, resolution: float, noise: float) -> Floats:
-    """The p-values that means along the last axis are not above 0 (Student's t), of two values at
-    least. What is no more than `noise` counts as nothing."""
+    """Returns p-values of the null hypothesis that means along the last axis are at most 0 (Student's t).
+
+    Needs at least two values. Differences up to `noise` count as 0.
+    """
     means = differences.mean(axis=-1)
     errors = _standard_errors(differences, max(resolution, noise))
     score = np.divide(means, errors, out=np.zeros_like(means), where=errors > 0)
@@ -457,9 +468,9 @@ def chances_of_more(differences: Floats, resolution: float, noise: float) -> Flo
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """p-values corrected for how many there are (Holm, 1979), in the order given.
+    """Returns p-values corrected for their number (Holm, 1979), in the given order.
 
-    If all is chance, the probability that any of them is below 5 % is at most 5 %.
+    If there is no real difference, the probability that any of them is below 5 % is at most 5 %.
     """
     order = sorted(range(len(chances)), key=lambda number: chances[number])
     corrected, highest = [0.0] * len(chances), 0.0

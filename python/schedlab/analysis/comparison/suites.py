@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Policies under the same suite: their values by seed, their means, and which policies may be the best."""
+"""Compares policies under the same suite: values by seed, means, and the policies tied for best."""
 
 from __future__ import annotations
 
@@ -32,71 +32,70 @@ COMPARED = tuple(
         *("completion", "wakeup-median", "wakeup-99th", "share-error", "events"),
     )
 )
-"""The six of study 3, and what they leave out."""
+"""Study 3's six metrics, and others that complement them."""
 
 MARGIN = 1.01
-"""A policy that is less than 1 % worse than the best is as good, whatever the seeds tell."""
+"""A policy less than 1 % worse than the best counts as equally good, even if the difference is significant."""
 RARE = 0.1
-"""Part of the seeds: losses that are rarer may be unseen in a final verdict."""
+"""Fraction of seeds: a final verdict may miss losses that are rarer."""
 _FLOORS = {"share-error": 0.1, "overhead": 1e-5}
-"""Smaller differences are not looked at, by metric (points; part of the CPUs' time)."""
+"""Smaller differences are ignored, by metric (percentage points; fraction of the CPU time)."""
 
 _CHANGES = 40
-"""Letters of changes in a workload file that a title has room for."""
+"""Longest text of a workload file's changes in a title, in characters."""
 _OTHER_IDEAL = 0.02
-"""Ideal shares that differ by more than that are of other weights, not of other demands."""
+"""Larger differences of ideal shares are due to other weights, not to other demands."""
 
 Sample = tuple[list[float], float]
-"""A value for each seed, and how fine they are."""
+"""One value per seed, and the resolution of the values."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """An experiment on a number of CPUs, under two policies or more, with the same seeds."""
+    """An experiment on a number of CPUs under two policies or more, with the same seeds."""
 
     experiment: str
     cpus: int
     tick_ns: int
     machine: str
     title: str
-    """The command that was run, or the name of a workload file; several, where seeds or policies had others."""
+    """The command or the workload file; several if they differ by seed or policy."""
     policies: tuple[str, ...]
     """The policies in the order of all tables."""
     seeds: tuple[int, ...]
     failed: Mapping[str, str]
-    """Policies of which a run failed, and how."""
+    """Policies with a failed run, and how it failed."""
     samples: Mapping[tuple[str, str], Sample]
     """Samples by policy and metric, where every seed has a value."""
     means: Mapping[tuple[str, str], Estimate]
     looks: int = 1
-    """How often it is looked at most, with more seeds each time, whether policies are told apart."""
+    """How often the results are evaluated at most, with more seeds each time."""
 
     @property
     def study(self) -> int | None:
-        """Returns the number of its study, or None if it is of no study."""
+        """The number of the experiment's study, or None if it belongs to no study."""
         known = EXPERIMENTS.get(self.experiment)
         return known.study if known else None
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
-        """The measures that two policies or more have."""
+        """The measures that at least two policies have."""
         return tuple(measure for measure in COMPARED if len(self.having(measure)) > 1)
 
     @cached_property
     def contests(self) -> tuple[Measure, ...]:
-        """Metrics in which policies differ, and several seeds tell how much that says."""
+        """Measures with different values under the policies; empty for a single seed."""
         if len(self.seeds) < 2:
             return ()
         return tuple(measure for measure in self.measures if not self.alike(measure))
 
     def having(self, measure: Measure) -> list[str]:
-        """The policies that have such a value."""
+        """Returns the policies with a value of the measure."""
         return [policy for policy in self.policies if (policy, measure.name) in self.samples]
 
     @cached_property
     def rankings(self) -> dict[str, Ranking]:
-        """Rankings by metric. There are none for a single seed, which cannot tell the best from
-        another policy."""
+        """Rankings by metric; empty for a single seed, which cannot separate policies."""
         if len(self.seeds) < 2:
             return {}
         return {measure.name: self._ranking(measure) for measure in self.measures}
@@ -108,8 +107,9 @@ class Suite:
         return ranking(values, measure.better or "lower", finest, self.looks)
 
     def as_good(self, measure: Measure) -> list[str]:
-        """The policies that cannot be told from the best, or are as good for all practical purposes: the best
-        first. Of one seed, all."""
+        """Returns the policies tied for best or within 1 % of the best, the best first. With one
+        seed, these are all policies.
+        """
         return self._good[measure.name]
 
     @cached_property
@@ -124,7 +124,9 @@ class Suite:
         return [policy for policy in order if policy in possible or self.is_near(policy, measure)]
 
     def settled(self, measure: Measure) -> bool:
-        """Would more seeds tell nothing more? One policy is left; or those that are left are surely as good."""
+        """True if more seeds would change nothing: one policy remains, or all remaining ones are
+        significantly close.
+        """
         best, *others = self.as_good(measure)
         return all(self._surely_near(other, best, measure) for other in others)
 
@@ -136,12 +138,14 @@ class Suite:
         return probability_apart(sample, other, abs(worst - mean)) < level_of(self.looks)
 
     def withstands_rare_losses(self, measure: Measure) -> bool:
-        """Whether losses in seeds that were not drawn leave the ranking as it is.
+        """True if losses in seeds that were not drawn cannot change the ranking.
 
-        No test of means holds if a policy may lose without bound in seeds as rare as you like (Bahadur and Savage,
-        1956), and seeds without a loss do not show that there is one. So a policy is ruled out before RARE would have
-        been seen only if its lead covers the losses that may be unseen: as often as the seeds allow, and each as large
-        as the mean of the policy that is ruled out.
+        No test of means is valid if a policy may lose without bound in arbitrarily rare seeds
+        (Bahadur and Savage, 1956). Seeds without a loss do not exclude rare losses.
+
+        Unless losses with a frequency of RARE would have been seen, a policy is excluded only if
+        the winner's lead covers unseen losses. They are assumed to be as frequent as the seeds
+        allow, and each as large as the excluded policy's mean.
         """
         unseen = unseen_rate(len(self.seeds))
         left = self.as_good(measure)
@@ -151,7 +155,7 @@ class Suite:
         )
 
     def is_near(self, policy: str, measure: Measure) -> bool:
-        """Is it so near the best mean that it is as good, whatever the seeds tell?"""
+        """True if the policy is within 1 % of the best mean, so that it counts as equally good."""
         return self.ratio(policy, measure) < MARGIN
 
     def order(self, measure: Measure) -> list[str]:
@@ -162,8 +166,9 @@ class Suite:
         )
 
     def ratio(self, policy: str, measure: Measure) -> float:
-        """How many times as bad as the best it is: 1 for the best. What is finer than values are
-        counts as that: a latency of 0 is one below the clock's step."""
+        """Returns how many times worse the policy is than the best, which has 1. Values below the
+        floor count as the floor: a latency of 0 counts as one clock step.
+        """
         floor = self._floor(policy, measure)
         mean, best = (
             max(self.means[name, measure.name].mean, floor)
@@ -175,11 +180,11 @@ class Suite:
         return above / below if below > 0 else math.inf
 
     def _floor(self, policy: str, measure: Measure) -> float:
-        """What is finer than values are, or not looked at."""
+        """Returns the resolution of the values, or the smallest difference that matters if that is larger."""
         return max(self.samples[policy, measure.name][1], _FLOORS.get(measure.name, 0))
 
     def alike(self, measure: Measure) -> bool:
-        """Do all policies have the same values?"""
+        """True if all policies have the same values."""
         return (
             len({tuple(self.samples[policy, measure.name][0]) for policy in self.having(measure)})
             == 1
@@ -187,8 +192,10 @@ class Suite:
 
 
 def suites(collection: Collection) -> list[Suite]:
-    """All that can be compared, in the order of the studies. Seeds that not all policies have are
-    left out; where they have none in common, nothing can be compared."""
+    """Returns all suites that can be compared, in the order of the studies.
+
+    Seeds that some policy lacks are ignored. Experiments without a common seed are omitted.
+    """
     several = _several(collection)
     seeds = {key: _common(setups) for key, setups in several.items()}
     runs = [
@@ -200,7 +207,7 @@ def suites(collection: Collection) -> list[Suite]:
     ]
     if not runs:
         return []
-    # Of all runs, the tables have been read for other pages.
+    # The tables of the whole collection may already be in memory, because other pages use them.
     some = len(runs) < sum(len(repeated.runs) for setups in several.values() for repeated in setups)
     compared = Collection(runs) if some else collection
     table = measured(compared)
@@ -217,8 +224,11 @@ Key = tuple[str, int, int, str]
 
 
 def _several(collection: Collection) -> dict[Key, list[Repeated]]:
-    """Returns the experiments that ran under two policies or more, but not those that repeat another
-    with the operations of a slower machine: that is no comparison of policies."""
+    """Returns the experiments that ran under two policies or more.
+
+    Experiments that repeat another one at a slower machine's speed are omitted: they do not compare
+    policies.
+    """
     setups_by_key: dict[Key, list[Repeated]] = {}
     for setup, repeated in collection.repeated.items():
         known = EXPERIMENTS.get(setup.experiment)
@@ -230,20 +240,23 @@ def _several(collection: Collection) -> dict[Key, list[Repeated]]:
 
 
 def _common(setups: Sequence[Repeated]) -> tuple[int, ...]:
-    """The seeds that all have."""
+    """Returns the seeds that all configurations have."""
     return tuple(sorted(set.intersection(*({run.seed for run in setup.runs} for setup in setups))))
 
 
 def _place(suite: Suite) -> tuple[int, int]:
-    """The place in the studies' order; other workloads come last, in the order of the runs."""
+    """Returns the sort key: the order of the studies, then other workloads in the order of the runs."""
     names = list(EXPERIMENTS)
     known = suite.experiment in EXPERIMENTS
     return (names.index(suite.experiment), suite.cpus) if known else (len(names), 0)
 
 
 def _telling(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
-    """Of the whole, and of share errors those alone that can be compared: not of runs in which all
-    processes ended, as they got all they asked for; nor those from an ideal of the policy's own."""
+    """Returns the rows of whole workloads, without share errors that cannot be compared.
+
+    Share errors are not comparable if all processes ended, because each got all the CPU time that
+    it demanded. They are not comparable either if the policy has its own ideal shares.
+    """
     cut = collection.summary.filter(
         (pl.col("status") == "success") & (pl.col("finished") < pl.col("processes"))
     )
@@ -253,8 +266,10 @@ def _telling(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _own_ideals(groups: pl.DataFrame) -> pl.Series:
-    """Marks the runs in which ideal shares differ from those under most policies, because the policy
-    shares by another attribute than the one that the test sets."""
+    """Returns the runs whose ideal shares differ from those under most policies.
+
+    Their policy shares by another attribute than the one set by the test.
+    """
     expected = pl.col("share") - pl.col("share_error_points") / 100
     usual = expected.median().over("experiment", "cpus", "tick_ns", "machine", "group")
     away = (expected - usual).abs() > _OTHER_IDEAL
@@ -262,8 +277,7 @@ def _own_ideals(groups: pl.DataFrame) -> pl.Series:
 
 
 Samples = dict[tuple[str, int, int, str, str, str], dict[int, tuple[float, float]]]
-"""Values by experiment, CPUs, tick, machine, policy and metric: for each seed, the value and its
-resolution."""
+"""Values by experiment, CPUs, tick, machine, policy and metric: for each seed, the value and its resolution."""
 
 
 def _samples(table: pl.DataFrame) -> Samples:
@@ -299,14 +313,13 @@ def _suite(key: Key, setups: Sequence[Repeated], seeds: tuple[int, ...], samples
 
 
 def _commands(setups: Sequence[Repeated], seeds: Sequence[int]) -> Iterable[str]:
-    """Each once. A quick run of an experiment has another than a full one."""
+    """Returns the distinct commands. A quick run of an experiment has another command than a full one."""
     runs = (run for setup in setups for run in setup.runs if run.seed in seeds)
     return dict.fromkeys(short_title(workload_title(run.manifest)) for run in runs)
 
 
 def short_title(title: str) -> str:
-    """Returns what a workload is called where there is little room: a file without its folder, and without changes that
-    are too many to read."""
+    """Returns a short name of a workload: a file without its directory, and without changes if they are long."""
     name, _, changes = title.partition(" with ")
     file = Path(name)
     if file.suffix != ".json":
@@ -317,7 +330,7 @@ def short_title(title: str) -> str:
 
 
 def _told_apart(suites: list[Suite]) -> list[Suite]:
-    """Returns the suites, those with the experiment's name that have a title in common."""
+    """Returns the suites; if several have the same title, it is extended by experiment and machine."""
     count = Counter((suite.title, suite.cpus) for suite in suites)
     return [
         replace(suite, title=f"{suite.title} ({suite.experiment}, {suite.machine})")
@@ -334,7 +347,7 @@ def _how(setup: Repeated, seeds: Sequence[int]) -> str:
 
 
 def _with_means(suites: Sequence[Suite]) -> list[Suite]:
-    """Computes all means at once, as there are thousands."""
+    """Computes all means at once, because there are thousands."""
     means: list[dict[tuple[str, str], Estimate]] = [{} for _ in suites]
     for measure in COMPARED:
         places = [

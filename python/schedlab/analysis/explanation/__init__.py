@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Why a process waited: each wait taken apart, to the last nanosecond (docs/explain.md)."""
+"""Explains why a process waited: breaks down each wait to the nanosecond (docs/explain.md)."""
 
 from schedlab.analysis.explanation.blame import Blame, Blames, Cause
 from schedlab.analysis.explanation.delays import confirmed, delays, difference

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What a process waited for, moment by moment.
+"""Attributes each moment of a wait to its cause.
 
-A runnable process waits at one CPU, where it was placed or ran last, until it migrates: what that CPU did
-meanwhile is what it waited for. A process that another one must wake waits for what that one did meanwhile; if
-that one waited itself, for what it waited for; and so on. So the times add up to the wait exactly. (The chain of
-wakers is that of critical path analysis: Yang and Miller 1988.)
+A runnable process waits at one CPU, where it was placed or ran last, until it migrates. The
+activity of that CPU is the cause of the wait. A blocked process waits for its waker: the waker's
+activity is the cause. If the waker waited too, its own wait is attributed in the same way, and so
+on. The parts therefore add up to the wait exactly.
+
+The chain of wakers follows critical path analysis (Yang and Miller, 1988).
 """
 
 from __future__ import annotations
@@ -22,22 +24,22 @@ from schedlab.trace import Kind
 from schedlab.trace.model import Integers
 
 _FOR_PROCESSES = ("child", "pipe", "lock", "journal", "exit", "other")
-"""Reasons to be blocked that another process ends by what it does."""
+"""Reasons for blocking that end by an action of another process."""
 
 
 class Cause(str, Enum):
-    """What the time went by with."""
+    """The cause of a part of a wait."""
 
     RAN = "ran"
-    """Another process had the CPU; or, of a process that was waited for, it had one itself."""
+    """Another process had the CPU; or a process in the chain ran itself."""
     IDLE = "idle"
     """The CPU idled."""
     SCHEDULER = "scheduler"
     """The CPU was in the scheduler."""
     BLOCKED = "blocked"
-    """It waited for no process: `reason` says for what."""
+    """A process waited for something other than a process; `reason` names it."""
     UNKNOWN = "unknown"
-    """The trace does not tell."""
+    """The trace does not contain the cause."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,14 @@ class Blame:
     begin_ns: int
     end_ns: int
     chain: tuple[int, ...]
-    """The processes (lives) that were waited for: each by the one before it, the first by the process itself."""
+    """The processes (lives) that were waited for: each by its predecessor, the first by the process itself."""
     cause: Cause
     life: int | None = None
     """The process that ran."""
     cpu: int | None = None
-    """The CPU of which this is told."""
+    """The CPU where this happened."""
     reason: str = ""
-    """Of BLOCKED: sleep, disk …; or `ended`."""
+    """For BLOCKED: sleep, disk and so on; or `ended`."""
 
     @property
     def duration_ns(self) -> int:
@@ -62,22 +64,24 @@ class Blame:
 
 
 _Span = tuple[int, int, int, tuple[int, ...]]
-"""A process, two times, and the chain of processes that leads to it."""
+"""A process, begin and end, and the chain of processes that leads to it."""
 _CAUSES = {IDLE: Cause.IDLE, SCHEDULER: Cause.SCHEDULER, UNKNOWN: Cause.UNKNOWN}
 
 
 class Blames:
-    """Takes the waits of one trace apart."""
+    """Breaks down the waits of one trace."""
 
     def __init__(self, tables: TraceTables) -> None:
         self.tables = tables
         self._first = np.searchsorted(
             self._life, np.arange(len(tables.lives) + 1)
-        )  # of each life's states
+        )  # index of each life's first state
 
     def of(self, life: int, begin_ns: int, end_ns: int) -> list[Blame]:
-        """What a process did, and waited for, between two times, in their order: parts that follow each other
-        without a gap. Parts in which it ran itself are RAN, with itself as `life` and no chain."""
+        """Returns what a process did and waited for between two times: consecutive parts without gaps.
+
+        While the process itself ran, the parts are RAN with itself as `life` and an empty chain.
+        """
         blames: list[Blame] = []
         open_spans: list[_Span] = [(life, begin_ns, end_ns, ())]
         while open_spans:
@@ -90,12 +94,15 @@ class Blames:
 
     @cached_property
     def cpus(self) -> Occupancy:
-        """What the CPUs did."""
+        """The activity of the CPUs."""
         return occupancy(self.tables.trace, self.tables.lives)
 
     def pieces(self, waits: Integers) -> tuple[Integers, Integers, Integers, Integers]:
-        """Of waits (indices of `tables.waits`): which of them, at which CPU, from when, until when; one that
-        migrates has several pieces."""
+        """Splits waits (indices of `tables.waits`) at migrations.
+
+        Returns four arrays with one element per piece: position in `waits`, CPU, begin and end in
+        nanoseconds.
+        """
         cpu, begin, end = (self._waits[name][waits] for name in ("cpu", "begin_ns", "end_ns"))
         low, high = (
             np.searchsorted(self._moves[0], self._move_keys(name, waits))
@@ -120,7 +127,7 @@ class Blames:
     def _parts(
         self, life: int, begin_ns: int, end_ns: int, chain: tuple[int, ...]
     ) -> Iterator[Blame | _Span]:
-        """Parts that are known, and spans that are to be taken apart."""
+        """Yields finished parts, and spans that must be broken down further."""
         intervals = range(int(self._first[life]), int(self._first[life + 1]))
         states, start = self._states, begin_ns
         if intervals and begin_ns < states["begin_ns"][intervals[0]]:
@@ -137,7 +144,7 @@ class Blames:
     def _before(
         self, life: int, begin_ns: int, end_ns: int, chain: tuple[int, ...]
     ) -> Blame | _Span:
-        """Before it was forked, its parent is waited for."""
+        """Returns the part before the fork, when the process waits for its parent."""
         parent = int(self.tables.lives.parent[life])
         if parent < 0 or parent in chain or not chain:
             return Blame(begin_ns, end_ns, chain, Cause.UNKNOWN)
@@ -191,7 +198,7 @@ class Blames:
 
     @cached_property
     def _waker(self) -> Integers:
-        """Of each state: the process that ended it by waking; -1: none did."""
+        """For each state, the process that ended it by a wake-up; -1 if none did."""
         wakers = np.full(len(self._life), -1)
         blocked = (self.tables.states["state"] == "blocked").to_numpy()
         wakers[blocked] = self.tables.blocks["waker_life"].fill_null(-1).to_numpy()
@@ -213,7 +220,7 @@ class Blames:
 
     @cached_property
     def _moves(self) -> tuple[Integers, Integers, Integers, Integers]:
-        """MIGRATE records by process, then by row: a key, when, from which CPU, and to which."""
+        """MIGRATE records sorted by process and row: key, time, source CPU, target CPU."""
         trace = self.tables.trace
         rows = trace.rows(Kind.MIGRATE)
         if len(rows) == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who delays whom: what waits went by with, and whether blame holds in a run in which something differs."""
+"""Sums up which processes delayed which others, and checks the attribution against a changed run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from schedlab.metrics.window import measured_window
 from schedlab.trace import Trace
 
 _WORDS = {IDLE: "(idle)", SCHEDULER: "(scheduler)", UNKNOWN: "(unknown)"}
-"""In place of a group; no label that a program gives itself has brackets."""
+"""Names of causes that are not processes. Labels of programs never contain brackets."""
 
 
 def delays(blames: Blames, waits: pl.Series, by: str = "group") -> pl.DataFrame:
-    """What some waits (rows of the table `waits`) went by with: for each pair of `waiting` and `because_of` the
-    `duration_ns`.
+    """Returns the causes of some waits (rows of the table `waits`): columns `waiting`, `because_of`
+    and `duration_ns`.
 
-    `by`: "group", "name" or "pid", of which the pairs are; `because_of` may also be "(idle)", "(scheduler)" and
-    "(unknown)". The sum is that of the waits, exactly.
+    `by`: "group", "name" or "pid", the kind of names in the pairs. `because_of` may also be
+    "(idle)", "(scheduler)" or "(unknown)". The durations add up to the waits exactly.
     """
     at = waits.to_numpy().astype(np.int64)
     which, cpu, begins, ends = blames.pieces(at)
@@ -51,7 +51,7 @@ def delays(blames: Blames, waits: pl.Series, by: str = "group") -> pl.DataFrame:
 
 
 _CONFIRMED = 0.5
-"""Blame is confirmed if without its cause this part of it is not waited, or more."""
+"""An attribution is confirmed if removing the cause eliminates at least this fraction of the attributed wait."""
 
 
 def difference(
@@ -62,10 +62,10 @@ def difference(
     begin_ns: int | None,
     by: str,
 ) -> pl.DataFrame:
-    """For each `waiting` (a group, a name or a PID): `before_ns` and `after_ns`, how long its processes waited in what
-    is measured, from a time on.
+    """Returns, for each `waiting` (a group, name or PID), `before_ns` and `after_ns`.
 
-    Raises WrongUsage if a trace has no process that `task` names.
+    Both are the total time that its processes waited in the measured window from `begin_ns`. Raises
+    WrongUsage if `task` matches no process of a trace.
     """
     tables = [_waited(trace, kinds, task, begin_ns, by) for trace in (before, after)]
     first, second = (
@@ -77,8 +77,11 @@ def difference(
 
 
 def confirmed(rows: pl.DataFrame, delays: pl.DataFrame, because_of: Sequence[str]) -> pl.DataFrame:
-    """`rows` (see difference) with `blamed_ns`, for which `delays` blames some, and `confirmed`: true if at
-    least half of that is not waited without them; null where nothing is blamed on them."""
+    """Adds the columns `blamed_ns` and `confirmed` to `rows` (see difference).
+
+    `blamed_ns` is the wait that `delays` attributes to `because_of`. `confirmed` is true if at
+    least half of that wait is eliminated; null if nothing is attributed.
+    """
     blamed = (
         delays.filter(pl.col("because_of").is_in(list(because_of)))
         .group_by("waiting")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The waits of a run, explained."""
+"""Selects and explains the waits of a run."""
 
 from __future__ import annotations
 
@@ -32,56 +32,56 @@ from schedlab.trace import Trace
 
 @dataclass(frozen=True)
 class Asked:
-    """Which waits are to be explained."""
+    """Which waits to explain."""
 
     task: str | None = None
     """A PID, a name or a group; None: all processes."""
     kinds: Sequence[str] = QUEUED
     worst: int = 5
-    """So many of the longest are taken apart one by one."""
+    """Number of longest waits to break down individually."""
     percentile: float | None = None
-    """Only waits that are as long as this percentile of their kind, or longer."""
+    """Only waits at or above this percentile of their kind."""
     begin_ns: int | None = None
-    """Only waits that begin from here on; None: where what is measured begins."""
+    """Only waits that begin at or after this time; None: from the begin of the measured window."""
     end_ns: int | None = None
     at_ns: int | None = None
-    """Only waits that go on at this time, whenever they began."""
+    """Only waits in progress at this time."""
     by: str = "group"
-    """What `delays` adds up: group, name or pid."""
+    """What `delays` groups by: group, name or pid."""
 
 
 @dataclass(frozen=True)
 class ExplainedWait:
-    """A wait, taken apart."""
+    """A wait with its parts."""
 
     wait: Wait
     name: str
     shares: Sequence[Share]
-    """They add up to the wait."""
+    """The parts of the wait, which add up to it."""
     idle_elsewhere_ns: Mapping[int, int]
-    """Other CPUs that idled meanwhile, and for how long."""
+    """Other CPUs that idled during the wait, and for how long."""
     choices: Sequence[Choice]
-    """What the policy told of its choices at the CPU, meanwhile."""
+    """The policy's decisions and annotations at the same CPU during the wait."""
 
 
 @dataclass(frozen=True)
 class Explained:
-    """What was found."""
+    """The explanation of the selected waits."""
 
     waits: int
     waited_ns: int
-    """Of them all."""
+    """Total duration of the selected waits."""
     beside_idle_ns: int
-    """Of it, in waits for a CPU: while some CPU idled. (On which CPUs a process may run is not asked.)"""
+    """Part of the waits for a CPU during which another CPU idled. CPU affinity is ignored."""
     delays: pl.DataFrame
-    """See schedlab.analysis.explanation.delays; of those of `waits` in which a process was runnable."""
+    """Delays by cause (schedlab.analysis.explanation.delays), for waits of runnable processes."""
     longest: Sequence[ExplainedWait]
     names: Names
     wakeups_untold: bool
-    """The trace does not tell when processes were woken: waits after that are not among these."""
+    """True if the trace lacks wake-ups: waits after wake-ups are then missing."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, ready for JSON."""
+        """Returns the explanation for JSON."""
         return {
             "waits": self.waits,
             "waited_ns": self.waited_ns,
@@ -116,10 +116,10 @@ class Explained:
 def explain(
     trace: Trace, question: Asked, known: Mapping[str, Policy], tables: TraceTables | None = None
 ) -> Explained:
-    """Takes the waits of a trace apart. `known`: policies, for the words of their decisions; `tables`: those of the
-    trace, if there are any already.
+    """Explains the waits of a trace. `known`: policies, whose annotations are decoded. `tables`:
+    existing tables of the trace, to avoid computing them again.
 
-    Raises WrongUsage if it has no process that `question` names.
+    Raises WrongUsage if `question` names an unknown process.
     """
     tables = tables or TraceTables(trace)
     blames, choices = Blames(tables), Choices(tables, known)
@@ -154,8 +154,10 @@ def explain(
 
 
 def critical_path(trace: Trace, task: str) -> tuple[list[Share], Names, int]:
-    """What a process did and waited for from its fork to its end, added up; what things are called; and the time
-    in all. If the name is that of several processes: of the first. Raises WrongUsage if there is none."""
+    """Returns what a process did and waited for during its lifetime: shares, names and the lifetime in nanoseconds.
+
+    If several processes have the name, it is the first. Raises WrongUsage if there is none.
+    """
     tables = TraceTables(trace)
     life = tables.lives_of(task)[0]
     states = tables.states.filter(pl.col("life") == life)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each CPU did at each moment: a process ran, it idled, or it was in the scheduler."""
+"""Determines the activity of each CPU at each moment: a process, idle, or the scheduler."""
 
 from __future__ import annotations
 
@@ -15,29 +15,34 @@ from schedlab.trace.model import Integers
 from schedlab.trace.stories import CpuOrder
 
 IDLE, SCHEDULER, UNKNOWN = -1, -2, -3
-"""In place of a process."""
+"""Values of `occupant` other than a process."""
 
 
 @dataclass(frozen=True, eq=False)
 class Occupancy:
-    """Segments of the time of all CPUs, sorted by CPU, then by time: each lasts until the next of its CPU, the last
-    until the trace ends."""
+    """Segments of activity of all CPUs, sorted by CPU and time.
+
+    Each segment lasts until the next one of its CPU; the last one lasts until the trace ends.
+    """
 
     begin_ns: Integers
     occupant: Integers
     """A life, IDLE, SCHEDULER or UNKNOWN."""
     end_ns: int
-    """The trace's."""
+    """The end of the trace."""
     first: Integers
-    """Of each CPU of the machine: its first segment; then twice the end of the last CPU's, as of a CPU without any."""
+    """Index of the first segment of each CPU, followed by the number of segments twice: an unknown
+    CPU has no segments.
+    """
 
     def overlapping(
         self, cpu: Integers, begin_ns: Integers, end_ns: Integers
     ) -> tuple[Integers, Integers, Integers, Integers]:
-        """Of times on CPUs, what each of those did: arrays of which time, from when, until when, and the occupant.
+        """Returns the activity during intervals on CPUs, as four arrays: index of the interval,
+        begin, end, occupant.
 
-        Together they are exactly as long as the times; UNKNOWN is what lies before a CPU's first record or after its
-        END, or is of a CPU that the machine does not have.
+        The pieces of an interval add up to it exactly. Times before a CPU's first record or after
+        its END are UNKNOWN, and so are unknown CPUs.
         """
         cpu = np.where((cpu >= 0) & (cpu < len(self.first) - 2), cpu, len(self.first) - 2)
         low = self._place(cpu, begin_ns, "right") - 1
@@ -58,7 +63,7 @@ class Occupancy:
         return which[overlaps], begins[overlaps], ends[overlaps], occupant[overlaps]
 
     def some_idle_before(self, time_ns: Integers) -> Integers:
-        """How long, up to each of some times, at least one CPU had been idle."""
+        """Returns, for each time, how long at least one CPU had been idle until then."""
         ends, lengths = self._idle
         done = np.searchsorted(ends, time_ns, side="right")
         totals = np.concatenate(([0], np.cumsum(lengths)))
@@ -69,7 +74,7 @@ class Occupancy:
 
     @cached_property
     def _idle(self) -> tuple[Integers, Integers]:
-        """Times without overlap in which some CPU idles, in their order: ends and lengths."""
+        """Disjoint intervals with at least one idle CPU, in order: ends and lengths."""
         segment_ends = np.append(self.begin_ns[1:], 0)
         has = np.flatnonzero(np.diff(self.first[:-1]))
         segment_ends[self.first[has + 1] - 1] = self.end_ns
@@ -83,7 +88,7 @@ class Occupancy:
         return times[ends], times[ends] - times[begins]
 
     def _place(self, cpu: Integers, time_ns: Integers, side: str) -> Integers:
-        """Where in the segments of its CPU each time belongs."""
+        """Returns where each time belongs in the segments of its CPU."""
         places = np.empty(len(cpu), np.int64)
         for number in np.unique(cpu).tolist():
             rows = slice(self.first[number], self.first[number + 1])
@@ -97,7 +102,7 @@ class Occupancy:
 
 
 def occupancy(trace: Trace, who: Lives) -> Occupancy:
-    """What the CPUs of a trace did. A machine that does not tell of its scheduler is never in it."""
+    """Returns the activity of the CPUs of a trace. Without scheduler records, no CPU is ever in the scheduler."""
     stories = CpuOrder(trace.header.cpus).take(0, trace.piece(0, len(trace)))
     columns = stories.columns
     has_decisions = trace.has(Kind.SCHEDULER_ENTER)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Why a policy chose as it did while a process waited."""
+"""Collects the reasons for a policy's decisions while a process waited."""
 
 from __future__ import annotations
 
@@ -21,34 +21,35 @@ from schedlab.trace import Kind
 
 @dataclass(frozen=True)
 class Choice:
-    """A decision of a policy, or a remark that it made in words."""
+    """A decision of a policy, or an annotation in words."""
 
     time_ns: int
     cpu: int
     life: int | None
-    """The process that was picked, or that the remark is about."""
+    """The process that was picked, or that the annotation is about."""
     waiting: int | None
-    """How many waited; None: it is a remark."""
+    """Number of waiting processes; None for an annotation."""
     words: str
-    """Why; "": the policy does not say."""
+    """The reason; "" if the policy gives none."""
 
     def told(self, names: Called) -> str:
-        """It as a clause: "typist 7 was picked, 2 waited: level 2"."""
+        """Returns the choice as a clause: "typist 7 was picked, 2 waited: level 2"."""
         about = names[self.life] if self.life is not None else "no process"
         picked = "" if self.waiting is None else f" was picked, {self.waiting} waited"
         return f"{about}{picked}{f': {self.words}' if self.words else ''}"
 
 
 class Choices:
-    """What the policies of a trace told of their choices. `known`: policies by their names."""
+    """The decisions and annotations in a trace. `known`: policies by name."""
 
     def __init__(self, tables: TraceTables, known: Mapping[str, Policy]) -> None:
         self._tables = tables
         self._known = known
 
     def during(self, wait: Wait, blames: Sequence[Blame]) -> list[Choice]:
-        """Those that were made at the CPU at which a process waited, in their order. The last is its own, if it was
-        picked there."""
+        """Returns the choices made at the CPU where a process waited, in order. The last is its
+        own, if it was picked there.
+        """
         waited_on_cpu = [part for part in blames if not part.chain and part.cpu is not None]
         spans: dict[int, tuple[int, int]] = {}
         for part in waited_on_cpu:
@@ -83,7 +84,7 @@ class Choices:
         )
 
     def _why(self, row: Mapping[str, int]) -> str:
-        """The remark of a decision, in the words of the policy that was in force."""
+        """Returns the annotation of a decision in the words of the policy active at that time."""
         times, names = self._in_force
         at = bisect_right(times, row["time_ns"]) - 1
         policy = self._known.get(names[at].partition(":")[0]) if at >= 0 else None
@@ -96,7 +97,7 @@ class Choices:
 
     @cached_property
     def _in_force(self) -> tuple[list[int], list[str]]:
-        """From when on which policy was in force."""
+        """The times when policies became active, and their names."""
         trace = self._tables.trace
         named = trace.texts.filter(pl.col("row").is_in(trace.rows(Kind.POLICY).tolist()))
         times = trace.at("time_ns", named["row"].to_numpy()).tolist() if len(named) else []

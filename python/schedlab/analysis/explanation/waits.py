@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which waits are to be explained."""
+"""Selects waits to explain."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import polars as pl
 from schedlab.analysis.tables.trace_tables import TraceTables
 
 KINDS = ("response", "wake-up", "turn", "found", "blocked")
-"""Kinds of waits. The last is for what is not asleep, and waits for a process; the others are of the table `waits`."""
+"""Kinds of waits. `blocked` is for blocked processes that wait for another process; the others are
+kinds of the table `waits`.
+"""
 QUEUED = KINDS[:-1]
-"""Those in which a process is runnable."""
+"""Kinds of waits of runnable processes."""
 _ASLEEP = ("sleep", "console")
 
 
@@ -23,7 +25,7 @@ class Wait:
 
     life: int
     at: int | None
-    """Its row in the table `waits`; None: it is one of `blocks`."""
+    """Its row in the table `waits`; None for a row of `blocks`."""
     kind: str
     begin_ns: int
     end_ns: int
@@ -40,10 +42,10 @@ def select_waits(
     begin_ns: int,
     end_ns: int,
 ) -> pl.DataFrame:
-    """Waits that begin in a time, the longest first: life, kind, begin_ns, end_ns, duration_ns, and `at`: its row in
-    the table `waits`; null: it is one of `blocks`.
+    """Returns the waits that begin within an interval, the longest first.
 
-    `lives`: of these processes; None: of all.
+    Columns: life, kind, begin_ns, end_ns, duration_ns, and `at`, the row in the table `waits` (null
+    for `blocks`). `lives`: only waits of these processes; None: of all.
     """
     parts = []
     if set(kinds) & set(QUEUED):
@@ -61,7 +63,7 @@ def select_waits(
 
 
 def waits_of(table: pl.DataFrame) -> list[Wait]:
-    """The rows of select_waits."""
+    """Returns the rows of select_waits as objects."""
     return [
         Wait(row["life"], row["at"], row["kind"], row["begin_ns"], row["end_ns"])
         for row in table.iter_rows(named=True)
@@ -69,11 +71,11 @@ def waits_of(table: pl.DataFrame) -> list[Wait]:
 
 
 def going_on_at(table: pl.DataFrame, at_ns: int) -> pl.DataFrame:
-    """Those that go on at a time: one that ends then does not."""
+    """Returns the waits in progress at a time. A wait that ends at this time is excluded."""
     return table.filter((pl.col("begin_ns") <= at_ns) & (at_ns < pl.col("end_ns")))
 
 
 def beyond_percentile(table: pl.DataFrame, percentile: float) -> pl.DataFrame:
-    """Those that are as long as the percentile of their kind, or longer."""
+    """Returns the waits at or above the percentile of their kind."""
     least = pl.col("duration_ns").quantile(percentile / 100, "lower").over("kind")
     return table.filter(pl.col("duration_ns") >= least)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What was found, in words."""
+"""Describes the parts of a wait in words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BLOCKED = {
 
 @dataclass(frozen=True)
 class Share:
-    """Parts of a wait that are alike, added up."""
+    """The sum of equal parts of a wait."""
 
     duration_ns: int
     parts: int
@@ -33,13 +33,13 @@ class Share:
 
 
 class Called(Protocol):
-    """What processes (lives) are called."""
+    """Maps processes (lives) to display names."""
 
     def __getitem__(self, life: int, /) -> str: ...
 
 
 class Names:
-    """What processes are called: a group and a PID."""
+    """Display names of processes: group and PID."""
 
     def __init__(self, tables: TraceTables) -> None:
         table = tables.processes
@@ -50,11 +50,11 @@ class Names:
         }
 
     def called(self, life: int, by: str) -> str:
-        """Its group, name or pid, as text."""
+        """Returns the group, name or pid of a process as text."""
         return str(self._table[by][life])
 
     def pid(self, life: int) -> int:
-        """Its PID."""
+        """Returns the PID of a process."""
         return int(self._table["pid"][life])
 
     def __getitem__(self, life: int) -> str:
@@ -62,7 +62,7 @@ class Names:
 
 
 def described(blames: Sequence[Blame], names: Names) -> list[Share]:
-    """The parts of a wait, alike ones added up; the longest first."""
+    """Returns the parts of a wait with equal ones summed up, the longest first."""
     sums: dict[tuple[object, ...], list[Blame]] = {}
     for part in blames:
         key = (part.chain, part.cause, part.life, part.cpu, part.reason)
@@ -84,7 +84,7 @@ def described(blames: Sequence[Blame], names: Names) -> list[Share]:
 
 
 def told_blame(part: Blame, names: Called) -> str:
-    """A part of a wait as a clause: "cpu 7 ran on CPU 0"; "pipe 5 waited for cpu 7, which slept"."""
+    """Returns a part of a wait as a clause: "cpu 7 ran on CPU 0"; "pipe 5 waited for cpu 7, which slept"."""
     chain = [names[life] for life in part.chain]
     subject = " waited for ".join(chain[:1] + [f"{name}, which" for name in chain[1:]])
     if part.cause == Cause.BLOCKED:
@@ -98,7 +98,7 @@ def told_blame(part: Blame, names: Called) -> str:
 
 
 def _meanwhile(part: Blame, names: Called) -> str:
-    """What the CPU did."""
+    """Returns the activity of the CPU as a clause."""
     if part.life is not None:
         return f"{names[part.life]} ran on CPU {part.cpu}"
     doing = "idled" if part.cause == Cause.IDLE else "was in the scheduler"

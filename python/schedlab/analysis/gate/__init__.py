@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A change of a policy, held against what was before: is anything worse, and by more than chance?"""
+"""Decides whether a changed policy is significantly worse than a baseline."""

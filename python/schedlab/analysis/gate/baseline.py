@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A baseline: the manifests and metrics of runs, and what they were made of, in one small file.
+"""Stores a baseline in one small file: manifests and metrics of runs, and their input files.
 
-In it are no traces: of each run its trace's hash, so that a run that comes out the same is known.
+A baseline contains no traces. It has the hash of each trace, to recognise identical runs.
 """
 
 from __future__ import annotations
@@ -34,36 +34,36 @@ FORMAT = 1
 SUFFIX = ".baseline"
 LISTING = "baseline.json"
 _RUN = "run"
-"""The column that says of which run a row is."""
+"""The column that identifies the run of a row."""
 _OF_THE_HOST = ("started", "command_line", "python", "host", "host_seconds", "machine_origin")
-"""Members of a manifest that say nothing of what was run."""
+"""Manifest entries that do not affect results."""
 _MADE_OF = (WORKLOAD_FILE, SHAPE_FILE)
-"""Files in a run's folder that it was made of."""
+"""Input files in the folder of a run."""
 _TABLES = ("summary", "groups", "processes", "values")
-"""Metrics that are compared."""
+"""Tables of metrics to compare."""
 _PLACE = re.compile(r"files/[0-9a-f]{16}-[a-z.]+")
 Instructions = Mapping[str, Mapping[str, int]]
-"""Of one pick and one enqueue, by policy and number of tasks."""
+"""Instructions of one pick and one enqueue, by policy and number of tasks."""
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a file holds, unpacked into a folder that goes."""
+    """The contents of a baseline file, unpacked into a temporary folder."""
 
     runs: Collection
     instructions: Instructions = field(default_factory=dict)
-    """{}: they were not counted."""
+    """Empty if instructions were not counted."""
 
 
 def check_place(place: Path) -> None:
-    """Raises WrongUsage for a place that is not to be written to."""
+    """Raises WrongUsage if a baseline cannot be written to this path."""
     if place.suffix != SUFFIX:
         raise WrongUsage(f"name it *{SUFFIX}", what=parameter("keep", place))
     check_file("keep", place)
 
 
 def write_baseline(place: Path, runs: Collection, instructions: Instructions) -> None:
-    """Writes a baseline of runs. Raises WrongUsage if one of them failed."""
+    """Writes a baseline of runs. Raises WrongUsage if a run failed."""
     for run in runs:
         if not run.succeeded:
             raise WrongUsage(
@@ -90,7 +90,7 @@ def _manifest(run: Kept) -> dict[str, Any]:
 
 
 def _together(runs: Iterable[Kept], table: str) -> bytes:
-    """A table of all runs: it is a fraction of what as many files are."""
+    """Returns a table of all runs as one Parquet file, which is much smaller than one file per run."""
     schema = schemas()[table]
     parts = [
         (
@@ -105,7 +105,7 @@ def _together(runs: Iterable[Kept], table: str) -> bytes:
 
 @contextmanager
 def opened(place: Path) -> Iterator[Baseline]:
-    """Unpacks a baseline. Raises FileRefused for anything else, and for one of another release's format."""
+    """Unpacks a baseline temporarily. Raises FileRefused for other files and for other format versions."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         packed, folder = Path(scratch) / "packed", Path(scratch) / "runs"
         packed.mkdir()
@@ -124,7 +124,7 @@ def opened(place: Path) -> Iterator[Baseline]:
 
 
 def _lay_out(packed: Path, folder: Path, run: Mapping[str, Any]) -> None:
-    """Makes a run's folder."""
+    """Creates the folder of a run."""
     (folder / results.METRICS).mkdir(parents=True)
     (folder / results.MANIFEST).write_text(json.dumps(run["manifest"]))
     for name, file in run["files"].items():
@@ -132,7 +132,7 @@ def _lay_out(packed: Path, folder: Path, run: Mapping[str, Any]) -> None:
 
 
 def _split(packed: Path, folder: Path, count: int) -> None:
-    """Gives each run its part of the tables."""
+    """Splits the tables by run and writes each part to the run's folder."""
     for table in _TABLES:
         schema = {**schemas()[table], _RUN: pl.Int64()}
         rows = read_tables([packed / f"{table}.parquet"], schema)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a gate says of a comparison: which figures are surely worse, and what cannot be judged any more."""
+"""Judges a comparison: which metrics are significantly worse, and which can no longer be compared."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ class Count:
     tasks: int
     before: int
     after: int | None
-    """None: there is no such policy any more."""
+    """None if the policy no longer exists."""
 
     def is_worse(self, matters: float) -> bool:
-        """They are exact, so a change that matters is all that is asked."""
+        """True if the count grew by more than the threshold. Counts are exact and need no test."""
         return self.after is None or self.after - self.before > matters * self.before
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The verdict."""
+    """The verdict of the gate."""
 
     found: Comparison
     counts: tuple[Count, ...] = field(default=())
 
     def rows(self, *verdicts: str) -> list[tuple[Match, Row]]:
-        """All rows that have one of these verdicts."""
+        """Returns all rows with one of these verdicts."""
         return [
             (match, row)
             for match in self.found.matches
@@ -55,8 +55,7 @@ class Gate:
         return [count for count in self.counts if count.is_worse(self.found.matters)]
 
     def unjudged(self) -> Iterator[str]:
-        """What was measured before, and cannot be compared now, in words: a gate that let it pass could be
-        passed by failing."""
+        """Yields what can no longer be compared, in words. A gate that ignored it could be passed by failing."""
         for alone in self.found.alone_before:
             yield f"{', '.join(key_of(alone)[:4])}: it was not run"
         for match in self.found.matches:
@@ -76,7 +75,7 @@ class Gate:
 
     @property
     def summary(self) -> str:
-        """The verdict in a line."""
+        """The verdict in one line."""
         worse = len(self.rows("worse")) + len(self.worse_counts)
         better = len(self.rows("better"))
         open_ones = len(self.rows("perhaps"))
@@ -97,7 +96,7 @@ class Gate:
         return f"{'passed' if self.passes else 'not passed'}: {', '.join(parts)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Returns the verdict for JSON."""
         return {
             "passes": self.passes,
             "summary": self.summary,
@@ -117,8 +116,7 @@ def judge(
 ) -> Gate:
     """Returns the verdict on a comparison, and on instructions by policy and number of tasks.
 
-    Raises WrongUsage where one seed of a setup is all there is, which tells nothing of others: no difference
-    could ever be called worse.
+    Raises WrongUsage if a configuration has only one seed: no difference could be significant.
     """
     for match in comparison.matches:
         if min(len(match.before.runs), len(match.after.runs)) < FEWEST_SEEDS:
@@ -136,14 +134,14 @@ def judge(
 
 
 _WIDTH = 41
-"""Characters of the picture's axis; odd, so that 0 has one."""
+"""Width of the plot's axis in characters; odd, so that 0 has one."""
 _ROWS_MAX = 24
 _LEAST = -0.999
-"""A change, as a part of the mean: one of more than all of it has no logarithm."""
+"""Smallest relative change in the plot. A change of −100 % has no logarithm."""
 
 
 def markdown(gate: Gate) -> str:
-    """Returns the comment."""
+    """Returns the verdict as Markdown, for a comment."""
     return "\n".join(_lines(gate)) + "\n"
 
 
@@ -187,8 +185,7 @@ def _by_setup(rows: Rows, across: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def picture(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """Yields the lines of a forest plot of each setup's rows: by which factor each mean changed, and the interval
-    in which that lies, on an axis of logarithms."""
+    """Yields the lines of a forest plot: each mean's relative change and its interval, on a logarithmic axis."""
     every = [row for setup_rows in rows.values() for row in setup_rows]
     most = max(abs(value) for row in every for value in _logarithms(row)) or 1.0
     width = max(len(_name(row)) for row in every) + 2
@@ -202,7 +199,7 @@ def picture(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 
 
 def _logarithms(row: Row) -> tuple[float, float, float]:
-    """Of the factors: of the low bound, the mean and the high bound."""
+    """Returns the logarithms of three factors: low bound, mean and high bound."""
     difference = row.found
     scale = abs(difference.before.mean)
     low, change, high = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A run as tables: who had which CPU, who waited, who woke whom (docs/tables.md)."""
+"""Provides a run as tables: CPU time, waits and wake-ups of processes, and the CPU's activity (docs/tables.md)."""
 
 from schedlab.analysis.tables.opened import Run, open_run
 from schedlab.analysis.tables.query import query

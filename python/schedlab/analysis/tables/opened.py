@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A run, for Python: its manifest, trace, metrics and tables."""
+"""Gives Python programs access to a run: manifest, trace, metrics and tables."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from schedlab.trace import Trace
 
 
 class Run:
-    """A run's folder. What is read of it is kept; each table is a Polars frame, whose columns
-    docs/tables.md describes."""
+    """A stored run. Data is read when first used and then cached. Each table is a Polars frame with
+    the columns of docs/tables.md.
+    """
 
     def __init__(self, stored: Kept) -> None:
         self._kept = stored
@@ -38,7 +39,7 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """The run's folder."""
         return self._kept.folder
 
     @property
@@ -48,35 +49,36 @@ class Run:
 
     @property
     def setup(self) -> Setup:
-        """What was run, except the seed."""
+        """The configuration: what was run, except the seed."""
         return self._kept.setup
 
     @cached_property
     def trace(self) -> Trace:
-        """Its event trace. Raises TraceError if it cannot have happened."""
+        """The event trace. Raises TraceError if the trace is invalid."""
         return self._kept.trace()
 
     @cached_property
     def metrics(self) -> Metrics:
-        """Its metrics (docs/metrics.md). Raises FileRefused if it was not measured."""
+        """The metrics (docs/metrics.md). Raises FileRefused if the run was not measured."""
         return self._kept.metrics()
 
     @cached_property
     def window(self) -> Window:
-        """What of it is measured."""
+        """The measured window."""
         return measured_window(self.trace)
 
     def table(self, name: str) -> pl.DataFrame:
-        """The table of this name, with `run` in front. Raises KeyError if there is none, and TraceError if the
-        trace cannot have happened."""
+        """Returns the table of this name, with `run` as the first column.
+
+        Raises KeyError for an unknown name, and TraceError if the trace is invalid.
+        """
         schema = DESCRIBED[name].schema
         frame = self._told() if name == "runs" else self._of_trace.table(name)
         run = pl.lit(self.folder.name).alias("run")
         return frame.select(run, *(pl.col(name) for name in schema if name != "run"))
 
     def lives(self, task: str) -> list[int]:
-        """The processes (`life`) that a PID, or the name of processes or of a group, means. Raises WrongUsage if there
-        is none."""
+        """Returns the processes (`life`) with this PID, name or group. Raises WrongUsage if there are none."""
         return self._of_trace.lives_of(task)
 
     @cached_property
@@ -84,7 +86,7 @@ class Run:
         return TraceTables(self.trace)
 
     def _told(self) -> pl.DataFrame:
-        """The row of this run in `runs`."""
+        """Returns the row of this run in `runs`."""
         stored, setup = self._kept, self.setup
         row = {
             "folder": str(self.folder),
@@ -105,7 +107,9 @@ class Run:
 
 
 def open_run(place: str | Path) -> Run:
-    """Opens a run's folder, or a folder that holds one run. Raises WrongUsage if it is neither, and FileRefused
-    if its manifest is not whole."""
+    """Opens the folder of a run, or a folder that contains one run.
+
+    Raises WrongUsage if it is neither, and FileRefused if the manifest is incomplete.
+    """
     folder = find_run(Path(place))
     return Run(Kept(folder.absolute(), read_manifest(folder)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""SQL over the tables of one run or of many, by DuckDB."""
+"""Runs SQL queries over the tables of one or many runs, with DuckDB."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ def query(
     report_progress: Tell = lambda done: None,
     allow_files: bool = False,
 ) -> pl.DataFrame:
-    """What an SQL query finds in the tables of some runs (docs/tables.md).
+    """Returns the result of an SQL query over the tables of some runs (docs/tables.md).
 
-    Only tables whose names are in the query are made, run by run, as files: so thousands of runs need no more memory
-    than one. Calls `report_progress` with the number of runs that are ready.
-    Raises WrongUsage for what DuckDB refuses.
-    Unless `allow_files`, the query may come from anyone: it reads these tables, and no file.
+    Only tables named in the query are computed, run by run, and stored as temporary files. Memory
+    use therefore does not grow with the number of runs. Calls `report_progress` with the number of
+    finished runs.
+
+    Unless `allow_files`, the query can read only these tables and no files, so it may be untrusted.
+    Raises WrongUsage if DuckDB rejects the query.
     """
     needed = _named(DESCRIBED, sql)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
@@ -47,7 +49,9 @@ def query(
 def query_tables(
     tables: Mapping[str, Callable[[], pl.DataFrame]], sql: str, allow_files: bool = False
 ) -> pl.DataFrame:
-    """What an SQL query finds in these tables, of which those are made that it names. Else as `query`."""
+    """Returns the result of an SQL query over these tables. Computes only the tables named in it;
+    otherwise like `query`.
+    """
     needed = _named(tables, sql)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
         for name in needed:
@@ -60,7 +64,7 @@ def _named(tables: Iterable[str], sql: str) -> list[str]:
 
 
 def _found(folder: Path, needed: Sequence[str], sql: str, allow_files: bool) -> pl.DataFrame:
-    """What the query finds in the files there, whose names begin as those of their tables."""
+    """Returns the result of the query over the files in the folder. A file's name starts with the name of its table."""
     need_extra("sql")
     import duckdb
 
@@ -89,7 +93,7 @@ def _found(folder: Path, needed: Sequence[str], sql: str, allow_files: bool) -> 
 
 
 def _confine(connection: DuckDBPyConnection, folder: Path) -> None:
-    """Lets a query reach the files of this folder, and neither others, nor extensions, nor these settings."""
+    """Restricts a query to the files of this folder, and forbids extensions and changes of settings."""
     for setting in (
         f"temp_directory = {_quoted(folder)}",
         f"allowed_directories = [{_quoted(folder)}]",
@@ -108,7 +112,7 @@ _DECIMAL = re.compile(r"DECIMAL\(\d+, ?\d+\)")
 
 
 def _plain(result: DuckDBPyRelation) -> DuckDBPyRelation:
-    """Returns the same with columns of numbers, truth and text alone: other values become their texts."""
+    """Converts columns that are not numbers, text or booleans to text."""
     columns = (
         f'CAST(#{number} AS {_plain_type(str(kind))}) AS "{name.replace(chr(34), chr(34) * 2)}"'
         for number, (name, kind) in enumerate(
@@ -125,6 +129,6 @@ def _plain_type(kind: str) -> str:
 
 
 def _write(run: Run, number: int, needed: Sequence[str], folder: Path) -> None:
-    """The tables of one run, each as a file. What was read for them goes with the caller's `run`."""
+    """Writes the tables of one run, each to a file. The caller's `run` holds the cached data and frees it."""
     for name in needed:
         run.table(name).write_parquet(folder / f"{name}-{number:06}.parquet")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of one trace. All of it: `runs` says which part of it is measured."""
+"""Builds the tables of one whole trace; `runs` contains the measured window."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TYPES: Mapping[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. Times are nanoseconds since the machine's boot."""
+    """A column of a table. Times are in nanoseconds since boot."""
 
     name: str
     type_: str
@@ -48,12 +48,12 @@ class Described:
 
     name: str
     row: str
-    """What has a row in it."""
+    """What a row represents."""
     columns: tuple[Column, ...]
 
     @property
     def schema(self) -> pl.Schema:
-        """The columns' types, as Polars has them."""
+        """The columns' Polars types."""
         return pl.Schema({column.name: _TYPES[column.type_] for column in self.columns})
 
 
@@ -75,29 +75,31 @@ def _described() -> dict[str, Described]:
 
 
 DESCRIBED: Mapping[str, Described] = _described()
-"""Each table by its name."""
+"""All tables by name."""
 
 
 _WAITS = {"forked": "response", "woken": "wake-up", "found": "found"}
-"""Kinds of waits by their causes; the others are those between turns."""
+"""Kinds of waits by cause; any other cause is a wait between time slices."""
 
 
 class TraceTables:
-    """Of a trace that `schedlab.trace.validate` found good."""
+    """The tables of a trace that `schedlab.trace.validate` accepted."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
 
     def table(self, name: str) -> pl.DataFrame:
-        """The table of this name (schedlab.analysis.tables.DESCRIBED), without `run`; in the order of times, those of
-        states and stays by process first. Raises KeyError if there is none."""
+        """Returns the table of this name (schedlab.analysis.tables.DESCRIBED), without `run`.
+
+        Rows are sorted by time; states and stays are sorted by process first. Raises KeyError for
+        an unknown name.
+        """
         schema = DESCRIBED[name].schema
         frame: pl.DataFrame = getattr(self, name.replace("-", "_"))
         return frame.select(pl.col(name).cast(schema[name]) for name in schema if name != "run")
 
     def lives_of(self, task: str) -> list[int]:
-        """The processes that a person means: by a PID, or by the name of processes or of a group. Raises WrongUsage if
-        there is none."""
+        """Returns the processes with this PID, name or group. Raises WrongUsage if there are none."""
         named = (pl.col("name") == task) | (pl.col("group") == task)
         if task.isdecimal():
             named = pl.col("pid") == int(task)
@@ -114,14 +116,15 @@ class TraceTables:
 
     @cached_property
     def called(self) -> pl.DataFrame:
-        """life, name, group."""
+        """Columns life, name, group."""
         called = called_by(self.trace, self.lives, measured_window(self.trace))
         return called.with_row_index("life").cast({"life": pl.Int64})
 
     @cached_property
     def states(self) -> pl.DataFrame:
-        """schedlab.metrics.state_intervals, with name, group, duration_ns; `next`: why the state ended, and
-        `next_by` by which process."""
+        """schedlab.metrics.state_intervals with name, group, duration_ns; `next`: why the state
+        ended; `next_by`: the process that ended it.
+        """
         intervals = state_intervals(self.trace, self.lives)
         return self._with_names(intervals).with_columns(
             pl.col("cause").cast(pl.String),
@@ -132,7 +135,7 @@ class TraceTables:
 
     @cached_property
     def processes(self) -> pl.DataFrame:
-        """Each life."""
+        """One row per life."""
         who = self.lives
         spent = self.states.group_by("life").agg(
             pl.col("duration_ns").filter(pl.col("state") == state).sum().alias(name)
@@ -170,7 +173,7 @@ class TraceTables:
 
     @cached_property
     def stays(self) -> pl.DataFrame:
-        """What had a CPU."""
+        """Intervals with a CPU."""
         ended = nullable(self.lives.exit_row, self.lives.exit_row < 0)
         ends = pl.DataFrame({"life": np.arange(len(self.lives)), "exit_row": ended})
         return (
@@ -187,7 +190,7 @@ class TraceTables:
 
     @cached_property
     def waits(self) -> pl.DataFrame:
-        """What was runnable and had no CPU, as far as the trace tells."""
+        """Intervals when a process was runnable without a CPU."""
         table = self.states.filter(pl.col("state") == "runnable")
         table = table.with_columns(
             kind=pl.col("cause").replace_strict(_WAITS, default="turn", return_dtype=pl.String),
@@ -200,7 +203,7 @@ class TraceTables:
 
     @cached_property
     def blocks(self) -> pl.DataFrame:
-        """What was blocked."""
+        """Intervals when a process was blocked."""
         table = self.states.filter(pl.col("state") == "blocked")
         return table.with_columns(
             reason=pl.col("cause").str.strip_prefix("blocked: "),
@@ -210,7 +213,7 @@ class TraceTables:
 
     @cached_property
     def wakeups(self) -> pl.DataFrame:
-        """What was woken."""
+        """Wake-ups."""
         table = self.waits.filter(pl.col("kind") == "wake-up")
         return table.with_columns(
             time_ns="begin_ns",
@@ -220,7 +223,7 @@ class TraceTables:
 
     @cached_property
     def decisions(self) -> pl.DataFrame:
-        """What policies told of their choices."""
+        """Decisions of policies."""
         rows = self.trace.rows(Kind.DECISION)
         table = self._records(rows).with_columns(
             waiting=pl.Series(self._at("first", rows)),
@@ -230,7 +233,7 @@ class TraceTables:
 
     @cached_property
     def said(self) -> pl.DataFrame:
-        """Remarks in words."""
+        """Annotations of policies in words."""
         texts = self.trace.texts
         rows = self.trace.rows(Kind.SAID)
         row_texts = texts.filter(pl.col("row").is_in(rows.tolist()))
@@ -246,7 +249,7 @@ class TraceTables:
 
     @cached_property
     def switches(self) -> pl.DataFrame:
-        """Of all CPUs."""
+        """Context switches of all CPUs."""
         rows = self.trace.rows(Kind.SWITCH)
         table = self._records(rows)
         left = pl.Series(self._at("first", rows)).cast(pl.Int64)
@@ -255,7 +258,7 @@ class TraceTables:
 
     @cached_property
     def migrations(self) -> pl.DataFrame:
-        """From CPU to CPU."""
+        """Migrations between CPUs."""
         rows = self.trace.rows(Kind.MIGRATE)
         table = self._records(rows).with_columns(
             from_cpu=pl.Series(self._at("first", rows)), to_cpu=pl.Series(self._at("second", rows))
@@ -264,7 +267,7 @@ class TraceTables:
 
     @cached_property
     def marks(self) -> pl.DataFrame:
-        """What programs wrote."""
+        """Marks written by programs."""
         rows = self.trace.rows(Kind.MARK)
         kinds = [MarkKind(kind) for kind in self._at("first", rows).tolist()]
         values = self._at("second", rows).tolist()
@@ -287,7 +290,7 @@ class TraceTables:
 
     @cached_property
     def cpus(self) -> pl.DataFrame:
-        """Those that wrote records."""
+        """CPUs with records."""
         length = pl.col("end_ns") - pl.col("begin_ns")
         had = (
             cpu_intervals(self.trace)
@@ -313,9 +316,11 @@ class TraceTables:
         )
 
     def _begun_at(self, waits: pl.DataFrame) -> Integers:
-        """The CPU at which each wait begins: a waker says where it places a process, and one that was
-        preempted is where it ran. Where a process is that was forked, or found, the first MIGRATE or SWITCH of it
-        says."""
+        """Returns the CPU where each wait begins.
+
+        A wake-up record contains the CPU. A preempted process waits where it ran. For a forked or
+        found process, the first MIGRATE or SWITCH record decides.
+        """
         place = np.full(len(self.trace) + 1, -1)
         woken = self.trace.rows(Kind.WAKEUP)
         place[woken] = self._at("second", woken)
@@ -325,7 +330,7 @@ class TraceTables:
         return np.where(first_rows >= 0, first_rows, waits["cpu"].to_numpy())
 
     def _first_places(self, starting: pl.DataFrame) -> Integers:
-        """-1: the trace does not tell."""
+        """Returns the CPU where each process first waits; -1 if the trace does not contain it."""
         pid, row = starting["pid"].to_numpy(), starting["begin_row"].to_numpy()
         moves = self.trace.rows(Kind.MIGRATE, Kind.SWITCH)
         process = self._at("process", moves)
@@ -340,7 +345,7 @@ class TraceTables:
         return np.where((process[at] == pid) & (moves[at] > row), cpu.astype(np.int64), -1)
 
     def _records(self, rows: Integers) -> pl.DataFrame:
-        """Some records: time_ns, cpu, life, pid."""
+        """Returns some records with the columns time_ns, cpu, life, pid."""
         process = pl.Series(self._at("process", rows)).cast(pl.Int64)
         return pl.DataFrame(
             {
@@ -352,7 +357,7 @@ class TraceTables:
         )
 
     def _life(self, pid: pl.Series, row: pl.Series) -> pl.Series:
-        """The process that had this PID at this row; null for PID 0, and for none."""
+        """Returns the process that had each PID at each row; null for PID 0 and unknown PIDs."""
         lives = self.lives.life_at(
             pid.fill_null(0).to_numpy().astype(np.int64), row.fill_null(-1).to_numpy()
         )
