@@ -251,7 +251,8 @@ def _demands(workload: pl.DataFrame, window: Window) -> Floats:
 
     A process that ended demanded what it ran. A process still alive would have run more if it had
     never waited. Of its waiting time, it would have run the fraction running ÷ (running + blocked).
-    This is 1 for a process that never blocked or never ran, and small for one that mostly sleeps.
+    This is 1 for processes that never blocked or never ran, and small for processes that mostly
+    sleep.
     """
     running, waiting, blocked = (
         workload[column].to_numpy().astype(np.float64)
@@ -287,7 +288,7 @@ def weight_of(kind: AttributeKind, values: Integers) -> Integers:
 
 
 def chosen_weights(trace: Facts, window: Window) -> Weights:
-    """Returns the source of weights: the attribute that the policy shares by, else one that the workload set."""
+    """Returns the source of weights: the attribute that the policy shares by, else an attribute set by the workload."""
     shares_by = _shares_by(trace, window)
     if shares_by == SHARES_BY_CURRENCIES:
         return "currencies"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Recordings that `perf` and `trace-cmd` made of a Linux machine, as traces (docs/perf-traces.md)."""
+"""Converts recordings of Linux machines by `perf`, `trace-cmd` and Perfetto to traces (docs/perf-traces.md)."""

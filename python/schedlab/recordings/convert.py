@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a recording to the folder of a run, as if a machine of ours had made it."""
+"""Converts a recording to the folder of a run, like that of a built-in machine."""
 
 from __future__ import annotations
 
@@ -24,31 +24,33 @@ from schedlab.runs import results
 from schedlab.runs.worker import evaluate
 
 MACHINE = "linux-recording"
-"""The machine in manifests: one that schedlab has not run."""
+"""The machine in manifests: schedlab did not control it."""
 POLICY = "fair"
-"""What Linux has for all that is not told to be scheduled otherwise."""
+"""Linux's default scheduling class."""
 TICK_NS = 4_000_000
-"""A tick of 4 ms: most distributions have 250 ticks a second."""
+"""A tick of 4 ms, because most distributions have 250 ticks per second."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A recording that is now a run."""
+    """A recording converted to a run."""
 
     folder: Path
     manifest: dict[str, Any]
     metrics: Metrics | None
     outcome: Outcome
     notes: tuple[str, ...]
-    """What one should know before one believes the figures."""
+    """Limitations of the recording that affect its metrics."""
 
 
 def convert(
     file: Path, place: Path, policy: str, tick_ns: int, root: str | None = None
 ) -> Imported:
-    """Fills the folder `place`. Raises WrongUsage if something is there, or the file is no recording.
+    """Converts a recording and fills the folder `place`. Raises WrongUsage if it is not empty, or
+    if the file is not a recording.
 
-    `root`: name or PID of the process whose descendants are measured, while it lives; None: all.
+    `root`: name or PID of a process; only its descendants are measured, during its lifetime. None:
+    all processes.
     """
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
         raise WrongUsage(f"{place} is there already", fix="name another folder with `out=`")
@@ -114,7 +116,7 @@ def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
 
 
 def _written(file: Path) -> str:
-    """The time when the recording ended, if the file was not touched since."""
+    """Returns the time of the file's last change, normally the end of the recording."""
     written = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
     return written.isoformat(timespec="seconds")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which CPUs and threads a recording covers."""
+"""Determines which CPUs and threads a recording covers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from schedlab.recordings.events import Events, Loss, Switch
 
 _BREAKS_FRACTION, _BREAKS_MIN = 0.05, 10
-"""With more breaks than both, and no lost events, a recording is of threads: on a CPU, a switch away from a thread
-that the switch before did not lead to is a break."""
+"""Thresholds above which a recording without lost events is classified as a recording of threads.
+
+A break is a switch away from a thread although the CPU's previous switch led to another thread.
+"""
 _CPU_OPTION = re.compile(r"(?:^| )(?:-C|--cpu)(?:=| +)?([\d,-]+)(?= |$)")
 _ALL_CPUS = re.compile(r"(?:^| )(?:-a|--all-cpus)(?= |$)| sched record(?= |$)")
 _RECORD = re.compile(r" record(?= |$)")
@@ -19,26 +21,26 @@ _RECORD = re.compile(r" record(?= |$)")
 
 @dataclass(frozen=True)
 class Coverage:
-    """What was recorded."""
+    """The recorded CPUs and threads."""
 
     unrecorded: frozenset[int] = frozenset()
     """CPUs that were not recorded."""
     by_thread: bool = False
-    """True if only some threads were recorded: a CPU is known only while one of them runs."""
+    """True if only some threads were recorded: a CPU's activity is known only while one of them runs."""
 
     @property
     def is_whole(self) -> bool:
-        """True if all that the CPUs did was recorded."""
+        """True if the activity of all CPUs was recorded."""
         return not self.unrecorded and not self.by_thread
 
 
 def coverage_of(
     events: Events, cpus: int, command: str = "", whole_machine: bool = False
 ) -> Coverage:
-    """Finds what a recording of a machine with `cpus` CPUs covers.
+    """Returns what a recording of a machine with `cpus` CPUs covers.
 
-    `command`: the command line of perf, if the file has it. `whole_machine`: the tool always records all CPUs. Else a
-    CPU without any event counts as unrecorded.
+    `command`: perf's command line, if the file contains it. `whole_machine`: the tool always
+    records all CPUs. Otherwise a CPU without events counts as unrecorded.
     """
     silent = set(range(cpus)) - {event.cpu for event in events.events}
     words = command.partition(" -- ")[0]
@@ -55,7 +57,7 @@ def coverage_of(
 
 
 def _numbers(text: str) -> Iterator[int]:
-    """The CPUs of a list such as 0,2-3."""
+    """Yields the CPUs of a list such as 0,2-3."""
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         if first.isdigit():
@@ -63,7 +65,7 @@ def _numbers(text: str) -> Iterator[int]:
 
 
 def _is_broken(events: Events) -> bool:
-    """True if the switches of many CPUs do not follow from each other, although no event was lost."""
+    """True if the switches of many CPUs are inconsistent, although no event was lost."""
     current: dict[int, int] = {}
     switches = breaks = 0
     for event in events.events:

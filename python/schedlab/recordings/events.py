@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What Linux's scheduler said of itself: its tracepoints, whatever form they were kept in."""
+"""Defines the events of Linux's scheduler tracepoints, independent of the recording format."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from typing import NamedTuple, TypeAlias
 
 
 class Switch(NamedTuple):
-    """sched_switch: a CPU turns from one thread to another; 0: to or from idling."""
+    """sched_switch: a CPU switches from one thread to another; 0 is idle."""
 
     time_ns: int
     cpu: int
     previous: int
-    """-1: not told."""
+    """−1: unknown."""
     previous_name: str
     previous_priority: int
     state: str
-    """The state in which the previous thread leaves, by Linux's letters: R, S, D, X, … A + marks
-    preemption. (While a recording is read it may be a number: see `states`.)"""
+    """The state of the previous thread, in Linux's letters: R, S, D, X, … A + means preempted.
+
+    While a recording is being read, it may be a number: see `states`.
+    """
     next: int
     next_name: str
     next_priority: int
 
 
 class Wakeup(NamedTuple):
-    """sched_waking, or sched_wakeup: it is asked for, or it has been done."""
+    """sched_waking (the wake-up starts) or sched_wakeup (it has finished)."""
 
     time_ns: int
     cpu: int
@@ -33,12 +35,11 @@ class Wakeup(NamedTuple):
     name: str
     target_cpu: int
     in_interrupt: bool
-    """True if the thread that ran on the CPU had nothing to do with it, as far as the tool tells.
-    """
+    """True if the wake-up came from an interrupt, if the tool records this."""
 
 
 class Woken(NamedTuple):
-    """sched_wakeup, where sched_waking is there, too: the wake-up has ended."""
+    """sched_wakeup of a recording that also has sched_waking: the wake-up has finished."""
 
     time_ns: int
     cpu: int
@@ -46,7 +47,7 @@ class Woken(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The header of an event: this thread ran on the CPU, although no switch tells of it."""
+    """The header of an event: this thread ran on the CPU, possibly without a recorded switch."""
 
     time_ns: int
     cpu: int
@@ -54,7 +55,7 @@ class Seen(NamedTuple):
 
 
 class Start(NamedTuple):
-    """sched_wakeup_new: a new thread may run from here on."""
+    """sched_wakeup_new: a new thread becomes runnable."""
 
     time_ns: int
     cpu: int
@@ -64,14 +65,14 @@ class Start(NamedTuple):
 
 
 class Fork(NamedTuple):
-    """sched_process_fork: a thread made another one."""
+    """sched_process_fork: a thread created another one."""
 
     time_ns: int
     cpu: int
     parent: int
     child: int
     by_recorder: bool = False
-    """True if perf itself tells of it, and no tracepoint."""
+    """True if the event is a record of perf, not of a tracepoint."""
 
 
 class Move(NamedTuple):
@@ -85,7 +86,7 @@ class Move(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """The kernel could not keep what happened on a CPU. `events`: how much of it, 1 at least."""
+    """Events of a CPU that the kernel lost. `events`: their number, at least 1."""
 
     time_ns: int
     cpu: int
@@ -97,59 +98,59 @@ Event: TypeAlias = Switch | Wakeup | Woken | Seen | Start | Fork | Move | Loss
 
 @dataclass
 class Events:
-    """What a recording has."""
+    """The contents of a recording."""
 
     events: list[Event] = field(default_factory=list)
-    """The events, in the order of their times."""
+    """The events, in chronological order."""
     leader: dict[int, int] = field(default_factory=dict)
-    """For threads that are not the first of their process, the PID of that process."""
+    """For threads other than the first of their process, the PID of that process."""
     of_kernel: set[int] = field(default_factory=set)
-    """Threads that are known to be the kernel's own."""
+    """Threads known to be kernel threads."""
     seen: dict[str, int] = field(default_factory=dict)
-    """How many of each tracepoint there were."""
+    """Number of events by tracepoint."""
     unreadable: list[str] = field(default_factory=list)
-    """Lines of a tracepoint that has a form of its own."""
+    """Lines of tracepoints in an unknown form."""
     headers: set[bool] = field(default_factory=set)
-    """Whether the headers of switches named the thread that was switched from."""
+    """Whether headers of switches named the previous thread: true, false, or both."""
     _running: dict[int, int] = field(default_factory=dict)
-    """The thread that ran on each CPU last, by the events so far."""
+    """The thread that ran last on each CPU, according to the events so far."""
 
     def see(self, time_ns: int, cpu: int, thread: int) -> None:
-        """Notes the thread in an event's header."""
+        """Records the thread in an event's header."""
         if self._running.get(cpu) != thread:
             self._running[cpu] = thread
             self.events.append(Seen(time_ns, cpu, thread))
 
     def add_switch(self, switch: Switch, header: int) -> None:
-        """Adds a switch. `header`: the thread in its header; -1: none."""
+        """Adds a switch. `header`: the thread in its header; −1: none."""
         if header > 0:
             self.headers.add(header == switch.previous)
         self._running[switch.cpu] = switch.next
         self.events.append(switch)
 
     def forget_false_headers(self) -> None:
-        """Removes what headers tell unless those of switches are right: in a container, perf has PIDs of its own."""
+        """Removes what headers show, unless headers of switches are right. In a container, perf has different PIDs."""
         if self.headers != {True}:
             self.events = [event for event in self.events if not isinstance(event, Seen)]
 
     def mark_kernel_thread(self, thread: int, parent: int) -> None:
-        """Notes a thread as the kernel's own if it is kthreadd, or a child of that."""
+        """Records a thread as a kernel thread if it is kthreadd or its child."""
         if _KTHREADD in (thread, parent):
             self.of_kernel.add(thread)
 
     @property
     def has_wakeups(self) -> bool:
-        """Does it tell when threads become runnable?"""
+        """True if the recording has wake-ups."""
         return any(name in self.seen for name in WAKEUPS)
 
     @property
     def has_forks(self) -> bool:
-        """Does it tell of threads that begin? If not, one that is new to it may be new."""
+        """True if the recording has forks. If not, any unknown thread may be new."""
         return any(name in self.seen for name in (*_FORKS, "sched_wakeup_new"))
 
 
 WAKEUPS = ("sched_waking", "sched_wakeup")
-"""Either tells when a thread becomes runnable, the first more exactly."""
+"""Either shows when a thread becomes runnable; the first is more precise."""
 _FORKS = ("sched_process_fork", "PERF_RECORD_FORK", "task_newtask")
 _KTHREADD = 2
-"""PID of the parent of all threads of the kernel."""
+"""PID of the parent of all kernel threads."""

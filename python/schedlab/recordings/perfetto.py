@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads Perfetto's own traces: Linux's tracepoints as messages of protobuf, in bundles of a CPU each.
+"""Reads Perfetto traces: Linux's tracepoints as protobuf messages, in one bundle per CPU.
 
-A bundle has switches and wakings one by one, or in a compact form: a column for each field, times as differences to the
-one before, names by their place in a table, and no word of who was switched from, since that is who was switched to
-before.
+A bundle contains switches and wakings individually or in compact form. The compact form has one
+column per field. Times are differences, names are indices in a table, and the previous thread is
+omitted, because the previous switch names it.
 """
 
 from __future__ import annotations
@@ -35,19 +35,21 @@ from schedlab.recordings.events import (
 from schedlab.recordings.states import finish
 
 _IN_INTERRUPT = 0x08 | 0x10 | 0x40
-"""Bits of an event's common_flags: a hardware, a software or a non-maskable interrupt was being served."""
+"""Bits of an event's common_flags: it happened in a hardware, software or non-maskable interrupt."""
 _THREAD = 0x10000
-"""A bit of clone_flags: the new task is a thread of its maker's process."""
+"""A bit of clone_flags: the new task is a thread of its creator's process."""
 _LARGEST = 1 << 32
-"""Bytes into which packets may unpack, in all."""
+"""Limit on the total size of unpacked packets, in bytes."""
 
 _Thread = tuple[int, str, int]
 """PID, name and priority."""
 
 
 def read_perfetto(path: Path) -> tuple[Events, int, dict[str, str]]:
-    """The events, the number of CPUs (0: not told), and facts of the machine. Raises WrongUsage if it is no such
-    file."""
+    """Returns the events, the number of CPUs (0: unknown), and facts about the machine.
+
+    Raises WrongUsage if the file is not a Perfetto trace.
+    """
     return _Reader(path).read()
 
 
@@ -58,10 +60,10 @@ class _Reader:
         self.cpus = 0
         self.facts: dict[str, str] = {}
         self.running: dict[int, _Thread] = {}
-        """Of each CPU, the thread that was switched to last."""
+        """The last thread that each CPU switched to."""
         self.unpacked = 0
         self.wakeups: list[int] = []
-        """Places of those of sched_wakeup."""
+        """Indices of sched_wakeup events."""
 
     def read(self) -> tuple[Events, int, dict[str, str]]:
         for packet in self.packets(self.path.read_bytes()):
@@ -71,7 +73,7 @@ class _Reader:
                 self.tree(packet.process_tree)
             elif packet.HasField("system_info"):
                 self.system(packet.system_info)
-        if WAKEUPS[0] in self.found.seen:  # of the two that tell of a wake-up, it counts alone
+        if WAKEUPS[0] in self.found.seen:  # a wake-up counts once, at its sched_waking
             for place in self.wakeups:
                 self.found.events[place] = Woken(*self.found.events[place][:3])
         self.found.events.sort(key=lambda event: event[0])
@@ -79,7 +81,7 @@ class _Reader:
         return self.found, self.cpus, self.facts
 
     def packets(self, data: bytes) -> Iterator[Any]:
-        """All packets, those that were packed among them."""
+        """Yields all packets, including compressed ones."""
         trace = protobuf.Trace()
         try:
             trace.ParseFromString(data)
@@ -107,7 +109,7 @@ class _Reader:
             raise zlib.error("packed packets that do not end")
         return data
 
-    # --- what packets say
+    # --- packets
 
     def tree(self, tree: Any) -> None:
         for process in tree.processes:
@@ -146,7 +148,7 @@ class _Reader:
         self.count(what)
         self.found.events.append(event)
 
-    # --- one by one
+    # --- individual events
 
     def event(self, cpu: int, event: Any) -> None:
         time, what = event.timestamp, event.WhichOneof("event")
@@ -214,17 +216,17 @@ class _Reader:
         if parent in self.found.of_kernel and parent == 2:
             self.found.of_kernel.add(child)
 
-    # --- in columns
+    # --- compact events
 
     def compact(self, cpu: int, event: Any) -> None:
-        """The wakings of a bundle, then its switches: at one time, a CPU wakes before it switches."""
+        """Adds a bundle's wakings, and then its switches: at equal times, a CPU wakes before it switches."""
         names = [_text(name) for name in event.intern_table]
         wakings = (
             accumulate(event.waking_timestamp),
             event.waking_pid,
             event.waking_comm_index,
             event.waking_target_cpu,
-            # Older versions do not tell whether an interrupt was being served.
+            # Older versions do not record whether a wake-up came from an interrupt.
             event.waking_common_flags or repeat(0),
         )
         for time, pid, name, target, flags in zip(*wakings, strict=False):
@@ -238,7 +240,7 @@ class _Reader:
         )
         for time, state, pid, priority, name in zip(*switches, strict=False):
             following = (pid, self.named(names, name), priority)
-            # Who ran before the first switch is not told.
+            # The thread before the first switch is unknown.
             previous: _Thread = self.running.get(cpu, (-1, "", priority))
             self.running[cpu] = following
             self.count("sched_switch")
@@ -250,5 +252,5 @@ class _Reader:
 
 
 def _text(text: str | bytes) -> str:
-    """A name as text: one that is not in UTF-8 comes as its bytes."""
+    """Returns a name as text, with invalid UTF-8 replaced."""
     return text if isinstance(text, str) else text.decode(errors="replace")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Opens a recording with what belongs to it.
+"""Reads a recording with the tool that wrote it.
 
-`perf script` and `trace-cmd report` know every version, byte order and compression of their files,
-and the kernel's own descriptions of its events in them: nothing of that is done again here. Perfetto's traces are
-read with the classes of its Python package.
+`perf script` and `trace-cmd report` support every version, byte order and compression of their
+files, and the kernel's event descriptions in them. Perfetto traces are read with the classes of its
+Python package.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RECORD_WITH = (
     "record it with `perf sched record -- COMMAND`, or `trace-cmd record -e sched COMMAND`"
 )
 _PERF_MAGIC = (b"PERFILE2", b"2ELIFREP")
-"""The second is of a machine with the other order of bytes."""
+"""The second is the magic of the opposite byte order."""
 _TRACE_CMD_MAGIC = b"\x17\x08\x44tracing"
 _MAKE_TEXT = (
     "give the trace's folder to `babeltrace2 --clock-seconds FOLDER >FILE.txt`, and that text here"
@@ -41,36 +41,36 @@ _ELSEWHERE = {
     b"Attaching ": ("it is what a script of bpftrace printed, in a form of its own", RECORD_WITH),
     b"Attached ": ("it is what a script of bpftrace printed, in a form of its own", RECORD_WITH),
 }
-"""What files of other tools begin with, what they are, and what to do."""
+"""Magic bytes of other tools' files, what the files are, and what to do."""
 _IN_NO_TEXT = re.compile(rb"[\x00-\x08]")
 _SAMPLE_BYTES = 1 << 16
 _CPUS_MAX = 8192
-"""More than Linux has on any machine."""
+"""More CPUs than Linux supports."""
 _CPUS_TOLD = re.compile(r"^(?:cpus=|#.*#P:)(\d+)", re.MULTILINE)
-"""The number of CPUs, as trace-cmd and the kernel put it above their events."""
+"""The number of CPUs in the header that trace-cmd and the kernel print."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that prints a recording."""
+    """A program that prints recordings."""
 
     program: str
     packages: tuple[str, ...]
-    """Packages that have it: Debian's, then those of other distributions."""
+    """Its package: Debian's first, then those of other distributions."""
     file: str
-    """What its recordings are called."""
+    """Usual name of its recordings."""
     report: tuple[str, ...]
-    """What the program is asked for to print all events; the file's name follows."""
+    """Arguments that print all events; the file name follows."""
     as_text: str
-    """The same for a person, on another machine."""
+    """The same command for users, to run on another machine."""
     elsewhere: str = ""
-    """A pattern of paths at which other programs of that name may be."""
+    """A glob pattern for further copies of the program."""
 
     def find(self) -> str | None:
-        """The path of the first one that runs; None if there is none.
+        """Returns the path of the first copy that runs; None if there is none.
 
-        That of Ubuntu on the PATH is a script, which refuses on any kernel but the one that its
-        package is for; the program itself reads recordings on all.
+        Ubuntu's `perf` on the PATH is a script that refuses other kernels than that of its package.
+        The program behind it reads recordings of all kernels.
         """
         places = [shutil.which(self.program), *sorted(glob.glob(self.elsewhere), reverse=True)]
         return next((place for place in places if place and _number(place)), None)
@@ -92,8 +92,7 @@ TRACE_CMD = Tool(
     "trace-cmd",
     ("trace-cmd",),
     "trace.dat",
-    # Latency format: it says whether an interrupt was being served. Without plugins: the kernel's
-    # own letters for states.
+    # The latency format shows interrupts. Without plugins, states are the kernel's letters.
     ("report", "-t", "-l", "-N", "-i"),
     "trace-cmd report -t -l -N -i FILE >FILE.txt",
 )
@@ -101,26 +100,27 @@ TRACE_CMD = Tool(
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording, read."""
+    """The contents of a recording."""
 
     events: Events
     cpus: int
     facts: Mapping[str, str] = field(default_factory=dict)
-    """Facts about the machine, as far as the file has them: host, release, architecture, command.
-    """
+    """Facts about the machine in the file: host, release, architecture, command."""
     tool: str = "text"
-    """What read it, with its version."""
+    """The tool that read it, with its version."""
     coverage: Coverage = field(default_factory=Coverage)
-    """Which CPUs and threads were recorded."""
+    """The recorded CPUs and threads."""
 
 
 def read(path: Path) -> Recording:
-    """Raises WrongUsage for what is no recording of scheduling, MachineUnfit without its tool."""
+    """Reads a recording. Raises WrongUsage if it is not a recording of scheduling, and MachineUnfit
+    if its tool is missing.
+    """
     _check_file(path)
     with opened(path) as plain:
         try:
             return _read(plain)
-        except (WrongUsage, MachineUnfit) as error:  # it is called as its user knows it
+        except (WrongUsage, MachineUnfit) as error:  # messages must name the user's file
             why, what, fix = (
                 part.replace(str(plain), str(path)) for part in (error.why, error.what, error.fix)
             )
@@ -129,7 +129,7 @@ def read(path: Path) -> Recording:
 
 def _read(path: Path) -> Recording:
     if _is_perfetto(_begin(path)):
-        from schedlab.recordings.perfetto import read_perfetto  # its classes take long to load
+        from schedlab.recordings.perfetto import read_perfetto  # loading its classes is slow
 
         recording = Recording(*read_perfetto(path), f"perfetto {package_version('perfetto')}")
     else:
@@ -149,13 +149,14 @@ def _read(path: Path) -> Recording:
 
 
 def _is_perfetto(begin: bytes) -> bool:
-    """May a file that begins so be one? Each packet begins with a byte that is a line feed, and has others that are in
-    no text."""
+    """True if a file that begins like this may be a Perfetto trace: each packet begins with a line
+    feed, and contains bytes that text lacks.
+    """
     return begin.startswith(b"\n") and _IN_NO_TEXT.search(begin) is not None
 
 
 def _check_file(path: Path) -> None:
-    """Raises WrongUsage if it is no file; says what a CTF trace's folder is."""
+    """Raises WrongUsage if the path is not a file, and explains the folder of a CTF trace."""
     if path.is_dir() and any(path.rglob("metadata")):
         raise WrongUsage(
             f"{path}: a folder of a CTF trace, as LTTng writes them; make text of it by `babeltrace2 --clock-seconds"
@@ -166,7 +167,7 @@ def _check_file(path: Path) -> None:
 
 
 def _begin(path: Path) -> bytes:
-    """The first bytes of a file. Raises WrongUsage if there are none."""
+    """Returns the first bytes of a file. Raises WrongUsage if it is empty."""
     with path.open("rb") as file:
         begin = file.read(_SAMPLE_BYTES)
     if not begin:
@@ -195,8 +196,7 @@ def _cpus_told(text: str) -> int:
 
 
 def _tool_of(path: Path) -> Tool | None:
-    """Returns the program that reads the file, or None if it is text already. Raises WrongUsage if it is
-    no recording."""
+    """Returns the program that reads the file, or None if it is text. Raises WrongUsage if it is not a recording."""
     begin = _begin(path)
     for magic, (what, cure) in _ELSEWHERE.items():
         if begin.startswith(magic):
@@ -230,8 +230,8 @@ def _require(tool: Tool, path: Path) -> None:
 
 
 def _unreadable(tool: Tool, path: Path, message: str) -> str:
-    """Why a tool refused a file: most often it is older than the file, or the file was cut off."""
-    if tool is PERF:  # only if asked does it tell more than that it cannot
+    """Returns why a tool rejected a file. Most often the tool is older than the file, or the file is truncated."""
+    if tool is PERF:  # perf names the cause only with -v
         message += _run(PERF, "script", "-v", "--header-only", "--input", str(path)).stderr
     lines = [line.strip().rstrip(".") for line in message.splitlines()]
     causes = [line for line in lines if line and not _NO_CAUSE.search(line)]
@@ -247,12 +247,12 @@ _NO_CAUSE = re.compile(r"Ignoring|rerun with -v|build-id")
 
 
 def version(tool: Tool) -> str:
-    """`perf 6.1.187`."""
+    """Returns name and version, such as `perf 6.1.187`."""
     return f"{tool.program} {_number(tool.find() or tool.program)}".strip()
 
 
 def _number(program: str) -> str:
-    """Its version; "" if it does not run. (trace-cmd says its version, and then that it failed.)"""
+    """Returns the program's version; "" if it does not run. trace-cmd prints its version, but exits with an error."""
     try:
         result = _output(program, "--version").stdout
     except OSError:
@@ -266,7 +266,7 @@ def _run(tool: Tool, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _output(*command: str) -> subprocess.CompletedProcess[str]:
-    # Nothing is to be looked up in a network for names of functions, which are not even asked for.
+    # Prevents network look-ups of function names, which are not needed.
     environment = {**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"}
     return subprocess.run(
         command,
@@ -290,20 +290,21 @@ _FACTS = {
     "recorder": "perf version",
     "cpus": "nrcpus online",
 }
-"""What a file of perf tells of its machine, by perf's own words."""
+"""Facts about the machine in perf's files, by perf's names."""
 
 
 def _read_perf(path: Path) -> Recording:
     header = _run(PERF, "script", "--force", "--header-only", "--input", str(path)).stdout
     if "# event : name = " in header and "sched_switch" not in header:
-        # Of other events perf cannot print the fields that are asked for, and says no more than that.
+        # For other events, perf fails without an explanation, because they lack the requested
+        # fields.
         return Recording(Events(), 0)
     facts = _facts(header)
     return Recording(parse(_report(PERF, path)), int(facts.get("cpus", 0)), facts, version(PERF))
 
 
 def _facts(header: str) -> dict[str, str]:
-    """What perf says of the machine above its events."""
+    """Returns the facts about the machine in perf's header."""
     header_values = dict(_HEADER_LINE.findall(header))
     facts = {
         name: header_values[key].strip() for name, key in _FACTS.items() if key in header_values
@@ -314,7 +315,7 @@ def _facts(header: str) -> dict[str, str]:
 
 
 def _check(path: Path, events: Events) -> None:
-    """Raises WrongUsage if events are missing without which there is no story."""
+    """Raises WrongUsage if events are missing that a trace needs."""
     if not any(isinstance(event, Switch) for event in events.events):
         what = events.unreadable[0] if events.unreadable else ""
         if what:

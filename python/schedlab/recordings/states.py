@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The states in which threads leave a CPU, where a recording has them as numbers.
+"""Converts numeric thread states in recordings to letters.
 
-Which bit means what is no promise of Linux. The lowest four have been the same for long; the others were given new
-meanings by release 4.14, which a recording shows by values that the older releases did not report.
+Linux does not guarantee the meaning of the bits. The lowest four have been stable for long. Release
+4.14 changed the others; a recording of a newer release shows values that older releases did not
+use.
 """
 
 from __future__ import annotations
@@ -15,21 +16,25 @@ from schedlab.recordings.events import Events, Switch
 _LOW = "SDTt"
 """The lowest four bits."""
 _SINCE_4_14 = "XZPI"
-"""The next four, since then; then comes the one that says "preempted"."""
+"""The next four bits since release 4.14; the bit after them means "preempted"."""
 _PREEMPTED_SINCE_4_14 = 0x100
 _ONLY_SINCE_4_14 = frozenset((0x10, 0x20, 0x80, _PREEMPTED_SINCE_4_14))
-"""Before, a thread that ended left with _DEAD, an idle one of the kernel with _IDLE, and one that was preempted with a
-bit above those, which moved as states were added."""
+"""Before 4.14, a thread that ended had _DEAD, and an idle kernel thread had _IDLE. A preempted
+thread had a higher bit, whose position changed as states were added.
+"""
 _DEAD, _PARKED, _IDLE = 0x40, 0x200, 0x402
 _IDLE_IN_TRACE_CMD = "W"
-"""So its plugin calls the number that Linux calls I since 4.14; before, no thread left with that number alone."""
+"""trace-cmd's plugin prints this letter for the state that Linux calls I since 4.14. Before, no
+thread left with that value alone.
+"""
 _OF_A_CPU = re.compile(r"(ksoftirqd|kworker|migration|cpuhp|swapper)/|rcu_|irq/")
-"""Names of some threads of the kernel. Only they are idle (I) when they wait, but not all of them are."""
+"""Names of some kernel threads. Only kernel threads can wait in the idle state (I), but not all of them do."""
 
 
 def finish(events: Events) -> None:
-    """Makes letters of the numbers of all switches, notes threads whose states show that they are the kernel's, and
-    removes headers that are wrong."""
+    """Converts numeric states of all switches to letters, identifies kernel threads by their
+    states, and removes wrong headers.
+    """
     events.forget_false_headers()
     numbers = {
         event.state: int(event.state, 0)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Makes a trace of what Linux's tracepoints said: one story without contradictions.
+"""Converts the events of Linux's tracepoints to a consistent trace.
 
-A recording begins in the middle of things. The first event about a thread tells what the thread did before: a thread
-that is woken was blocked, one that is left ran, one that is switched to waited. Where an event contradicts the story,
-events are missing: the thread and the CPU are out of sight from the last event that shows what they did until this one.
-`mended` counts the contradictions.
+A recording begins while threads are running. The first event about a thread implies its earlier
+state: a thread that is woken was blocked, a thread that leaves a CPU ran, and a thread that gets a
+CPU waited.
+
+If an event contradicts the known state, events are missing. The thread and the CPU are then out of
+sight, from the last event that shows their state until the contradiction. `mended` counts
+contradictions.
 """
 
 from __future__ import annotations
@@ -49,13 +52,13 @@ BLOCKED, ZOMBIE = ProcessState.BLOCKED, ProcessState.ZOMBIE
 
 
 def nice_of(priority: int) -> int:
-    """The nice value by which the fair class shares CPUs out; real-time threads, above it, get its highest rank."""
+    """Returns the nice value for the fair class; real-time threads get its highest rank."""
     fair = min(max(priority, _FAIR_PRIORITIES.start), _FAIR_PRIORITIES.stop - 1)
     return fair - _PRIORITY_OF_NICE_0
 
 
 class Story:
-    """Goes through the events in order, and knows what each thread and each CPU does."""
+    """Processes the events in order, and tracks the state of each thread and CPU."""
 
     def __init__(
         self,
@@ -66,8 +69,9 @@ class Story:
         root: str | None = None,
         coverage: Coverage | None = None,
     ) -> None:
-        """`root`: name or PID of the process whose descendants are the workload; None: all are. `coverage`: None: all
-        CPUs were recorded."""
+        """`root`: name or PID of the process whose descendants are the workload; None: all
+        processes are. `coverage`: None if all CPUs were recorded.
+        """
         self.events = events
         self.coverage = coverage or Coverage()
         self.root = root
@@ -78,41 +82,43 @@ class Story:
         self.begin_ns = next(
             event.time_ns for event in events.events if not isinstance(event, Loss)
         )
-        """The time since the recorded machine's boot from which the trace counts: a replay would
-        otherwise wait for as long as the machine had been up."""
+        """The recorded machine's time that becomes 0 in the trace. Otherwise a replay would wait
+        for the machine's uptime.
+        """
         self.end_ns = events.events[-1].time_ns
         self.mended = 0
         self.lost = 0
         self.current: list[int] = [0] * cpus
         self.dark = set(range(cpus)) if self.coverage.by_thread else set(self.coverage.unrecorded)
-        """CPUs of which it is unknown what they do now."""
+        """CPUs whose current activity is unknown."""
         self.evidence: list[tuple[int, int]] = []
-        """Of each CPU, the place in the trace and the time of the last event that shows what it does."""
+        """For each CPU, place in the trace and time of the last event that shows its activity."""
         self.state: dict[int, int] = {}
         """ProcessState or OUT_OF_SIGHT."""
         self.state_place: dict[int, tuple[int, int, int]] = {}
-        """Where each state began, except RUNNING: a place in the trace, time and CPU."""
+        """Where each state began, except RUNNING: place in the trace, time and CPU."""
         self.queue_of: dict[int, int] = {}
-        """The CPU for which each thread became runnable."""
+        """The CPU where each thread became runnable."""
         self.moved: dict[int, tuple[int, int]] = {}
-        """Threads that were moved to a CPU that is in the dark, by the thread that moved them: the thread, the CPU."""
+        """Threads moved to a CPU with unknown activity, by the thread that moved them: thread and CPU."""
         self.arrived: dict[int, tuple[int, int, int]] = {}
-        """On CPUs in the dark: the thread that was moved there, and place and time at which its mover was done."""
+        """For CPUs with unknown activity: the thread moved there, and the place and time when its mover finished."""
         self.cpu_of: dict[int, int] = {}
         """The CPU of each running thread."""
         self.name: dict[int, str] = {}
         self.priority: dict[int, int] = {}
         self.parent: dict[int, int] = {}
-        """The parents of threads that were forked, and have not started."""
+        """The parents of threads that were forked but have not started."""
         self.ready_since: dict[int, int] = {}
         self.running_since: dict[int, int] = {}
         self.woken_early: dict[int, tuple[int, int]] = {}
-        """Waker and target of a wake-up that came while the thread ran."""
+        """Waker and target CPU of a wake-up that came while the thread was running."""
         self.place_of_wakeup: dict[int, tuple[int, tuple[int, int, int, int]]] = {}
-        """The place of each last wake-up, should it prove to be for the wait that followed: time,
-        CPU, waker, target."""
+        """Where each thread's last wake-up was, in case it belongs to the next wait: place in the
+        trace; then time, CPU, waker, target.
+        """
         self.woken_fully: set[int] = set()
-        """Running threads whose last wake-up has ended."""
+        """Running threads whose last wake-up has finished."""
         self.has_starts = "sched_wakeup_new" in events.seen
 
     def write(self, path: Path) -> int:
@@ -135,10 +141,10 @@ class Story:
         self.end()
         return self.writer.write(path, self.begin_ns, self.end_ns, origin_ns=self.begin_ns)
 
-    # --- what was there before
+    # --- state at the beginning
 
     def begin(self) -> None:
-        """Writes the policy, and the threads that are there when the trace begins, each with its place."""
+        """Writes the policy, and the threads that exist when the trace begins."""
         initial = _there_at_first(self.events, self.coverage)
         first = {
             event.cpu: event.previous
@@ -148,7 +154,7 @@ class Story:
         shown = {thread.cpu for thread in initial if thread.state == RUNNING}
         busy = {event.cpu for event in self.events.events if first.get(event.cpu, -1) != 0}
         self.dark |= busy - shown
-        # The thread that runs comes first on its CPU.
+        # The running thread comes first on its CPU.
         for thread in sorted(initial, key=lambda thread: thread.state != RUNNING):
             self.find(
                 self.begin_ns, thread.cpu, thread.pid, thread.name, thread.state, thread.priority
@@ -169,7 +175,7 @@ class Story:
         state: ProcessState,
         priority: int | None = None,
     ) -> None:
-        """Introduces a thread of which the trace has said nothing, or that was out of sight."""
+        """Introduces a thread that is new to the trace or was out of sight."""
         leader = self.events.leader.get(pid, 0)
         self.writer.add_text(time, cpu, Kind.FOUND, self.called(pid, name), pid, state, leader)
         self.name[pid] = name
@@ -185,7 +191,7 @@ class Story:
 
     def switch(self, event: Switch) -> None:
         time, cpu, previous, next_ = event.time_ns, event.cpu, event.previous, event.next
-        if previous < 0:  # not told: the recording's first event of this CPU
+        if previous < 0:  # unknown: the recording's first event of this CPU
             self.show(time, cpu, next_, event.next_name)
             previous = next_
         else:
@@ -198,7 +204,7 @@ class Story:
         self.know(time, cpu, next_, event.next_name, None)
         left = self.leave(event) if previous else RUNNABLE
         self.enter(time, cpu, previous, next_, left)
-        if next_:  # by itself: else it would be by the one that leaves, or by none
+        if next_:  # recorded by the thread itself, not by the thread that leaves
             self.know_priority(time, cpu, next_, event.next_priority)
         self.measure_from(time, cpu, next_)
 
@@ -219,7 +225,7 @@ class Story:
             self.woken_fully.discard(pid)
 
     def woken(self, event: Woken) -> None:
-        """The wake-up has ended: of a thread that was blocked, it was asked for on a CPU that was not recorded."""
+        """Handles the end of a wake-up. If the thread was blocked, the wake-up began on an unrecorded CPU."""
         pid = event.process
         if self.state.get(pid) == RUNNING:
             self.woken_fully.add(pid)
@@ -227,7 +233,7 @@ class Story:
             self.wake(event.time_ns, event.cpu, pid, 0, event.cpu)
 
     def seen(self, event: Seen) -> None:
-        """The thread runs on the CPU, whatever was recorded before."""
+        """Handles an event header: the thread runs on the CPU, even if no switch was recorded."""
         self.show(event.time_ns, event.cpu, event.process, self.name.get(event.process, ""))
 
     def start(self, event: Start) -> None:
@@ -251,25 +257,25 @@ class Story:
 
     def loss(self, event: Loss) -> None:
         self.lost += event.events
-        # A tool may have no better time for it than 0.
+        # The time of a loss may be 0 if the tool does not know it.
         time = max(event.time_ns, self.begin_ns)
         self.writer.add(time, event.cpu, Kind.LOST, 0, LossKind.MENDED, event.events)
 
     def measure_from(self, time: int, cpu: int, pid: int) -> None:
-        """The measured window begins when its root is seen to run; with another name it is not it."""
+        """Begins the measured window when the root is first seen running, identified by its name or PID."""
         if self.root and pid and not self.root_pid and self.root in (str(pid), self.name[pid]):
             self.root_pid = pid
             self.writer.add(time, cpu, Kind.MARK, pid, MarkKind.BEGIN)
 
-    # --- what a thread does
+    # --- states of threads
 
     def bear(self, time: int, cpu: int, child: int, name: str) -> None:
-        """FORK, by the thread that runs: no other could do it here."""
+        """Writes a FORK by the running thread; by process 0 if that is not the parent."""
         parent = self.parent.pop(child, self.current[cpu])
         if self.state.get(child) == OUT_OF_SIGHT:
             self.find(time, cpu, child, name, RUNNABLE)
         if self.state.get(child, ZOMBIE) != ZOMBIE:
-            return  # its end was lost, or its birth has been told in two ways
+            return  # its end was lost, or its fork was recorded twice
         forker = parent if parent == self.current[cpu] else 0
         self.writer.add(time, cpu, Kind.FORK, forker, child, self.events.leader.get(child, 0))
         self.name[child] = self.name.get(forker, "")
@@ -283,7 +289,7 @@ class Story:
         self.queue_of[pid] = target
 
     def begin_state(self, time: int, cpu: int, pid: int, state: int) -> None:
-        """Notes where the state began: the thread may prove to have gone out of sight there."""
+        """Notes where the state began, because the thread may have gone out of sight there."""
         self.state[pid] = state
         self.ready_since[pid] = time
         self.queue_of[pid] = cpu
@@ -291,7 +297,7 @@ class Story:
             self.state_place[pid] = (self.writer.hold(), time, cpu)
 
     def enter(self, time: int, cpu: int, previous: int, next_: int, left: ProcessState) -> None:
-        """SWITCH, and what it makes of both."""
+        """Writes a SWITCH, and updates the states of both threads."""
         self.writer.add(time, cpu, Kind.SWITCH, next_, previous, left)
         if left == BLOCKED and previous in self.woken_early:
             waker, target = self.woken_early[previous]
@@ -308,7 +314,7 @@ class Story:
             self.arrived[to_cpu] = (pid, self.writer.hold(), time)
 
     def run(self, time: int, cpu: int, pid: int) -> None:
-        """The thread, or 0 for none, has the CPU."""
+        """Records that the thread (0: none) has the CPU."""
         self.current[cpu] = pid
         self.dark.discard(cpu)
         if pid:
@@ -318,12 +324,12 @@ class Story:
         self.note_evidence(time, cpu)
 
     def note_evidence(self, time: int, cpu: int) -> None:
-        """Notes that the CPU still does what the story says."""
+        """Records that the CPU's known activity is still valid."""
         if cpu not in self.dark:
             self.evidence[cpu] = (self.writer.hold(), time)
 
     def leave(self, event: Switch) -> ProcessState:
-        """Says why the previous one leaves its CPU."""
+        """Writes why the previous thread leaves its CPU, and returns its state."""
         time, cpu, pid, state = event.time_ns, event.cpu, event.previous, event.state
         # Linux 5.8 to 5.17 reads the state again while another CPU wakes the thread.
         was_blocked = state == "R" and pid in self.woken_early and pid not in self.woken_fully
@@ -341,14 +347,14 @@ class Story:
         self.writer.add(time, cpu, Kind.BLOCK, pid, why_blocked)
         return BLOCKED
 
-    # --- what a thread is
+    # --- properties of threads
 
     def called(self, pid: int, name: str) -> str:
-        """The kernel's own threads have their names in brackets, as `ps` shows them."""
+        """Returns the name; names of kernel threads are in brackets, as in `ps`."""
         return f"[{name}]" if pid in self.events.of_kernel else name
 
     def know(self, time: int, cpu: int, pid: int, name: str, priority: int | None) -> None:
-        """Says so if a thread is called or ranked otherwise than before."""
+        """Records a changed name or priority of a thread."""
         if not pid:
             return
         if name != self.name.get(pid):
@@ -363,10 +369,10 @@ class Story:
         nice = nice_of(priority) & _UNSIGNED
         self.writer.add(time, cpu, Kind.ATTRIBUTE, pid, AttributeKind.NICE, nice)
 
-    # --- what must have been
+    # --- missing events
 
     def show(self, time: int, cpu: int, pid: int, name: str) -> None:
-        """An event shows that the thread, or 0 for none, runs on the CPU."""
+        """Handles evidence that the thread (0: none) runs on the CPU."""
         if self.current[cpu] == pid and cpu not in self.dark:
             return
         if cpu not in self.dark:
@@ -377,7 +383,7 @@ class Story:
             self.writer.add(time, cpu, Kind.LOST, 0, LossKind.SEEN)
             self.run(time, cpu, 0)
         elif pid == arrived and self.state[pid] == RUNNABLE and self.queue_of[pid] == cpu:
-            # Nothing else is known to have run there, so it ran from its arrival on.
+            # No other thread is known to have run there, so it ran since its arrival.
             self.writer.fill(place, (since, pid, Kind.SWITCH, cpu, 0, 0))
             self.run(since, cpu, pid)
             self.note_evidence(time, cpu)
@@ -386,7 +392,7 @@ class Story:
             self.enter(time, cpu, 0, pid, RUNNABLE)
 
     def lose_cpu(self, cpu: int) -> None:
-        """Since the last event that shows what the CPU does, it is unknown; so is what its thread does."""
+        """Marks the activity of the CPU and its thread as unknown since the last evidence."""
         place, time = self.evidence[cpu]
         pid = self.current[cpu]
         if pid:
@@ -403,13 +409,13 @@ class Story:
         self.dark.add(cpu)
 
     def lose_thread(self, pid: int) -> None:
-        """Since its state began, it is unknown what the thread does."""
+        """Marks the thread as out of sight since its current state began."""
         place, time, cpu = self.state_place[pid]
         self.writer.fill(place, (time, pid, Kind.LOST, cpu, LossKind.UNSEEN, 0))
         self.state[pid] = OUT_OF_SIGHT
 
     def end(self) -> None:
-        """In a recording of a part, what goes on until its end may have ended out of sight."""
+        """Ends the trace. In a partial recording, states that last until the end may have changed unseen."""
         if self.coverage.by_thread:
             for cpu in set(range(len(self.current))) - self.dark:
                 self.lose_cpu(cpu)
@@ -418,7 +424,7 @@ class Story:
                 self.lose_thread(pid)
 
     def make_ready(self, time: int, cpu: int, pid: int, name: str) -> None:
-        """A thread that is switched to was runnable, whatever the trace says."""
+        """Ensures that a thread that gets a CPU was runnable before, and records missing events."""
         if not pid:
             return
         state = self.state.get(pid)
@@ -446,22 +452,22 @@ class Story:
 
 
 class _Present(NamedTuple):
-    """A thread that was there when recording began, and what it did."""
+    """A thread that existed when recording began, with its state."""
 
     pid: int
     name: str
     state: ProcessState
     priority: int | None
-    """None: it is not known yet."""
+    """None: not yet known."""
     cpu: int = 0
-    """The CPU that it ran on, if it ran."""
+    """The CPU where it ran, if it ran."""
 
 
 def _there_at_first(events: Events, coverage: Coverage) -> list[_Present]:
-    """All threads that were there, as far as their first events tell.
+    """Returns all threads that existed at the beginning, according to their first events.
 
-    What comes first after a loss may be new: it is found when it is met. One that is switched to was runnable, unless
-    wake-ups are not told: then it may have slept until just before.
+    After a loss, unknown threads may be new, so they are added when they appear. A thread that gets
+    a CPU was runnable before. Without recorded wake-ups, it may have slept until just before.
     """
     waited = RUNNABLE if events.has_wakeups else BLOCKED
     seen: set[int] = {0}
@@ -487,7 +493,7 @@ def _there_at_first(events: Events, coverage: Coverage) -> list[_Present]:
 
 
 def _whom(event: Event) -> int:
-    """The thread that an event tells of, other than a switch."""
+    """Returns the thread that an event is about; 0 for switches."""
     if isinstance(event, Fork):
         return event.child
     return event.process if isinstance(event, (Wakeup, Start)) else 0

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Reads the text in which `perf script`, `trace-cmd report` and the kernel itself print events.
+"""Parses the events that `perf script`, `trace-cmd report` and the kernel print.
 
-All print one event a line: the thread that ran, the CPU, perhaps where that CPU was, the time, the event's
-name, and what the event says: in the words that the recording kernel gave for it, in shorter ones of a plugin, or
-raw, field by field, with a state as its number.
+Each event is a line: running thread, CPU, optional flags, time, event name, and the event's fields.
+The fields are in the kernel's format, in a plugin's shorter format, or raw with numeric states.
 """
 
 from __future__ import annotations
@@ -30,15 +29,16 @@ _WHAT = (
     r"|sched_migrate_task|PERF_RECORD_FORK|PERF_RECORD_LOST)\b"
 )
 _FLAGS = r"([^\s\d\[\]][^\s\[\]]{3,5})"
-"""Interrupts off, asked to pick again, in an interrupt, depth of locks."""
+"""Flags: interrupts off, rescheduling needed, in an interrupt, depth of locks."""
 _LINES = (
     re.compile(rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:sched:)?{_WHAT}:? *(.*)"),
     re.compile(rf"-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{_WHAT}: +(.*)"),
 )
-"""The CPU in brackets, or joined to the flags in trace-cmd's latency format. Two, since a search for
-either is much quicker than one for both."""
+"""The CPU is in brackets, or joined to the flags in trace-cmd's latency format. Two patterns are
+much faster than a combined one.
+"""
 _HEADER = re.compile(r"(?:\S-|[\s/]|^)(\d+)\s+(?:\([^()]*\)\s+)?$")
-"""The thread before the CPU; perf has -1 for none."""
+"""The thread before the CPU; perf prints −1 for none."""
 _LOSS = re.compile(r"^CPU:(\d+) \[(?:LOST )?(\d*) ?EVENTS(?: DROPPED)?\]", re.MULTILINE)
 _STATE = r"(0x[0-9a-f]{1,16}|[1-9]\d{0,18}|0|[^\s\d]\S*)"
 """Letters, or a number."""
@@ -62,17 +62,17 @@ _RECORDED_LOSS = (re.compile(r"lost (\d+)"),)
 _IN_INTERRUPT = re.compile(r"[hHsZz]")
 _UNREADABLE_KEPT = 3
 _HEADER_MAX = 64
-"""Characters of a header at most: a name has 15."""
+"""Longest header in characters; a name has at most 15."""
 _TRACEPOINTS = (*WAKEUPS, "sched_wakeup_new", "sched_migrate_task", "sched_process_fork")
-"""Those that the thread on the CPU, or an interrupt in it, hits; a switch says itself who ran."""
+"""Tracepoints hit by the thread on the CPU, or by an interrupt; a switch contains its own thread."""
 _LINE_FEEDS = 4
-"""The most line feeds in one event. An event whose names have more is not read."""
+"""The most line feeds in one event. Events whose names contain more are not read."""
 
 Values = tuple[str, ...]
 
 
 def parse(text: str) -> Events:
-    """All events of the scheduler in a text; what else is in it is passed over."""
+    """Returns all scheduler events in a text, and skips the remaining text."""
     return _Parser().parse(text)
 
 
@@ -81,9 +81,9 @@ class _Parser:
         self.found = Events()
         self.wakeup_name = WAKEUPS[0]
         self.time_ns = 0
-        """The time of the line before."""
+        """The time of the previous line."""
         self.thread = -1
-        """The thread in the header of the line; -1: none."""
+        """The thread in the line's header; −1: none."""
         self.makers: dict[str, tuple[tuple[re.Pattern[str], ...], Callable[..., None]]] = {
             "sched_switch": (_SWITCH, self.switch),
             "sched_waking": (_WAKEUP, self.wakeup),
@@ -113,7 +113,7 @@ class _Parser:
         return self.found
 
     def forget_earlier_forks(self) -> None:
-        """Perf tells of its own forks already while it is about to begin with the tracepoints."""
+        """Removes perf's own forks, which happen before tracing starts."""
         events = self.found.events
         begin = 0
         for event in events:
@@ -123,7 +123,7 @@ class _Parser:
         del events[:begin]
 
     def lose(self, match: re.Match[str]) -> None:
-        """It stands before the first event that was kept again, and tells no time of its own."""
+        """Adds a loss. It is printed before the next event that was kept, without a time."""
         self.add(Loss(self.time_ns, int(match[1]), int(match[2] or 1)))
 
     def line(self, line: re.Match[str]) -> None:
@@ -176,7 +176,7 @@ class _Parser:
         self.add(Move(self.time_ns, cpu, int(values[1]), int(values[3]), int(values[4])))
 
     def recorded_fork(self, cpu: int, values: Values, _flags: str | None) -> None:
-        """Takes a record of perf's own: at time 0 a list of the threads that were there, then what happens."""
+        """Handles a record of perf: at time 0, threads that already exist; later, forks."""
         leader, thread, _, parent = map(int, values)
         if thread != leader:
             self.found.leader[thread] = leader
@@ -189,7 +189,7 @@ class _Parser:
 
 
 def _thread_of(line: re.Match[str]) -> int:
-    """The thread in the header of a line; -1: it names none."""
+    """Returns the thread in the header of a line; −1 if there is none."""
     if line[0].startswith("-"):
         return int(line[0][1:].split(maxsplit=1)[0])
     text, end = line.string, line.start()
@@ -198,7 +198,7 @@ def _thread_of(line: re.Match[str]) -> int:
 
 
 def _continued(line: re.Match[str]) -> Iterator[str]:
-    """What an event says: the rest of its line; or some lines, as a name may have line feeds in it."""
+    """Yields the event's text: the rest of its line, or several lines, because a name may contain line feeds."""
     yield line[6]
     end = line.end()
     for _ in range(_LINE_FEEDS):
@@ -216,7 +216,7 @@ _CPU = re.compile(r"\bcpu_id = (\d+)")
 _FIELD = re.compile(r'\b(\w+) = (?:"((?:[^"\\]|\\.)*)"|\( [^()]*?: container = (-?\d+) \)|(-?\d+))')
 _DAY_S = 86400
 _PRIORITY_OFFSET = 100
-"""LTTng counts priorities from the first one of the fair class."""
+"""LTTng numbers priorities from the first one of the fair class."""
 _FIELDS = {
     "sched_switch": (
         *("prev_comm", "prev_pid", "prev_prio", "prev_state"),
@@ -230,18 +230,18 @@ _PARENT = {"parent_comm": "comm", "parent_tid": "pid"}
 
 
 def is_babeltrace(text: str) -> bool:
-    """True if a text has an event of the scheduler as babeltrace2 prints it."""
+    """True if the text contains a scheduler event as babeltrace2 prints it."""
     return bool(_LINE.search(text))
 
 
 def as_ftrace(printed: str) -> str:
-    """The events of the scheduler, as lines of ftrace with raw states."""
+    """Returns the scheduler events as ftrace lines with raw states."""
     lines: list[str] = []
     before = day = 0
     for hours, minutes, seconds, nanoseconds, what, rest in _LINE.findall(printed):
         second = int(hours or 0) * 3600 + int(minutes or 0) * 60 + int(seconds)
         if hours and second + _DAY_S // 2 < before:
-            day += 1  # times of day begin again at midnight
+            day += 1  # times of day restart at midnight
         before = second
         cpu = _CPU.search(rest)
         values = {

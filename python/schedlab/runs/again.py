@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The commands that carry out kept runs again, from what their manifests say."""
+"""Reconstructs the commands that repeat stored runs, from their manifests."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from schedlab.workload.costs import KERNEL
 
 _COMMAND = ("./schedlab", "run")
 _OTHER = ("branch", "replay_of", "arguments")
-"""Members of a manifest that no option names: of runs that took their course from another one, and the kernel's further
-boot arguments."""
+"""Manifest entries that no option can express: of derived runs, and further boot arguments of the kernel."""
 _FIXED = (
     *("workload", "with", "delays", "costs", "shape", "tunables"),
     *("machine", "tick_ns", "limit_ns", "memory_mib", "ignore_limits"),
 )
 """What the runs of one command have in common."""
 _VARIED = ("policy", "cpus", "seed")
-"""What one command can run several of: each with each."""
+"""What varies among the runs of one command, in all combinations."""
 
 Manifest = Mapping[str, Any]
 
 
 def commands(manifests: Iterable[Manifest]) -> list[str]:
-    """Returns commands that carry out these runs again and no others: few, where they are whole products.
+    """Returns a few commands that repeat exactly these runs.
 
-    Those that no command can name are left out: a branch, a replay, a run whose costs or shape came from a
-    file, and one of a machine that runs no commands.
+    Runs that no command can express are omitted: branches, replays, runs with costs or a shape from
+    a file, and runs of machines without commands.
     """
     once = {
         json.dumps([manifest.get(key) for key in (*_FIXED, *_VARIED)]): manifest
@@ -46,7 +45,7 @@ def commands(manifests: Iterable[Manifest]) -> list[str]:
 
 
 def command_of(manifest: Manifest) -> str | None:
-    """Returns the command that carries out this run again, or None if none can name it."""
+    """Returns the command that repeats this run, or None if no command can express it."""
     return _command([manifest]) if _can_be_told(manifest) else None
 
 
@@ -58,7 +57,7 @@ def _can_be_told(manifest: Manifest) -> bool:
 
 
 def _of_alike(manifests: Sequence[Manifest], varied: Sequence[str]) -> list[str]:
-    """Splits runs that differ in these until each part is all of its policies × CPUs × seeds."""
+    """Splits runs until each part has all combinations of its policies, CPUs and seeds."""
     if _is_product(manifests):
         return [_command(manifests)]
     first, *others = varied

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Futures of a run that was kept: to which moment its past goes, and what each branch does otherwise."""
+"""Defines branches of a stored run: the moment where they begin, and what each one changes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from schedlab.trace import Trace
 
 UNCHANGED = "unchanged"
-"""The future in which nothing is done otherwise, and its folder."""
+"""Name and folder of the branch without changes."""
 COMMANDS_MAX = 1023
-"""Characters that the kernel can be told; abi/machine_commands.h."""
+"""Longest command text for the kernel, in characters; as in abi/machine_commands.h."""
 _EVENT = re.compile(r"([a-z_]+):(\d{1,9})")
 _ATTRIBUTE = re.compile(r"(.+):([a-z]+)=(-?\d{1,13})")
 _NOT_OF_NAMES = re.compile(r"[^A-Za-z0-9_.=+,-]+")
@@ -39,7 +39,7 @@ class Attribute:
     """An attribute that a branch sets."""
 
     who: str
-    """A PID; or a name, of processes or of a group."""
+    """A PID; or the name of processes or of a group."""
     name: str
     value: int
 
@@ -49,7 +49,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Future:
-    """What a branch does otherwise; nothing, if all of it is left out."""
+    """The changes of a branch; none by default."""
 
     policy: PolicyChoice | None = None
     settings: tuple[tuple[str, int], ...] = ()
@@ -58,26 +58,26 @@ class Future:
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """All but the seed, in words."""
+        """All changes except the seed, as text."""
         policy = (str(self.policy),) if self.policy else ()
         settings = (f"{name}={value}" for name, value in self.settings)
         return (*policy, *settings, *map(str, self.attributes))
 
     @property
     def title(self) -> str:
-        """For tables and progress."""
+        """The title in tables and progress."""
         seed = () if self.seed is None else (f"seed {self.seed}",)
         return ", ".join((*self.changes, *seed)) or UNCHANGED
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the branch's folder."""
         return _NOT_OF_NAMES.sub("-", self.title.replace(", ", "-").replace(" ", ""))[:_NAME_MAX]
 
 
 @dataclass(frozen=True)
 class Past:
-    """A run that is carried out again, up to a moment."""
+    """A run to repeat up to a moment."""
 
     folder: Path
     run: RunSpec
@@ -85,7 +85,7 @@ class Past:
     events: Trace = field(repr=False)
 
     def under(self, at_ns: int) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
-        """The policy at a moment, and the tunables that were set of it."""
+        """Returns the policy at a moment, and its changed tunables."""
         from schedlab.trace import Kind
 
         time = self.events.column("time_ns")
@@ -100,7 +100,7 @@ class Past:
         return policy, tuple(settings.items())
 
     def future(self, future: Future, at_ns: int) -> RunSpec:
-        """Returns the specification of a branch from a moment on. Raises WrongUsage."""
+        """Returns the specification of a branch at a moment. Raises WrongUsage."""
         policy, settings = self.under(at_ns)
         known = {} if future.policy else dict(settings)
         changes = (*future.changes, *(() if future.seed is None else ("another seed",)))
@@ -124,7 +124,7 @@ class Past:
         )
 
     def commands(self, future: Future, at_ns: int) -> str:
-        """What the kernel is told at the moment (abi/machine_commands.h). Raises WrongUsage."""
+        """Returns the kernel's commands at the moment (abi/machine_commands.h). Raises WrongUsage."""
         lines = [] if future.seed is None else [f"sched_status seed {future.seed}"]
         if future.policy:
             lines.append(f"sched_status {future.policy}")
@@ -147,8 +147,7 @@ class Past:
 
 
 def past(place: Path) -> Past:
-    """Returns the run of a folder, or of a folder that holds one. Raises WrongUsage if it cannot have
-    branches."""
+    """Returns the run of a folder, or of a folder that contains one. Raises WrongUsage if it cannot have branches."""
     from schedlab import trace
 
     folder = results.find_run(place)
@@ -163,8 +162,7 @@ def past(place: Path) -> Past:
 
 
 def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> RunSpec:
-    """Returns the run of a folder, whose trace is not looked at. Raises WrongUsage if it cannot have
-    branches."""
+    """Returns the run of a folder without reading its trace. Raises WrongUsage if it cannot have branches."""
     check_machine(folder, manifest["machine"])
     if "recorded_from_ns" in manifest:
         raise WrongUsage(
@@ -178,7 +176,7 @@ def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> RunSpec:
 
 
 def check_machine(folder: Path, name: str) -> None:
-    """Raises WrongUsage if a machine has no branches."""
+    """Raises WrongUsage if a machine does not support branches."""
     able = [
         machine_name
         for machine_name in MACHINES
@@ -193,7 +191,7 @@ def check_machine(folder: Path, name: str) -> None:
 
 
 def _checked(folder: Path, spec: RunSpec, manifest: Mapping[str, Any]) -> RunSpec:
-    """Raises WrongUsage if what is run now would be another run than the manifest's."""
+    """Returns the run. Raises WrongUsage if a repetition would differ from the manifest."""
     if spec.played() != _played(folder, spec.tick_ns) or spec.machine.arguments(
         spec
     ) != manifest.get("boot_arguments"):
@@ -205,7 +203,7 @@ def _checked(folder: Path, spec: RunSpec, manifest: Mapping[str, Any]) -> RunSpe
 
 
 def _played(folder: Path, tick_ns: int) -> bytes | None:
-    """Returns what was acted out in a folder, of version 0.2.0, too; None: a command."""
+    """Returns the workload that a run played, also of version 0.2.0; None for a command."""
     if (folder / WORKLOAD_PLAYED).is_file():
         return (folder / WORKLOAD_PLAYED).read_bytes()
     text = folder / WORKLOAD_TEXT
@@ -216,8 +214,9 @@ def _played(folder: Path, tick_ns: int) -> bytes | None:
 
 
 def moment(text: str, events: Trace) -> tuple[int, str]:
-    """Returns the kernel's time that "1.2s" or "switch:100" names, and what is to be said of it.
-    Raises WrongUsage if the run was not yet, or no more, under way.
+    """Returns the kernel time of "1.2s" or "switch:100", and a note for the user.
+
+    Raises WrongUsage if the run's programs were not running at that time.
     """
     at_ns, note = _moment(text, events)
     first, last = _begin_ns(events), events.end_ns
@@ -258,7 +257,7 @@ def _moment(text: str, events: Trace) -> tuple[int, str]:
 
 
 def _begin_ns(events: Trace) -> int:
-    """When the first program was there: from then on the kernel obeys."""
+    """Returns when the first program starts. The kernel accepts commands after that time."""
     from schedlab.trace import Kind
 
     rows = events.rows(Kind.EXEC)
@@ -269,7 +268,7 @@ def _begin_ns(events: Trace) -> int:
 
 
 def parse_attribute(text: str) -> Attribute:
-    """Reads a text such as "7:tickets=100" or "cpu:priority=3"."""
+    """Parses text such as "7:tickets=100" or "cpu:priority=3". Raises ValueError."""
     match = _ATTRIBUTE.fullmatch(text.strip())
     if not match:
         raise ValueError("it is not of the form PID:ATTRIBUTE=VALUE or NAME:ATTRIBUTE=VALUE")
@@ -283,8 +282,7 @@ def parse_attribute(text: str) -> Attribute:
 
 
 def alive(events: Trace, at_ns: int, who: str) -> Sequence[int]:
-    """The PIDs of the processes that are there at a moment and are called so: by their PID, their
-    name or their group's."""
+    """Returns the PIDs of the processes alive at a moment with this PID, name or group."""
     from schedlab.metrics.lives import labels, lives, names
 
     everyone = lives(events)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Carries out branches: a past once more, on a machine that forks at the moment, and each future in
-a folder of its own, as any run. All are there at the end, or none."""
+"""Performs branches: repeats the past on a machine that forks at the moment, and stores each branch like a run.
+
+Either all branches are stored, or none.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ _BRANCH_FAILED = "the machine did not come to its branches"
 
 
 def check(history: Past, at_ns: int, futures: Sequence[Future]) -> None:
-    """Raises WrongUsage for what cannot be done at that moment."""
+    """Raises WrongUsage for changes that are impossible at that moment."""
     catalogue = read_catalogue()
     now, _ = history.under(at_ns)
     for future in futures:
@@ -56,7 +58,9 @@ def check(history: Past, at_ns: int, futures: Sequence[Future]) -> None:
 
 
 def perform(past: Past, at_ns: int, futures: Sequence[Future], out: Path) -> list[Finished]:
-    """Returns the futures in their order. Raises WrongUsage, or Interrupted on a signal; then nothing is left."""
+    """Performs the branches, and returns them in their order. Raises WrongUsage; on a signal,
+    raises Interrupted and keeps nothing.
+    """
     check(past, at_ns, futures)
     specs = {future.name: past.future(future, at_ns) for future in futures}
     return carry_out(specs, out, lambda base: _differences(past, base))
@@ -67,9 +71,9 @@ def carry_out(
     out: Path,
     notes: Callable[[Software], list[str]] = lambda _base: [],
 ) -> list[Finished]:
-    """Carries out branches of one run at one moment, each in the folder of its name in `out`.
+    """Performs branches of one run at one moment, each in the folder with its name in `out`.
 
-    Raises Interrupted on a signal; then nothing is left.
+    On a signal, raises Interrupted and keeps nothing.
     """
     past = next(iter(specs.values())).past
     machine = past.machine
@@ -93,7 +97,7 @@ def carry_out(
 
 
 def _differences(past: Past, base: Software) -> list[str]:
-    """What the past is now made of instead of what the run was made of, in words."""
+    """Returns which inputs of the past differ from those of the stored run, as text."""
     now = inputs(past.run, base)
     other = [
         f"{what} ({results.shown(key, past.manifest)}, now {results.shown(key, now)})"
@@ -109,7 +113,7 @@ def _differences(past: Past, base: Software) -> list[str]:
 
 
 class _Branching:
-    """One past and its branches."""
+    """A past and its branches."""
 
     def __init__(
         self,
@@ -142,7 +146,7 @@ class _Branching:
             raise Interrupted(self.caught.number)
 
     def run_machine(self, folders: Mapping[str, Path], scratch: Path) -> None:
-        """Raises SchedlabError if it did not come to the moment."""
+        """Runs the machine. Raises SchedlabError if it did not reach the moment."""
         place = scratch / "past"
         place.mkdir()
         self.past.write_files(place)
@@ -170,12 +174,12 @@ class _Branching:
             raise SchedlabError(f"{_BRANCH_FAILED} {why}{tail_of(console)}")
 
     def seconds(self) -> float:
-        """Returns the seconds of the host after which it must be hanging."""
+        """Returns the host time limit in seconds."""
         limit = self.machine.host_limit(self.past.cpus, self.past.limit_ns)
         return (1 + len(self.specs)) * limit
 
     def finish(self, name: str, folder: Path, scratch: Path) -> Finished:
-        """Makes a run's folder of what a branch left."""
+        """Completes the folder of a branch's run."""
         assert isinstance(self.machine, Branching)
         status = self.machine.branch_status(folder)
         self.past.write_files(folder)
@@ -192,7 +196,7 @@ class _Branching:
 
 
 def is_the_run(past: Past, unchanged: Finished) -> bool:
-    """Whether the unchanged future is the run itself, byte for byte."""
+    """True if the unchanged branch equals the stored run, byte for byte."""
     return all(
         cmp(past.folder / name, unchanged.folder / name, shallow=False)
         for name in (TRACE_FILE, CONSOLE)
@@ -200,7 +204,7 @@ def is_the_run(past: Past, unchanged: Finished) -> bool:
 
 
 def metrics_since(finished: Finished, at_ns: int) -> Metrics | None:
-    """Returns the metrics of what comes after a moment in the measured window, or None if nothing does."""
+    """Returns the metrics of the measured window after a moment, or None if nothing of it follows."""
     from schedlab import metrics, trace
 
     if not finished.metrics:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Carries out a plan: machines side by side, each in a folder that appears when it is whole."""
+"""Performs a plan: several machines in parallel, each in a folder that appears when it is complete."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that has ended, and what came of it."""
+    """A finished run, and its results."""
 
     run: RunSpec
     folder: Path
     outcome: Outcome
     manifest: dict[str, Any]
     metrics: Metrics | None
-    """None if there are none, or they were not asked for."""
+    """None if there are none, or if they were not requested."""
 
 
 @dataclass(frozen=True)
 class Software:
-    """What all runs of a plan start from."""
+    """The programs that all runs of a plan use."""
 
     parts: Parts
     """The parts of all machines, and the tools if a run has a workload file."""
@@ -53,7 +53,7 @@ class Software:
 
 
 class Interrupted(Exception):
-    """A signal ended it. What was finished is kept; `finished` says what that is, where it is known."""
+    """A signal ended the execution. Finished runs are kept; `finished` lists them if they are known."""
 
     def __init__(self, number: int, finished: Sequence[Finished] = ()) -> None:
         super().__init__(signal.Signals(number).name)
@@ -65,9 +65,9 @@ class Interrupted(Exception):
 def software(
     parts: Mapping[str, Path], facts: dict[str, Any], tools: Mapping[str, Path] | None = None
 ) -> Iterator[Software]:
-    """Copies of a machine's parts, so that a build during the runs does not change them.
+    """Provides copies of a machine's parts, so that a build during the runs does not change them.
 
-    What tools make is another's to tell.
+    Tool outputs are not hashed.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         copies = {
@@ -85,9 +85,10 @@ def carry_out(
     board: Board,
     with_metrics: bool = True,
 ) -> list[Finished]:
-    """Runs all, and returns them in the plan's order. Raises Interrupted on SIGINT, SIGTERM, SIGHUP.
+    """Performs all runs, and returns them in the plan's order. Raises Interrupted on SIGINT, SIGTERM and SIGHUP.
 
-    Metrics are on disk in any case; those of thousands of runs are too many to be given, too.
+    Metrics are always stored. `with_metrics` also returns them, which needs too much memory for
+    thousands of runs.
     """
     host = f"{platform.node()}, {platform.platform()}"
     tasks = [
@@ -116,7 +117,7 @@ def _nothing(metrics: Metrics) -> None:
 
 
 class _Collected:
-    """Collects finished runs, and shows how far they are."""
+    """Collects finished runs, and shows progress."""
 
     def __init__(self, board: Board) -> None:
         self.board = board
@@ -138,13 +139,13 @@ class _Collected:
 
 
 def inputs(run: RunSpec, base: Software) -> dict[str, Any]:
-    """What the manifest says of a run before it has begun."""
+    """Returns the manifest entries that are known before a run begins."""
     from schedlab.base.toolchain.measuring import measuring_code
 
     machine = run.machine
     release = machine.release()
     manifest = run.manifest()
-    manifest.pop("files", None)  # a run's folder has them as files
+    manifest.pop("files", None)  # the run's folder contains them as files
     if machine.name != SIMULATOR:
         manifest.pop("costs", None)
     return {
@@ -162,7 +163,7 @@ def inputs(run: RunSpec, base: Software) -> dict[str, Any]:
 
 
 def as_json(finished: list[Finished], **more: Any) -> str:
-    """The results for programs, and what is told besides them."""
+    """Returns the results as JSON, with additional entries."""
     runs = [
         {
             "folder": str(run.folder),
@@ -176,14 +177,14 @@ def as_json(finished: list[Finished], **more: Any) -> str:
 
 
 def label(run: RunSpec, several_seeds: bool) -> str:
-    """The label of the run's column in a table."""
+    """Returns the heading of the run's column in a table."""
     seed = f", seed {run.seed}" if several_seeds else ""
     mark = "" if run.machine.repeatable else f" ({run.machine}: not repeatable)"
     return f"{run.title}{seed}{mark}"
 
 
 def describe(finished: list[Finished]) -> Iterator[str]:
-    """One message for each run that failed."""
+    """Yields one message for each failed run."""
     for run in finished:
         if not run.outcome.succeeded:
             title = f"{run.run.title}, seed {run.run.seed}"
@@ -191,7 +192,7 @@ def describe(finished: list[Finished]) -> Iterator[str]:
 
 
 def ignored(finished: list[Finished]) -> Iterator[str]:
-    """One line for each policy that ignores attributes which its workload sets."""
+    """Yields one line for each policy that ignores attributes set by its workload."""
     ignored_names = {
         (str(run.run.policy), run.run.workload): names
         for run in finished
@@ -202,7 +203,7 @@ def ignored(finished: list[Finished]) -> Iterator[str]:
 
 
 def summary(runs: Sequence[RunSpec]) -> str:
-    """One line on what all runs of a plan share."""
+    """Returns one line about what all runs of a plan share."""
     run = runs[0]
     shared = [
         setting for setting in run.settings if all(setting in other.settings for other in runs)

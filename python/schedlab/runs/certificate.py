@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The certificate of a cluster: its owner may run anything there, and others are refused.
+"""Manages the certificate of a cluster. Its owner may run any program there; others are rejected.
 
-One for all: it is signed by itself, and each side asks the other for it.
+All sides use the same self-signed certificate, and each requires it from the other.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _OPENSSL = (
 
 @dataclass(frozen=True)
 class Certificate:
-    """Its files."""
+    """The files of a certificate."""
 
     certificate: Path
     key: Path
 
     def environment(self) -> dict[str, str]:
-        """Returns the variables that have Dask's programs speak by it alone."""
+        """Returns environment variables that make Dask's programs accept only this certificate."""
         prefix = "DASK_DISTRIBUTED__COMM__"
         variables = {
             f"{prefix}REQUIRE_ENCRYPTION": "True",
@@ -46,7 +46,7 @@ class Certificate:
 
 
 def read(folder: Path) -> Certificate:
-    """Raises WrongUsage if it is none, or no secret of this user's."""
+    """Reads a certificate. Raises WrongUsage if it is missing, or if other users can read the key."""
     certificate = Certificate(*(folder.absolute() / name for name in _NAMES))
     for path in (certificate.certificate, certificate.key):
         if not path.is_file():
@@ -65,7 +65,7 @@ def read(folder: Path) -> Certificate:
 
 
 def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:
-    """Raises WrongUsage if strangers could be at the other end, or between."""
+    """Returns the certificate for a scheduler. Raises WrongUsage if the connection would not be authenticated."""
     if not scheduler.startswith(SCHEME):
         raise WrongUsage(
             f"expected an address such as {SCHEME}10.0.0.1:8786. Without TLS anything that"
@@ -82,7 +82,7 @@ def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:
 
 
 def make(folder: Path) -> None:
-    """Makes a new certificate, in a folder that is not there yet. Raises WrongUsage, SchedlabError."""
+    """Creates a certificate in a new folder. Raises WrongUsage if the folder exists, and SchedlabError."""
     if folder.exists():
         raise WrongUsage(f"{folder} is there already: name another folder, or move that one away")
     folder.parent.mkdir(parents=True, exist_ok=True)

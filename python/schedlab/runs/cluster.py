@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Workers of a cluster of Dask's, spoken to by TLS alone: a program that a scheduler lets in can run
-anything there."""
+"""Executes runs on the workers of a Dask cluster, over TLS only: a client can run any program there."""
 
 from __future__ import annotations
 
@@ -25,12 +24,12 @@ from schedlab.runs.worker import Laboratory, Result, Task, Unfit
 
 _CONNECT_SECONDS = 20
 _AHEAD = 2
-"""Batches for each thread of the workers: one is done, the next lies ready."""
+"""Batches per worker thread: one in progress, and one waiting."""
 _THREADS_SECONDS = 2.0
-"""The time after which it is asked again how many workers there are."""
+"""Interval between queries for the number of workers, in seconds."""
 
 _PATIENCE_SECONDS = 30.0
-"""Seconds without workers before that is said."""
+"""Seconds without workers until the user is informed."""
 
 _SETTINGS = {
     "distributed.admin.large-graph-warning-threshold": "100MB",
@@ -39,13 +38,13 @@ _SETTINGS = {
 
 
 class Plugin(WorkerPlugin):
-    """Has a laboratory on each worker."""
+    """Provides a laboratory on each worker."""
 
     def __init__(self, laboratory: Laboratory) -> None:
         self.laboratory = laboratory
 
     def setup(self, worker: Any) -> None:
-        """Sets the laboratory up on a worker. Raises Unfit."""
+        """Prepares the laboratory on a worker. Raises Unfit."""
         self.laboratory.set_up(f"worker {worker.address}", Path(worker.local_directory))
 
     def teardown(self, worker: Any) -> None:
@@ -53,7 +52,7 @@ class Plugin(WorkerPlugin):
 
 
 class Cluster:
-    """See Workers (schedlab.runs.executor)."""
+    """Implements Workers (schedlab.runs.executor) for a cluster."""
 
     death: type[Exception] = KilledWorker
     one_by_one = False
@@ -66,7 +65,7 @@ class Cluster:
         self.threads = 0
         self.threads_known = float("-inf")
         self.seen = time.monotonic()
-        """The last time at which a worker was present, or the user was informed that none is."""
+        """The last time when a worker was present, or the user was informed that there is none."""
 
     def prepare(self, laboratory: Laboratory) -> None:
         """Prepares all workers. Raises SchedlabError if one is unfit."""
@@ -84,7 +83,7 @@ class Cluster:
         self.prepared = True
 
     def slots(self) -> int:
-        """Returns how many batches it takes, by its threads, which come and go."""
+        """Returns the number of batches for the current worker threads, whose number may change."""
         now = time.monotonic()
         if self.client.status != "running":
             raise SchedlabError(
@@ -108,7 +107,7 @@ class Cluster:
         return self.executor.submit(perform_batch, self.name, tuple(tasks))
 
     def stop(self) -> None:
-        """Leaves nothing of the runs with the workers."""
+        """Removes everything of the runs from the workers."""
         if self.client.status == "running" and self.prepared:
             with suppress(Exception):
                 self.client.run(stop, self.name, on_error="ignore")
@@ -120,14 +119,14 @@ class Cluster:
 
 
 def perform_batch(name: str, tasks: Sequence[Task]) -> list[Result]:
-    """Task of Dask: all of them, in order."""
+    """Executes a batch of runs in order, as a Dask task."""
     plugin = get_worker().plugins[name]
     assert isinstance(plugin, Plugin)
     return plugin.laboratory.perform_all(tasks)
 
 
 def stop(name: str, dask_worker: Any = None) -> None:
-    """Ends a worker's runs when execution ends before its time."""
+    """Stops a worker's runs when execution ends early."""
     plugin = dask_worker.plugins.get(name)
     if plugin:
         plugin.laboratory.stopping = True
@@ -138,7 +137,7 @@ def stop(name: str, dask_worker: Any = None) -> None:
 
 @contextmanager
 def connected(scheduler: str, folder: Path | None) -> Iterator[Workers]:
-    """The cluster at an address. `folder`: of the certificate. Raises WrongUsage, SchedlabError."""
+    """Connects to the cluster at an address. `folder`: of the certificate. Raises WrongUsage, SchedlabError."""
     with _connected(scheduler, folder) as client:
         workers = Cluster(client)
         try:
@@ -149,7 +148,7 @@ def connected(scheduler: str, folder: Path | None) -> Iterator[Workers]:
 
 @contextmanager
 def executor(scheduler: str, folder: Path | None = None) -> Iterator[Executor]:
-    """The same cluster's workers as an executor of Python's. Raises WrongUsage, SchedlabError."""
+    """Connects to a cluster and provides a concurrent.futures executor. Raises WrongUsage, SchedlabError."""
     with _connected(scheduler, folder) as client:
         yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
 
@@ -187,7 +186,7 @@ def _client(scheduler: str, certificate: Certificate) -> Client:
 
 @contextmanager
 def _quiet_logs() -> Iterator[None]:
-    """Dask tells of each worker that comes and goes; what matters of it, the executor says itself."""
+    """Silences Dask's messages about workers; the executor reports what matters."""
     loggers = [logging.getLogger(name) for name in ("distributed", "asyncio", "tornado")]
     before = [logger.level for logger in loggers]
     for logger in loggers:

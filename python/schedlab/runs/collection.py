@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs that were kept, read back: what was run, how it ended, what was measured. Names in them are
-visible (schedlab.base.display.names), whatever they were."""
+"""Reads stored runs: what was run, how it ended, and its metrics.
+
+Control characters in names are made visible (schedlab.base.display.names).
+"""
 
 from __future__ import annotations
 
@@ -29,36 +31,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setup:
-    """What was run, except the seed."""
+    """A configuration: what was run, except the seed."""
 
     experiment: str
     """The label of an experiment (schedlab.studies.experiments); or the workload's command, or its
-    file and what was changed in it."""
+    file with changes.
+    """
     policy: str
     settings: tuple[tuple[str, int], ...]
     cpus: int
     tick_ns: int
     machine: str
     changes: tuple[tuple[str, str], ...] = ()
-    """Values that the workload file was given besides its own."""
+    """Changed values of the workload file."""
 
     @property
     def policy_title(self) -> str:
-        """The policy's name, with what was set besides."""
+        """The policy's name with its changed tunables."""
         changed = ",".join(f"{name}={value}" for name, value in self.settings)
         return f"{self.policy} {changed}" if changed else self.policy
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A run's folder."""
+    """A stored run."""
 
     folder: Path
     manifest: Mapping[str, Any]
     metrics_folder: Path | None = None
-    """The folder of its metrics, if they are not where they were written when it was run."""
+    """The folder of its metrics, if it differs from the default."""
     apart: str = ""
-    """What it is made of, where others of the same names are made of something else."""
+    """What distinguishes its inputs from those of other runs with the same names."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "manifest", all_visible(self.manifest))
@@ -70,7 +73,7 @@ class Kept:
 
     @property
     def looks(self) -> int:
-        """How often it is looked at most, with more seeds each time, at the runs that it belongs to."""
+        """The most evaluations of the runs in its folder, with more seeds each time."""
         return looks_at(self.folder.parent)
 
     @cached_property
@@ -92,7 +95,7 @@ class Kept:
 
     @property
     def status(self) -> str:
-        """A word; `success`, or how it failed (schedlab.machines.outcome)."""
+        """One word: `success`, or how it failed (schedlab.machines.outcome)."""
         return str(self.manifest["status"])
 
     @property
@@ -101,12 +104,12 @@ class Kept:
 
     @property
     def trace_hash(self) -> str | None:
-        """Of its trace, or of the one that it had when it was kept without it; None: it had none."""
+        """The hash of the trace, also if the run was stored without it; None if there was none."""
         trace = self.folder / TRACE_FILE
         return file_hash(trace) if trace.is_file() else self.manifest.get("trace_sha256")
 
     def metrics(self) -> Metrics:
-        """All of them. Raises FileRefused if it was not measured, or a table is not whole."""
+        """Returns all metrics. Raises FileRefused if the run was not measured or a table is incomplete."""
         from schedlab import metrics
         from schedlab.metrics.model import TABLES
 
@@ -115,13 +118,13 @@ class Kept:
         return replace(read, **tables)
 
     def summary(self) -> pl.DataFrame:
-        """Their first table alone, of one row. Raises FileRefused as `metrics` does."""
+        """Returns only the summary table, with one row. Raises FileRefused as `metrics` does."""
         from schedlab import metrics
 
         return visible_frame(metrics.load_table(self.measured, "summary"))
 
     def trace(self) -> Trace:
-        """All of its events. Raises TraceError if they cannot have happened."""
+        """Returns the trace. Raises TraceError if it is invalid."""
         from schedlab import trace
 
         recorded = trace.read(self.folder / TRACE_FILE)
@@ -129,14 +132,14 @@ class Kept:
         return replace(recorded, texts=visible_frame(recorded.texts))
 
     def console(self) -> str:
-        """What its kernel and programs printed."""
+        """Returns the output of the kernel and the programs."""
         text = (self.folder / CONSOLE).read_text(errors="replace")
         return visible(text.replace("\r", ""))
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """Runs of one setup, which differ in their seeds alone."""
+    """Runs of one configuration with different seeds."""
 
     setup: Setup
     runs: tuple[Kept, ...]
@@ -148,12 +151,12 @@ class Repeated:
 
     @property
     def succeeded(self) -> bool:
-        """All of them. A mean over those that happened to succeed is no mean of the setup."""
+        """True if all runs succeeded. A mean over only some of them would be biased."""
         return not self.failed
 
 
 class Collection:
-    """Many runs, of one or more folders."""
+    """Runs from one or more folders."""
 
     def __init__(self, runs: Iterable[Kept]) -> None:
         self.runs = tuple(runs)
@@ -165,12 +168,12 @@ class Collection:
         return iter(self.runs)
 
     def of(self, runs: Sequence[Kept]) -> Collection:
-        """Some of its runs."""
+        """Returns a collection of some of the runs."""
         return Collection(runs)
 
     @cached_property
     def repeated(self) -> dict[Setup, Repeated]:
-        """Runs by setup, in the order of the runs."""
+        """Runs by configuration, in the order of the runs."""
         by_setup: dict[Setup, list[Kept]] = {}
         for run in self.runs:
             by_setup.setdefault(run.setup, []).append(run)
@@ -181,7 +184,7 @@ class Collection:
 
     @cached_property
     def _by_experiment(self) -> dict[str | None, list[Repeated]]:
-        """The setups of each experiment; by None, all."""
+        """The configurations of each experiment; None: all of them."""
         setups_by_experiment: dict[str | None, list[Repeated]] = {
             None: list(self.repeated.values())
         }
@@ -192,7 +195,7 @@ class Collection:
     def select(
         self, *, experiment: str | None = None, policy: str | None = None, cpus: int | None = None
     ) -> list[Repeated]:
-        """The setups that are all this."""
+        """Returns the configurations that match all given criteria."""
         return [
             setup
             for setup in self._by_experiment.get(experiment, [])
@@ -200,34 +203,36 @@ class Collection:
         ]
 
     def one(self, experiment: str, policy: str, cpus: int | None) -> Repeated | None:
-        """The setup of a policy by its title, which names what was set on top of it; None if it was
-        not run. `cpus` None: the first, on however many."""
+        """Returns the configuration with this policy title, which includes changed tunables; None if it was not run.
+
+        `cpus`: None for the first one with any number of CPUs.
+        """
         candidates = self.select(experiment=experiment, cpus=cpus)
         return next((setup for setup in candidates if setup.setup.policy_title == policy), None)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """A row for each run: what it is (`identity`), and its metrics, null where there are none."""
+        """One row per run: `identity`, and its metrics, null if there are none."""
         return self._frame("summary")
 
     @cached_property
     def groups(self) -> pl.DataFrame:
-        """A row a run and group of processes."""
+        """One row per run and group of processes."""
         return self._frame("groups")
 
     @cached_property
     def processes(self) -> pl.DataFrame:
-        """A row a run and process."""
+        """One row per run and process."""
         return self._frame("processes")
 
     @cached_property
     def cpus(self) -> pl.DataFrame:
-        """A row a run and CPU."""
+        """One row per run and CPU."""
         return self._frame("cpus")
 
     @cached_property
     def values(self) -> pl.DataFrame:
-        """A row a run and figure that a program told: pid, group, time_ns, name, value."""
+        """One row per run and value that a program reported: pid, group, time_ns, name, value."""
         return self._frame("values")
 
     def _frame(self, table: str) -> pl.DataFrame:
@@ -259,11 +264,11 @@ class Collection:
 
 
 _PLACE = "place"
-"""The column that says from which file a row was read."""
+"""The column with the path of the file that a row was read from."""
 
 
 def _read_tables(table: str, places: list[str]) -> pl.DataFrame:
-    """All rows of many files, and their places."""
+    """Returns all rows of many files, with their paths."""
     import polars as pl
 
     from schedlab.metrics import schemas
@@ -275,7 +280,7 @@ def _read_tables(table: str, places: list[str]) -> pl.DataFrame:
 
 
 def identity(run: Kept) -> dict[str, Any]:
-    """The columns that say whose a row is."""
+    """Returns the columns that identify the run of a row."""
     setup = run.setup
     return {
         "experiment": setup.experiment,
@@ -289,13 +294,13 @@ def identity(run: Kept) -> dict[str, Any]:
 
 
 def read(places: Sequence[Path], measured_anew: bool = False) -> Collection:
-    """All whole runs in the folders named, each a run's own or one that holds runs, at any depth.
+    """Reads all complete runs in some folders. Each is the folder of a run, or contains runs at any depth.
 
-    A run that was kept twice, and can only have come out the same, is taken once: it says nothing
-    more. Runs of the same names that are made of something else (another content of the workload
-    file, another simulator) are setups of their own: a mean over both would be of neither.
-    `measured_anew`: it does not count which code measured them. Raises WrongUsage for a place that
-    holds none, and for runs of one experiment of the studies that are not made of the same.
+    Duplicates of a repeatable run are read once. If runs with equal names have different inputs,
+    such as another workload file or simulator, they become separate configurations.
+
+    `measured_anew`: ignores which version of the code measured the runs. Raises WrongUsage for a
+    folder without runs, and for different inputs within one experiment of the studies.
     """
     runs: dict[Path, Kept] = {}
     for place in places:
@@ -316,8 +321,10 @@ def read(places: Sequence[Path], measured_anew: bool = False) -> Collection:
 
 
 def told_apart(runs: Sequence[Kept], parts: Mapping[str, str]) -> Iterator[Kept]:
-    """The same runs, those told apart that have the same names and are made of something else. `parts`: what counts of
-    manifests, in words."""
+    """Yields the runs. Runs with equal names and different inputs become separate configurations.
+
+    `parts`: the relevant manifest entries, with their display names.
+    """
     by_setup: dict[Setup, list[Kept]] = {}
     for run in runs:
         by_setup.setdefault(run.setup, []).append(run)
@@ -357,7 +364,7 @@ def _once_each(runs: Iterable[Kept], passed_over: Sequence[str] = ()) -> Iterato
 
 
 def _check_same(one: Kept, other: Kept, passed_over: Sequence[str]) -> None:
-    """Checks that runs of one setup and seed are the same on a repeatable machine."""
+    """Raises WrongUsage if runs of one configuration and seed differ on a repeatable machine."""
     for key, what in results.DECISIVE.items():
         if key not in passed_over and one.manifest.get(key) != other.manifest.get(key):
             _refuse(one, other, what)
@@ -371,13 +378,12 @@ def _refuse(one: Kept, other: Kept, what: str) -> NoReturn:
 
 
 def _is_sweep(run: Kept) -> bool:
-    """It has rows of many runs, each measured and gone, and `columns` of what they differ in."""
+    """True for a sweep, whose tables contain the rows of many runs that were not stored."""
     return "dimensions" in run.manifest
 
 
 def _runs_in(place: Path) -> Iterator[Kept]:
-    """The runs in a folder, and in data sets of sweeps; those may hold the folders of their runs,
-    too."""
+    """Yields the runs in a folder, and the data sets of sweeps, which may also contain folders of runs."""
     if results.is_whole(place):
         run = kept_run(place)
         if not _is_sweep(run):
@@ -389,7 +395,7 @@ def _runs_in(place: Path) -> Iterator[Kept]:
 
 
 def _folders(place: Path) -> Iterator[Path]:
-    """All folders in one, and itself, through links, too: each once, so that a link in a circle ends."""
+    """Yields a folder and all folders in it, following links. Each is visited once, so circular links end."""
     known: set[Path] = set()
     for name, inner, files in os.walk(place, followlinks=True):
         folder = Path(name)
@@ -403,7 +409,7 @@ def _folders(place: Path) -> Iterator[Path]:
 
 
 def kept_run(folder: Path) -> Kept:
-    """Returns a run, or a sweep, whose manifest is another's to check."""
+    """Returns a run or a sweep, without validating the manifest of a sweep."""
     path = folder / results.MANIFEST
     content = read_object(path, {})
     is_sweep = _is_sweep(Kept(folder, content))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Executes many runs: each once, as many side by side as its workers can, and none is lost with a worker.
+"""Executes many runs in parallel, each exactly once, even if a worker dies.
 
-Workers are threads or processes of this host (`local`), or a Dask cluster's (`schedlab.runs.cluster`).
+Workers are threads or processes of this host (`local`), or those of a Dask cluster
+(`schedlab.runs.cluster`).
 """
 
 from __future__ import annotations
@@ -39,36 +40,36 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 _BATCH_SECONDS = 0.5
-"""Short runs are given to a process together: so long that it takes little to give them."""
+"""Target duration of a batch of short runs, which keeps the overhead of communication small."""
 _BATCH_MAX = 500
 _POLL_SECONDS = 0.2
 _END_SECONDS = 30.0
-"""The time that workers have to end what is under way."""
+"""Seconds that workers have to finish after a stop."""
 Batch = Future[list[Result]]
 
 
 class Workers(Protocol):
-    """What executes runs."""
+    """Executes runs."""
 
     death: type[Exception]
-    """What a batch raises whose worker died."""
+    """The exception of a batch whose worker died."""
     one_by_one: bool
-    """Each run is given alone, because giving costs nothing."""
+    """True if runs are assigned individually, because assigning costs nothing."""
 
     def prepare(self, laboratory: Laboratory) -> None:
-        """Prepares all workers, those that come later too, once. Raises SchedlabError if one is unfit."""
+        """Prepares all workers once, including later ones. Raises SchedlabError if one is unfit."""
 
     def slots(self) -> int:
-        """Returns how many CPUs they have, now. Raises SchedlabError if they are gone."""
+        """Returns the current number of CPUs. Raises SchedlabError if the workers are lost."""
 
     def cpus(self, task: Task) -> int:
-        """Returns how many of these CPUs a run keeps busy."""
+        """Returns how many of these CPUs a run occupies."""
 
     def give(self, tasks: Sequence[Task]) -> Batch:
-        """Has a worker execute runs."""
+        """Assigns runs to a worker."""
 
     def stop(self) -> None:
-        """Ends what is under way."""
+        """Stops all runs in progress."""
 
 
 class Observer(Protocol):
@@ -79,13 +80,13 @@ class Observer(Protocol):
     def ended(self, task: Task, result: Result) -> None: ...
 
     def poll(self) -> None:
-        """Called several times a second."""
+        """Is called several times per second."""
 
 
 def execute(
     tasks: Sequence[Task], workers: Workers, laboratory: Laboratory, observer: Observer
 ) -> int:
-    """Executes runs. Returns the number of the signal that ended it before all were executed; 0: none did.
+    """Executes runs. Returns the number of the signal that stopped it early; 0: none did.
 
     Raises SchedlabError if the workers are lost or one is unfit.
     """
@@ -96,11 +97,11 @@ def execute(
 
 
 class Waiting:
-    """Tasks that wait for free CPUs. A task that needs fewer may overtake one that needs more."""
+    """Tasks that wait for free CPUs. A task with fewer CPUs may overtake a larger one."""
 
     def __init__(self, tasks: Sequence[Task], cpus: Callable[[Task], int]) -> None:
         self._lines: dict[int, deque[tuple[int, Task]]] = {}
-        """By the CPUs that are needed: tasks, with their places in the order of all."""
+        """By number of CPUs: tasks, with their positions in the overall order."""
         self._left = len(tasks)
         for place, task in enumerate(tasks):
             self._lines.setdefault(cpus(task), deque()).append((place, task))
@@ -109,14 +110,14 @@ class Waiting:
         return self._left
 
     def next_cpus(self, free: int) -> int:
-        """Returns the CPUs of the first task that needs no more than are `free`; 0 if none does."""
+        """Returns the CPUs of the first task that needs at most `free` CPUs; 0 if there is none."""
         fitting = [
             (line[0][0], cpus) for cpus, line in self._lines.items() if line and cpus <= free
         ]
         return min(fitting)[1] if fitting else 0
 
     def first(self, cpus: int) -> Task | None:
-        """Returns the next task that needs this many."""
+        """Returns the next task with this number of CPUs."""
         line = self._lines[cpus]
         return line[0][1] if line else None
 
@@ -125,24 +126,26 @@ class Waiting:
         return self._lines[cpus].popleft()[1]
 
     def put_back(self, tasks: Sequence[Task], cpus: int) -> None:
-        """Puts tasks before all others."""
+        """Requeues tasks before all others."""
         self._left += len(tasks)
         self._lines[cpus].extendleft((-1, task) for task in reversed(tasks))
 
 
 class _Conductor:
-    """Keeps all workers busy, and no more than a little ahead of them."""
+    """Keeps all workers busy, with few assignments in advance."""
 
     def __init__(self, tasks: Sequence[Task], workers: Workers, observer: Observer) -> None:
         self.workers = workers
         self.observer = observer
         self.waiting = Waiting(tasks, workers.cpus)
         self.suspects: deque[Task] = deque()
-        """Runs of batches that a worker died of: they are executed one by one, at the end."""
+        """Runs of batches whose worker died; they are executed one by one at the end."""
         self.under_way: dict[Batch, tuple[list[Task], int]] = {}
-        """With the CPUs that a batch has; 0: nothing else is under way. If its worker dies, its run is why."""
+        """Batches in progress, with their CPUs. 0: the batch runs alone, so if its worker dies, its
+        run is the cause.
+        """
         self.usual: dict[tuple[Any, ...], float] = {}
-        """Seconds that runs take, by what decides that roughly."""
+        """Typical duration of runs in seconds, by their main properties."""
 
     def conduct(self, is_stopped: Callable[[], bool]) -> None:
         while (self.waiting or self.suspects or self.under_way) and not is_stopped():
@@ -154,7 +157,7 @@ class _Conductor:
             wait(self.under_way, _END_SECONDS)
             self.take_all(stopped=True)
 
-    # --- giving
+    # --- assigning
 
     def fill(self) -> None:
         slots = self.workers.slots()
@@ -164,7 +167,7 @@ class _Conductor:
             self.give([self.suspects.popleft()], 0)
 
     def next_batch(self, cpus: int, slots: int) -> list[Task]:
-        """Runs that take so long together; of what is not known yet, one. Less towards the end."""
+        """Returns runs for one batch: one run of unknown duration, and smaller batches towards the end."""
         most = min(_BATCH_MAX, max(1, len(self.waiting) // slots))
         batch = [self.waiting.take(cpus)]
         seconds = self.usual_seconds(batch[0])
@@ -181,7 +184,7 @@ class _Conductor:
             self.observer.started(task)
         self.under_way[self.workers.give(tasks)] = tasks, cpus
 
-    # --- taking
+    # --- collecting
 
     def take_all(self, *, stopped: bool = False) -> None:
         if not self.under_way:
@@ -222,7 +225,7 @@ class _Conductor:
             self.observer.ended(task, worker_died(task))
 
     def learn(self, task: Task, seconds: float) -> None:
-        """Notes how long a run took; the latest runs count for most."""
+        """Updates the typical duration; recent runs have the largest weight."""
         self.usual[_kind(task)] = 0.8 * self.usual.get(_kind(task), seconds) + 0.2 * seconds
 
     def usual_seconds(self, task: Task) -> float:
@@ -239,10 +242,10 @@ def _kind(task: Task) -> tuple[Any, ...]:
 
 @contextmanager
 def local(count: int, *, processes: bool) -> Iterator[Workers]:
-    """Workers of this host, of which nothing is left after the block.
+    """Provides workers of this host, and removes them after the block.
 
-    Processes measure side by side, and one may die. To start one takes as long as to measure some fifty runs; threads
-    are enough where a run's machine takes longer than its metrics.
+    Processes measure in parallel, and one may die. Starting a process takes as long as measuring
+    about 50 runs. Threads are sufficient if the machine takes longer than the metrics.
     """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workers = (_Processes if processes else _Threads)(count, Path(folder))
@@ -254,7 +257,7 @@ def local(count: int, *, processes: bool) -> Iterator[Workers]:
 
 
 class _Local:
-    """See Workers."""
+    """Common parts of local workers; see Workers."""
 
     death: type[Exception] = BrokenProcessPool
 
@@ -297,10 +300,10 @@ class _Threads(_Local):
 
 
 class _Processes(_Local):
-    """Processes, each at the end of pipes: there is no port or path by which another user could reach them.
+    """Processes that communicate through pipes: there is no port or path that other users could reach.
 
-    Each is a pool of its own, so that its death breaks no other. A further pipe, whose other end this process holds,
-    tells them to stop when it is closed, or this process is gone.
+    Each process has a separate pool, so that its death does not affect others. Closing another
+    pipe, or the death of this process, tells them to stop.
     """
 
     one_by_one = False
@@ -338,11 +341,11 @@ class _Processes(_Local):
             self.far_end.close()
 
 
-# --- in such a process
+# --- in a worker process
 
 
 class _Worker:
-    """What a process has to do; `scratch` is None when its laboratory is set up."""
+    """The state of a worker process; `scratch` is None after its laboratory is prepared."""
 
     laboratory: Laboratory
     scratch: Path | None
@@ -355,7 +358,7 @@ def _begin(laboratory: Laboratory, pipe: Connection[Any, Any], scratch: Path) ->
 
 
 def _watch(pipe: Connection[Any, Any]) -> None:
-    """Ends what is under way when the pipe is closed, and this process when its parent is gone."""
+    """Stops the runs in progress when the pipe is closed, and this process when its parent is gone."""
     with suppress(EOFError, OSError):
         pipe.recv()
     laboratory, parent = _Worker.laboratory, parent_process()
@@ -368,7 +371,7 @@ def _watch(pipe: Connection[Any, Any]) -> None:
 
 
 def _perform(tasks: Sequence[Task]) -> list[Result]:
-    """Executes runs, for the first time in a laboratory that is set up now. Raises Unfit."""
+    """Executes runs, and prepares the laboratory before the first. Raises Unfit."""
     laboratory = _Worker.laboratory
     if _Worker.scratch:
         laboratory.set_up(f"worker {os.getpid()}", _Worker.scratch)

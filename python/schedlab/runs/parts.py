@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What runs start from, by the names that manifests have for it: brought up to date, and where."""
+"""Builds and locates the programs that runs start from, by their names in manifests."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from schedlab.paths import ROOT
 
 LINUX_KERNEL = "linux_kernel"
 Instead = Mapping[str, Path]
-"""Files of the user's own, by the names of the parts that they take the place of."""
+"""The user's files, by the names of the parts they replace."""
 
 
 def supply(names: Iterable[str], replacement: Instead | None = None) -> dict[str, Path]:
-    """Supplies the parts in the order of the names."""
+    """Returns the parts in the order of the names, built if necessary."""
     supplied = dict(replacement or {})
     for name, path in supplied.items():
         check_own(name, path)
@@ -37,14 +37,14 @@ def supply(names: Iterable[str], replacement: Instead | None = None) -> dict[str
 
 
 def check_there(names: Iterable[str]) -> None:
-    """Raises WrongUsage in an installed package that lacks one of the parts, for which a checkout is needed."""
+    """Raises WrongUsage if an installed package lacks one of the parts; they then need a checkout."""
     for name in names:
         if name not in PARTS or not PARTS[name].exists():
             need_checkout(name)
 
 
 def check_own(name: str, path: Path) -> None:
-    """Raises WrongUsage or MachineUnfit, if it cannot take that part's place."""
+    """Raises WrongUsage or MachineUnfit if the file cannot replace that part."""
     if not path.is_file():
         raise WrongUsage("there is no such file", what=parameter(name.rpartition("_")[2], path))
     if name == LINUX_KERNEL:

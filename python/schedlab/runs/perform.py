@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a plan to its runs: checks its names, builds what all start from, and carries it out."""
+"""Performs a plan: checks its policies, builds what its runs need, and executes them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from schedlab.runs.plan import Plan
 from schedlab.runs.progress import Board, Whole
 
 Selection = Callable[[Plan, Software], Plan]
-"""What of a plan is to be run, once it is known what it starts from."""
+"""Selects the runs of a plan to perform, given the programs that they start from."""
 
 
 def perform(
@@ -41,7 +41,8 @@ def perform(
     instead: Instead | None = None,
     whole: Whole | None = None,
 ) -> list[Finished]:
-    """Returns the runs in the order of the plan, or of what is selected of it. `whole`: what it is a part of.
+    """Performs the plan, or the selected part of it, and returns the runs in order. `whole`: what
+    the plan is a part of.
 
     Raises Interrupted (schedlab.runs.carrying_out) on a signal.
     """
@@ -51,7 +52,7 @@ def perform(
     machine = plan.runs[0].machine
     check_there(machine.parts)
     if not INSTALLED:
-        need(*machine.needs)  # all at once
+        need(*machine.needs)  # reports all missing tools at once
     machine.release()
     if not plan.unchecked:
         check_changed(plan)
@@ -66,21 +67,21 @@ def perform(
 
 
 def check_changed(plan: Plan) -> None:
-    """Tries policies in the checked simulator that were changed since they passed it. Raises RuleBroken."""
+    """Checks policies in the checked simulator if they changed since their last check. Raises RuleBroken."""
     if kept_listing() is not None:
-        return  # no source was changed since the repository's own tests passed
+        return  # no source changed since the repository's tests passed
     from schedlab.machines.checked import check_once, sources_of, unchecked
 
     if left_out := unchecked():
         say(f"schedlab: {left_out}")
     choices = dict.fromkeys(run.policy for run in plan.runs)
     for source in dict.fromkeys(source for choice in choices for source in sources_of(choice)):
-        if source.is_file():  # else it is Linux's own
+        if source.is_file():  # otherwise it is Linux's own policy
             check_once(source)
 
 
 def check_policies(catalogue: Catalogue, plan: Plan) -> None:
-    """Raises WrongUsage if a run's policy is not there on its machine, or does not know what is set for it."""
+    """Raises WrongUsage if a machine lacks a run's policy, or the policy lacks a tunable."""
     on_linux = {**catalogue, FAIR.name: FAIR}
     setups = dict.fromkeys((run.machine, run.policy, run.settings) for run in plan.runs)
     for machine, policy, settings in setups:
@@ -98,7 +99,7 @@ def check_policies(catalogue: Catalogue, plan: Plan) -> None:
 
 
 def check_published(policy: PolicyChoice, settings: tuple[tuple[str, int], ...]) -> None:
-    """Raises WrongUsage if the scheduler is not installed, or a tunable is set for it."""
+    """Raises WrongUsage if the scheduler is not installed, or if a tunable is set for it."""
     program = program_of(policy)
     for name, value in settings:
         raise WrongUsage(
@@ -108,11 +109,11 @@ def check_published(policy: PolicyChoice, settings: tuple[tuple[str, int], ...])
         )
 
 
-# --- going on with a plan of which some runs are finished
+# --- continuing a plan with finished runs
 
 
 def still_to_run(plan: Plan) -> Iterator[RunSpec]:
-    """Gives the runs that are not there, and those that are and failed, whatever they were made from."""
+    """Yields the runs that are missing or failed, whichever inputs the others had."""
     for run in plan.runs:
         place = plan.place(run)
         if not (results.is_whole(place) and results.succeeded(results.read_manifest(place))):
@@ -120,9 +121,9 @@ def still_to_run(plan: Plan) -> Iterator[RunSpec]:
 
 
 def unfinished(plan: Plan, base: Software) -> Plan:
-    """The runs that are not there, and those that are there and failed.
+    """Returns the runs that are missing or failed.
 
-    Raises WrongUsage if what is there was made from something else than what would be run now.
+    Raises WrongUsage if an existing run had other inputs than it would have now.
     """
     return replace(plan, runs=tuple(run for run in plan.runs if not _is_done(plan, run, base)))
 

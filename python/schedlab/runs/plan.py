@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is to be run: every policy on every number of CPUs, repeated with other seeds."""
+"""Plans runs: every policy on every number of CPUs, repeated with other seeds."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ TICK_NS = (100_000, 1_000_000_000)
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs of one command, and the folder that theirs go into."""
+    """The runs of one command, and the folder for them."""
 
     folder: Path
     runs: tuple[RunSpec, ...] = field(default=())
     unchecked: bool = False
-    """Also of policies that were changed and have not passed a check since."""
+    """True to run changed policies without checking them first."""
 
     def place(self, run: RunSpec) -> Path:
-        """Returns the folder of one of its runs."""
+        """Returns the folder of one of the runs."""
         return below(self.folder, run.name)
 
     def check(self) -> None:
-        """Raises WrongUsage for what cannot be run, before anything is written."""
+        """Raises WrongUsage for impossible runs, before anything is written."""
         for run in self.runs:
             check_cpus(run)
             check_tick(run)
             run.machine.check(run)
 
     def check_new(self) -> None:
-        """Raises WrongUsage if any of its runs is there already."""
+        """Raises WrongUsage if any of the runs already exists."""
         for run in self.runs:
             if self.place(run).exists():
                 raise WrongUsage(
@@ -49,7 +49,7 @@ class Plan:
 
 
 def check_cpus(run: RunSpec) -> None:
-    """Raises WrongUsage for more CPUs than the machine can have, or fewer than the workload names."""
+    """Raises WrongUsage for more CPUs than the machine supports, or fewer than the workload names."""
     most = run.machine.cpus_max
     if run.cpus > most:
         has_more = run.machine.name != SIMULATOR
@@ -74,7 +74,7 @@ def check_cpus(run: RunSpec) -> None:
 
 
 def check_tick(run: RunSpec) -> None:
-    """Raises WrongUsage for a tick that no machine has."""
+    """Raises WrongUsage for an unsupported tick length."""
     least, most = TICK_NS
     if not least <= run.tick_ns <= most:
         raise WrongUsage(
@@ -90,7 +90,7 @@ def product(
     cpus: tuple[int, ...],
     repeats: int,
 ) -> Plan:
-    """All of `policies` × `cpus` × `repeats`; repeat k has seed `base.seed` + k."""
+    """Returns all combinations of `policies`, `cpus` and `repeats`; repeat k has seed `base.seed` + k."""
     runs = tuple(
         replace(base, policy=policy, cpus=number, seed=base.seed + repeat)
         for policy in policies

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shows how far runs are, and how long they will still take."""
+"""Shows the progress of runs, and estimates the remaining time."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ if TYPE_CHECKING:
 
 _REMEMBERED_MAX = 10_000
 _REPORT = "report of a run - -"
-"""The key of what a report takes for each of its runs."""
+"""The key of a report's duration per run."""
 _REPORT_S = 0.025
-"""Seconds that a report takes per run, until a report on this host has been timed."""
+"""Default duration of a report per run in seconds, until a report on this host was timed."""
 _TITLES_SHOWN = 2
 _LINES_MAX = 40
-"""Runs of a plan that each get a line when they end. Of larger plans, these many lines in all:"""
+"""If a plan has at most this many runs, each gets a line when it ends. Larger plans have _STEPS lines."""
 _STEPS = 20
 _FAILURES_SHOWN = 10
 _BAR, _BESIDE = 16, 48
-"""Characters of a bar, and of all that stands beside the name of a run."""
+"""Characters of a bar, and of everything but the name in a run's line."""
 _SURE_S = 5.0
-"""So much of what earlier starts foresaw is taken to have come true, before any run tells how busy the host is."""
+"""Weight, in seconds, given to earlier duration estimates."""
 _REPORT_RUNS = 100
-"""Of fewer runs, a report takes what it takes for the first of them."""
+"""Below this number of runs, the duration of a report per run is not learned."""
 
 
 class Durations:
-    """Seconds that runs like these took on this host, kept between starts. Only estimates."""
+    """Estimated durations of runs on this host in seconds, stored between program starts."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or cache_folder() / "durations.json"
         self.alike: dict[str, dict[str, float]] = {}
-        """The same, by machine and workload."""
+        """The same durations, by machine and workload."""
         try:
             self.seconds: dict[str, float] = {
                 str(key): float(value) for key, value in json.loads(self.path.read_text()).items()
@@ -77,8 +77,7 @@ class Durations:
         return f"{run.machine} {run.cpus} {run.policy} {run.tick_ns} {run.workload}"
 
     def of(self, run: RunSpec) -> float | None:
-        """Returns the time of the same run with another seed; else the mean of others of the same workload,
-        or None if there are none."""
+        """Returns the duration of the same run with another seed; otherwise the mean of the same workload, or None."""
         known = self.seconds.get(self.key(run))
         if known is not None:
             return known
@@ -92,7 +91,7 @@ class Durations:
 
     @property
     def report_s(self) -> float | None:
-        """Seconds that a report takes for each of its runs, or None if none has been made."""
+        """Seconds that a report takes per run, or None if none was made yet."""
         return self.seconds.get(_REPORT)
 
     def learn_report(self, runs: int, seconds: float) -> None:
@@ -110,19 +109,19 @@ class Durations:
 
 @dataclass(frozen=True)
 class Whole:
-    """What a plan is a part of: other machines may have parts of it, and it may end in more than runs."""
+    """What a plan is a part of: other machines may perform further parts, and a report may follow."""
 
     done: int = 0
-    """Runs before this plan."""
+    """Number of runs before this plan."""
     later: tuple[RunSpec, ...] = ()
-    """Those after it."""
+    """Runs after this plan."""
     reported: int = 0
-    """The runs of which a report is made in the end; 0: none is."""
+    """Number of runs in the final report; 0: no report."""
     began: float = field(default_factory=time.monotonic)
 
 
 class Board:
-    """Runs on standard error: lines, and below them a live picture on a terminal."""
+    """Shows progress on standard error: lines, and below them a live display on a terminal."""
 
     def __init__(
         self,
@@ -132,7 +131,7 @@ class Board:
         whole: Whole | None = None,
         total: int | None = None,
     ) -> None:
-        """`total`: the number of runs, if there are too many to estimate each; `runs` is empty then."""
+        """`total`: the number of runs, if they are too many for individual estimates; `runs` is then empty."""
         self.runs = runs
         self.slots = slots
         self.whole = whole or Whole()
@@ -142,10 +141,9 @@ class Board:
         self.running: dict[RunSpec, tuple[float, Path | None]] = {}
         self.done = self.failed = 0
         self.foreseen_s = self.taken_s = 0.0
-        """Of the runs that have ended: what earlier starts had told of them, and what they took. The host may be busier
-        than it was then."""
+        """Estimated and actual durations of finished runs; their ratio shows how busy the host is."""
         self.learned: set[str] = set()
-        """What was learned by this start, and tells how busy the host is."""
+        """Keys of durations learned since the program start, which already reflect how busy the host is."""
         self.began = time.monotonic()
         self.live = Live(
             get_renderable=self.picture,
@@ -170,7 +168,7 @@ class Board:
         self.durations.save()
 
     def started(self, run: RunSpec, place: Path | None = None) -> None:
-        """`place`: the folder that the run will have."""
+        """Records the start of a run. `place`: the run's future folder."""
         self.running[run] = (time.monotonic(), place)
         self.update(self.under_way())
 
@@ -188,7 +186,7 @@ class Board:
                 reason, _, _ = outcome.message.partition("\n")
                 ending += f": {reason}"
             title = f"{run.title}, seed {run.seed}"
-            ahead = "" if is_live() else self.ahead()  # the picture tells it
+            ahead = "" if is_live() else self.ahead()  # the live display shows it
             say_progress(f"{self.count()} {title}  {host_time(seconds)}{ending}{ahead}")
             if self.failed == _FAILURES_SHOWN < self.all and not outcome.succeeded:
                 say_progress("more runs that fail are not shown here")
@@ -197,11 +195,11 @@ class Board:
             say_progress(f"{self.count()} {run.title}  {so_far}{self.ahead()}")
 
     def exist_already(self, count: int) -> None:
-        """Subtracts runs that exist already from the total."""
+        """Subtracts existing runs from the total."""
         self.all -= count
 
     def learn(self, run: RunSpec, seconds: float) -> None:
-        """Notes what a run took, for this start and for later ones."""
+        """Records a run's duration for this and later program starts."""
         if not self.foresees:
             return
         estimate = self.durations.of(run)
@@ -212,14 +210,14 @@ class Board:
         self.durations.learn(run, seconds)
 
     def estimate(self, run: RunSpec) -> float | None:
-        """Returns the seconds that a run will take, or None if nothing is known of its like."""
+        """Returns the estimated duration of a run in seconds, or None if nothing similar is known."""
         seconds = self.durations.of(run)
         if seconds is None or self.durations.key(run) in self.learned:
             return seconds
         return seconds * self.busy
 
     def under_way(self) -> str:
-        """Which runs are under way."""
+        """Returns which runs are in progress, as text."""
         titles = [run.title for run in islice(self.running, _TITLES_SHOWN)]
         return f"running {self.count()}: {'; '.join(titles)}"
 
@@ -227,7 +225,7 @@ class Board:
         return f"[{self.whole.done + self.done}/{self.all}]"
 
     def steps(self, done: int) -> int:
-        """How many twentieths of the whole."""
+        """Returns the progress in twentieths."""
         return (self.whole.done + done) * _STEPS // max(1, self.all)
 
     def ahead(self) -> str:
@@ -239,16 +237,16 @@ class Board:
         return f"{speed}, about {host_time(left)} left"
 
     def closing(self) -> float:
-        """Returns the seconds of the report that follows."""
+        """Returns the estimated duration of the following report in seconds."""
         return self.whole.reported * (self.durations.report_s or _REPORT_S) * self.busy
 
     @property
     def busy(self) -> float:
-        """How many times as long runs take as was foreseen."""
+        """The ratio of actual to estimated durations."""
         return (self.taken_s + _SURE_S) / (self.foreseen_s + _SURE_S)
 
     def left(self) -> float | None:
-        """Returns the seconds to go, with those of a report, or None if they cannot be told."""
+        """Returns the estimated remaining time in seconds, including the report, or None if it is unknown."""
         now = time.monotonic()
         known: list[float] = []
         if self.foresees:
@@ -265,7 +263,9 @@ class Board:
         return max(sum(known) / self.slots, max(known, default=0.0)) + self.closing()
 
     def picture(self) -> RenderableType:
-        """A line for each run under way, whose name is cut if there is no room, and one for all runs."""
+        """Returns the live display: a line per run in progress, with a truncated name if necessary,
+        and one for all runs.
+        """
         grid = Table.grid(padding=(0, 2))
         room = max(messages().width - _BESIDE, _BAR)
         for run, (began, place) in list(self.running.items())[: self.slots]:
@@ -290,7 +290,7 @@ class Board:
 
 
 def guest_seconds(place: Path) -> float:
-    """How far the guest's clock is, by the last record that has left it. `place`: the folder that the run will have."""
+    """Returns the guest's time of the last record written so far, in seconds. `place`: the run's future folder."""
     name = f"{results.UNFINISHED}{escape(place.name)}-????????/{TRACE_FILE}"
     for trace in place.parent.glob(name):
         with suppress(OSError, struct.error), trace.open("rb") as file:

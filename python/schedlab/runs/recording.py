@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A recorded run that is to be replayed in the simulator: its trace, and what it was made with."""
+"""Describes a recorded run for a replay in the simulator: its trace, and how it was made."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from schedlab.trace import Trace
 
 STANDARD_TICK_NS = 1_000_000
-"""The tick of a recording of a machine that has no ticks."""
+"""The tick of a recording whose machine has no ticks."""
 _PROCESSES = (4096, 2**24)
 
 
@@ -40,7 +40,7 @@ class Recording:
     """The path of its trace."""
     trace_sha256: str
     workload: str
-    """What ran, in words."""
+    """What ran, as text."""
     machine: str
     policy: PolicyChoice
     settings: tuple[tuple[str, int], ...]
@@ -49,25 +49,24 @@ class Recording:
     tick_ns: int
     limit_ns: int
     costs: Costs
-    """The machine's costs, as far as they are known; those of our kernel on Spike if they are not.
-    """
+    """The machine's costs if they are known; otherwise those of the schedlab kernel on Spike."""
     keep_switches: bool = False
-    """Policies and tunables that were switched while it ran are switched again."""
+    """True to repeat changes of policies and tunables during the recording."""
     otherwise: Otherwise | None = None
-    """What processes do or have in another way."""
+    """Changed properties or behaviour of processes."""
     changes: str = ""
-    """The same, in words."""
+    """The changes as text."""
     of: str = ""
-    """The hash of a set of recordings that differ in their seeds, of which it is one; "": it is alone."""
+    """The hash of the set of recordings with different seeds that it belongs to; "" for a single recording."""
 
     @property
     def sha256(self) -> str:
-        """Tells a workload from others: that of a set is one."""
+        """Identifies the workload: all recordings of a set are the same workload."""
         return self.of or self.trace_sha256
 
     @property
     def title(self) -> str:
-        """The title for a replay's manifest and tables."""
+        """The title in a replay's manifest and tables."""
         how = f"{self._policy_title} on {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
         changes = f", {self.changes}" if self.changes else ""
         seed = "" if self.of else f", seed {self.seed}"
@@ -80,7 +79,7 @@ class Recording:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Facts for a replay's manifest."""
+        """Entries for a replay's manifest."""
         return {
             "trace_sha256": self.trace_sha256,
             "workload": self.workload,
@@ -97,7 +96,7 @@ class Recording:
 
     @cached_property
     def replayed(self) -> Replayed:
-        """What its processes wanted. Raises TraceError if the file is no trace."""
+        """The workload derived from the trace. Raises TraceError if the file is not a trace."""
         from schedlab import trace
         from schedlab.runs.replay import AS_RECORDED, charges, workload_of
 
@@ -107,28 +106,30 @@ class Recording:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What of it is not replayed."""
+        """Notes about what is not replayed."""
         return self.replayed.notes
 
     @cached_property
     def replay(self) -> Replay:
-        """What the simulator replays."""
+        """The input of the simulator."""
         least, most = _PROCESSES
         processes = min(max(least, self.replayed.processes), most)
         return Replay(self.sha256, self.facts, self.replayed.text, processes)
 
     def but(self, change: Otherwise, changes: str) -> Recording:
-        """The same, where processes do or have something in another way, which `changes` says in words."""
+        """Returns the recording with changed properties or behaviour of processes; `changes` describes them."""
         return replace(self, otherwise=change, changes=changes)
 
     def with_switches(self) -> Recording:
-        """The same, where switches of the policy are replayed too."""
+        """Returns the recording with changes of the policy included."""
         return replace(self, keep_switches=True)
 
 
 def recordings(place: Path) -> tuple[Recording, ...]:
-    """Returns the recording that a place has (see `recording`); of a folder that holds several runs, all, in the order
-    of their seeds. Raises WrongUsage if those do not differ in their seeds alone."""
+    """Returns all recordings of a folder of runs, sorted by seed, or the single one at a path (see `recording`).
+
+    Raises WrongUsage if they differ in more than their seeds.
+    """
     folders = [] if place.is_file() else results.runs_in(place)
     if len(folders) < 2:
         return (recording(place),)
@@ -143,7 +144,7 @@ def recordings(place: Path) -> tuple[Recording, ...]:
                     f" {what.replace('_', ' ')} {one}, {recorded.path.parent.name} has {other}; name one of them"
                 )
     seeds = {recorded.seed for recorded in all_recordings}
-    if len(seeds) < len(all_recordings):  # as of machines that have none: they are numbered
+    if len(seeds) < len(all_recordings):  # machines without seeds: number the recordings
         all_recordings = [
             replace(recorded, seed=number) for number, recorded in enumerate(all_recordings)
         ]
@@ -162,8 +163,10 @@ _OF_A_SETUP = ("workload", "machine", "policy", "settings", "cpus", "tick_ns", "
 
 
 def recording(place: Path) -> Recording:
-    """The recording in a run's folder, in a folder that holds one run, or a trace alone. Raises
-    WrongUsage if it is none."""
+    """Returns the recording of a run's folder, of a folder that contains one run, or of a trace file.
+
+    Raises WrongUsage if there is none.
+    """
     from schedlab import trace
 
     folder = None if place.is_file() else results.find_run(place)
@@ -194,8 +197,7 @@ def recording(place: Path) -> Recording:
 def _policy(
     events: Trace, manifest: Mapping[str, Any]
 ) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
-    """Returns the policy that it began under, and its tunables; the standard policy if the trace does
-    not say."""
+    """Returns the initial policy and its tunables; the default policy if the trace does not contain it."""
     from schedlab.trace import Kind
 
     if "policy" in manifest:
@@ -215,16 +217,16 @@ def _choice(name: str) -> PolicyChoice:
     try:
         return parse_choices(name)[0]
     except ValueError:
-        return PolicyChoice(STANDARD)  # of a kernel that has policies of its own
+        return PolicyChoice(STANDARD)  # from a kernel with other policies
 
 
 def _costs(manifest: Mapping[str, Any]) -> Costs:
-    """The costs that the simulator was told; for a kernel, those that were measured on ours."""
+    """Returns the costs that the simulator used; for a kernel, those measured on the schedlab kernel."""
     if manifest.get("machine") != SIMULATOR:
         return _of_kernel(manifest.get("delays") or "")
     try:
         words = shlex.split(manifest.get("boot_arguments", ""))
-    except ValueError:  # a quote without its other one: what was told cannot be known
+    except ValueError:  # an unclosed quote: the arguments are unknown
         return KERNEL
     if "--costs" not in words[:-1]:
         return KERNEL
@@ -237,7 +239,7 @@ def _costs(manifest: Mapping[str, Any]) -> Costs:
 
 
 def _of_kernel(delays: str) -> Costs:
-    """Those of our kernel, where operations took longer."""
+    """Returns the costs of the schedlab kernel, with delayed operations."""
     if not delays:
         return KERNEL
     return Costs(f"kernel, delayed: {delays}", delayed_costs(KERNEL.text, delays_of(delays)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A request to run a workload, or a recording, under policies; and the plan that it leads to."""
+"""Converts a request to run a workload or recording under policies to a plan."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _CPUS = (1, 2, 3, 4)
 _STANDARD_MACHINE = machine_named(STANDARD_MACHINE)
 STANDARD_WORKLOAD = "mixed -n 24 -g 80"
 READY_WORKLOAD = "mixed"
-"""Where there are no programs: the workload file of that name."""
+"""The default where there are no programs: the workload file with this name."""
 
 
 @dataclass(frozen=True)
 class Request:
     """Runs of one workload: each policy on each number of CPUs, repeated with other seeds.
 
-    None stands for what the machine, the workload or the recording has; `filled` replaces it.
+    None means the default of the machine, the workload or the recording; `filled` replaces it.
     """
 
     workload: str | None = None
@@ -55,7 +55,7 @@ class Request:
     repeats: int = 1
     seed: int = 1
     tick: int | None = None
-    """Nanoseconds, as `limit`."""
+    """Nanoseconds, like `limit`."""
     limit: int | None = None
     costs: str | None = None
     delays: tuple[Delay, ...] = ()
@@ -66,14 +66,13 @@ class Request:
     replay: Recording | None = None
     out: Path | None = None
     beside: tuple[Recording, ...] = ()
-    """Other recordings of the same setup as `replay`, with other seeds: each is replayed with its own."""
+    """Other recordings of the same configuration as `replay`, with other seeds; each is replayed with its seed."""
     ignore_limits: bool = False
     unchecked: bool = False
-    """Also of policies that were changed and have not passed a check since."""
+    """True to run changed policies without checking them first."""
 
     def filled(self) -> Request:
-        """Returns the request with what the machine has where nothing is asked for. Raises WrongUsage for what it
-        does not have."""
+        """Returns the request with defaults filled in. Raises WrongUsage for what the machine does not support."""
         machine = self.machine
         if self.ignore_limits and machine.name != HOST:
             raise WrongUsage(
@@ -112,7 +111,7 @@ class Request:
         return _CPUS
 
     def base(self) -> RunSpec:
-        """Returns the first of the runs of a filled request. Raises WrongUsage for what cannot be run."""
+        """Returns the first run of a filled request. Raises WrongUsage for impossible runs."""
         assert self.workload is not None
         assert self.cpus is not None
         assert self.tick is not None
@@ -143,7 +142,7 @@ class Request:
         )
 
     def plan(self) -> Plan:
-        """Returns all runs of a filled request, which may be carried out."""
+        """Returns the plan of a filled request. Raises WrongUsage."""
         assert self.workload is not None
         assert self.cpus is not None
         if self.seed + self.repeats - 1 >= 2**63:
@@ -178,7 +177,7 @@ class Request:
         return requested
 
     def kernel_instead(self) -> dict[str, Path]:
-        """Returns the part that a kernel of the user's own takes the place of."""
+        """Returns the part that the user's own kernel replaces."""
         if self.kernel is None:
             return {}
         for part in self.machine.parts:
@@ -192,14 +191,14 @@ class Request:
 
 
 _OF_SEEDS = {"seed": "`first_seed=`", "repeats": "`seeds=`"}
-"""Fields that say which seeds are run, as messages name them."""
+"""Fields that determine seeds, and their names in messages."""
 
 
 def of_recording(place: Path, **given: Any) -> Request:
-    """Returns the request to replay a recording in the simulator: a run's folder, a trace, or a folder of runs that
-    differ in their seeds. What is not `given`, by the fields' names, is as it was recorded.
+    """Returns the request to replay a recording in the simulator.
 
-    Raises WrongUsage if it cannot be replayed so.
+    `place`: a run's folder, a trace, or a folder of runs with different seeds. `given`: values by
+    field name; others are as recorded. Raises WrongUsage if such a replay is impossible.
     """
     simulator = machine_named(SIMULATOR)
     if given.get("machine", simulator) != simulator:
@@ -233,7 +232,7 @@ def of_recording(place: Path, **given: Any) -> Request:
 
 
 def _check_policy(place: Path, recorded: Recording) -> None:
-    """Raises WrongUsage if the recording's policy is none of ours, as on Linux: one must be chosen."""
+    """Raises WrongUsage if schedlab lacks the recording's policy, as for Linux: the user must then choose one."""
     ours = read_catalogue()
     if recorded.policy.name == FAIR.name:
         raise WrongUsage(
@@ -251,8 +250,10 @@ def _check_policy(place: Path, recorded: Recording) -> None:
 
 
 def found(workload: str, programs: frozenset[str] | None) -> str:
-    """Returns what is run where there are these programs: of a name alone that none of them has, the ready
-    workload file of that name. `programs`: None if any may be there."""
+    """Returns the workload to run: if no program has this name, the predefined workload file with the name.
+
+    `programs`: None if any program may exist.
+    """
     name = workload.strip()
     if programs is None or name in programs:
         return workload
@@ -261,7 +262,7 @@ def found(workload: str, programs: frozenset[str] | None) -> str:
 
 
 def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
-    """Returns the file, or None if it is none, and says what in it has no effect."""
+    """Returns the workload file, or None for a program. Reports parts of the file without effect."""
     if not is_workload_file(workload):
         if changes:
             raise WrongUsage(
@@ -279,7 +280,7 @@ def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | 
 def one_value_each(
     parameter_name: str, settings: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...]:
-    """Returns the settings in the order given. The same name twice is a mistake."""
+    """Returns the settings in the given order. Raises WrongUsage for a repeated name."""
     values = dict(settings)
     if len(values) < len(settings):
         names = [name for name, _ in settings]
@@ -289,7 +290,7 @@ def one_value_each(
 
 
 def folder_name(workload: str, policies: tuple[PolicyChoice, ...]) -> str:
-    """Program and policies, in characters that are safe in names."""
+    """Returns program and policies, in characters that are safe in file names."""
     first = workload.removesuffix(".json").split()[0:1]
     program = "".join(
         c if c.isalnum() or c in "-_" else "-" for c in first and first[0].rpartition("/")[2]

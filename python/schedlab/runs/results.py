@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a run leaves on disk: one folder, which appears when it is whole."""
+"""Stores runs on disk: one folder per run, which appears when it is complete."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from schedlab.workload.delays import delays_of
 
 MANIFEST = "manifest.json"
 FORMAT = 1
-"""The format of the manifest."""
+"""The version of the manifest's format."""
 METRICS = "metrics"
 UNFINISHED = ".unfinished-"
-"""The names of folders that are being filled begin so."""
+"""Prefix of folders that are still being filled."""
 
 _SHOWN_MAX, _TEXT_MAX = 12, 40
 _ABSENT = {"branch": "none", "delays": "none", "shape": "none"}
-"""What it means that a manifest does not have it."""
+"""The meaning of a missing manifest entry."""
 
 DECISIVE = {
     "compiler": "compiler",
@@ -58,22 +58,21 @@ DECISIVE = {
     "measuring": "measuring code",
     "branch": "branch",
 }
-"""Members of a manifest that a run's figures depend on, in words. Not every machine has all of
-them."""
+"""Manifest entries that affect results, with their display names. Not every machine has all of them."""
 MADE_OF = {
     "workload": "workload",
     **{key: what for key, what in DECISIVE.items() if key not in ("boot_arguments", "cpus")},
     "limit_ns": "limit",
 }
-"""What runs of one setup have in common, besides what its name says: they differ in seeds alone."""
+"""Manifest entries that runs of one configuration must have in common, besides its name."""
 
 
 @contextmanager
 def new_folder(place: Path) -> Iterator[Path]:
-    """A folder to fill, which is `place` after the block, or gone if the block raises.
+    """Provides a folder to fill, which becomes `place` after the block, or is removed if the block raises.
 
-    It has a list of what schedlab has put into it (schedlab.base.files.placing). A failed run that is there
-    already, as it was made, gives way; anything else does not, and raises OSError.
+    schedlab lists its files in the folder (schedlab.base.files.placing). An existing, unmodified
+    failed run is replaced; anything else at `place` raises OSError.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f"{UNFINISHED}{place.name}-"))
@@ -87,22 +86,22 @@ def new_folder(place: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
-            place.parent.rmdir()  # only if nothing else is in it
+            place.parent.rmdir()  # succeeds only if it is empty
         raise
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Writes JSON for people, too: indented, in the order given."""
+    """Writes readable JSON: indented, in the given order."""
     path.write_text(json_text(content, indent=2) + "\n")
 
 
 def runs_in(path: Path) -> list[Path]:
-    """The folders of whole runs with a trace in a folder, in the order of their names."""
+    """Returns the folders of complete runs with a trace in a folder, sorted by name."""
     return sorted(entry.parent for entry in path.glob(f"*/{TRACE_FILE}") if is_whole(entry.parent))
 
 
 def find_run(path: Path) -> Path:
-    """The run's folder that a person means: itself, or the only one in it."""
+    """Returns the run's folder: the path itself, or the only run in it. Raises WrongUsage."""
     if (path / MANIFEST).is_file() and (path / TRACE_FILE).is_file():
         return path
     if not path.is_dir():
@@ -117,7 +116,7 @@ def find_run(path: Path) -> Path:
 
 
 def shown(key: str, manifest: Mapping[str, Any]) -> str:
-    """A part of a manifest in a few characters: what is long is told by its hash's beginning."""
+    """Returns a short text for a manifest entry; long values are represented by the start of their hash."""
     value = manifest.get(key)
     if value is None:
         return _ABSENT.get(key, "unknown")
@@ -130,29 +129,29 @@ def shown(key: str, manifest: Mapping[str, Any]) -> str:
 
 
 def is_whole(folder: Path) -> bool:
-    """False for a folder that is being filled."""
+    """True if a run's folder is complete."""
     return not folder.name.startswith(UNFINISHED) and (folder / MANIFEST).is_file()
 
 
 def succeeded(manifest: Mapping[str, Any]) -> bool:
-    """Did that run end well? (schedlab.machines.outcome has the words for how it did not.)"""
+    """True if the run succeeded. (schedlab.machines.outcome defines the kinds of failures.)"""
     return bool(manifest["status"] == "success")
 
 
 def began_under(manifest: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
-    """The policy under which a run began, and its tunables: a branch has others from a moment on."""
+    """Returns the initial policy of a run and its tunables; a branch changes them later."""
     at_first = manifest.get("branch_of", manifest)
     return at_first["policy"], at_first["tunables"]
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What was run there, and how it ended. Raises FileRefused, of another release's format, too."""
+    """Returns what was run, and how it ended. Raises FileRefused, also for another version of the format."""
     path = folder / MANIFEST
     return checked_manifest(path, read_object(path, {}))
 
 
 def why_unrepeatable(manifest: Mapping[str, Any]) -> str:
-    """Returns why a run cannot be carried out again; "" if it can."""
+    """Returns why a run cannot be repeated; "" if it can."""
     if manifest["machine"] not in MACHINES:
         return f"it was recorded on {manifest['machine']}, which schedlab does not run"
     if "recorded_from_ns" in manifest:
@@ -161,12 +160,12 @@ def why_unrepeatable(manifest: Mapping[str, Any]) -> str:
 
 
 def read_spec(folder: Path) -> RunSpec:
-    """Returns the specification of the run that was carried out there. Raises FileRefused and WrongUsage."""
+    """Returns the specification of a stored run. Raises FileRefused and WrongUsage."""
     return RunSpec.from_manifest(read_manifest(folder), folder)
 
 
 def checked_manifest(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The same of an object that was read from `path` before."""
+    """Validates a manifest that was read from `path`. Raises FileRefused."""
     check_format(path, content, FORMAT, "a run's manifest")
     return checked(path, content, FIELDS)
 
@@ -229,45 +228,46 @@ FIELDS: Mapping[str, Field] = {
                      "commit", "changes_sha256", "costs", "costs_text", "shape", "machine_version", "machine_origin",
                      "arguments", "boot_arguments", "mode", "host", "started", "schedlab", "branch"), _TEXT),
 }  # fmt: skip
-"""What each member of a run's manifest must be."""
+"""The type of each manifest entry."""
 
 
-# --- how often a folder of runs is looked at
+# --- number of evaluations of a folder of runs
 
 LOOKS = "looks.json"
-"""How often it is looked at a folder of runs, at most, whether they tell policies apart.
+"""The file with the planned number of evaluations of a folder of runs.
 
-To add seeds until policies are told apart is to look several times, each time with a chance to err. What is
-concluded from the runs must know how often (docs/comparing.md): the folder says so, as whoever looks may come
-later, and more than once.
+Adding seeds until policies differ significantly means several tests, each with a chance of error.
+Conclusions must account for their number (docs/comparing.md). It is stored, because later
+evaluations need it, too.
 """
 _LOOKS_FIELDS: dict[str, Field] = {"looks": whole(1, 100, required=True)}
 
 
 def looks_at(folder: Path) -> int:
-    """Returns what the folder says; 1, if it says nothing. Raises FileRefused."""
+    """Returns the stored number of evaluations; 1 by default. Raises FileRefused."""
     place = folder / LOOKS
     return int(read_object(place, _LOOKS_FIELDS)["looks"]) if place.is_file() else 1
 
 
 def note_looks(folder: Path, checks: int) -> None:
-    """Notes it, if it is more than was noted before."""
+    """Stores the number of evaluations if it is larger than before."""
     if checks > looks_at(folder):
         with written(folder / LOOKS) as new:
             new.write_text(looks_text(checks))
 
 
 def looks_text(checks: int) -> str:
-    """Returns the note, as it stands in its file."""
+    """Returns the content of the file."""
     return json_text({"looks": checks}, indent=2) + "\n"
 
 
-# --- what a benchmark printed
+# --- output of benchmarks
 
 
 def printed(folder: Path, command: str) -> Figures:
-    """Returns them by name, with the unit in the name; none if the command is no benchmark that is known, or did not
-    get so far."""
+    """Returns the values that a benchmark printed, by name with unit; empty if the command is not a
+    known benchmark, or did not print them.
+    """
     try:
         return figures(command, read_console(folder / CONSOLE))
     except (OutputError, OSError):

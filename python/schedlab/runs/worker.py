@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Executes runs where a worker is: in a thread or a process of this host, or in a cluster."""
+"""Executes runs on a worker: in a thread or process of this host, or in a cluster."""
 
 from __future__ import annotations
 
@@ -33,36 +33,36 @@ _KILLED = -9
 
 
 class Unfit(SchedlabError):
-    """A worker that would measure something else."""
+    """The worker would produce different measurements."""
 
 
 class Stopped(Exception):
-    """Execution was ended while a run was under way; nothing is left of that run."""
+    """Execution was stopped during a run, which leaves no files."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A run to be executed."""
+    """A run to execute."""
 
     key: str
     run: RunSpec
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    """What is known for the run's manifest before it begins."""
+    """Manifest entries known before the run begins."""
     place: Path | None = None
-    """The run's folder, which must not exist; None: only what `Laboratory.digest` returns is kept."""
+    """The run's folder, which must not exist; None: only the result of `Laboratory.digest` is kept."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a run."""
+    """The result of a run."""
 
     key: str
     outcome: Outcome
     seconds: float
     data: Any = None
-    """What `Laboratory.digest` made of the metrics; None if there are none."""
+    """The result of `Laboratory.digest` for the metrics; None if there are none."""
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    """The manifest in the run's folder; empty if it has none."""
+    """The manifest in the run's folder; empty if there is none."""
 
 
 def _accept(where: str) -> None:
@@ -71,20 +71,20 @@ def _accept(where: str) -> None:
 
 @dataclass
 class Laboratory:
-    """What workers need for their runs. It is sent to them, so that all execute the same programs."""
+    """What workers need for runs. It is sent to them, so that all execute the same programs."""
 
     programs: Mapping[str, Path | bytes]
     """Parts of machines, by the names of schedlab.runs.parts: files of this host, or their contents."""
     digest: Callable[[Metrics], Any]
-    """Turns a run's metrics into what is sent back."""
+    """Converts a run's metrics to the data to send back."""
     check: Callable[[str], None] = _accept
-    """Raises Unfit if the worker `where` would measure something else."""
+    """Raises Unfit if the worker `where` would produce different measurements."""
     stopping: bool = False
-    """If true, runs under way are ended, and none begins."""
+    """If true, runs in progress are stopped, and no further run begins."""
     busy: bool = False
 
     def set_up(self, place: str, scratch: Path) -> None:
-        """Prepares the worker `place`. `scratch`: a folder that no other user may write to. Raises Unfit."""
+        """Prepares the worker `place`. `scratch`: a folder that only this user may write to. Raises Unfit."""
         self.check(place)
         self.folder = Path(tempfile.mkdtemp(prefix="worker-", dir=scratch))
         self.parts = {
@@ -99,12 +99,12 @@ class Laboratory:
         return path
 
     def tear_down(self) -> None:
-        """Ends what is under way, and removes all files that are not results."""
+        """Stops runs in progress, and removes all files that are not results."""
         self.stopping = True
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def perform_all(self, tasks: Sequence[Task]) -> list[Result]:
-        """Executes runs one after the other. If it is stopped, the results of finished runs are returned."""
+        """Executes runs in order. If it is stopped, it returns the results of finished runs."""
         self.busy = True
         run_results: list[Result] = []
         try:
@@ -117,7 +117,7 @@ class Laboratory:
         return run_results
 
     def perform(self, task: Task) -> Result:
-        """Executes a run, and measures it. Raises Stopped."""
+        """Executes and measures a run. Raises Stopped."""
         started = datetime.now(timezone.utc).isoformat(timespec="seconds")
         began = time.monotonic()
         with self._place(task) as folder:
@@ -146,7 +146,7 @@ class Laboratory:
 
     @contextmanager
     def _place(self, task: Task) -> Iterator[Path]:
-        """A folder for a run: kept, or gone after the block."""
+        """Provides the folder of a run: permanent, or removed after the block."""
         if self.stopping:
             raise Stopped
         if task.place:
@@ -174,7 +174,7 @@ class Laboratory:
 
 
 def worker_died(task: Task) -> Result:
-    """Returns the result of a run that its worker died of; its folder says so."""
+    """Returns the result of a run whose worker died, and stores it in the run's folder."""
     message = "its worker died each time that it was run: of memory, perhaps, that it had not"
     manifest = {**task.manifest, "status": WORKER_DIED, "message": message}
     if task.place:
@@ -193,7 +193,9 @@ def ended(
     console: Path,
     problem: str = "",
 ) -> Outcome:
-    """What came of a machine's process; None: it had to be ended after `seconds`, or since `problem`."""
+    """Returns the outcome of a machine's process. `status`: None if it was ended after `seconds` or
+    because of `problem`.
+    """
     outcome = machine.outcome(_KILLED if status is None else status, folder, scratch, console)
     if status is not None:
         return outcome
@@ -205,24 +207,24 @@ def ended(
 def evaluate(
     folder: Path, outcome: Outcome, place: Path | None = None, *, kept: bool = True
 ) -> tuple[Metrics | None, Outcome]:
-    """Checks the trace and computes the metrics, where the run left enough for that.
+    """Checks the trace and computes the metrics, if the run left enough data.
 
-    They are written into `place` (None: into the run's folder), unless they are not `kept`.
+    Unless `kept` is false, they are written to `place` (None: the run's folder).
     """
     if outcome.status not in MEASURED:
         return None, outcome
-    from polars.exceptions import PanicException  # which is no Exception
+    from polars.exceptions import PanicException  # not a subclass of Exception
 
     try:
         return measure(folder, place, kept=kept), outcome
-    except (Exception, PanicException) as error:  # of any kind: the other runs continue
+    except (Exception, PanicException) as error:  # any kind of error: the other runs must continue
         words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
         message = f"the trace could not be measured: {words}"
         return None, replace(outcome, status="unmeasured", message=message)
 
 
 def measure(folder: Path, place: Path | None = None, *, kept: bool = True) -> Metrics:
-    """Checks a trace and computes its metrics. If `kept`, writes them into `place`, or into the run's folder."""
+    """Checks a trace and computes its metrics. If `kept`, writes them to `place`, or to the run's folder."""
     from schedlab import metrics
 
     computed = metrics.measure(folder / TRACE_FILE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks that no process gets a CPU on which it may not run."""
+"""Checks that processes get only CPUs that their affinity allows."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from schedlab.trace.format import Kind, is_kind
 from schedlab.trace.model import Columns, Integers
 
 WORD_CPUS = 64
-"""The CPUs of which one AFFINITY tells."""
+"""The number of CPUs that one AFFINITY record covers."""
 
 
 class AffinityChecks:
-    """Follows the sets of CPUs through a trace whose parts come one after the other.
+    """Follows CPU affinity through a trace whose parts arrive in order.
 
-    A process whose set the trace does not tell, and whose parent's it did not tell, may run on all
-    CPUs.
+    A process may run on all CPUs if neither its own affinity nor its parent's is recorded.
     """
 
     def __init__(self, cpus: int, has_affinity: bool) -> None:
-        """`has_affinity`: the trace has an AFFINITY somewhere; without one, nothing is to be done."""
+        """`has_affinity`: the trace contains an AFFINITY record; otherwise there is nothing to check."""
         self._told = has_affinity
         self._cpus = cpus
         self._sets: dict[int, int] = {}
-        """Now, by PID: bit n is CPU n. Those that are not here may run on all CPUs."""
+        """Current affinity by PID: bit n is CPU n. Other processes may run on all CPUs."""
 
     def take(self, columns: Columns, begin: int, certain: Callable[[], int]) -> Iterator[Breach]:
-        """Judges the next part, whose first row is `begin`. `certain`: see `queued_checks`."""
+        """Checks the next part, whose first row is `begin`. `certain`: see `queued_checks`."""
         if not self._told:
             return
         changes = {pid: [(0, cpus)] for pid, cpus in self._sets.items()}
@@ -52,7 +51,7 @@ class AffinityChecks:
         return self._sets.get(pid, (1 << self._cpus) - 1)
 
     def _change(self, columns: Columns, row: int) -> int:
-        """Takes a FORK or AFFINITY into account; returns the PID of the process that it concerns."""
+        """Applies a FORK or AFFINITY record; returns the PID of the process concerned."""
         process, first = int(columns.process[row]), int(columns.first[row])
         if columns.kind[row] == Kind.FORK:
             self._sets.pop(first, None)
@@ -67,7 +66,7 @@ class AffinityChecks:
     def _wrong(
         self, columns: Columns, pid: int, rows: Integers, changes: list[tuple[int, int]]
     ) -> Iterator[Breach]:
-        """The first switch to the process, of those in `rows`, after each change of its set."""
+        """Yields the first forbidden switch to the process after each change of its affinity, among `rows`."""
         bounds = [*(row for row, _ in changes), len(columns.kind)]
         for (since, allowed), until in zip(changes, bounds[1:], strict=True):
             of_set = rows[(rows >= since) & (rows < until)]
@@ -80,7 +79,7 @@ class AffinityChecks:
 def _switches(
     columns: Columns, changes: dict[int, list[tuple[int, int]]]
 ) -> Iterator[tuple[int, Integers]]:
-    """The rows in which each of these processes gets a CPU."""
+    """Yields the rows where each of these processes gets a CPU."""
     pids = np.array(list(changes), np.int64)
     rows = np.flatnonzero(is_kind(columns.kind, Kind.SWITCH) & np.isin(columns.process, pids))
     order = rows[np.argsort(columns.process[rows], kind="stable")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Numbers that no record can have: later code calculates with them, or finds places by them."""
+"""Rejects numbers that no record can have, because later code computes with them or uses them as indices."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy.typing as npt
 from schedlab.trace.format import Kind, is_kind
 
 TIME_MAX = 1 << 61
-"""Nanoseconds, 73 years; the simulator's last time, too. Sums of a few do not overflow."""
+"""Nanoseconds (73 years); also the simulator's last time. Sums of a few such times do not overflow."""
 PROCESS_MAX = (1 << 31) - 1
 CYCLES_MAX = (1 << 63) - 1
 
 _OTHERS = {"first": (Kind.FORK, Kind.SWITCH, Kind.WAKEUP), "second": (Kind.FORK, Kind.FOUND)}
-"""Fields, other than `process`, that have a PID, and the kinds in which they do."""
+"""Fields with a PID, other than `process`, and the kinds of records where they have one."""
 _COUNTERS = (Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
 
 
 def too_late(time: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
-    """Times after TIME_MAX, as the file has them: 64 bits without a sign."""
+    """Marks times after TIME_MAX. The file stores unsigned 64-bit numbers."""
     late: npt.NDArray[np.bool_] = time.view(np.uint64) > TIME_MAX
     return late
 
@@ -30,7 +30,7 @@ def no_process(
     first: npt.NDArray[np.integer],
     second: npt.NDArray[np.integer],
 ) -> npt.NDArray[np.bool_]:
-    """Records that name a process by a number that none has."""
+    """Marks records with an impossible PID."""
     wrong: npt.NDArray[np.bool_] = process > PROCESS_MAX
     for name, numbers in (("first", first), ("second", second)):
         if numbers.max(initial=0) > PROCESS_MAX:
@@ -41,7 +41,7 @@ def no_process(
 def no_counter(
     kind: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
 ) -> npt.NDArray[np.bool_]:
-    """Records whose cycle counter is higher than any."""
+    """Marks records with an impossible cycle counter."""
     wrong: npt.NDArray[np.bool_] = second > CYCLES_MAX
     if wrong.any():
         wrong &= is_kind(kind, *_COUNTERS)
@@ -49,7 +49,7 @@ def no_counter(
 
 
 def impossible(records: npt.NDArray[np.void], cpus: int) -> npt.NDArray[np.bool_]:
-    """All of these, and records of CPUs that the machine has not."""
+    """Marks records that any of these checks rejects, and records of unknown CPUs."""
     kind, second = records["kind"], records["second"]
     is_impossible: npt.NDArray[np.bool_] = too_late(records["time"]) | (records["cpu"] >= cpus)
     is_impossible |= no_process(kind, records["process"], records["first"], second)

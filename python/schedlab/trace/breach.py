@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A record that cannot be: how a check tells of it."""
+"""Describes invalid records found by checks."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ from schedlab.trace.stories import Mask, Stories
 
 
 class Breach(NamedTuple):
-    """A record that cannot be, and what should have been instead."""
+    """An invalid record, and what was expected instead."""
 
     row: int
     problem: str
 
 
 def first_of(rows: Integers, wrong: Mask, problem: Callable[[int], str]) -> Iterator[Breach]:
-    """The first of `rows` (ascending) at which `wrong` is true; `problem` gets its index."""
+    """Yields the first of `rows` (ascending) where `wrong` is true; `problem` gets its index."""
     if wrong.any():
         index = int(wrong.argmax())
         yield Breach(int(rows[index]), problem(index))
 
 
 def first_in(begin: int, wrong: Mask, problem: Callable[[int], str]) -> Iterator[Breach]:
-    """Like `first_of`, of all rows from `begin` on."""
+    """Like `first_of`, for all rows starting at `begin`."""
     if wrong.any():
         index = int(wrong.argmax())
         yield Breach(begin + index, problem(index))
 
 
 def earliest(stories: Stories, bad: Integers, problem: Callable[[int], str]) -> Iterator[Breach]:
-    """Like `first_of`, of bad records given by their places in `stories`: `problem` gets the place.
-    Those of earlier parts have been judged."""
+    """Like `first_of`, for invalid records given by their positions in `stories`; `problem` gets the position.
+
+    Records of earlier parts are skipped, because they were checked with their part.
+    """
     bad = bad[stories.row[bad] >= stories.begin]
     if len(bad):
         place = int(bad[stories.row[bad].argmin()])
@@ -41,5 +43,5 @@ def earliest(stories: Stories, bad: Integers, problem: Callable[[int], str]) -> 
 
 
 def always(problem: str) -> Callable[[int], str]:
-    """The same problem at any place."""
+    """Returns a function that gives the same problem for any position."""
     return lambda _: problem

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks of each CPU: what it says of itself is one story, from START to END."""
+"""Checks that the records of each CPU are consistent, from START to END."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedlab.trace.stories import Stories, without
 
 
 def cpu_checks(stories: Stories, has_visits: bool) -> Iterator[Breach]:
-    """Of a part of a trace. `has_visits`: the trace has a SCHEDULER_ENTER somewhere."""
+    """Checks a part of a trace. `has_visits`: the trace contains a SCHEDULER_ENTER record."""
     yield from _time_check(stories)
     yield from _end_checks(stories)
     yield from _text_check(stories)
@@ -117,7 +117,7 @@ def _running_checks(stories: Stories) -> Iterator[Breach]:
         initial_running[stories.columns.kind[initial_running - 1] != Kind.START],
         always("the process that runs when a CPU starts is found right after its START"),
     )
-    # A fork by process 0 comes from outside, whichever process runs.
+    # A fork by process 0 comes from outside and is independent of the running process.
     by_nobody = is_kind(stories.columns.kind, Kind.FORK) & (stories.columns.process == 0)
     of_running = is_kind(stories.columns.kind, *_OF_THE_RUNNING) & ~by_nobody
     wrong = of_running & (stories.columns.process != stories.current)
@@ -125,7 +125,7 @@ def _running_checks(stories: Stories) -> Iterator[Breach]:
 
 
 def _scheduler_checks(stories: Stories, has_visits: bool) -> Iterator[Breach]:
-    """ENTER and EXIT take turns, SWITCH comes between them, and their counter does not go back."""
+    """Checks that ENTER and EXIT alternate, that SWITCH is between them, and that their counter never decreases."""
     enters = is_kind(stories.columns.kind, Kind.SCHEDULER_ENTER)
     leaves = is_kind(stories.columns.kind, Kind.SCHEDULER_EXIT)
     counted = stories.counted

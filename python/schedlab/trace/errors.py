@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is wrong with a trace, and where."""
+"""Describes what is wrong with a trace, and where."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Named(Protocol):
     """A trace whose records can be named."""
 
     def piece(self, begin: int, end: int) -> npt.NDArray[np.void]:
-        """The records in some rows."""
+        """Returns the records in the rows from `begin` to before `end`."""
 
     def sequence_at(self, row: int) -> int:
-        """A record's sequence number, unwrapped."""
+        """Returns a record's sequence number, unwrapped."""
 
 
 @dataclass(frozen=True)
 class RecordName:
-    """One record of a trace, as an error names it."""
+    """Identifies one record of a trace in an error message."""
 
     row: int
     sequence: int
@@ -38,7 +38,7 @@ class RecordName:
 
     @classmethod
     def of(cls, trace: Named, row: int) -> RecordName:
-        """The record in a row of a trace."""
+        """Returns the name of the record in a row of a trace."""
         record = trace.piece(row, row + 1)
         names = ("cpu", "kind", "process", "first", "second")
         return cls(
@@ -76,7 +76,7 @@ class RecordName:
 
 
 class TraceError(FileRefused):
-    """A file is not a trace, or what the trace says cannot have happened."""
+    """The file is not a trace, or its records are inconsistent."""
 
     def __init__(self, message: str, record: RecordName | None = None) -> None:
         super().__init__(message)
@@ -84,10 +84,10 @@ class TraceError(FileRefused):
 
 
 def process_name(pid: int) -> str:
-    """How a message calls a process."""
+    """Returns the name of a process in messages."""
     return f"process {pid}" if pid else "idle"
 
 
 def state_name(state: int) -> str:
-    """How a message calls a process's state."""
+    """Returns the name of a process state in messages."""
     return ProcessState(state).name.lower() if state in set(ProcessState) else f"state {state}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Traces in forms that other programs read."""
+"""Exports traces to formats of other programs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def export(trace: Trace, path: str | Path, format: Format) -> None:  # noqa: A002
-    """Writes a trace as Parquet or CSV (one row a record) or in Perfetto's format.
+    """Writes a trace as Parquet or CSV (one row per record) or in Perfetto's format.
 
-    Raises ValueError for another format, OSError if the file cannot be written.
+    Raises ValueError for another format, and OSError if the file cannot be written.
     """
     path = Path(path)
     if format == "parquet":
@@ -37,7 +37,7 @@ def export(trace: Trace, path: str | Path, format: Format) -> None:  # noqa: A00
     elif format == "csv":
         write_csv(event_table(trace), path)
     elif format == "perfetto":
-        # Here, so that nothing else pays for loading protobuf.
+        # Imported only here, because loading protobuf is slow.
         from schedlab.trace.perfetto import write_perfetto
 
         write_perfetto(trace, path)
@@ -46,7 +46,7 @@ def export(trace: Trace, path: str | Path, format: Format) -> None:  # noqa: A00
 
 
 def event_table(trace: Trace) -> pl.DataFrame:
-    """`trace.events` with words for numbers: kind, detail (a state, a reason …) and text."""
+    """Returns `trace.events` with words for numbers: kind, detail (a state, a reason …) and text."""
     kinds = pl.Enum([kind.name for kind in Kind] + ["UNKNOWN"])
     named = {int(kind): kind.name for kind in Kind}
     return (
@@ -62,7 +62,7 @@ def event_table(trace: Trace) -> pl.DataFrame:
 
 
 def _detail() -> pl.Expr:
-    """The word for the number that a record of some kinds has."""
+    """Returns the word for the number that some kinds of records contain."""
     kind, first, second = pl.col("kind"), pl.col("first"), pl.col("second")
     words: dict[Kind, tuple[pl.Expr, type[IntEnum]]] = {
         Kind.SWITCH: (second, ProcessState),
@@ -80,5 +80,5 @@ def _detail() -> pl.Expr:
         named = {int(member): member.name.lower() for member in enumeration}
         word = number.replace_strict(named, default=None, return_dtype=pl.String)
         detail = pl.when(kind == of_kind).then(word).otherwise(detail)
-    # Idle is in no state that a switch from it could tell.
+    # The idle process has no state.
     return pl.when((kind != Kind.SWITCH) | (first != 0)).then(detail)

@@ -22,20 +22,20 @@ Records = npt.NDArray[np.void]
 """Records of dtype RECORD."""
 
 POLL_RECORDS = 262_144
-"""At most this many are read at once (8 MiB)."""
+"""The most records to read at once (8 MiB)."""
 HELD_RECORDS = 1 << 20
-"""At most this many wait for a gap to be filled (32 MiB); then the gap is given up."""
+"""The most records to hold back behind a gap (32 MiB); beyond that, the gap counts as lost."""
 
 _KEEP_SIZE_AND_PUNCH_HOLE = 0x01 | 0x02
 """Modes of fallocate(2)."""
 
 
 class Follower:
-    """Gives a growing trace's records in the order of their sequence, each once.
+    """Returns the records of a growing trace once each, in the order of their sequence.
 
-    What has a gap before it is held back until the gap is filled: a CPU's block that is not full
-    has not been written yet. The file may not be there yet, nor its header be whole. `opener` is that of
-    open(): it may be more careful than os.open.
+    Records after a gap are held back until the gap is filled, because a CPU writes its block only
+    when it is full. The file and its header may still be missing at first. `opener`: as for open(),
+    for example with stricter checks than os.open.
     """
 
     def __init__(
@@ -46,26 +46,25 @@ class Follower:
     ) -> None:
         self.path = path
         self.missing = 0
-        """Sequence numbers that were given up: when their turn came, they were not in the file."""
+        """Number of sequence numbers that were skipped, because their records were not in the file in time."""
         self._held_most = held_records
         self._header: Header | None = None
         self._opener = opener
         self._descriptor = -1
         self._offset = 0
-        """The place of the first byte that was not read."""
+        """Offset of the first unread byte."""
         self._punched = 0
-        """Bytes before here were given back, except the header's block."""
+        """Blocks before this offset were freed, except the header's block."""
         self._held = np.empty(0, RECORD)
         self._held_sequence = np.empty(0, np.int64)
         self._next: int | None = None
-        """The sequence number, unwrapped, that is to be given next. None: it is not known where
-        the trace begins, since not all CPUs' first records have come."""
+        """The next sequence number to return, unwrapped; None until the first records of all CPUs are known."""
         self._started: set[int] = set()
         self._ended: set[int] = set()
 
     @property
     def header(self) -> Header | None:
-        """Returns the header, or None if it has not come yet. Raises TraceError if the file is no trace."""
+        """The header, or None if it is not yet written. Raises TraceError if the file is not a trace."""
         if self._header is None and self._open():
             data = os.pread(self._descriptor, HEADER.itemsize, 0)
             if len(data) == HEADER.itemsize:
@@ -75,26 +74,26 @@ class Follower:
 
     @property
     def unread_bytes(self) -> int:
-        """What is in the file and was not read yet."""
+        """Number of bytes in the file that are not yet read."""
         if self.header is None:
             return 0
         return max(os.fstat(self._descriptor).st_size - self._offset, 0)
 
     @property
     def quiet_s(self) -> float:
-        """Returns the seconds since the file was written to, however much of it was read. The header has come."""
+        """Seconds since the last write to the file. The header must be known."""
         return time.time() - os.fstat(self._descriptor).st_mtime
 
     @property
     def ended(self) -> bool:
-        """All CPUs have said END, and all was given."""
+        """True if all CPUs have written END and all records were returned."""
         return self._all_ended() and len(self._held) == 0
 
     def poll(self, most: int = POLL_RECORDS) -> Records:
-        """What has no gap before it any more. Reads at most `most` further records.
+        """Returns the records that have no gap before them. Reads at most `most` further records.
 
-        Raises TraceError if the file is no trace, or a record has numbers that cannot be; OSError if
-        it cannot be read.
+        Raises TraceError if the file is not a trace or a record has impossible numbers, and OSError
+        if it cannot be read.
         """
         self._hold(self._read(most))
         if self._all_ended():
@@ -106,15 +105,15 @@ class Follower:
         return given
 
     def finish(self) -> Records:
-        """All that is left, with its gaps: nothing more will be written. Raises as poll() does."""
+        """Returns all remaining records despite gaps, after the last write. Raises the same errors as poll()."""
         while len(records := self._read(POLL_RECORDS)):
             self._hold(records)
         return self._give_all()
 
     def punch(self) -> bool:
-        """Gives the disk blocks of what was read back to the file system; the file keeps its size.
+        """Frees the disk blocks that were read; the file keeps its size.
 
-        False: this file system cannot, or the file must not be written to.
+        Returns False if the file system cannot do this, or if the file is not writable.
         """
         if self.header is None:
             return True
@@ -128,7 +127,7 @@ class Follower:
         return done
 
     def close(self) -> None:
-        """Closes the file. Twice is once."""
+        """Closes the file. May be called repeatedly."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -142,11 +141,11 @@ class Follower:
         return True
 
     def _read(self, most: int) -> Records:
-        """The next whole records of the file, in its order."""
+        """Returns the next complete records of the file, in file order."""
         if self.header is None:
             return np.empty(0, RECORD)
-        # No more than there is: of a large buffer, cut to the little that came, what stays lies behind
-        # all the rest of the heap, which so grows with each poll as long as anything of them is kept.
+        # Read no more than available. A large buffer that shrinks to a few bytes would stay at the
+        # end of the heap, and the heap would grow with each poll.
         limit = min(most, self.unread_bytes // RECORD.itemsize)
         data = os.pread(self._descriptor, limit * RECORD.itemsize, self._offset)
         count = len(data) // RECORD.itemsize
@@ -162,7 +161,7 @@ class Follower:
         return records
 
     def _hold(self, records: Records) -> None:
-        """Puts records to those that wait, which are in the order of their sequence."""
+        """Adds records to the held ones, sorted by sequence."""
         if len(records) == 0:
             return
         self._note_starts_and_ends(records)
@@ -173,7 +172,7 @@ class Follower:
             sequence, joined = sequence[order], gather(joined, order)
         self._held, self._held_sequence = joined, sequence
         if self._next is None and self._header and len(self._started) >= self._header.cpus:
-            # Each CPU's records come in their order: nothing can come before what is there now.
+            # The records of each CPU are written in order, so no record can precede the held ones.
             self._next = int(sequence[0])
 
     def _note_starts_and_ends(self, records: Records) -> None:
@@ -181,7 +180,7 @@ class Follower:
             cpus.update(records["cpu"][records["kind"] == kind].tolist())
 
     def _unwrap(self, sequence: npt.NDArray[np.uint32]) -> Integers:
-        """The sequence numbers as 64-bit numbers that do not wrap: those nearest to the next one."""
+        """Returns the sequence numbers as 64-bit numbers closest to the next expected one."""
         near = self._next
         if near is None:
             near = int(self._held_sequence[0]) if len(self._held) else int(sequence[0]) + (1 << 32)
@@ -192,7 +191,7 @@ class Follower:
         return self._header is not None and len(self._ended) >= self._header.cpus
 
     def _give_next(self) -> Records:
-        """Takes out those up to the first gap."""
+        """Removes and returns the held records up to the first gap."""
         sequence = self._held_sequence
         if self._next is None or len(sequence) == 0 or sequence[0] > self._next:
             return np.empty(0, RECORD)
@@ -200,7 +199,7 @@ class Follower:
         count = int(gaps[0]) + 1 if len(gaps) else len(sequence)
         given = self._held[:count]
         self._next = max(self._next, int(sequence[count - 1]) + 1)
-        # Copies, so that what was given does not stay in memory for the sake of what was not.
+        # Copies, so that returned records do not stay in memory.
         self._held, self._held_sequence = self._held[count:].copy(), sequence[count:].copy()
         return given
 
@@ -221,14 +220,14 @@ class Follower:
 
 
 def _punch_hole(path: Path, reading: int, offset: int, length: int) -> bool:
-    """fallocate(2) with a mode: Python's own os.posix_fallocate has none."""
+    """Calls fallocate(2) with a mode, which os.posix_fallocate does not support."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False
     try:
         if not os.path.sameopenfile(descriptor, reading):
-            return False  # its path leads elsewhere by now
+            return False  # the path now leads to another file
         call = ctypes.CDLL(None, use_errno=True).fallocate
         call.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
         return bool(call(descriptor, _KEEP_SIZE_AND_PUNCH_HOLE, offset, length) == 0)
@@ -237,10 +236,10 @@ def _punch_hole(path: Path, reading: int, offset: int, length: int) -> bool:
 
 
 class TextAssembler:
-    """Puts texts together, record by record: those of one CPU may have other CPUs' between them.
+    """Assembles texts record by record. Records of other CPUs may be interleaved.
 
-    `begin` and `go_on` give the text as far as it has come: nothing says that a text is whole but
-    that the next record of its CPU is no TEXT.
+    `begin` and `go_on` return the text so far. A text is complete when the next record of its CPU
+    is not a TEXT.
     """
 
     def __init__(self) -> None:
@@ -248,13 +247,13 @@ class TextAssembler:
         self._records: dict[int, int] = {}
 
     def begin(self, cpu: int, kind: int, first: int, second: int) -> str:
-        """One of TEXT_OWNERS."""
+        """Starts a text with a record of TEXT_OWNERS."""
         self._data[cpu] = b"" if kind in TEXT_FOLLOWS else _text_bytes(first, second)
         self._records[cpu] = 1
         return self._text(cpu)
 
     def go_on(self, cpu: int, first: int, second: int) -> str:
-        """A TEXT."""
+        """Appends a TEXT record."""
         count = self._records.get(cpu, TEXT_RECORDS_MAX)
         if count < TEXT_RECORDS_MAX:
             self._data[cpu] += _text_bytes(first, second)

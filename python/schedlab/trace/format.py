@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The trace format: what abi/ defines, and what it implies. docs/trace-format.md explains it."""
+"""Defines the trace format: what abi/ defines, and what follows from it. docs/trace-format.md explains it."""
 
 from __future__ import annotations
 
@@ -150,21 +150,21 @@ class MarkKind(IntEnum):
 # --- end of what is made
 
 TEXT_BYTES_PER_RECORD = 12
-"""Eight bytes of `second`, then four of `first`."""
+"""Eight bytes of `second`, followed by four of `first`."""
 TEXT_RECORDS_MAX = 21
-"""Records of one text: its own and the TEXT records after it; 252 bytes."""
+"""Records of one text: the owner and its TEXT records; 252 bytes."""
 
 
 TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND, Kind.SAID)
-"""Kinds that have a text."""
+"""Kinds of records with a text."""
 TEXT_FOLLOWS = (Kind.TUNABLE, Kind.FOUND, Kind.SAID)
-"""Those of them whose text begins in the TEXT after them: their own numbers are others."""
+"""Kinds whose text begins in the next TEXT record, because they have numbers themselves."""
 
 
 SHARES_EQUAL = 0
-"""A policy shares by no attribute (enum share_attribute of policies/policy.h)."""
+"""A policy that shares by no attribute (enum share_attribute of policies/policy.h)."""
 SHARES_BY_CURRENCIES = 100
-"""No attribute's number: groups share by their weights, and processes within them by their tickets."""
+"""Not an attribute: groups share by weights, and processes within a group by tickets."""
 SHARE_ATTRIBUTES = (
     SHARES_EQUAL,
     AttributeKind.TICKETS,
@@ -173,31 +173,31 @@ SHARE_ATTRIBUTES = (
     AttributeKind.TASKGROUP,
     SHARES_BY_CURRENCIES,
 )
-"""The attribute by which a policy shares the CPU out, as `process` of POLICY and TUNABLE has it."""
+"""Attributes that a policy can share the CPU by, as stored in `process` of POLICY and TUNABLE."""
 
 
 def mark_text(value: int) -> str:
-    """The characters in the value of a GROUP or NAME: up to eight, the first in the lowest byte."""
+    """Returns the characters in the value of a GROUP or NAME: up to eight, the first in the lowest byte."""
     return value.to_bytes(8, "little").partition(b"\0")[0].decode("utf-8", "replace")
 
 
 def signed(value: int) -> int:
-    """A record's number of 64 bits as what it is of a VALUE or a tunable: C's int64_t."""
+    """Converts a record's 64-bit number to C's int64_t, the type of a VALUE or a tunable."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def said_text(words: str, first: int, second: int) -> str:
-    """A remark of SAID with its numbers in place of its {}: `second`, then `first`."""
+    """Returns the annotation of a SAID record, with its numbers inserted for {}: `second` first, then `first`."""
     for number in (signed(second), first - (1 << 32) if first >> 31 else first):
         words = words.replace("{}", str(number), 1)
     return words
 
 
 def is_kind(numbers: npt.NDArray[np.integer], *which: int) -> npt.NDArray[np.bool_]:
-    """Where a number is one of some of an enumeration.
+    """Marks the numbers that equal one of `which`.
 
-    Several times as fast as numpy's isin, and ten times as comparing with an IntEnum itself, which numpy
-    takes for a number of 64 bits.
+    This is several times faster than numpy's isin. It is ten times faster than a comparison with an
+    IntEnum, which numpy treats as a 64-bit number.
     """
     matches: npt.NDArray[np.bool_] = numbers == int(which[0])
     for number in which[1:]:

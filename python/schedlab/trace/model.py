@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a trace is once it has been read."""
+"""Defines the trace in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schedlab.trace.format import HEADER, RECORD, Kind, is_kind
 Integers = npt.NDArray[np.int64]
 
 CLOCK_SAMPLE = 65_536
-"""The step of a machine's clock is found from this many times of its trace."""
+"""Number of times in a trace that determine the clock's step."""
 
 
 EVENTS_SCHEMA: dict[str, type[pl.DataType]] = {
@@ -34,7 +34,7 @@ TEXTS_SCHEMA: dict[str, type[pl.DataType]] = {"row": pl.Int64, "text": pl.String
 
 @dataclass(frozen=True)
 class Header:
-    """What the trace says of the machine that made it."""
+    """The trace's description of the machine that recorded it."""
 
     cpus: int
     tick_ns: int
@@ -44,7 +44,7 @@ class Header:
 
 
 class Columns(NamedTuple):
-    """Records in their order, a column each; all of one length."""
+    """Records in order, as columns of equal length."""
 
     time: Integers
     cpu: npt.NDArray[np.uint16]
@@ -55,31 +55,31 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, records: npt.NDArray[np.void]) -> Columns:
-        """Those of records as the file has them."""
+        """Returns the columns of records in file format."""
         time, *others = (records[name].copy() for name in ("time", *cls._fields[1:]))
         return cls(time.view(np.int64), *others)
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """A trace in memory. `read` makes one."""
+    """A trace in memory, as returned by `read`."""
 
     path: Path
     header: Header
     events: pl.DataFrame
-    """One row a record, in the order of `sequence`, which is unwrapped: columns of EVENTS_SCHEMA."""
+    """One row per record, in the order of the unwrapped `sequence`; columns of EVENTS_SCHEMA."""
     texts: pl.DataFrame
     """Texts of TEXT_OWNERS: row (in `events`), text."""
     truncated: bool
-    """The machine was cut off: at least one CPU's last records are not there."""
+    """True if recording was cut off: the last records of at least one CPU are missing."""
     missing: int
-    """Sequence numbers between the first and the last that are not there."""
+    """Number of missing sequence numbers between the first and the last."""
     declared_lost: int
-    """Records of which the machine itself says that it could not keep them."""
+    """Number of records that the machine itself reports as lost."""
 
     @property
     def lost(self) -> int:
-        """Records known to be lost. (A machine may count what it could not keep in either way.)"""
+        """Number of lost records. A machine may report a loss in either way."""
         return max(self.missing, self.declared_lost)
 
     @cached_property
@@ -94,23 +94,23 @@ class Trace:
 
     @cached_property
     def clock_step_ns(self) -> int:
-        """See clock_step: of the first CLOCK_SAMPLE times."""
+        """The clock's step, from the first CLOCK_SAMPLE times (see clock_step)."""
         return clock_step(self.column("time_ns")[:CLOCK_SAMPLE])
 
     def column(self, name: str) -> npt.NDArray[np.int64]:
-        """A column of `events`, of its own integer type, without copying."""
+        """Returns a column of `events` in its integer type, without copying."""
         return self.events[name].to_numpy()
 
     def __len__(self) -> int:
         return len(self.events)
 
     def at(self, name: str, rows: Integers) -> npt.NDArray[np.int64]:
-        """What a column says in some rows."""
+        """Returns a column's values in some rows."""
         values: npt.NDArray[np.int64] = self.column(name)[rows]
         return values
 
     def piece(self, begin: int, end: int) -> npt.NDArray[np.void]:
-        """The rows from `begin` to before `end`, in the form of the file."""
+        """Returns the rows from `begin` to before `end`, in file format."""
         return self.records(np.arange(begin, min(end, len(self))))
 
     @property
@@ -127,15 +127,15 @@ class Trace:
         return bool((self.column("kind") == kind).any())
 
     def sequence_at(self, row: int) -> int:
-        """The sequence number of the record in a row, unwrapped."""
+        """Returns the unwrapped sequence number of the record in a row."""
         return int(self.events["sequence"][row])
 
     def rows(self, *kinds: Kind) -> Integers:
-        """Rows of `events` that hold a record of one of these kinds."""
+        """Returns the rows of `events` with a record of one of these kinds."""
         return np.flatnonzero(is_kind(self.column("kind"), *kinds))
 
     def records(self, rows: Integers) -> npt.NDArray[np.void]:
-        """Some rows of `events` in the form of the file."""
+        """Returns some rows of `events` in file format."""
         seldom_records = np.empty(len(rows), RECORD)
         for name in RECORD.names or ():
             column = self.column("time_ns" if name == "time" else name)[rows]
@@ -143,7 +143,7 @@ class Trace:
         return seldom_records
 
     def file_offset(self, row: int) -> int:
-        """Where in the file the record of a row begins, in bytes. Reads the file again."""
+        """Returns the byte offset in the file of a row's record. Reads the file again."""
         sequence = np.uint32(self.sequence_at(row) & 0xFFFF_FFFF)
         with self.path.open("rb") as file:
             file.seek(self.header.header_bytes)
@@ -154,8 +154,8 @@ class Trace:
 
 
 def clock_step(times: Integers) -> int:
-    """What all of some times are multiples of, counted from the first; 0: all equal.
+    """Returns the greatest common divisor of the times, relative to the first one; 0 if all are equal.
 
-    1 for a fine clock; more where the clock moves in steps, and shorter times show as 0.
+    It is 1 for a fine clock. If the clock moves in larger steps, shorter durations appear as 0.
     """
     return int(np.gcd.reduce(times - times[0])) if len(times) else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A trace that may be larger than memory: its records in their order, a piece at a time."""
+"""Reads a trace that may be larger than memory: its records in order, one piece at a time."""
 
 from __future__ import annotations
 
@@ -27,38 +27,39 @@ from schedlab.trace.reader import (
 
 @dataclass(frozen=True, eq=False)
 class OrderedRecords:
-    """A trace's records in the order of their sequence, of which only those that are asked for are
-    in memory; besides them 8 bytes a record, unless the file has them in their order already."""
+    """A trace's records in the order of their sequence; only requested records are in memory.
+
+    If the file is not in order, an index needs another 8 bytes per record.
+    """
 
     path: Path
     header: Header
     count: int
     """The number of records in the file."""
     order: Integers | None
-    """For each place in the order, where its record is to be found; None: the records are in order.
-    """
+    """For each place in the order, the position of its record in the file; None if the file is in order."""
     missing: int
-    """Sequence numbers between the first and the last that are not there."""
+    """Number of missing sequence numbers between the first and the last."""
     whole: bool
-    """True if the last record is not cut."""
+    """True if the last record is complete."""
 
     def __len__(self) -> int:
         return self.count
 
     def piece(self, begin: int, end: int) -> Records:
-        """The records at the places from `begin` to before `end` in the order."""
+        """Returns the records at the places from `begin` to before `end` in the order."""
         if self.order is None:
             return _in_file(self.path, self.header, begin, min(end, self.count))
-        # A mapping of its own: what a mapping has read stays in memory as long as it does.
+        # A new mapping for each piece, because pages stay in memory as long as their mapping.
         return gather(map_records(self.path, self.header, self.count), self.order[begin:end])
 
     def sequence_at(self, place: int) -> int:
-        """The sequence number of a record, unwrapped."""
+        """Returns a record's sequence number, unwrapped."""
         sequence = int(self.piece(place, place + 1)["sequence"][0])
         return (sequence - self._origin + (1 << 31)) % (1 << 32) - (1 << 31) + self._base
 
     def file_offset(self, place: int) -> int:
-        """Where in the file a record begins, in bytes: the first of its sequence number."""
+        """Returns the byte offset in the file of a record: the first one with its sequence number."""
         expected = np.uint32(self.sequence_at(place) & 0xFFFF_FFFF)
         places = np.flatnonzero(_sequences(self.path, self.header, self.count) == expected)
         return self.header.header_bytes + RECORD.itemsize * int(places[0])
@@ -70,7 +71,7 @@ class OrderedRecords:
 
     @cached_property
     def _base(self) -> int:
-        """The same, unwrapped."""
+        """The unwrapped sequence number of the file's first record."""
         return int(unwrap(_sequences(self.path, self.header, self.count))[0])
 
 
@@ -78,10 +79,10 @@ Look = Callable[[int, Records], None]
 
 
 def read_records(path: str | Path, look: Look | None = None) -> OrderedRecords:
-    """Opens a trace that may be larger than memory. Raises what `read` does.
+    """Opens a trace that may be larger than memory. Raises the same errors as `read`.
 
-    `look` is shown all records on the way, a piece at a time, with the place of its first. If the file
-    does not have them in their order, it is shown some of them, in the file's.
+    `look` is called with each piece of records and the place of its first record. If the file is
+    not in order, it gets only some of the records, in file order.
     """
     path = Path(path)
     header, record_bytes = read_header(path)
@@ -110,15 +111,14 @@ def _order(
 
 
 def _span(path: Path, header: Header, count: int, look: Look | None) -> int | None:
-    """Returns how many sequence numbers there are from the first to the last, or None if they are not in
-    order."""
+    """Returns the length of the range of sequence numbers, or None if they are not in order."""
     span = 0
     last = None
     for begin in range(0, count, AT_ONCE):
         piece = _in_file(path, header, begin, min(begin + AT_ONCE, count))
         step = rises(last, piece["sequence"])
         span += int(step.sum(dtype=np.int64))
-        # What spans half of all numbers may have wrapped around.
+        # A range of more than half of all numbers may have wrapped around.
         if not ((step > 0) & (step < 1 << 31)).all() or span > 1 << 31:
             return None
         last = piece["sequence"][-1:].copy()
@@ -128,7 +128,7 @@ def _span(path: Path, header: Header, count: int, look: Look | None) -> int | No
 
 
 def _sequences(path: Path, header: Header, count: int) -> npt.NDArray[np.uint32]:
-    """All sequence numbers, as the file has them."""
+    """Returns all sequence numbers in file order."""
     sequences = np.empty(count, np.uint32)
     for begin in range(0, count, AT_ONCE):
         piece = _in_file(path, header, begin, min(begin + AT_ONCE, count))
@@ -137,7 +137,7 @@ def _sequences(path: Path, header: Header, count: int) -> npt.NDArray[np.uint32]
 
 
 def _in_file(path: Path, header: Header, begin: int, end: int) -> Records:
-    """Records as the file has them, from one place to before another."""
+    """Returns the records from `begin` to before `end`, in file order."""
     offset = header.header_bytes + RECORD.itemsize * begin
     records: Records = np.fromfile(path, RECORD, count=max(end - begin, 0), offset=offset)
     return records

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a trace says apart from scheduling: the few records that name, mark, fork and end."""
+"""Extracts the few records of a trace that name, mark, fork and end processes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _MANY = (
     Kind.DECISION,
     Kind.QUEUED,
 )
-"""Kinds of which a trace has a record for each decision; an outline holds the others."""
+"""Kinds with a record per scheduling decision. An outline contains only the other kinds."""
 
 
 class Facts(Protocol):
-    """What is asked of a trace besides its scheduling; a whole one answers, and an outline."""
+    """The properties of a trace apart from scheduling; both a whole trace and an outline have them."""
 
     @property
     def header(self) -> Header: ...
@@ -56,31 +56,31 @@ class Facts(Protocol):
         """True if there is a record of this kind."""
 
     def rows(self, *kinds: Kind) -> Integers:
-        """Rows of the trace that hold a record of one of these kinds."""
+        """Returns the rows of the trace with a record of one of these kinds."""
 
     def at(self, name: str, rows: Integers) -> npt.NDArray[np.int64]:
-        """What a column of the events says in some rows."""
+        """Returns the values of a column of the events in some rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """A trace that is longer than memory may be: its few records, and where they stand in it."""
+    """The few records of a trace that may be larger than memory, with their rows."""
 
     path: Path
     header: Header
     length: int
-    """Records of the trace."""
+    """Number of records of the trace."""
     row: Integers
-    """Of the trace, of each record that is held; ascending."""
+    """The row in the trace of each record; ascending."""
     records: Records
     kinds: frozenset[Kind]
-    """Of all records."""
+    """The kinds of all records of the trace."""
     begin_ns: int
     end_ns: int
     clock_step_ns: int
     missing: int
     whole: bool
-    """The last record is."""
+    """True if the last record is complete."""
 
     def __len__(self) -> int:
         return self.length
@@ -97,7 +97,7 @@ class Outline:
 
     @cached_property
     def texts(self) -> pl.DataFrame:
-        """See Trace; their rows are the trace's."""
+        """See Trace; rows are those of the trace."""
         all_texts = read_texts(self.records, self.records["kind"])
         return all_texts.with_columns(
             row=pl.Series(self.row[all_texts["row"].to_numpy()], dtype=pl.Int64)
@@ -112,14 +112,14 @@ class Outline:
         return kind in self.kinds
 
     def rows(self, *kinds: Kind) -> Integers:
-        """See Facts. Raises ValueError for a kind of which an outline holds none."""
+        """See Facts. Raises ValueError for a kind that outlines do not contain."""
         if set(kinds) & set(_MANY):
             raise ValueError("an outline does not hold such records")
         selected_rows: Integers = self.row[is_kind(self.records["kind"], *kinds)]
         return selected_rows
 
     def at(self, name: str, rows: Integers) -> npt.NDArray[np.int64]:
-        """See Facts. Where an outline does not hold a row, what it says is any number."""
+        """See Facts. The values of rows that the outline does not contain are arbitrary."""
         column = self.records["time" if name == "time_ns" else name]
         if name == "time_ns":
             column = column.view(np.int64)
@@ -131,14 +131,14 @@ class Outline:
 
 
 def read_outlined(path: str | Path) -> tuple[OrderedRecords, Outline]:
-    """Opens a trace that may be larger than memory, and looks through it. Raises what `read` does."""
+    """Opens a trace that may be larger than memory, and extracts its outline. Raises the same errors as `read`."""
     facts = _Gathered()
     source = read_records(path, facts.take)
     return source, facts.of(source) if source.order is None else outline(source)
 
 
 def outline(source: OrderedRecords) -> Outline:
-    """Looks through a trace once."""
+    """Extracts the outline, reading the trace once."""
     facts = _Gathered()
     for begin in range(0, len(source), AT_ONCE):
         facts.take(begin, source.piece(begin, begin + AT_ONCE))
@@ -146,7 +146,7 @@ def outline(source: OrderedRecords) -> Outline:
 
 
 class _Gathered:
-    """What an outline has of the records so far."""
+    """The parts of an outline, collected so far."""
 
     def __init__(self) -> None:
         self._rows = [np.empty(0, np.int64)]
@@ -157,7 +157,7 @@ class _Gathered:
         self._sample = np.empty(0, np.int64)
 
     def take(self, begin: int, records: Records) -> None:
-        """The records from this row on."""
+        """Adds the next records, whose first row is `begin`."""
         kind = records["kind"].copy()
         time = records["time"].copy().view(np.int64)
         few = np.flatnonzero(~is_kind(kind, *_MANY))
@@ -170,7 +170,7 @@ class _Gathered:
             self._sample = np.concatenate((self._sample, time))[:CLOCK_SAMPLE]
 
     def of(self, source: OrderedRecords) -> Outline:
-        """The outline of a trace, all of whose records were taken."""
+        """Returns the outline, after all records were added."""
         return Outline(
             path=source.path,
             header=source.header,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Where two runs of the same work begin to differ: the first process that only one of them picks.
+"""Finds where two runs of the same workload diverge: the first process picked by only one of them.
 
-Machines number processes in the order of their forks, so that PIDs mean the same. For each
-CPU, the processes that it switched to are compared one by one, from the window's begin on; what
-idles in between is left out. The earliest difference over all CPUs is where the runs part: what
-comes later may follow from it.
+Machines number processes in the order of their forks, so PIDs are comparable. For each CPU, the
+processes that it switched to are compared one by one, starting at the window's begin. Idle times
+are ignored. The earliest difference over all CPUs is the divergence; later differences may follow
+from it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Pick:
-    """A CPU switched to a process; times count from the window's begin."""
+    """A CPU's switch to a process; times are relative to the window's begin."""
 
     time_ns: int
     pid: int
@@ -35,21 +35,21 @@ class Pick:
 
 @dataclass(frozen=True)
 class Parting:
-    """The first difference. None: that run's CPU picks no process any more."""
+    """The first difference. None: the CPU of that run picks no further process."""
 
     cpu: int
     one: Pick | None
     other: Pick | None
     same: int
-    """Switches that this CPU made alike before."""
+    """Number of equal switches that this CPU made before."""
 
     @property
     def time_ns(self) -> int:
-        """The earlier of the two."""
+        """The earlier of the two times."""
         return min(pick.time_ns for pick in (self.one, self.other) if pick)
 
     def told(self, one: str, other: str) -> str:
-        """What differs, in words; `one` and `other` say where: "on the kernel"."""
+        """Describes the difference in words; `one` and `other` name the runs: "on the kernel"."""
         return (
             f"after {self.same} switches alike, CPU {self.cpu} turns to {_told(self.one)} {one}, to"
             f" {_told(self.other)} {other}"
@@ -61,8 +61,10 @@ def _told(pick: Pick | None) -> str:
 
 
 def parting(one: Trace, other: Trace, timed: bool = False) -> Parting | None:
-    """Returns where the two part, or None if all CPUs switched to the same processes in the same order; `timed`: and
-    at the same times, as one machine does if it is given the same decisions."""
+    """Returns where the runs diverge, or None if all CPUs switched to the same processes in the same order.
+
+    `timed`: times must be equal too, as they are if one machine repeats the same decisions.
+    """
     differences = [
         difference
         for cpu in range(one.header.cpus)
@@ -93,7 +95,7 @@ def _on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> Partin
 
 
 def picks(trace: Trace, cpu: int) -> list[Pick]:
-    """Each pick from the window's begin to its end, except those of the process that idles."""
+    """Returns each pick within the window, except those of the idle process."""
     begin, end, groups = _window(trace)
     kinds, times = trace.column("kind"), trace.column("time_ns")
     processes = trace.column("process")
@@ -108,7 +110,7 @@ def picks(trace: Trace, cpu: int) -> list[Pick]:
 
 
 def _window(trace: Trace) -> tuple[int, int, dict[int, str]]:
-    """Rows of the first MARK_BEGIN and MARK_END, and each process's group."""
+    """Returns the rows of the first MARK_BEGIN and MARK_END, and each process's group."""
     marks = trace.rows(Kind.MARK)
     first, second = trace.column("first"), trace.column("second")
     processes = trace.column("process")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A trace, part by part: few enough records at a time that a long trace needs no more memory, and
-that what is made of them stays in the processor's caches."""
+"""Splits a trace into parts that are small enough for memory and for the processor's caches."""
 
 from __future__ import annotations
 
@@ -18,11 +17,11 @@ from schedlab.trace.steps import ProcessOrder, Steps
 from schedlab.trace.stories import CpuOrder, Stories
 
 _KEPT_BYTES = 31 << 20
-"""glibc takes no notice of larger ones (M_MMAP_THRESHOLD in mallopt(3))."""
+"""glibc ignores larger blocks (M_MMAP_THRESHOLD in mallopt(3))."""
 
 
 class Source(Named, Protocol):
-    """A trace that gives its records in their order: a whole one, or one a piece at a time."""
+    """A trace that returns its records in order: in memory, or one piece at a time."""
 
     @property
     def path(self) -> Path: ...
@@ -32,40 +31,42 @@ class Source(Named, Protocol):
     def __len__(self) -> int: ...
 
     def file_offset(self, row: int) -> int:
-        """Where in the file a record begins, in bytes."""
+        """Returns the byte offset of a record in the file."""
 
 
 class Part:
-    """Some consecutive records, in three orders. Code that looks at an order of one part must look at it of
-    all: what is open is carried on."""
+    """Consecutive records in three orders.
+
+    If an order of one part is used, it must be used of all parts, because open states carry over.
+    """
 
     def __init__(
         self, begin: int, records: Records, by_cpu: CpuOrder, by_process: ProcessOrder
     ) -> None:
         self.begin = begin
-        """Row of the first."""
+        """Row of the first record."""
         self.records = records
         self._by_cpu = by_cpu
         self._by_process = by_process
 
     @cached_property
     def columns(self) -> Columns:
-        """In the trace's order."""
+        """Records in the trace's order."""
         return Columns.of(self.records)
 
     @cached_property
     def stories(self) -> Stories:
-        """In the order of CPUs."""
+        """Records sorted by CPU."""
         return self._by_cpu.take(self.begin, self.records)
 
     @cached_property
     def steps(self) -> Steps:
-        """In the order of processes."""
+        """Steps sorted by process."""
         return self._by_process.take(self.begin, self.columns)
 
 
 class Parts:
-    """All parts of a trace, to be gone through once."""
+    """All parts of a trace; iterate only once."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -76,7 +77,8 @@ class Parts:
         _keep_memory()
         begin = 0
         while begin < len(self._source):
-            # So that forks without end cost no more than what they do.
+            # Larger parts if many processes are alive, so that their open states add only a
+            # constant factor.
             size = max(AT_ONCE, 2 * len(self.by_process.rest().pid))
             records = self._source.piece(begin, begin + size)
             yield Part(begin, records, self.by_cpu, self.by_process)
@@ -84,6 +86,9 @@ class Parts:
 
 
 def _keep_memory() -> None:
-    """The C library gives large blocks back at once, and has the host clear others for the next part,
-    until one of this size was freed. (It keeps 64 MB then; the block itself is never touched.)"""
+    """Makes the C library keep large blocks for the next part.
+
+    By default, glibc returns them to the kernel, which must clear new ones. After a block of this
+    size was freed, it keeps up to 64 MB. The block itself is never touched.
+    """
     np.empty(_KEPT_BYTES, np.uint8)

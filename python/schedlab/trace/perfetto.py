@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A trace as ui.perfetto.dev opens it: the scheduler's events in the form of Linux's ftrace.
+"""Exports a trace for ui.perfetto.dev, with the scheduler's events as Linux ftrace events.
 
-Perfetto makes its CPU view and its tracks of thread states from ftrace's
-sched_switch, sched_waking and task events, a bundle of them per CPU. What Linux
-has no event for (policies, tunables, attributes, marks) goes on a track of its own.
+Perfetto builds its CPU view and its tracks of thread states from ftrace's sched_switch,
+sched_waking and task events, in one bundle per CPU. Events without a Linux counterpart (policies,
+tunables, attributes, marks) are on a separate track.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from schedlab.trace.model import Trace
 
 _EVENTS_PER_BUNDLE = 8192
 _PRIORITY = 120
-"""Linux's standard one: the trace has no priority that means the same under all policies."""
+"""Linux's default priority. Priorities in the trace depend on the policy, so they are not exported."""
 _THREAD = 0x10000
-"""A bit of clone_flags: the new task is a thread of its maker's process."""
+"""A bit of clone_flags: the new task is a thread of its creator's process."""
 _FROM_INTERRUPT = 0x08
-"""A bit of an event's common_flags: a hardware interrupt was being served."""
+"""A bit of an event's common_flags: the event happened in a hardware interrupt."""
 _RELEASE = "5.10.0"
-"""A release of Linux; Perfetto reads the states below as that release numbers them."""
+"""A release of Linux; Perfetto interprets the states below as numbered in this release."""
 _RUNNABLE, _PREEMPTED, _SLEEPING, _SLEEPING_IN_KERNEL, _ZOMBIE = 0x00, 0x100, 0x01, 0x02, 0x20
 _IN_KERNEL = {BlockReason.DISK, BlockReason.LOCK, BlockReason.JOURNAL}
 _BOOT_CLOCK = 6
@@ -46,12 +46,12 @@ _MARKS_TRACK = 1
 
 
 def write_perfetto(trace: Trace, path: Path) -> None:
-    """Writes a trace in Perfetto's format, except records with numbers that it has no room for."""
+    """Writes a trace in Perfetto's format, without records whose numbers exceed the format's range."""
     path.write_bytes(_Converter(trace).convert())
 
 
 class _Converter:
-    """Goes through the events in order, and keeps what Linux's events say beyond ours."""
+    """Converts the events in order, and tracks the state that Linux events need in addition."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -60,18 +60,18 @@ class _Converter:
         }
         self.names: dict[int, str] = {}
         self.told_as: dict[int, str] = {}
-        """The name by which a process tells values now."""
+        """The name of the values that each process reports."""
         self.groups: dict[int, int] = {}
         """The process of each thread."""
         self.stops_as: dict[int, int] = {}
-        """The state in which a process is about to leave its CPU, if it is not plainly runnable."""
+        """The state of a process that is about to leave its CPU, unless it is simply runnable."""
         self.out = protobuf.Trace()
         self.room = [0] * trace.header.cpus
-        """How many events more the bundle of each CPU takes."""
+        """Remaining capacity of each CPU's bundle, in events."""
         self.bundle: list[Any] = [None] * trace.header.cpus
 
     def convert(self) -> bytes:
-        """The bytes of the file."""
+        """Returns the bytes of the file."""
         handlers = {
             Kind.SWITCH: self.switch,
             Kind.WAKEUP: self.wakeup,
@@ -101,7 +101,7 @@ class _Converter:
         return data
 
     def begin(self, time: int) -> None:
-        """What comes before the events: the machine, and a track for marks."""
+        """Adds the packets before the events: the machine, and a track for marks."""
         system = self.packet(time).system_info
         system.num_cpus = self.trace.header.cpus
         system.utsname.sysname = "Linux"
@@ -112,13 +112,13 @@ class _Converter:
         track.name = "schedlab"
 
     def packet(self, time: int) -> Any:
-        """A packet that is no bundle."""
+        """Adds a packet other than a bundle of events."""
         packet = self.out.packet.add(timestamp=time, timestamp_clock_id=_BOOT_CLOCK)
         packet.trusted_packet_sequence_id = _PACKET_SEQUENCE
         return packet
 
     def event(self, time: int, cpu: int, process: int) -> Any:
-        """An ftrace event of a CPU, while `process` ran there."""
+        """Adds an ftrace event of a CPU while `process` ran there."""
         if self.room[cpu] == 0:
             packet = self.out.packet.add(trusted_packet_sequence_id=_PACKET_SEQUENCE)
             self.bundle[cpu] = packet.ftrace_events
@@ -128,18 +128,18 @@ class _Converter:
         return self.bundle[cpu].event.add(timestamp=time, pid=process)
 
     def instant(self, time: int, name: str, kind: int = protobuf.TrackEvent.TYPE_INSTANT) -> None:
-        """Something that is shown on the track of marks."""
+        """Adds an event to the track of marks."""
         event = self.packet(time).track_event
         event.track_uuid = _MARKS_TRACK
         event.type = kind
         event.name = name
 
     def name(self, pid: int, cpu: int) -> str:
-        """What a process is called now."""
+        """Returns the current name of a process."""
         return self.names.get(pid, f"process {pid}") if pid else f"swapper/{cpu}"
 
     def switch(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
-        """SWITCH."""
+        """Converts SWITCH."""
         switch = self.event(time, cpu, first).sched_switch
         switch.prev_comm = self.name(first, cpu)
         switch.prev_pid = first
@@ -150,7 +150,7 @@ class _Converter:
         switch.next_prio = _PRIORITY
 
     def state_left(self, process: int, state: int) -> int:
-        """The state in which a process left, as Linux numbers it."""
+        """Returns the Linux state number of a process that left its CPU."""
         prev_state = self.stops_as.pop(process, _RUNNABLE)
         if process == 0:
             return _RUNNABLE
@@ -163,15 +163,15 @@ class _Converter:
     def block(
         self, _row: int, _time: int, _cpu: int, process: int, first: int, _second: int
     ) -> None:
-        """BLOCK."""
+        """Converts BLOCK."""
         self.stops_as[process] = _SLEEPING_IN_KERNEL if first in _IN_KERNEL else _SLEEPING
 
     def preempt(self, _row: int, _time: int, _cpu: int, process: int, _: int, _second: int) -> None:
-        """PREEMPT."""
+        """Converts PREEMPT."""
         self.stops_as[process] = _PREEMPTED
 
     def wakeup(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
-        """WAKEUP."""
+        """Converts WAKEUP."""
         event = self.event(time, cpu, first)
         if first == 0:
             event.common_flags = _FROM_INTERRUPT
@@ -183,7 +183,7 @@ class _Converter:
         waking.target_cpu = second & 0xFFFF
 
     def fork(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
-        """FORK: a new task, which is runnable from now on."""
+        """Converts FORK: a new runnable task."""
         self.names[first] = self.names.get(process, f"process {first}")
         new = self.event(time, cpu, process).task_newtask
         new.pid = first
@@ -192,14 +192,14 @@ class _Converter:
         self.introduce(time, first, process, second)
 
     def found(self, row: int, time: int, _cpu: int, process: int, _: int, second: int) -> None:
-        """FOUND: a process that lived before the trace."""
+        """Converts FOUND: a process that existed before the trace."""
         self.names[process] = self.texts.get(row) or f"process {process}"
         self.introduce(time, process, 0, second)
 
     def introduce(self, time: int, pid: int, parent: int, of: int) -> None:
-        """Names a task; `of`: the process of which it is a thread, or 0."""
+        """Names a task; `of`: the process that it is a thread of, or 0."""
         self.groups[pid] = of or pid
-        # A moment later, so that it adds to the process that the event made.
+        # 1 ns later, so that it extends the process that the event created.
         tree = self.packet(time + 1).process_tree
         if of:
             tree.threads.add(tid=pid, tgid=of, name=self.names[pid])
@@ -207,7 +207,7 @@ class _Converter:
             tree.processes.add(pid=pid, ppid=parent, cmdline=[self.names[pid]])
 
     def exec(self, row: int, time: int, cpu: int, process: int, _first: int, _second: int) -> None:
-        """EXEC: a new name."""
+        """Converts EXEC: a new name."""
         rename = self.event(time, cpu, process).task_rename
         rename.pid = process
         rename.oldcomm = self.name(process, cpu)
@@ -220,7 +220,7 @@ class _Converter:
             tree.threads.add(tid=process, tgid=group, name=self.names[process])
 
     def exit(self, _row: int, time: int, cpu: int, process: int, _first: int, _second: int) -> None:
-        """EXIT."""
+        """Converts EXIT."""
         end = self.event(time, cpu, process).sched_process_exit
         end.comm = self.name(process, cpu)
         end.pid = process
@@ -228,7 +228,7 @@ class _Converter:
         end.prio = _PRIORITY
 
     def mark(self, _row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
-        """MARK: the window is a slice, all others are instants."""
+        """Converts MARK: the window becomes a slice, all other marks become instants."""
         if first == MarkKind.BEGIN:
             self.instant(time, "measured window", protobuf.TrackEvent.TYPE_SLICE_BEGIN)
         elif first == MarkKind.END:
@@ -249,15 +249,15 @@ class _Converter:
             self.instant(time, f"note {second} of {self.name(process, cpu)} ({process})")
 
     def policy(self, row: int, time: int, _cpu: int, _process: int, _: int, _second: int) -> None:
-        """POLICY."""
+        """Converts POLICY."""
         self.instant(time, f"policy {self.texts.get(row, '')}")
 
     def tunable(self, row: int, time: int, _cpu: int, _process: int, _: int, second: int) -> None:
-        """TUNABLE."""
+        """Converts TUNABLE."""
         self.instant(time, f"{self.texts.get(row, '')} = {signed(second)}")
 
     def said(self, row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
-        """SAID: a remark of the policy."""
+        """Converts SAID: an annotation of the policy."""
         words = visible_line(said_text(self.texts.get(row, ""), first, second))
         whose = f" ({self.name(process, cpu)} {process})" if process else ""
         self.instant(time, f"{words}{whose}")
@@ -265,7 +265,7 @@ class _Converter:
     def attribute(
         self, _row: int, time: int, cpu: int, process: int, kind: int, value: int
     ) -> None:
-        """ATTRIBUTE."""
+        """Converts ATTRIBUTE."""
         what = (
             AttributeKind(kind).name.lower() if kind in set(AttributeKind) else f"attribute {kind}"
         )

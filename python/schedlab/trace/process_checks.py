@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks of each process: a state machine, whose steps `steps` has put in order."""
+"""Checks that the steps of each process follow its state machine."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ _FORBIDDEN = ~_ALLOWED.reshape(-1)
 
 
 def process_checks(trace: Named, steps: Steps, certain: Callable[[], int]) -> Iterator[Breach]:
-    """Each step of a part may follow the one before. (That a process leaves the CPU that it runs on,
-    and exits there, is what `cpu_checks` has found.) `certain`: see `queued_checks`."""
+    """Checks that each step of a part may follow the previous one. `certain`: see `queued_checks`.
+
+    `cpu_checks` has already checked that a process leaves and exits on the CPU where it runs.
+    """
     if len(steps.pid) == 0:
         return
     before = np.empty_like(steps.after)
@@ -51,8 +53,10 @@ def process_checks(trace: Named, steps: Steps, certain: Callable[[], int]) -> It
 
 
 def queued_checks(columns: Columns, steps: Steps, certain: Callable[[], int]) -> Iterator[Breach]:
-    """A process that is queued lives. (It may still run when that is recorded, and lose its CPU only
-    then.) `certain`: what processes do is compared before this row."""
+    """Checks that queued processes exist. `certain` returns the first row that is not checked.
+
+    A process may still be running when it is queued, and lose its CPU only then.
+    """
     rows = np.flatnonzero(is_kind(columns.kind, Kind.QUEUED))
     if len(rows) == 0:
         return
@@ -70,7 +74,9 @@ def queued_checks(columns: Columns, steps: Steps, certain: Callable[[], int]) ->
 
 
 def _left_wrongly(steps: Steps, before: npt.NDArray[np.int8]) -> Mask:
-    """A process leaves its CPU runnable or blocked, and as a zombie only and always after EXIT."""
+    """Marks processes that leave their CPU in a wrong state: as a zombie without EXIT, or not as a
+    zombie after EXIT.
+    """
     out = is_kind(steps.step, Step.OUT)
     as_zombie = is_kind(steps.after, ProcessState.ZOMBIE)
     alive = is_kind(steps.after, ProcessState.RUNNABLE, ProcessState.BLOCKED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a file to tables: columns, order, texts."""
+"""Reads a trace file into tables: columns, order and texts."""
 
 from __future__ import annotations
 
@@ -29,22 +29,20 @@ from schedlab.trace.model import EVENTS_SCHEMA, TEXTS_SCHEMA, Header, Integers, 
 Records = npt.NDArray[np.void]
 
 AT_ONCE = 1 << 17
-"""Records of a long trace that are looked at together (4 MiB): few enough that what is made of them
-stays in the processor's caches."""
+"""Records of a long trace to process together (4 MiB), so that derived data fits the processor's caches."""
 _CPUS_MAX = 0x10000
 _SPARSE = 4
-"""Sequence numbers that span more than this many times the records are sorted by comparing."""
+"""If sequence numbers span more than this many times the number of records, they are sorted by comparison."""
 
 
 def read(path: str | Path) -> Trace:
-    """Reads a trace and puts its records into order.
+    """Reads a trace and sorts its records.
 
-    A file that was cut off, or to which CPUs could not write all, is read as far
-    as it goes, and `truncated` says so. Whether what it says can have happened
-    is for `validate` to tell.
+    A truncated file is read up to where it ends, and `truncated` is set. `validate` checks whether
+    the trace is consistent.
 
-    Raises TraceError if the file is no trace or of another version, OSError if
-    it cannot be read.
+    Raises TraceError if the file is not a trace or has another version, and OSError if it cannot be
+    read.
     """
     path = Path(path)
     header, record_bytes = read_header(path)
@@ -69,7 +67,7 @@ def read(path: str | Path) -> Trace:
 
 
 def read_header(path: Path) -> tuple[Header, int]:
-    """The header, and how many bytes of records follow it."""
+    """Returns the header, and the number of bytes of records after it."""
     size = path.stat().st_size
     with path.open("rb") as file:
         data = file.read(HEADER.itemsize)
@@ -82,7 +80,7 @@ def read_header(path: Path) -> tuple[Header, int]:
 
 
 def header_of(path: Path, data: bytes) -> Header:
-    """What the first 64 bytes of a file say. TraceError: they are no header that we know."""
+    """Parses the first 64 bytes of a file. Raises TraceError if they are not a supported header."""
     fields = np.frombuffer(data, HEADER)[0]
     _check_header(path, fields)
     return Header(
@@ -130,7 +128,7 @@ def map_records(path: Path, header: Header, count: int) -> Records:
 
 
 def unwrap(sequence: npt.NDArray[np.uint32]) -> Integers:
-    """32-bit sequence numbers as 64-bit ones that do not wrap; right for up to 2**31 records."""
+    """Converts 32-bit sequence numbers to 64-bit ones without wrap-around; valid for up to 2**31 records."""
     if len(sequence) == 0:
         return np.empty(0, np.int64)
     origin = sequence[0]
@@ -144,8 +142,11 @@ def unwrap(sequence: npt.NDArray[np.uint32]) -> Integers:
 def rises(
     before: npt.NDArray[np.uint32] | None, sequence: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint32]:
-    """How much higher each sequence number is than the one before it, which of the first is in `before`;
-    None: it is the trace's first, and 1. What looks like a huge rise is a step back."""
+    """Returns by how much each sequence number exceeds its predecessor. A huge value is a step back.
+
+    `before`: the predecessor of the first number; None if it is the trace's first, whose result is
+    1.
+    """
     numbers = np.empty(len(sequence) + 1, np.uint32)
     numbers[1:] = sequence
     numbers[:1] = numbers[1:2] - 1 if before is None else before
@@ -154,7 +155,7 @@ def rises(
 
 
 def order_of(sequence: Integers) -> Integers | None:
-    """Returns where the record of each place in the order is to be found, or None if they are in order."""
+    """Returns the position of the record of each place in the order, or None if the records are in order."""
     if len(sequence) == 0 or bool((sequence[1:] > sequence[:-1]).all()):
         return None
     lowest = int(sequence.min())
@@ -170,13 +171,13 @@ def order_of(sequence: Integers) -> Integers | None:
 
 
 def gather(records: Records, order: Integers) -> Records:
-    """The records at some places; several times as fast as indexing."""
+    """Returns the records at some positions; several times faster than indexing."""
     gathered: Records = np.take(_words(records), order, axis=0).view(RECORD).reshape(-1)
     return gathered
 
 
 def joined(records: Records, others: Records) -> Records:
-    """These records, and others behind them; several times as fast as numpy's own for structures."""
+    """Concatenates records; several times faster than numpy's concatenate for structures."""
     both: Records = np.concatenate((_words(records), _words(others))).view(RECORD).reshape(-1)
     return both
 
@@ -206,7 +207,7 @@ def _all_ended(records: Records, kinds: npt.NDArray[np.int64], header: Header) -
 
 
 def read_texts(records: Records, kinds: npt.NDArray[np.integer]) -> pl.DataFrame:
-    """Puts each text together from its record and the TEXT records that follow it on its CPU."""
+    """Assembles each text from its record and the TEXT records that follow on its CPU."""
     holders = np.flatnonzero(is_kind(kinds, *TEXT_OWNERS, Kind.TEXT))
     holders = holders[np.argsort(records["cpu"][holders], kind="stable")]
     is_owner = kinds[holders] != Kind.TEXT
@@ -236,7 +237,7 @@ def _text_bytes(records: Records) -> npt.NDArray[np.uint8]:
 
 
 def _decode(texts: npt.NDArray[np.uint8]) -> list[str]:
-    """Each text up to its first 0 byte. Few are different, so each is decoded once."""
+    """Decodes each text up to its first 0 byte. Few texts differ, so each distinct one is decoded once."""
     count, records, size = texts.shape
     joined = texts.reshape(count, records * size).view(f"S{records * size}").reshape(count)
     different, which = np.unique(joined, return_inverse=True)

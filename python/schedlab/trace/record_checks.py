@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Checks of each record by itself: its kind, its CPU, the numbers in it."""
+"""Checks each record individually: its kind, its CPU and its numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FOUND_STATES = (ProcessState.RUNNABLE, ProcessState.RUNNING, ProcessState.BLOCK
 
 
 def record_checks(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
-    """Checks records from row `begin` on, of a machine with this many CPUs."""
+    """Checks records of a machine with this many CPUs. `begin`: the row of the first record."""
     time, cpu, kind, process, first, second = columns
     yield from first_in(
         begin,
@@ -128,7 +128,7 @@ def _affinity_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]
 
 
 def loss_check(columns: Columns, begin: int) -> Iterator[Breach]:
-    """A loss does no harm where the writer of the trace has mended its story."""
+    """Checks that no records were lost, except where the trace's writer repaired the loss."""
     rows = np.flatnonzero(is_kind(columns.kind, Kind.LOST))
     rows = rows[columns.first[rows] != LossKind.MENDED]
     lost = columns.second[rows]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Puts what happens into the order of processes, of a part of a trace at a time."""
+"""Sorts the steps of processes by process, one part of a trace at a time."""
 
 from __future__ import annotations
 
@@ -23,31 +23,34 @@ _STEPS = {
     Kind.FOUND: Step.FOUND,
     Kind.LOST: Step.UNSEEN,
 }
-"""The step that a record of a kind is; a SWITCH is an IN, too, after its OUT. A LOST is none unless it is UNSEEN."""
+"""The step for each kind of record. A SWITCH makes two steps, OUT and IN; LOST is a step only if it is UNSEEN."""
 _FIRST_STEP = np.zeros(max(_STEPS) + 1, np.int8)
 _FIRST_STEP[list(_STEPS)] = list(_STEPS.values())
 
 
 @dataclass(frozen=True, eq=False)
 class Steps(Timeline):
-    """The steps of a part of a trace, and before them each process's last one of earlier parts (if
-    that was an EXIT, the last before it, too). `life`: in the order in which they begin in parts."""
+    """The steps of a part of a trace, preceded by each process's last step of earlier parts.
+
+    If that was an EXIT, the step before it is included, too. `life` numbers lives by their first
+    appearance.
+    """
 
     time: Integers
     """Nanoseconds."""
     cpu: npt.NDArray[np.uint16]
-    """Whose record it was."""
+    """The CPU that wrote the record."""
     begin: int
-    """The first row of the part; what is before it comes from earlier parts."""
+    """The first row of the part; earlier rows come from earlier parts."""
 
     def of(self, at: Integers) -> Steps:
-        """Some of them, by their indices."""
+        """Returns some of the steps, by their indices."""
         chosen = {field.name: getattr(self, field.name)[at] for field in fields(self)[:-1]}
         return replace(self, **chosen)
 
     @cached_property
     def kept(self) -> Mask:
-        """Those that later parts depend on."""
+        """Marks the steps that later parts depend on."""
         keep = ~same_as_next(self.pid)
         ended = is_kind(self.step, Step.ENDED)
         if ended.any():
@@ -57,17 +60,17 @@ class Steps(Timeline):
 
 
 class ProcessOrder:
-    """Puts the parts of a trace, which come in their order, into that of processes."""
+    """Sorts consecutive parts of a trace by process."""
 
     def __init__(self) -> None:
         none = np.empty(0, np.int64)
         few = np.empty(0, np.int8)
         self._last = Steps(none, none, few, few, none, none, np.empty(0, np.uint16), 0)
         self.lives = 0
-        """So many have begun."""
+        """Number of lives so far."""
 
     def take(self, begin: int, columns: Columns) -> Steps:
-        """The part that begins at this row."""
+        """Returns the steps of the part that begins at this row."""
         last = self._last
         known = len(last.pid)
         new = _steps_of(columns)
@@ -87,7 +90,7 @@ class ProcessOrder:
         return steps
 
     def rest(self) -> Steps:
-        """The last step of each process in the whole trace (and the last before its EXIT)."""
+        """Returns the last step of each process in the whole trace (and the last before its EXIT)."""
         return self._last
 
     def _lives_of(
@@ -104,17 +107,17 @@ class ProcessOrder:
 
 
 def timeline(trace: Trace) -> Steps:
-    """Orders the steps of all processes; idle, process 0, has none."""
+    """Returns the sorted steps of all processes. The idle process, PID 0, has none."""
     return ProcessOrder().take(0, trace.columns)
 
 
 class _New(NamedTuple):
-    """Steps in the order of their records; arrays of one length."""
+    """Steps in the order of their records, as arrays of equal length."""
 
     at: Integers
     """Index of the record."""
     pid: Integers
-    """0: idle, which has no steps."""
+    """0: the idle process, which has no steps."""
     facts: npt.NDArray[np.uint32]
     """See _facts."""
 
@@ -128,7 +131,7 @@ def _steps_of(columns: Columns) -> _New:
         rows, kind = rows[steps], kind[steps]
     times = 1 + is_kind(kind, Kind.SWITCH)
     at, step = np.repeat(rows, times), np.repeat(np.take(_FIRST_STEP, kind), times)
-    # A switch's other step.
+    # The second step of a switch.
     step[1:] += at[1:] == at[:-1]
     first = columns.first[at]
     pid = np.where(is_kind(step, Step.BORN, Step.OUT), first, columns.process[at])
@@ -143,7 +146,7 @@ def _steps_of(columns: Columns) -> _New:
 def _facts(
     step: npt.NDArray[np.int8], after: npt.NDArray[np.int8], cpu: npt.NDArray[np.uint16]
 ) -> npt.NDArray[np.uint32]:
-    """What a step is, what it leads to, and whose record it was, in a number: they are sorted at once."""
+    """Packs step, next state and CPU of the record into one number, so that they are sorted together."""
     facts: npt.NDArray[np.uint32] = cpu.astype(np.uint32)
     facts <<= 16
     facts |= after.astype(np.uint32) << 8
@@ -154,11 +157,11 @@ def _facts(
 _AFTER = np.array(
     [
         ProcessState.RUNNABLE,  # BORN
-        ProcessState.NEW,  # OUT: as the record says
+        ProcessState.NEW,  # OUT: the record contains the state
         ProcessState.RUNNING,  # IN
         ProcessState.RUNNABLE,  # WOKEN
         EXITING,  # ENDED
-        ProcessState.NEW,  # FOUND: as the record says
+        ProcessState.NEW,  # FOUND: the record contains the state
         OUT_OF_SIGHT,  # UNSEEN
     ],
     np.int8,

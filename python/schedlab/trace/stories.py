@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each CPU says of itself, one CPU after the other, of a part of a trace at a time."""
+"""Sorts the records of a trace by CPU, one part of the trace at a time."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Value = TypeVar("Value", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Stories:
-    """Records of all CPUs, sorted by CPU, then by their order: those of a part of a trace, and
-    before them, of each CPU, those earlier ones on which it depends what the part's may say.
+    """The records of a part of a trace, sorted by CPU and then by order.
 
-    Arrays of one length, except where it is said.
+    They are preceded by those earlier records of each CPU that the part's meaning depends on.
+    Arrays have equal length unless noted otherwise.
     """
 
     begin: int
-    """The first row of the part; what is before it comes from earlier parts."""
+    """The first row of the part; earlier rows come from earlier parts."""
     row: Integers
-    """Of the trace."""
+    """Row in the trace."""
     columns: Columns
     told: Integers
-    """Of each CPU of the machine: how many records of it come before those that are here."""
+    """For each CPU of the machine, the number of its records before those in `row`."""
 
     @cached_property
     def begins(self) -> Integers:
@@ -46,13 +46,13 @@ class Stories:
 
     @cached_property
     def found_running(self) -> Integers:
-        """Indices of records that say which process ran on a CPU when the trace began."""
+        """Indices of records that name the process running on a CPU when the trace began."""
         initial = np.flatnonzero(is_kind(self.columns.kind, Kind.FOUND))
         return initial[is_kind(self.columns.first[initial], ProcessState.RUNNING)]
 
     @cached_property
     def entries(self) -> Integers:
-        """Indices of records from which on a process has the CPU, or idle."""
+        """Indices of records after which the CPU has another process, or idles."""
         at = np.flatnonzero(is_kind(self.columns.kind, Kind.START, Kind.SWITCH))
         lost = np.flatnonzero(is_kind(self.columns.kind, Kind.LOST))
         of_cpu = is_kind(self.columns.first[lost], LossKind.UNSEEN, LossKind.SEEN) & (
@@ -64,7 +64,7 @@ class Stories:
 
     @cached_property
     def unseen(self) -> Mask:
-        """Of `entries`: true if it is unknown what the CPU does from there on."""
+        """For each of `entries`: true if the CPU's activity is unknown after it."""
         at = self.entries
         unseen: Mask = is_kind(self.columns.kind[at], Kind.LOST)
         unseen &= self.columns.first[at] == LossKind.UNSEEN
@@ -72,7 +72,7 @@ class Stories:
 
     @cached_property
     def entered(self) -> npt.NDArray[np.uint32]:
-        """Of `entries`: the process that has the CPU from there on; 0: idle."""
+        """For each of `entries`: the process that has the CPU after it; 0: idle."""
         at = self.entries
         return np.where(
             is_kind(self.columns.kind[at], Kind.START), np.uint32(0), self.columns.process[at]
@@ -80,13 +80,13 @@ class Stories:
 
     @cached_property
     def counted(self) -> Integers:
-        """Indices of records that have the CPU's cycle counter."""
+        """Indices of records that contain the CPU's cycle counter."""
         kinds = (Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
         return np.flatnonzero(is_kind(self.columns.kind, *kinds))
 
     @cached_property
     def visits(self) -> Integers:
-        """Indices of records from which on the CPU is in its scheduler, or is in it no more."""
+        """Indices of records where the CPU enters or leaves its scheduler."""
         return self._with_found_running(self.counted)
 
     def _with_found_running(self, at: Integers) -> Integers:
@@ -98,8 +98,10 @@ class Stories:
         return self.just_before(self.entries, self.entered)
 
     def just_before(self, at: Integers, value: npt.NDArray[Value]) -> npt.NDArray[Value]:
-        """What held just before each record, if `value` holds from each index in `at` on, on one CPU;
-        0 before the first."""
+        """Returns the value just before each record, 0 before the CPU's first value.
+
+        Each of `value` is valid on its CPU after the same index in `at`.
+        """
         bare = without(self.begins, at)
         first = np.searchsorted(at, bare)
         at = np.insert(at, first, bare)
@@ -110,11 +112,11 @@ class Stories:
         return before
 
     def following(self, at: Integers) -> Integers:
-        """Of indices in their order: the next of them on the same CPU; -1: there is none."""
+        """Returns the next of the sorted indices on the same CPU; −1 if there is none."""
         return np.where(same_as_next(self.columns.cpu[at]), np.roll(at, -1), -1)
 
     def kept(self) -> Mask:
-        """The records that later parts depend on: of each kind of place the last of each CPU."""
+        """Marks the records that later parts depend on: the last of each CPU in each set of indices."""
         keep = np.zeros(len(self.row), bool)
         keep[self.ends - 1] = True
         for at in (self.entries, self.counted, *([self.visits] if len(self.found_running) else [])):
@@ -127,7 +129,7 @@ class Stories:
         return keep
 
     def last_of_cpus(self, at: Integers) -> Integers:
-        """Of indices in their order: where among them the last of each CPU stands that has any."""
+        """Returns, for each CPU with any of the sorted indices, the position of its last one."""
         beyond = np.searchsorted(at, self.ends)
         return beyond[changes(beyond) & (beyond > 0)] - 1
 
@@ -135,7 +137,7 @@ class Stories:
         return at[self.last_of_cpus(at)]
 
     def _unfinished(self, last_words: Integers) -> Integers:
-        """Indices of the records of texts with which CPUs end."""
+        """Returns the indices of the TEXT records at the end of each CPU's records."""
         last = np.full(len(self.told), -1)
         last[self.columns.cpu[last_words]] = last_words
         texts = np.flatnonzero(is_kind(self.columns.kind, Kind.TEXT))
@@ -144,16 +146,16 @@ class Stories:
 
 
 class CpuOrder:
-    """Puts the parts of a trace, which come in their order, into that of CPUs."""
+    """Sorts consecutive parts of a trace by CPU."""
 
     def __init__(self, cpus: int) -> None:
         self._open = np.empty(0, RECORD)
         self._row = np.empty(0, np.int64)
         self._told = np.zeros(cpus, np.int64)
-        """How many records of each CPU are no more here."""
+        """Number of records of each CPU that are no longer stored here."""
 
     def take(self, begin: int, records: Records) -> Stories:
-        """The part that begins at this row. Its CPUs must be those of the machine."""
+        """Returns the part that begins at this row. Its CPUs must exist on the machine."""
         known = len(self._row)
         order = np.argsort(np.concatenate((self._open["cpu"], records["cpu"])), kind="stable")
         records = gather(joined(self._open, records), order)
@@ -171,15 +173,15 @@ class CpuOrder:
         return stories
 
     def rest(self) -> Stories:
-        """What of the whole trace is still open; no part's records are in it."""
+        """Returns the records whose state is still open, after the last part."""
         begin = int(self._row.max(initial=-1)) + 1
         return Stories(begin, self._row, Columns.of(self._open), self._told)
 
 
 def stable_order(numbers: npt.NDArray[np.integer]) -> Integers:
-    """Where numbers of at most 32 bits lie when they are sorted; equal ones stay in their order.
+    """Returns the stable sorting order of numbers of at most 32 bits.
 
-    Digit by digit, each of 16 bits: numpy counts those, several times as fast as it compares.
+    It sorts by 16-bit digits. numpy counts those, which is several times faster than comparing.
     """
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
     if numbers.max(initial=0) >> 16:
@@ -189,14 +191,14 @@ def stable_order(numbers: npt.NDArray[np.integer]) -> Integers:
 
 
 def without(places: Integers, others: Integers) -> Integers:
-    """Those of some places that are not among others, of which there may be many; both are ascending."""
+    """Returns the places that are not among `others`, which may be many; both are ascending."""
     previous = np.take(np.append(others, -1), np.searchsorted(others, places))
     lacking: Integers = places[previous != places]
     return lacking
 
 
 def same_as_next(values: npt.NDArray[np.integer]) -> Mask:
-    """Where a value is the same as the one after it; false at the last."""
+    """Marks values that equal the next one; false for the last."""
     is_same = np.empty(len(values), bool)
     is_same[-1:] = False
     np.equal(values[1:], values[:-1], out=is_same[:-1])
@@ -204,7 +206,7 @@ def same_as_next(values: npt.NDArray[np.integer]) -> Mask:
 
 
 def changes(values: npt.NDArray[np.integer]) -> Mask:
-    """Where a value is not the one before it; true at the first."""
+    """Marks values that differ from the previous one; true for the first."""
     is_change = np.empty(len(values), bool)
     is_change[:1] = True
     np.not_equal(values[1:], values[:-1], out=is_change[1:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What happened to each process, in order: the steps that change what it does."""
+"""Defines the steps that change a process's state, in order."""
 
 from __future__ import annotations
 
@@ -14,39 +14,37 @@ from schedlab.trace.stories import changes
 
 
 class Step(IntEnum):
-    """How a record changes what a process does."""
+    """How a record changes a process's state."""
 
-    BORN = 0  # FORK, of the child
-    OUT = 1  # SWITCH, of the process that leaves it
-    IN = 2  # SWITCH, of the process that gets the CPU
+    BORN = 0  # FORK, for the child
+    OUT = 1  # SWITCH, for the process that leaves the CPU
+    IN = 2  # SWITCH, for the process that gets the CPU
     WOKEN = 3  # WAKEUP
     ENDED = 4  # EXIT: it still runs, but will only leave its CPU
-    FOUND = 5  # FOUND: it lived before the trace, or is seen again
-    UNSEEN = 6  # LOST: what it does is unknown from here on
+    FOUND = 5  # FOUND: it existed before the trace, or is visible again
+    UNSEEN = 6  # LOST: its state is unknown after this record
 
 
 EXITING = 5
-"""The state after ENDED: on its CPU for the last time. Beyond those of ProcessState."""
+"""The state after ENDED: on its CPU for the last time. Not a value of ProcessState."""
 
 OUT_OF_SIGHT = 7
-"""The state after UNSEEN, until the process is FOUND again. Beyond those of ProcessState."""
+"""The state after UNSEEN, until the process is FOUND again. Not a value of ProcessState."""
 
 FIELD = 32
-"""Bits for a row, and for a PID, in a key that sorts steps."""
+"""Bits for a row, and for a PID, in the sort key of steps."""
 
 
 _DENSE = 1 << 16
-"""PIDs that span no more than this are looked up in a table."""
+"""If PIDs span at most this range, they are looked up in a table."""
 
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """Steps sorted by process, then by time. One life: a PID from its fork, or from
-    where it was found, to its end.
+    """Steps sorted by process and time. A life is a PID from its fork, or its first appearance, to its exit.
 
-    Arrays of one length: `pid`, `row` (in the events), `step`, `after` (the
-    process's state from here on), `life` (a number per life, from 0, in the
-    order of PID and fork).
+    Arrays of equal length: `pid`, `row` (in the events), `step`, `after` (the process's state after
+    the step), `life` (a number per life, starting at 0, in the order of PID and fork).
     """
 
     pid: Integers
@@ -61,11 +59,11 @@ class Timeline:
         return np.flatnonzero(changes(self.life))
 
     def life_at(self, pid: Integers, row: Integers) -> Integers:
-        """The life that each PID had at each row of the events; -1: none that the trace knows."""
+        """Returns the life that each PID had at each row of the events; −1 if unknown."""
         return life_at(self.pid[self.first], self.row[self.first], pid, row)
 
     def last_before(self, pid: Integers, row: Integers) -> Integers:
-        """Index of each PID's last step before each row of the events; -1: there is none."""
+        """Returns the index of each PID's last step before each row of the events; −1 if there is none."""
         if len(self.pid) == 0:
             return np.full(len(pid), -1)
         index = np.searchsorted(key(self.pid, self.row), key(pid, row)) - 1
@@ -73,19 +71,21 @@ class Timeline:
 
 
 def key(pid: npt.NDArray[np.integer], row: Integers) -> Integers:
-    """Sorts steps by process, then by row."""
+    """Returns a key that sorts by process and row."""
     return (pid.astype(np.int64) << FIELD) | row
 
 
 def life_at(
     start_rows: Integers, begin_row: Integers, pid: npt.NDArray[np.integer], row: Integers
 ) -> Integers:
-    """The life that each PID had at each row; -1: none. `start_rows`, `begin_row`: of each life, its PID and
-    where it begins; lives are in the order of both."""
+    """Returns the life that each PID had at each row; −1 if there is none.
+
+    `start_rows` and `begin_row`: PID and first row of each life; lives are sorted by both.
+    """
     if len(start_rows) == 0:
         return np.full(len(pid), -1)
-    # The fork's own row already belongs to the life that it begins; and steps may come before the first
-    # fork of their PID, in traces that lack their beginning.
+    # The fork's own row already belongs to the life that it begins. If the trace lacks its
+    # beginning, steps may precede the first fork of their PID.
     span = int(start_rows[-1] - start_rows[0]) + 1
     if span <= _DENSE + 2 * len(pid) and (start_rows[1:] > start_rows[:-1]).all():
         lives = np.take(
@@ -97,7 +97,7 @@ def life_at(
 
 
 def _places(start_rows: Integers, span: int) -> Integers:
-    """The place of each PID, from that before the first to that after the last; -1: it is not there."""
+    """Returns a table of the index of each PID, from one before the first PID to one after the last; −1 for gaps."""
     table = np.full(span + 2, -1)
     table[start_rows - (start_rows[0] - 1)] = np.arange(len(start_rows))
     return table

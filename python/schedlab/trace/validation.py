@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Could this have happened? Checks of a whole trace, without a Python loop over its records.
+"""Checks whether a whole trace is consistent, without a Python loop over its records.
 
-Four groups of checks, each sure of what the group before it has found good:
+There are four groups of checks. Each relies on the groups before it:
 
-1. each record by itself: its kind, its CPU, the numbers in it (`record_checks`);
-2. order: no sequence number missing or twice;
-3. each CPU: what it says of itself is one story, from START to END (`cpu_checks`);
-4. each process: a state machine, whose steps are in order (`process_checks`).
+1. each record individually: its kind, its CPU and its numbers (`record_checks`);
+2. order: no sequence number is missing or duplicate;
+3. each CPU: its records are consistent, from START to END (`cpu_checks`);
+4. each process: its steps follow its state machine (`process_checks`).
 
-Of the first group that finds any, the first record that cannot be is the one that is named.
+The error names the first invalid record that the first failing group found.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from schedlab.trace.record_checks import loss_check, record_checks
 
 
 def validate(trace: Trace) -> None:
-    """Checks that what the trace says can have happened; raises TraceError if not.
+    """Checks that a trace is consistent; raises TraceError if not.
 
-    Of a truncated trace, each CPU's last records may be missing, and what other
-    CPUs say of a process is only compared as long as nothing is missing.
+    The last records of CPUs may be missing in a truncated trace. The records of different CPUs are
+    then compared only up to the first possible gap.
     """
     checks = Checks(trace, trace)
     for part in Parts(trace):
@@ -45,7 +45,7 @@ def validate(trace: Trace) -> None:
 
 
 def check_records(trace: Trace) -> None:
-    """Checks each record by itself, not what they say together; raises TraceError."""
+    """Checks each record individually, not their consistency; raises TraceError."""
     for part in Parts(trace):
         breach = min(record_checks(part.columns, part.begin, trace.header.cpus), default=None)
         if breach is not None:
@@ -53,26 +53,26 @@ def check_records(trace: Trace) -> None:
 
 
 class Checks:
-    """All checks of a trace whose parts come one after the other."""
+    """All checks of a trace whose parts arrive in order."""
 
     def __init__(self, trace: Source, facts: Facts) -> None:
         self._trace = trace
         self._facts = facts
         self._breach: Breach | None = None
         self._groups = [self._of_records, self._of_order, self._of_stories]
-        """Those that may find something that comes before what was found."""
+        """The checks that may find an error of higher precedence."""
         self._affinity = AffinityChecks(facts.header.cpus, facts.has(Kind.AFFINITY))
         self._tells_visits = facts.has(Kind.SCHEDULER_ENTER)
         self._sequence: npt.NDArray[np.uint32] | None = None
-        """Of the last record."""
+        """The sequence number of the last record."""
 
     @property
     def good(self) -> bool:
-        """True if nothing was found so far."""
+        """True if no error was found so far."""
         return self._breach is None
 
     def take(self, part: Part) -> None:
-        """Judges the next part. Raises TraceError if none of those that follow can change what is named."""
+        """Checks the next part. Raises TraceError as soon as later parts cannot change which record is named."""
         for place, group in enumerate(self._groups):
             breach = min(group(part), default=None)
             if breach is not None:
@@ -84,7 +84,7 @@ class Checks:
         self._sequence = part.records["sequence"][-1:].copy()
 
     def end(self) -> None:
-        """Raises TraceError if something was found."""
+        """Raises TraceError if an error was found."""
         if self._breach is not None:
             raise _error(self._trace, self._breach)
 
@@ -103,7 +103,7 @@ class Checks:
         )
         wrong = step > 1
         if wrong.any():
-            # What one CPU could not write comes after all that it wrote.
+            # Records that a cut-off CPU could not write come after all records that it wrote.
             wrong &= np.arange(begin, begin + len(wrong)) < self._certain_rows
         yield from first_in(
             begin,
@@ -125,7 +125,7 @@ class Checks:
 
     @cached_property
     def _certain_rows(self) -> int:
-        """How many of the first rows come before anything that a cut-off CPU may not have written."""
+        """Number of rows before the first record that a cut-off CPU may have failed to write."""
         if not self._facts.truncated:
             return len(self._trace)
         cpus = self._facts.header.cpus
@@ -138,7 +138,7 @@ class Checks:
 
 
 def _last_rows(trace: Source, cpus: int) -> Integers:
-    """After which row nothing comes of each CPU: its number, counted from 1; 0: the CPU has none."""
+    """Returns the number of each CPU's last row, counted from 1; 0 if it has none."""
     last = np.zeros(cpus, np.int64)
     for part in Parts(trace):
         cpu = part.records["cpu"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes traces: for programs that make one of what another machine has recorded."""
+"""Writes traces, for programs that convert recordings of other machines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Fields = tuple[int, int, int, int, int, int]
 
 
 def header_bytes(cpus: int, tick_ns: int, cycles_per_second: int, seed: int = 0) -> bytes:
-    """A trace's header."""
+    """Returns the header of a trace."""
     header = np.zeros((), HEADER)
     header["magic"] = MAGIC
     header["version"] = VERSION
@@ -47,8 +47,10 @@ def header_bytes(cpus: int, tick_ns: int, cycles_per_second: int, seed: int = 0)
 def text_records(
     kind: Kind, text: str, first: int = 0, second: int = 0
 ) -> Iterator[tuple[Kind, int, int]]:
-    """Kind, `first` and `second` of each record of a text. Those given are of kinds that have
-    values, too."""
+    """Yields kind, `first` and `second` of each record of a text.
+
+    The parameters `first` and `second` apply to kinds with both a text and values.
+    """
     if kind in TEXT_FOLLOWS:
         yield kind, first, second
         kind = Kind.TEXT
@@ -61,16 +63,16 @@ def text_records(
 
 
 class TraceWriter:
-    """Takes records in the order in which things happened, over all CPUs, and numbers them.
+    """Collects records in chronological order over all CPUs, and numbers them.
 
-    Times must not decrease on one CPU. START and END of all CPUs are written by `write`.
+    Times must not decrease on one CPU. `write` adds START and END for all CPUs.
     """
 
     def __init__(self, cpus: int, tick_ns: int, cycles_per_second: int, seed: int = 0) -> None:
         self.cpus = cpus
         self._header = header_bytes(cpus, tick_ns, cycles_per_second, seed)
         self.records: list[Fields | list[Fields]] = []
-        """Those so far; a list is a place that was held."""
+        """The records so far; a list is a reserved place."""
 
     def add(
         self, time_ns: int, cpu: int, kind: Kind, process: int = 0, first: int = 0, second: int = 0
@@ -79,18 +81,18 @@ class TraceWriter:
         self.records.append((time_ns, process, kind, cpu, first, second))
 
     def hold(self) -> int:
-        """Returns a place for records of which it is not yet known whether they happened."""
+        """Reserves a place for records that may turn out not to be needed, and returns it."""
         self.records.append([])
         return len(self.records) - 1
 
     def fill(self, place: int, *records: Fields) -> None:
-        """Adds records at a place that was held: they did happen."""
+        """Adds records at a reserved place."""
         record = self.records[place]
         assert isinstance(record, list)
         record += records
 
     def in_order(self) -> Iterator[Fields]:
-        """Yields the records so far; those at a held place come there."""
+        """Yields the records so far; records at a reserved place appear at that place."""
         for record in self.records:
             if isinstance(record, list):
                 yield from record
@@ -107,15 +109,15 @@ class TraceWriter:
         first: int = 0,
         second: int = 0,
     ) -> None:
-        """Adds a record with a text. `first` and `second` are of those kinds that have values, too."""
+        """Adds a record with a text. `first` and `second` apply to kinds that also have values."""
         for text_record, low, high in text_records(kind, text, first, second):
             self.add(time_ns, cpu, text_record, process, low, high)
 
     def write(self, path: Path, begin_ns: int, end_ns: int, origin_ns: int = 0) -> int:
-        """Writes the whole trace, with its header. Returns the number of records.
+        """Writes the whole trace, including the header. Returns the number of records.
 
-        `begin_ns` and `end_ns`: when all CPUs start and end; `origin_ns`: of all times, what is 0 in
-        the file.
+        `begin_ns` and `end_ns`: times of START and END of all CPUs; `origin_ns`: the time that
+        becomes 0 in the file.
         """
         rows: list[Fields] = [
             (begin_ns, 0, Kind.START, cpu, 0, begin_ns - origin_ns) for cpu in range(self.cpus)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Other values for a workload file: `tasks.cpu.instance=40` (docs/workload-files.md)."""
+"""Replaces values of a workload file: `tasks.cpu.instance=40` (docs/workload-files.md)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from pathlib import Path
 from schedlab.base.files.json_lines import JsonError, Node, Object, Value, parse
 
 Change = tuple[str, str]
-"""Where, keys with dots between them; and the value, JSON or a text."""
+"""The place, as keys joined by dots; and the value, as JSON or text."""
 NOT_OF_THE_FILE = 0
-"""The line of what a change brings in."""
+"""The line number of values that a change added."""
 
 
 def parse_change(text: str) -> Change:
-    """The change in a text such as "tasks.cpu.instance=40", or "tasks.cpu.run.values=@FILE".
-    ValueError says what is wrong."""
+    """Parses a change such as "tasks.cpu.instance=40", or "tasks.cpu.run.values=@FILE".
+
+    Raises ValueError for a malformed change or an unreadable file.
+    """
     place, equals, value = text.partition("=")
     if not equals or not place.strip() or not value.strip():
         raise ValueError("expected PLACE=VALUE, such as tasks.cpu.instance=40")
@@ -27,7 +29,7 @@ def parse_change(text: str) -> Change:
 
 
 def _content(path: Path) -> str:
-    """The value that a file holds: JSON, or else what stands on each of its lines, as an array."""
+    """Returns the value in a file: its JSON, or otherwise an array of its lines."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -45,7 +47,7 @@ def _item(line: str) -> str:
 
 
 def checked(changes: Iterable[Change]) -> tuple[Change, ...]:
-    """The changes in the order given. Raises ValueError if a place is named twice."""
+    """Returns the changes in the given order. Raises ValueError if a place is named twice."""
     valid: dict[str, str] = {}
     for place, value in changes:
         if place in valid:
@@ -55,22 +57,22 @@ def checked(changes: Iterable[Change]) -> tuple[Change, ...]:
 
 
 def changes_text(changes: Iterable[Change]) -> str:
-    """`tasks.cpu.instance=40 tasks.cpu.run=300`, for people; "": none."""
+    """Returns the changes as `tasks.cpu.instance=40 tasks.cpu.run=300`, for users; "" if there are none."""
     return " ".join(f"{place}={value}" for place, value in changes)
 
 
 def workload_title(manifest: Mapping[str, object]) -> str:
-    """A run's workload, with what was changed in its file."""
+    """Returns the name of a run's workload, with the changes of its file."""
     changes = manifest.get("with")
     changed = changes_text(changes.items()) if isinstance(changes, dict) else ""
     return f"{manifest['workload']} with {changed}" if changed else str(manifest["workload"])
 
 
 def changed(top: Node, changes: Iterable[Change]) -> Node:
-    """The file's value with these changes, one after another.
+    """Returns the file's value with these changes applied in order.
 
-    A key that is not there is added, so that a task can be given what it has not; everything on
-    the way to it must be there. Raises JsonError, which says what keys are.
+    A missing last key is added, so that a task can get a new property; all other keys must exist.
+    Raises JsonError, which lists the existing keys.
     """
     for place, value in changes:
         top = _replaced(top, place, value, "")
@@ -105,13 +107,13 @@ def _replaced(node: Node, rest: str, text: str, path: str) -> Node:
 
 
 def _key(node: Object, rest: str) -> str:
-    """The longest that is there, since keys may have dots in them; or the first word."""
+    """Returns the longest matching key, because keys may contain dots; otherwise the first word."""
     matching = [key for key, _ in node.members if rest == key or rest.startswith(f"{key}.")]
     return max(matching, key=len) if matching else rest.partition(".")[0]
 
 
 def _value(text: str, path: str) -> Node:
-    """JSON, or a text as it is: `5ticks` need not be in quotation marks."""
+    """Parses JSON, or returns other text as it is, so that `5ticks` needs no quotation marks."""
     try:
         return _moved(parse(text), path)
     except JsonError:
@@ -119,7 +121,7 @@ def _value(text: str, path: str) -> Node:
 
 
 def _moved(node: Node, path: str) -> Node:
-    """The node as if it stood at `path`."""
+    """Returns the node with its paths changed to `path`."""
     value: Value = node.value
     if isinstance(value, Object):
         value = Object(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What things take in the simulator: profiles as files, and as users name them.
+"""Manages cost profiles of the simulator: files, built-in profiles and changes by users.
 
-A profile is JSON (docs/simulator.md). What ships with the simulator is `sim/costs/kernel.json`,
-from which its own table is made.
+A profile is JSON (docs/simulator.md). The simulator's built-in table is generated from
+`sim/costs/kernel.json`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORMAT = 1
 NANOSECONDS_MAX = 10**12
 SHIPPED = ROOT / "sim" / "costs" / "kernel.json"
 BUILT_IN = ("kernel", "none", "textbook")
-"""Profiles that the simulator knows by name."""
+"""The simulator's built-in profiles."""
 
 COSTS = {
     "boot": "until the workload begins",
@@ -50,7 +50,7 @@ COSTS = {
     "exit": "until the process has ended",
     "reap": "of a child that has ended, by its parent",
 }
-"""Names, as users give them, and what is paid. The same as in sim/costs.c."""
+"""Names and meanings of costs, the same as in sim/costs.c."""
 
 _CHANGE = re.compile(r"([a-z][a-z0-9_.:-]*)=(\d{1,18})")
 _TEXT_CHANGE = re.compile(r"[a-z][a-z0-9_.:-]*\+?=\d{1,18}")
@@ -63,13 +63,12 @@ class Costs:
     """The costs of a run."""
 
     name: str
-    """The name for people, and for a run's manifest; that of a file has the beginning of its hash.
-    """
+    """The name for users and for a run's manifest; for a file, it contains the start of the file's hash."""
     text: str
-    """The text that schedlab-sim takes."""
+    """The costs in schedlab-sim's format."""
 
     def changed(self, *changes: str) -> Costs:
-        """The same but for changes such as "fork=20000"."""
+        """Returns the costs with changes such as "fork=20000"."""
         added = "".join(f",{change}" for change in changes)
         return Costs(self.name + added, self.text + added)
 
@@ -79,39 +78,42 @@ KERNEL = Costs("kernel", "kernel")
 
 @dataclass(frozen=True)
 class Cost:
-    """One of a profile: what it takes, and how that is known."""
+    """One cost of a profile, and its source."""
 
     ns: int
     spread_ns: int = 0
-    """Interquartile range of what it was taken from."""
+    """Interquartile range of the measured values."""
     events: int = 0
-    """The number of events from which it was taken; 0: not said."""
+    """The number of measured events; 0: unknown."""
     source: str = ""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A file of costs. Those that it does not name are its base's."""
+    """A file of costs. Other costs are those of its base."""
 
     costs: Mapping[str, Cost]
     base: str = "none"
     description: str = ""
     machine: str = ""
     tick_ns: int = 0
-    """The tick of the runs that it was measured in; 0: not said."""
+    """The tick of the measured runs; 0: unknown."""
 
     def text(self) -> str:
-        """The costs as the simulator reads it: what is said last holds, so the costs of presets come
-        after their policies', and these after those of all."""
+        """Returns the costs in the simulator's format.
+
+        Later entries override earlier ones. General costs therefore come first, then those of
+        policies, then those of presets.
+        """
         names = sorted(self.costs, key=lambda name: (name.count("."), name.count(":")))
         return ",".join([self.base, *(f"{name}={self.costs[name].ns}" for name in names)])
 
     def costs_as_dicts(self) -> dict[str, dict[str, int | str]]:
-        """The costs by name, as in the file."""
+        """Returns the costs by name, as in the file."""
         return {name: asdict(cost) for name, cost in self.costs.items()}
 
     def to_dict(self) -> dict[str, object]:
-        """The file's content."""
+        """Returns the file's content."""
         return {
             "format": FORMAT,
             "description": self.description,
@@ -123,8 +125,9 @@ class Profile:
 
 
 def choose(text: str) -> Costs:
-    """The costs of "kernel", "kernel,fork=20000" or "profile.json,fork=20000". WrongUsage says what
-    is wrong."""
+    """Returns the costs of "kernel", "kernel,fork=20000" or "profile.json,fork=20000". Raises
+    WrongUsage for invalid text.
+    """
     first, *changes = (part.strip() for part in text.split(","))
     if first in BUILT_IN:
         base = Costs(first, first)
@@ -144,7 +147,9 @@ def choose(text: str) -> Costs:
 
 
 def checked_text(text: str) -> str:
-    """Returns a text of Costs that came from a file. Raises ValueError if the simulator could not read it."""
+    """Returns the text of Costs if it is valid, for text from a file. Raises ValueError if the
+    simulator could not read it.
+    """
     base, *changes = text.split(",")
     wrong_change = next((change for change in changes if not _TEXT_CHANGE.fullmatch(change)), None)
     if base not in BUILT_IN or wrong_change is not None:
@@ -171,7 +176,7 @@ def _check_change(text: str, change: str) -> None:
 
 
 def _unknown(name: str) -> str:
-    """What is wrong with a cost's name, or the policy behind its dot; "": nothing."""
+    """Returns what is wrong with the name of a cost, or with the policy after its dot; "" if nothing is."""
     cost, dot, policy = name.partition(".")
     if cost not in COSTS:
         return unknown("cost", cost, COSTS)
@@ -194,7 +199,7 @@ def _content(path: Path) -> bytes:
 
 
 def write(path: Path, profile: Profile) -> None:
-    """Writes all of it or nothing: a cost on each line, as sim/make_costs_table.sh reads it, too."""
+    """Writes the file atomically. Each cost has its own line, because sim/make_costs_table.sh reads lines."""
     content = profile.to_dict()
     lines = [
         f"{json.dumps(name)}: {json.dumps(cost, ensure_ascii=False)}"
@@ -208,7 +213,7 @@ def write(path: Path, profile: Profile) -> None:
 
 
 def read(path: Path) -> Profile:
-    """WrongUsage says what is wrong in it, and where."""
+    """Reads a profile. Raises WrongUsage, which names the line."""
     try:
         return profile_of(parse(_content(path).decode()))
     except UnicodeDecodeError as error:
@@ -218,7 +223,7 @@ def read(path: Path) -> Profile:
 
 
 def profile_of(node: Node) -> Profile:
-    """Raises JsonError."""
+    """Returns the profile of a JSON node. Raises JsonError."""
     fields = by_key(node, "an object: a profile of costs", _PROFILE_KEYS)
     for key in ("format", "costs"):
         if key not in fields:

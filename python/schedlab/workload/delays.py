@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Operations that take longer than they do, as on another machine: `fork=380us`.
+"""Slows operations down, to imitate another machine: `fork=380us`.
 
-Our kernel lets that time pass in the operation; the simulator adds it to its cost, if it has one.
+The schedlab kernel waits in the operation; the simulator adds the time to its cost, if it has one.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from schedlab.units import format_time, parse_time
 from schedlab.workload.costs import COSTS
 
 Delay = tuple[str, int]
-"""An operation, and the nanoseconds by which it takes longer."""
+"""An operation, and its additional time in nanoseconds."""
 OPERATIONS = {"fork": "until the child is there", "exec": "until the program begins"}
-"""What can be delayed, each a boot argument of the kernel; and which time becomes longer."""
+"""Operations that can be delayed, each a boot argument of the kernel; and the time that becomes longer."""
 LONGEST_NS = 1_000_000_000
 
 
 def parse_delay(text: str) -> Delay:
-    """The delay in a text such as "fork=380us". ValueError says what is wrong."""
+    """Parses a delay such as "fork=380us". Raises ValueError if it is invalid."""
     name, equals, time = text.partition("=")
     if not equals:
         raise ValueError("expected OPERATION=TIME, such as fork=380us")
@@ -33,12 +33,12 @@ def parse_delay(text: str) -> Delay:
 
 
 def delays_text(delays: Iterable[Delay]) -> str:
-    """`fork=380us`, for people and for a run's manifest; "": none."""
+    """Returns the delays as `fork=380us`, for users and for a run's manifest; "" if there are none."""
     return ",".join(f"{name}={format_time(longer)}" for name, longer in delays)
 
 
 def delays_of(text: str) -> tuple[Delay, ...]:
-    """The delays of a text that `delays_text` made."""
+    """Parses a text that `delays_text` returned."""
     return tuple(parse_delay(delay) for delay in text.split(",") if delay)
 
 
@@ -48,10 +48,10 @@ def in_simulator(delays: Iterable[Delay]) -> tuple[Delay, ...]:
 
 
 def delayed_costs(costs: str, delays: Iterable[Delay]) -> str:
-    """Costs as the simulator reads them, with the delays added that it has."""
+    """Returns costs in the simulator's format, with the delays of operations that it has."""
     return ",".join([costs, *(f"{name}+={longer}" for name, longer in in_simulator(delays))])
 
 
 def boot_arguments(delays: Iterable[Delay]) -> list[str]:
-    """The kernel's boot arguments for them."""
+    """Returns the kernel's boot arguments for the delays."""
     return [f"{name}-delay={format_time(longer)}" for name, longer in delays]

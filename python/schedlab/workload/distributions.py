@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is drawn at random for each process that arrives: times by a distribution, whole numbers."""
+"""Draws random times and whole numbers for arriving processes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ import numpy.typing as npt
 from schedlab.workload.times import Time
 
 Uniform = Callable[[], float]
-"""Returns a number between 0 and 1, neither of which it is."""
+"""Returns a number between 0 and 1, both excluded."""
 _STEPS = 2**53
 
 
 def uniform_of(below: Callable[[int], int]) -> Uniform:
-    """Numbers between 0 and 1 by `below`, which returns one from 0 to one less than its argument."""
+    """Returns a generator of numbers between 0 and 1. `below` returns an integer from 0 to one less
+    than its argument.
+    """
     return lambda: _uniform(below(_STEPS))
 
 
@@ -29,7 +31,7 @@ def _uniform(number: int) -> float:
 
 
 def _chosen(weights: tuple[float, ...], number: float) -> int:
-    """Which of the weighted, by a number between 0 and 1."""
+    """Returns the index that a number between 0 and 1 selects among the weights."""
     sums = tuple(accumulate(weights))
     place = number * sums[-1]
     return next((i for i, upto in enumerate(sums) if place < upto), len(sums) - 1)
@@ -37,14 +39,14 @@ def _chosen(weights: tuple[float, ...], number: float) -> int:
 
 @dataclass(frozen=True)
 class Distribution:
-    """A distribution of times. All figures are nanoseconds, for a given length of a tick."""
+    """A distribution of times. Results are in nanoseconds, for a given tick length."""
 
     def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
-        """The next one, to the nanosecond; `below` as for `uniform_of`."""
+        """Draws a time, rounded to nanoseconds; `below` as for `uniform_of`."""
         return Time(max(round(self.drawn_ns(uniform_of(below), tick_ns)), 0))
 
     def draws(self, numbers: npt.NDArray[np.uint64], tick_ns: int) -> npt.NDArray[np.uint64]:
-        """Returns what `draw` draws by each of these numbers, in nanoseconds, if it needs one each time."""
+        """Returns the times that `draw` gives for these numbers, in nanoseconds, if each draw uses one number."""
         uniform = map(_uniform, numbers.tolist()).__next__
         drawn = (self.drawn_ns(uniform, tick_ns) for _ in numbers)
         return np.fromiter((max(round(time), 0) for time in drawn), np.uint64, len(numbers))
@@ -53,13 +55,13 @@ class Distribution:
         raise NotImplementedError
 
     def moments_ns(self, tick_ns: int) -> tuple[float, float]:
-        """The means of the time and of its square; the second may be infinite."""
+        """Returns the means of the time and of its square; the second may be infinite."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Constant(Distribution):
-    """Always the same."""
+    """Always the same time."""
 
     mean: Time
 
@@ -73,7 +75,7 @@ class Constant(Distribution):
 
 @dataclass(frozen=True)
 class Even(Distribution):
-    """Each time from 0 to twice the mean is as likely."""
+    """Uniform between 0 and twice the mean."""
 
     mean: Time
 
@@ -87,7 +89,7 @@ class Even(Distribution):
 
 @dataclass(frozen=True)
 class Exponential(Distribution):
-    """Without memory."""
+    """The exponential distribution."""
 
     mean: Time
 
@@ -101,7 +103,7 @@ class Exponential(Distribution):
 
 @dataclass(frozen=True)
 class LogNormal(Distribution):
-    """Its logarithm is normally distributed, with the standard deviation `sigma`."""
+    """Log-normal: the logarithm has the standard deviation `sigma`."""
 
     mean: Time
     sigma: float
@@ -117,8 +119,7 @@ class LogNormal(Distribution):
 
 @dataclass(frozen=True)
 class Pareto(Distribution):
-    """Longer than x with a probability that falls with the power `shape` of x, from `least` on, and
-    up to `most` if it is bounded."""
+    """The Pareto distribution with exponent `shape`, above `least`; bounded if `most` is finite."""
 
     least: float
     """Nanoseconds."""
@@ -167,7 +168,7 @@ class Mixture(Distribution):
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number drawn from several, by weight; else it is 1."""
+    """A whole number drawn from several by weight; 1 by default."""
 
     values: tuple[int, ...] = (1,)
     weights: tuple[float, ...] = (1.0,)
@@ -178,5 +179,5 @@ class Whole:
         return sum(value * weight for value, weight in pairs) / sum(self.weights)
 
     def draw(self, uniform: Uniform) -> int:
-        """The next one."""
+        """Draws a number."""
         return self.values[_chosen(self.weights, uniform())]

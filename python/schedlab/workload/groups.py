@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The groups of tasks that a workload file has for the policy: paths in the file, numbers for the machine."""
+"""Reads the task groups of a workload file: paths in the file become numbers for the machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATH_WORDS = f'the path of a group, such as "/users/ann", with at most {_PATH_M
 _KEYS = ("weight", "quota", "period")
 _WEIGHT_MAX = 10_000
 _TIME_LEAST, _PERIOD_MOST, _QUOTA_MOST = 10**6, 10**9, 10**12
-"""Nanoseconds: policies/policy.h."""
+"""Nanoseconds, as in policies/policy.h."""
 
 
 _RANGES = {
@@ -27,7 +27,7 @@ _RANGES = {
 
 
 def set_group_line(number: int, field: str, value: int) -> str:
-    """Returns the line of the simulator's text form that sets a field of a group, or "" if it may not be so."""
+    """Returns the line of the simulator's text format that sets a field of a group, or "" if the value is invalid."""
     if not 0 <= number < GROUPS_MAX or (number == 0 and field in ("parent", "weight")):
         return ""
     if field == "parent":
@@ -39,7 +39,7 @@ def set_group_line(number: int, field: str, value: int) -> str:
 
 
 class Groups:
-    """Gives each path a number: its parent has a lower one."""
+    """Assigns numbers to paths; a parent has a lower number than its children."""
 
     def __init__(self) -> None:
         self._found: dict[str, TaskGroup] = {}
@@ -72,7 +72,7 @@ class Groups:
             )
 
     def number(self, node: Node) -> int:
-        """Returns the number of the group that a task or a phase names."""
+        """Returns the number of the group that a task or phase names."""
         return 0 if node.value in ("/", "") else self._number(node.value, node)
 
     def _number(self, path: object, node: Node) -> int:

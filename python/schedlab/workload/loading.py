@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a workload reaches our kernel: on a copy of the disk, from where the program `play` reads it
-(docs/workloads.md)."""
+"""Puts a workload on a copy of the schedlab kernel's disk, where the program `play` reads it (docs/workloads.md)."""
 
 from __future__ import annotations
 
@@ -12,24 +11,24 @@ from schedlab.errors import WrongUsage, parameter
 from schedlab.workload.model import WorkloadFile
 
 TOOLS = ("mkfs",)
-"""Parts of schedlab.base.toolchain.build.PARTS: what adds a file to a disk."""
+"""Parts of schedlab.base.toolchain.build.PARTS that add a file to a disk."""
 FILE = "workload"
-"""Its name on the disk."""
+"""The file's name on the disk."""
 COMMAND = f"play /{FILE}"
 CHANNELS_MAX = 128
-"""abi/system_calls.h."""
+"""As in abi/system_calls.h."""
 PROCESSES_MAX = 65536 - 8
-"""The slots of kernel/process/process_table.c, less those that start the workload."""
+"""The slots in kernel/process/process_table.c, minus those for the processes that start the workload."""
 PROCESS_KIB = 30
-"""A process of `play` that waits takes 29 KiB: what 64 MiB more of memory have room for, counted
-until a fork failed."""
-OTHER_MIB = 40
-"""Memory for all else: the kernel, the disk of `make image`, programs that are not the workload's.
+"""Memory per waiting process of `play`, in KiB. Measured 29 KiB: 64 MiB of additional memory,
+divided by the additional processes until a fork failed.
 """
+OTHER_MIB = 40
+"""Memory for everything else, in MiB: the kernel, the disk of `make image`, and other programs."""
 
 
 def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
-    """Raises WrongUsage, before anything is started, for what the kernel has too little of."""
+    """Raises WrongUsage before the run if the kernel has too few channels or slots, or too little memory."""
     channels = len(file.channels) + 1
     if channels > CHANNELS_MAX:
         raise WrongUsage(
@@ -40,7 +39,8 @@ def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
         )
     total = file.total()
     if math.isinf(total):
-        return  # it is unknown how many there are at once: the kernel says when it has no more room
+        # the number of simultaneous processes is unknown; the kernel reports when it is full
+        return
     needed = math.ceil(total * PROCESS_KIB / 1024) + OTHER_MIB
     if total > PROCESSES_MAX:
         raise WrongUsage(
@@ -57,7 +57,7 @@ def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
 
 
 def make_disk(disk: Path, workload: bytes, mkfs: Path, scratch: Path) -> Path:
-    """Returns a copy of the disk with the workload on it, in a folder for what is thrown away."""
+    """Returns a copy of the disk with the workload, in the temporary folder `scratch`."""
     file, loaded = scratch / FILE, scratch / "disk.img"
     file.write_bytes(workload)
     add_to_disk(loaded, disk, [file], mkfs)
@@ -65,7 +65,7 @@ def make_disk(disk: Path, workload: bytes, mkfs: Path, scratch: Path) -> Path:
 
 
 def add_to_disk(loaded: Path, disk: Path, files: list[Path], mkfs: Path) -> None:
-    """Makes a copy of the disk with these files, which are removed. Raises WrongUsage if there is no room."""
+    """Copies the disk and moves these files onto the copy. Raises WrongUsage if they do not fit."""
     command: list[str | Path] = [mkfs, loaded, "--add", disk, *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a workload file says: its tasks, and what each process of them does."""
+"""Defines the content of workload files: tasks, and what their processes do."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from schedlab.workload.times import Drawn, Time
 ROOT = "root"
 """The program that starts the tasks."""
 PROCESSES = (4096, 65536, 2**24)
-"""Room in the simulator: at least, if it is unknown how many there will be, and at most."""
+"""Process slots in the simulator: the minimum, the number if the demand is unknown, and the maximum."""
 
 # --- attributes
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """What policies/support/attributes.h says of an attribute."""
+    """An attribute as declared in policies/support/attributes.h."""
 
     least: int
     most: int
     standard: int
-    """What a process has that is given none."""
+    """The default value."""
     best: int | None = None
     """None: no value is better than another."""
     key: str = ""
-    """In files; "": its name."""
+    """The key in workload files; "": the name."""
     is_time: bool = False
-    """Nanoseconds."""
+    """True for nanoseconds."""
 
     def line(self, name: str, value: int) -> str:
-        """Returns the line of the simulator's text form (docs/simulator.md) that sets it."""
+        """Returns the line that sets the attribute in the simulator's text format (docs/simulator.md)."""
         return f"{name} {value}ns" if self.is_time else f"{name} {value}"
 
 
 _TIME_MAX = 10**12
 TASKGROUP = "taskgroup"
 GROUPS_MAX = 32
-"""Groups of tasks for the policy, with the root; policies/policy.h."""
+"""Maximum number of task groups, including the root; as in policies/policy.h."""
 
 ATTRIBUTES = {
     "priority": Attribute(0, 10, 5, 0),
@@ -58,14 +58,14 @@ ATTRIBUTES = {
     "period": Attribute(0, _TIME_MAX, 0, key="dl-period", is_time=True),
     TASKGROUP: Attribute(0, GROUPS_MAX - 1, 0),
 }
-"""By their names, as in files of the scheduler and in traces."""
+"""By name, as in the scheduler's files and in traces."""
 ALL_WORK = -_TIME_MAX
-"""In place of a runtime: as long as the process computes in all."""
+"""A runtime equal to the total computing time of the process."""
 
 
 @dataclass(frozen=True)
 class CpuSet(Attribute):
-    """The CPUs on which a process may run: bit n of the number is CPU n."""
+    """The CPU affinity of a process: bit n of the number is CPU n."""
 
     def line(self, name: str, value: int) -> str:
         return f"{name} {cpu_list(value)}"
@@ -74,23 +74,23 @@ class CpuSet(Attribute):
 CPUS_MAX = 1024
 ALL_CPUS = 2**CPUS_MAX - 1
 GIVEN: dict[str, Attribute] = {**ATTRIBUTES, "cpus": CpuSet(1, ALL_CPUS, ALL_CPUS)}
-"""What workload files give to processes, by the names of lines in the simulator's text form."""
+"""Attributes in workload files, by their names in the simulator's text format."""
 GIVEN_KEYS = tuple(attribute.key or name for name, attribute in GIVEN.items())
 
 
 def cpu_list(cpus: int) -> str:
-    """Returns a set of CPUs as Linux writes it: "0-3,8"."""
+    """Returns a set of CPUs in Linux's notation: "0-3,8"."""
     bits = f"{cpus:b}"[::-1]
     runs = [(match.start(), match.end() - 1) for match in re.finditer("1+", bits)]
     return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
 
 
-# --- what a process does
+# --- behaviour of processes
 
 
 @dataclass(frozen=True)
 class Step:
-    """A line of the simulator's text form (docs/simulator.md): words, a time, words."""
+    """A line of the simulator's text format (docs/simulator.md): words, a time, words."""
 
     words: str
     time: Time | Drawn | Distribution | None = None
@@ -106,20 +106,20 @@ class Fork:
 
 @dataclass(frozen=True)
 class Meet:
-    """Waits at a barrier until all processes have come whose tasks have it."""
+    """Waits at a barrier until the processes of all its tasks have arrived."""
 
     channel: str
 
 
 @dataclass(frozen=True)
 class AwaitAll:
-    """Waits for all children that it has forked, and not waited for."""
+    """Waits for all forked children that were not yet waited for."""
 
 
 @dataclass(frozen=True)
 class Loop:
     rounds: float
-    """May be without end."""
+    """May be infinite."""
     body: tuple[Item, ...]
 
 
@@ -127,21 +127,21 @@ Item = Step | Fork | Meet | AwaitAll | Loop
 
 
 def mean_ns(time: Time | Drawn | Distribution, tick_ns: int) -> float:
-    """The mean of a time, in nanoseconds."""
+    """Returns the mean of a time, in nanoseconds."""
     if isinstance(time, Time):
         return time.nanoseconds(tick_ns)
     return time.mean_ns(tick_ns) if isinstance(time, Drawn) else time.moments_ns(tick_ns)[0]
 
 
 def looped(rounds: float, body: tuple[Item, ...]) -> tuple[Item, ...]:
-    """The body itself if it is done once; nothing if never."""
+    """Returns the body without a loop if it runs once, and nothing if it never runs."""
     if rounds == 1:
         return body
     return (Loop(rounds, body),) if rounds and body else ()
 
 
 def everything(items: Iterable[Item]) -> Iterator[Item]:
-    """What is in loops, too."""
+    """Yields all items, including those within loops."""
     for item in items:
         yield item
         if isinstance(item, Loop):
@@ -149,7 +149,7 @@ def everything(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def forks(items: Iterable[Item], times: float = 1) -> dict[str, float]:
-    """How many processes are forked there, by their task; may be without end."""
+    """Returns how many processes the items fork, by task; may be infinite."""
     counts: dict[str, float] = {}
     for item in items:
         inner = {}
@@ -163,7 +163,7 @@ def forks(items: Iterable[Item], times: float = 1) -> dict[str, float]:
 
 
 def draws_itself(items: Iterable[Item]) -> bool:
-    """Is there a time drawn at random?"""
+    """True if any time is drawn at random."""
     return any(
         isinstance(item, Step) and isinstance(item.time, Drawn | Distribution)
         for item in everything(items)
@@ -171,11 +171,11 @@ def draws_itself(items: Iterable[Item]) -> bool:
 
 
 def awaiting(items: Iterable[Item], pending: float = 0) -> tuple[tuple[Item, ...], float]:
-    """With the number of children in place of each AwaitAll; and how many are left at the end.
+    """Replaces each AwaitAll by a number of waits; also returns the number of children not waited for.
 
-    `pending`: how many there are before. It is one `wait` more than there are children, the last
-    of which finds none, as our kernel's programs do it. Within a loop whose rounds have different
-    numbers of children the largest counts: to wait for one that is not there takes no time.
+    `pending`: the number of children before. There is one `wait` more than children, and the last
+    one finds none, as in the schedlab kernel's programs. If the rounds of a loop have different
+    numbers of children, the largest counts: waiting for a missing child takes no time.
     """
     done: list[Item] = []
     for item in items:
@@ -204,7 +204,7 @@ def _awaiting_loop(loop: Loop, pending: float) -> tuple[Loop, float]:
 
 @dataclass(frozen=True)
 class TaskGroup:
-    """A group for the policy (struct share_group), which is known to it by a number."""
+    """A task group for the policy (struct share_group), identified by a number."""
 
     number: int
     parent: int
@@ -212,10 +212,10 @@ class TaskGroup:
     quota_ns: int | None = None
     """None: no limit."""
     period_ns: int | None = None
-    """None: as it is at first."""
+    """None: the default."""
 
     def lines(self) -> Iterator[str]:
-        """The lines of the simulator's text form that make it."""
+        """Yields the lines of the simulator's text format that create the group."""
         if self.number:
             yield f"setgroup {self.number} parent {self.parent}"
         if self.weight is not None:
@@ -231,17 +231,18 @@ class TaskGroup:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """When instances come: after gaps, which are drawn at random, or at given times."""
+    """When instances arrive: after random gaps, or at given times."""
 
     gaps: Distribution | None
     times: tuple[Time, ...] = ()
-    """Without gaps."""
+    """Used if there are no gaps."""
     batch: Whole = field(default_factory=Whole)
-    """How many come at a time."""
+    """The number of simultaneous arrivals."""
 
     def starts(self, uniform: Uniform, tick_ns: int, scale: float) -> Iterator[int]:
-        """Their times in nanoseconds, from when they begin, without end if there are gaps: these are
-        `scale` times as long."""
+        """Yields the arrival times in nanoseconds, relative to the first; endless if there are
+        gaps, which are multiplied by `scale`.
+        """
         time = 0
         for given in self.times:
             yield from [given.nanoseconds(tick_ns)] * self.batch.draw(uniform)
@@ -267,17 +268,18 @@ class Task:
 
     @property
     def arrives(self) -> bool:
-        """Do its instances come at given times, whatever runs then?"""
+        """True if instances arrive at given times, independently of other processes."""
         return bool(self.arrivals or self.delay.number)
 
     @property
     def is_reserved(self) -> bool:
-        """True if the task needs a runtime in each period, from its beginning on."""
+        """True if the task has a runtime in each period from its start."""
         return all(self.attributes.get(name) for name in ("runtime", "period"))
 
     def starts(self, seed: int, tick_ns: int, scale: float) -> Iterator[int]:
-        """The time at which each instance begins, in nanoseconds since the machine's begin. `scale`: of
-        the gaps between arrivals."""
+        """Returns the start time of each instance, in nanoseconds since the machine's start.
+        `scale`: factor for gaps.
+        """
         begin = self.delay.nanoseconds(tick_ns)
         generator = random.Random(f"{seed}/{self.name}")
         if not self.arrivals:
@@ -288,7 +290,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Device:
-    """What puts things into a channel at given times, by its interrupts."""
+    """A device whose interrupts add items to a channel at given times."""
 
     name: str
     channel: str
@@ -297,7 +299,7 @@ class Device:
     arrivals: Arrivals
 
     def starts(self, seed: int, tick_ns: int) -> Iterator[int]:
-        """When each comes, in nanoseconds since the machine's begin."""
+        """Returns the time of each interrupt, in nanoseconds since the machine's start."""
         begin = self.delay.nanoseconds(tick_ns)
         generator = random.Random(f"{seed}/{self.name}")
         times = self.arrivals.starts(generator.random, tick_ns, 1)
@@ -306,7 +308,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Starter:
-    """The first process, where the file says what it does."""
+    """The first process, if the file defines its behaviour."""
 
     delay: Time
     attributes: Mapping[str, int]
@@ -319,47 +321,47 @@ class Starter:
 
 
 STANDARD_LIMIT_NS = 60_000_000_000
-"""Time of a machine after which a run is ended, if nothing is said of it."""
+"""The default limit of a run, in nanoseconds of the machine's time."""
 _BEYOND_NS = 30_000_000_000
-"""What a run may need beyond its duration: to start its processes, and to see them end."""
+"""Additional time for starting and ending processes."""
 
 
 def limit_of(file: WorkloadFile | None) -> int:
-    """The limit, in nanoseconds, of a run of a workload file, or (None) of a program, if nothing is said of it."""
+    """Returns the default time limit of a run, in nanoseconds. `file`: None for a program."""
     duration = file.duration_ns if file else None
     return max(STANDARD_LIMIT_NS, duration + _BEYOND_NS) if duration else STANDARD_LIMIT_NS
 
 
 @dataclass(frozen=True)
 class WorkloadFile:
-    """A file that was read and found good."""
+    """A valid workload file."""
 
     sha256: str
-    """The hash of the file as it is on the disk."""
+    """The hash of the file on disk."""
     changes: tuple[Change, ...]
-    """Values that it was given besides those of the file."""
+    """Values that override or extend those of the file."""
     duration_ns: int | None
     tasks: tuple[Task, ...]
     starter: Starter | None
     channels: Mapping[str, int]
     groups: tuple[TaskGroup, ...]
     notes: tuple[str, ...]
-    """What in it has no effect."""
+    """Warnings about parts without effect."""
     devices: tuple[Device, ...] = ()
     load: float | None = None
-    """The part of all CPUs that the work of what arrives is to take; None: as its gaps say."""
+    """The fraction of all CPUs that arriving work uses; None: as determined by the gaps."""
     source: str = field(default="", compare=False, repr=False)
-    """The whole file as it is on the disk."""
+    """The whole file on disk."""
 
     @property
     def bodies(self) -> tuple[tuple[Item, ...], ...]:
-        """The bodies of all tasks, and the starter's."""
+        """The bodies of all tasks and of the starter."""
         starter_bodies = (self.starter.body,) if self.starter else ()
         return (*starter_bodies, *(task.body for task in self.tasks))
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that some process is given."""
+        """The attributes that any process is given."""
         return tuple(
             name
             for name in GIVEN
@@ -371,13 +373,15 @@ class WorkloadFile:
 
     @property
     def forked(self) -> dict[str, float]:
-        """The tasks of which tasks start processes, and how many processes they have in all."""
+        """The tasks that are forked by tasks, with their total number of processes."""
         by_tasks = {fork for task in self.tasks for fork in forks(task.body)}
         return {name: count for name, count in self._played().items() if name in by_tasks}
 
     def work_ns(self, task: Task, tick_ns: int) -> float:
-        """How long an instance computes on the mean, with all that it forks; may be infinite, or nan
-        where that depends on the run."""
+        """Returns an instance's mean computing time in nanoseconds, including its children.
+
+        It may be infinite; it is nan if it depends on the run.
+        """
         return self._work_of(task.body, tick_ns, len(self.tasks))
 
     def _work_of(self, items: Iterable[Item], tick_ns: int, depth: int) -> float:
@@ -398,8 +402,10 @@ class WorkloadFile:
         return total
 
     def offered(self, tick_ns: int) -> float:
-        """How many CPUs the work of what arrives after gaps keeps busy on the mean, as the file says
-        it without `load`; nan where that depends on the run."""
+        """Returns how many CPUs arriving work keeps busy on average, without `load`; nan if it depends on the run.
+
+        Only arrivals after gaps count.
+        """
         return sum(
             task.arrivals.batch.mean * self.work_ns(task, tick_ns) / gap
             for task in self.tasks
@@ -408,12 +414,11 @@ class WorkloadFile:
         )
 
     def gap_scale(self, tick_ns: int, cpus: int) -> float:
-        """How many times as long gaps are as the file has them, so that the load is as wanted."""
+        """Returns the factor for gaps that gives the requested load."""
         return self.offered(tick_ns) / (self.load * cpus) if self.load else 1
 
     def cpus_missing(self, cpus: int) -> str:
-        """Returns the first set of CPUs of which a machine with so many has none, or "" if there is
-        no such set."""
+        """Returns the first CPU set without any CPU of a machine with `cpus` CPUs, or ""."""
         given = [task.attributes for task in self.tasks]
         if self.starter:
             given.insert(0, self.starter.attributes)
@@ -425,25 +430,24 @@ class WorkloadFile:
         return next((text for first, text in lowest if first >= cpus), "")
 
     def drawing(self) -> frozenset[str]:
-        """The tasks whose processes do not all do the same: they draw times at random, or start
-        processes that do."""
+        """Returns the tasks whose processes differ: they draw random times, or start processes that do."""
         names = {task.name for task in self.tasks if task.drawn or draws_itself(task.body)}
         for _ in self.tasks:
             names |= {task.name for task in self.tasks if names & forks(task.body).keys()}
         return frozenset(names)
 
     def processes(self) -> int:
-        """The number of processes for which the simulator must have room."""
+        """Returns the number of processes that the simulator must reserve."""
         least, unknown, most = PROCESSES
         total = self.total()
         return unknown if math.isinf(total) else min(max(least, int(total) + 2), most)
 
     def total(self) -> float:
-        """How many processes there are in all, if nothing ends the run; may be infinite."""
+        """Returns the total number of processes if the run does not end early; may be infinite."""
         return sum(self._played().values())
 
     def parties(self) -> dict[str, int]:
-        """How many processes meet at each barrier: tasks fork none of them."""
+        """Returns how many processes meet at each barrier. Processes forked by tasks cannot."""
         counts: dict[str, int] = {}
         started = self._started()
         bodies = ((self.starter.body, 1),) if self.starter else ()
@@ -457,14 +461,14 @@ class WorkloadFile:
         return counts
 
     def _started(self) -> dict[str, float]:
-        """How many processes of each task the first process starts."""
+        """Returns how many processes of each task the first process starts."""
         if self.starter:
             started = forks(self.starter.body)
             return {task.name: started.get(task.name, 0) for task in self.tasks}
         return {task.name: task.instances for task in self.tasks}
 
     def _played(self) -> dict[str, float]:
-        """How many processes there are of each task; infinite if a task forks itself."""
+        """Returns the number of processes of each task; infinite if a task forks itself."""
         played = self._started()
         for _ in self.tasks:
             played = self._with_children(played)
@@ -472,7 +476,7 @@ class WorkloadFile:
         return {name: count if grown[name] == count else math.inf for name, count in played.items()}
 
     def _with_children(self, played: Mapping[str, float]) -> dict[str, float]:
-        """One generation more."""
+        """Returns the numbers including one more generation of children."""
         grown = self._started()
         for task in self.tasks:
             for child, count in forks(task.body).items():

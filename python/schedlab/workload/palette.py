@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The workloads that can be started while a system runs: the same on every machine, since each is a
-workload file (docs/workload-files.md)."""
+"""Lists the workloads that can be added to a running system. Each is a workload file
+(docs/workload-files.md), so it is the same on every machine.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ class Entry:
 
     name: str
     title: str
-    """What it is, in a few words."""
+    """A short description."""
     kind: str
     """simple, study, or own."""
     file: Path
@@ -44,7 +45,7 @@ _SIMPLE = (
 def palette(user_files: Iterable[Path] = ()) -> dict[str, Entry]:
     """Returns workloads by name: simple ones, all files of the studies, then the user's own.
 
-    WrongUsage: a file of the user's is not there, or its name is taken.
+    Raises WrongUsage if a user's file does not exist or its name is taken.
     """
     entries = {
         name: Entry(name, title, "simple", _FILES / "monitor" / f"{name}.json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs on our kernel's disk, and what those among them do that are workloads."""
+"""Lists the programs on the schedlab kernel's disk, and describes the workloads among them."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _DISK = (
 )
 """As in the Makefile."""
 _PLAYER = "play"
-"""The program that carries out workload files: no user starts it."""
+"""The program that plays workload files; users do not start it."""
 _COMMENT = re.compile(r"^/\*(?! SPDX)(.+?)\*/$", re.MULTILINE | re.DOTALL)
 _OPTION = re.compile(r"\{'(\w)',\s*\"([^\"]*)\",\s*&\w+,\s*([^,]+?),\s*([^}]+?)\}")
-"""A row of a program's table of options: its letter, what it means, where its value goes, least and most."""
+"""A row of a program's option table: letter, meaning, variable, least and most."""
 _SUITE = '"workloads/api/suite.h"'
-"""What a program includes that has the options of a suite."""
+"""Included by programs that have the options of a suite."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 @cache
 def disk_programs() -> frozenset[str]:
-    """Returns the names of all programs that our kernel finds."""
+    """Returns the names of all programs on the schedlab kernel's disk."""
     return frozenset(path.stem for pattern in _DISK for path in ROOT.glob(pattern))
 
 
 def workload_programs() -> dict[str, str]:
-    """Returns the workloads among them, by name, with the first sentence of what each says of itself."""
+    """Returns the workload programs by name, with the first sentence of each one's description."""
     sources = sorted(ROOT.glob(_WORKLOADS))
     return {
         path.stem: _first_sentence(path.read_text()) for path in sources if path.stem != _PLAYER
@@ -45,8 +45,7 @@ def workload_programs() -> dict[str, str]:
 
 
 def check_known(workload: str, programs: frozenset[str]) -> None:
-    """Raises WrongUsage if the program of a command, which is not blank, is none of these. A path is not
-    looked into."""
+    """Raises WrongUsage if the program of a command is unknown. `workload` must not be blank; a path is not checked."""
     name, *options = workload.split()
     if name in programs or "/" in name:
         check_options(name, options)
@@ -67,8 +66,11 @@ def check_known(workload: str, programs: frozenset[str]) -> None:
 
 
 def check_options(name: str, words: Sequence[str]) -> None:
-    """Raises WrongUsage for an option that a workload program does not have, or whose number cannot be. The name of
-    a test, with which the words of some begin, is that program's to check; so are the words of other programs."""
+    """Raises WrongUsage for an unknown option of a workload program, or an invalid number.
+
+    Programs check the name of a test, their possible first word, themselves. Other programs check
+    all their words.
+    """
     known = options_of(name)
     if not known or "--help" in words:
         return
@@ -84,7 +86,7 @@ def check_options(name: str, words: Sequence[str]) -> None:
 
 
 def _wrong(option: Option | None, number: str | None) -> str:
-    """Returns what is wrong with an option and its number, in words, or ""."""
+    """Returns what is wrong with an option and its number, or ""."""
     if option is None:
         return "there is no such option"
     if number is None or not _NUMBER.fullmatch(number):
@@ -99,7 +101,7 @@ def _wrong(option: Option | None, number: str | None) -> str:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a program, which takes a number. `least`, `most`: None where its source has a name for it."""
+    """An option of a program, which takes a number. `least`, `most`: None if the source uses a named constant."""
 
     meaning: str
     least: int | None
@@ -111,7 +113,7 @@ _SEED = Option("seed of the random numbers", 0, 2**63 - 1)
 
 @cache
 def options_of(name: str) -> dict[str, Option]:
-    """Returns the options of a workload program, by what is written, as its source has them; {} of another."""
+    """Returns the options of a workload program from its source; {} for other programs."""
     text = _source(name)
     options = {
         f"-{letter}": Option(meaning, _bound(least), _bound(most))
@@ -122,7 +124,7 @@ def options_of(name: str) -> dict[str, Option]:
 
 @cache
 def _source(name: str) -> str:
-    """Returns what a workload program is made of, as far as its options go; "" of another program."""
+    """Returns the source of a workload program that defines its options; "" for other programs."""
     source = ROOT / "workloads" / f"{name}.c"
     if name == _PLAYER or not source.is_file():
         return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws workload files at random: processes that compute, sleep, keep periods and share a lock."""
+"""Generates random workload files: processes that compute, sleep, run periodically and share a lock."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import Any
 
 
 def random_workload(seed: int) -> dict[str, Any]:
-    """Two to four tasks of one to three processes. Each process computes for 60 ms or so at most.
+    """Returns two to four tasks of one to three processes. Each process computes for at most about 60 ms.
 
-    No task comes at a tick: there, the microseconds that a fork takes decide which runs next.
+    No task arrives at a tick. There, the microseconds of a fork would decide which process runs
+    next.
     """
     generator = random.Random(f"workload {seed}")
     return {"tasks": {f"task-{i}": _task(generator) for i in range(generator.randint(2, 4))}}
 
 
 def exact_workload(seed: int, tasks: int) -> dict[str, Any]:
-    """A workload for the simulator without costs, which decides the same at a tick each time: its tasks also arrive
-    and work by whole ticks, yield, hold two locks and change their attributes."""
+    """Returns a workload for the simulator without costs, where decisions at a tick are repeatable.
+
+    Its tasks also arrive and work in whole ticks, yield, hold two locks and change their
+    attributes.
+    """
     generator = random.Random(f"exact workload {seed}")
     return {"tasks": {f"task-{i}": _exact_task(generator) for i in range(tasks)}}
 

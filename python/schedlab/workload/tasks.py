@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads a task of a workload file, or its starter: properties, phases, events."""
+"""Reads a task of a workload file, or its starter: properties, phases and events."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ from schedlab.workload.values import (
 )
 
 GROUP_MAX = 8
-"""Characters; a mark of the trace holds no more."""
+"""Characters; the limit of a mark in the trace."""
 NOTE_MAX = 2**63 - 1
 INSTANCES_MAX = 1_000_000
 ARRIVALS_MAX = 10**17
-"""Nanoseconds, three years, that arrivals may go on, on the mean, at a tick of a second."""
+"""Longest mean duration of all arrivals, in nanoseconds (three years), at a tick of one second."""
 TIMERS_MAX = 8
-"""A process has; sim/simulator.h."""
+"""Timers per process, as in sim/simulator.h."""
 
 _EVENT = re.compile(r"([a-z]+)\d*")
 _RT_APP_EVENTS = (
@@ -76,11 +76,11 @@ _RT_APP_EVENTS = (
     ),
     *("suspend", "resume", "yield", "fork", "mem", "iorun", "sem_post", "sem_wait"),
 )
-"""A key that begins with one of these names that event, as in rt-app. The first match counts."""
+"""A key with one of these prefixes is that event, as in rt-app. The first match counts."""
 
 OTHER, IDLE, DEADLINE = "SCHED_OTHER", "SCHED_IDLE", "SCHED_DEADLINE"
 CLASSES = (OTHER, IDLE, "SCHED_RR", "SCHED_FIFO", DEADLINE)
-"""What rt-app's `policy` may be."""
+"""Possible values of rt-app's `policy`."""
 _FAIR = (OTHER, IDLE)
 
 IGNORED = {
@@ -91,14 +91,14 @@ IGNORED = {
     "period": "write `dl-period`; a `timer` does something in each period",
     "deadline": "write `dl-deadline`",
 }
-"""Keys of tasks and phases that change nothing here, and why."""
+"""Keys of tasks and phases without effect, with the reasons."""
 REPEATED = "the key again: each is done in its place, as with rt-app's workgen; rt-app alone does only the last"
 AS_TIME = "counted as computing, 1 ns for each byte: memory and devices are not modelled"
 
 CALL = Step("sleep until", Time(0))
-"""What the kernel answers at once: it is over."""
+"""A system call that the kernel answers at once."""
 DRAWN = ("priority", "tickets", "weight", "nice")
-"""Attributes that may be drawn for each process that arrives."""
+"""Attributes that may be drawn for each arriving process."""
 BATCH_MAX = 10_000
 _ARRIVALS = (
     'an object such as {"distribution": "exponential", "mean": 1000}, or {"times": [0, 500]}'
@@ -120,32 +120,32 @@ PHASE_KEYS = ("loop", "policy", *GIVEN_KEYS)
 
 @dataclass
 class Shared:
-    """What the tasks of a file have in common."""
+    """The state that the tasks of a file share."""
 
     has_starter: bool
     nice_priorities: bool = False
-    """Is a `priority` rt-app's, which is a nice value, although no class of tasks is named?"""
+    """True if `priority` is rt-app's nice value, although no scheduling class is named."""
     scheduling_class: str = ""
     """rt-app's `default_policy`; "" if it is not given."""
     notes: Notes = field(default_factory=Notes)
     channels: dict[str, int] = field(default_factory=dict)
-    """How much each holds at first, by its name."""
+    """The initial content of each channel, by name."""
     groups: Groups = field(default_factory=Groups)
     names: Names = field(init=False)
-    """The names that tasks, locks and the like have on a machine."""
+    """The machine's names of tasks, locks and similar objects."""
     barriers: dict[str, Node] = field(default_factory=dict)
-    """A place of each task at which it meets others."""
+    """For each task that meets others at a barrier, one such place in the file."""
     suspended: set[str] = field(default_factory=set)
-    """The names under which tasks suspend themselves."""
+    """Names used by tasks that suspend themselves."""
     resumed: dict[str, Node] = field(default_factory=dict)
-    """The names under which tasks are resumed, and the first place of each."""
+    """Names used to resume tasks, with the first place of each."""
 
     def __post_init__(self) -> None:
         self.names = Names(self.notes)
 
 
 def read_class(node: Node, notes: Notes) -> str:
-    """Returns the value of rt-app's `policy` or `default_policy`, and notes what it is taken for."""
+    """Returns the value of rt-app's `policy` or `default_policy`, and notes how it is interpreted."""
     if node.value not in CLASSES:
         raise wrong(node, f"one of {', '.join(CLASSES)}")
     if node.value == IDLE:
@@ -176,12 +176,12 @@ class TaskReader:
         self.startable = {task.name: task for task in startable}
         """The tasks that the starter can start: all of them."""
         self.timers: dict[str, int] = {}
-        """Its own: their numbers."""
+        """Numbers of the task's own timers."""
         self.barriers: set[str] = set()
         self.held: set[str] = set()
-        """The locks that it has at this place of its events."""
+        """The locks that the task holds at the current event."""
         self.scheduling_class = shared.scheduling_class
-        """rt-app's `policy`, as the task or its last phase says."""
+        """rt-app's `policy` of the task or its last phase."""
         self.has_period = False
         self.events: dict[str, Callable[[Node], tuple[Item, ...]]] = {
             "run": lambda node: (self.lasting("run", node),),
@@ -244,7 +244,7 @@ class TaskReader:
         )
 
     def told(self, properties: dict[str, Node], body: tuple[Item, ...]) -> dict[str, int]:
-        """The runtime of a process that is told all its work; {} if it is told none, or a time."""
+        """Returns the runtime of a process if it is its total work ("work"); otherwise {}."""
         node = properties.get(_RUNTIME.key)
         if node is None or node.value != "work":
             return {}
@@ -261,7 +261,7 @@ class TaskReader:
         return {"runtime": ALL_WORK}
 
     def device(self) -> Device:
-        """The same of a device: what it gives, and when."""
+        """Returns the device: the channel, and the times of its interrupts."""
         expected = 'an object such as {"give": "net", "instance": 9, "arrivals": {"times": [0]}}'
         fields = by_key(self.node, expected, ("give", "instance", "delay", "arrivals"))
         arrivals = self.arrivals(fields.get("arrivals"), fields.get("instance"))
@@ -276,7 +276,7 @@ class TaskReader:
         )
 
     def drawn(self, properties: dict[str, Node]) -> dict[str, Whole]:
-        """The attributes that are drawn for each instance."""
+        """Returns the attributes that are drawn for each instance."""
         drawn_values = {}
         for key in DRAWN:
             if key not in properties or not isinstance(properties[key].value, Object):
@@ -294,7 +294,7 @@ class TaskReader:
     def whole(
         self, keys: tuple[str, ...], standard: int
     ) -> tuple[dict[str, Node], tuple[Item, ...]]:
-        """Its properties, and what a process of it does. `standard`: its `loop`."""
+        """Returns the properties, and the behaviour of a process. `standard`: the default of `loop`."""
         properties, events = self.split(self.node, keys)
         properties = self.in_our_words(properties)
         phases = properties.get("phases")
@@ -313,7 +313,10 @@ class TaskReader:
     def split(
         self, node: Node, keys: tuple[str, ...]
     ) -> tuple[dict[str, Node], list[tuple[str, Node]]]:
-        """Properties, each once; and events, as they come. In the starter, which is ours, none may come again."""
+        """Separates properties, each once, from events in their order.
+
+        The starter is not part of rt-app's format, so none of its keys may be repeated.
+        """
         properties: dict[str, Node] = {}
         events: list[tuple[str, Node]] = []
         seen: set[str] = set()
@@ -348,7 +351,7 @@ class TaskReader:
         return next((event for event in _RT_APP_EVENTS if key.startswith(event)), "")
 
     def in_our_words(self, given: dict[str, Node]) -> dict[str, Node]:
-        """Translates rt-app's `policy`, and what `priority` and `dl-runtime` mean under it, into our properties."""
+        """Translates rt-app's `policy`, and its `priority` and `dl-runtime` under it, into schedlab's properties."""
         notes = self.shared.notes
         fields = {key: node for key, node in given.items() if key != "policy"}
         if "policy" in given:
@@ -394,7 +397,7 @@ class TaskReader:
         return fields
 
     def nice(self, node: Node) -> Node:
-        """Returns rt-app's priority as a nice value. One beyond them becomes the nearest, as on Linux."""
+        """Returns rt-app's priority as a nice value. Values out of range are clamped, as on Linux."""
         least, most = ATTRIBUTES["nice"].least, NICE_LAST
         if not isinstance(node.value, int) or least <= node.value <= most:
             return node
@@ -402,7 +405,7 @@ class TaskReader:
         return replace(node, value=min(max(node.value, least), most))
 
     def phases(self, node: Node, cpus: int) -> tuple[Item, ...]:
-        """`cpus`: those of a phase that names none, if another one does."""
+        """Reads phases. `cpus`: the affinity of phases without one, if any other phase has one."""
         items: list[Item] = []
         entries = members(node, "an object whose keys are the names of phases")
         if not entries:
@@ -442,7 +445,7 @@ class TaskReader:
         return values
 
     def instances(self, node: Node | None, arrivals: Arrivals | None) -> int:
-        """Where it is not said: 1, or as many as there are times at which they come."""
+        """Returns the number of instances; by default 1, or the number of given arrivals."""
         if node is not None:
             return whole(node, 0, INSTANCES_MAX)
         listed = arrivals is not None and not arrivals.gaps
@@ -481,13 +484,13 @@ class TaskReader:
         return channel
 
     def name_in(self, node: Node, what: str) -> str:
-        """Returns the name that the value has on a machine. Raises JsonError if it is no text."""
+        """Returns the machine's name for the value. Raises JsonError if it is not text."""
         if not isinstance(node.value, str):
             raise wrong(node, what)
         return self.shared.names.fitting(node.value, node)
 
     def part(self, node: Node, fields: Mapping[str, Node], key: str) -> Node:
-        """Returns the name of this key in rt-app's object, or the name that rt-app takes for one that is missing."""
+        """Returns the name at this key in rt-app's object, or rt-app's default name if it is missing."""
         if key not in fields:
             self.shared.notes.add(node, f'without `{key}`: taken for "unknown", as in rt-app')
         return fields.get(key, replace(node, value="unknown"))
@@ -515,11 +518,11 @@ class TaskReader:
         return self.channel("cond", self.name_in(node, "the name of what is waited for"), 0)
 
     def things(self, node: Node) -> str:
-        """A channel, which is empty at first."""
+        """Returns a channel that is empty at first."""
         return self.channel("of", self.name_in(node, "the name of what is given and taken"), 0)
 
     def lasting(self, what: str, node: Node) -> Step:
-        """The step for `run` and `sleep`: for so long, or until then."""
+        """Returns the step for `run` and `sleep`: for a duration, or until a time."""
         if isinstance(node.value, Object) and [key for key, _ in node.value.members] == ["until"]:
             return Step(f"{what} until", time(node.value.members[0][1]))
         return Step(what, drawn(node))
@@ -539,7 +542,7 @@ class TaskReader:
         return (Step(f"timer {self.timer_name(reference)}", period, absolute),)
 
     def timer_name(self, node: Node) -> str:
-        """The number of one of its own, or a name that all share."""
+        """Returns the number of the task's own timer, or the name of a shared one."""
         reference = self.name_in(node, "the name of a timer")
         if not reference.startswith("unique"):
             return f"time:{reference}"
@@ -566,7 +569,7 @@ class TaskReader:
         return (Step(f"take {condition} releasing {lock}"), Step(f"lock {lock}"))
 
     def sync(self, node: Node) -> tuple[Item, ...]:
-        """Signals and waits; takes the lock for that, unless the task has it, as it must in rt-app."""
+        """Signals and waits. Takes the lock first, unless the task already holds it, as rt-app requires."""
         condition, lock = self.wait_objects(node)
         wait = (Step(f"take {condition} releasing {lock}"), Step(f"lock {lock}"))
         steps = (Step(f"give {condition} waiting"), *wait)
@@ -582,7 +585,7 @@ class TaskReader:
         return (Step("run", Time(whole(node, 0, NANOSECONDS_MAX))),)
 
     def suspend(self, node: Node) -> tuple[Item, ...]:
-        """Waits until `resume` names the same name. An empty name is the task's."""
+        """Waits until `resume` uses the same name. An empty name means the task's name."""
         label = self.name if node.value == "" else self.name_in(node, 'a name, or ""')
         self.shared.suspended.add(label)
         return (Step(f"take {self.channel('task', label, 0)}"),)
@@ -600,7 +603,7 @@ class TaskReader:
         return (Fork(self.other_task(node)),)
 
     def start(self, node: Node) -> tuple[Item, ...]:
-        """All instances of a task, and before each what the starter does."""
+        """Starts all instances of a task; the starter's events come before each."""
         if not isinstance(node.value, Object):
             return self.instances_of(self.other_task(node), ())
         properties, events = self.split(node, ("task",))
@@ -637,11 +640,10 @@ _NO_MORE = Step("job none")
 
 
 def with_jobs(attributes: Mapping[str, int], body: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Returns what a process of a task does, with a mark before each timer of its own, where a job is done;
-    the same body if the task has no runtime or no period.
+    """Returns the body with a mark before each of the task's own timers, where a job ends.
 
-    The first job is released at the fork, unless the task begins with a timer. A timer at the very
-    end releases none.
+    Returns the same body if the task has no runtime or no period. The first job is released at the
+    fork, unless the task begins with a timer. A timer at the very end releases no job.
     """
     steps = (item.words for item in everything(body) if isinstance(item, Step))
     set_later = {match[1] for words in steps if (match := _RESERVED.match(words))}
@@ -665,7 +667,7 @@ def _marked(items: tuple[Item, ...]) -> Iterator[Item]:
 
 
 def _edge(items: tuple[Item, ...], place: int) -> Item | None:
-    """The first thing (0) that is done, or the last (-1); None: there is none."""
+    """Returns the first (0) or last (−1) item executed; None if there is none."""
     if not items:
         return None
     item = items[place]
@@ -675,5 +677,5 @@ def _edge(items: tuple[Item, ...], place: int) -> Item | None:
 
 
 def _is_timer(item: Item | None) -> bool:
-    """Is it one of the process's own?"""
+    """True if the item is one of the process's own timers."""
     return isinstance(item, Step) and bool(_OWN_TIMER.fullmatch(item.words))

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a workload file becomes for a machine, for one seed and length of a tick: its bytes, and the same as words
-(docs/simulator.md)."""
+"""Converts a workload file for a machine, for one seed and tick length: to bytes, and to text (docs/simulator.md)."""
 
 from __future__ import annotations
 
@@ -34,16 +33,19 @@ from schedlab.workload.times import Drawn
 from schedlab.workload.words import Assembly, Line, Lines, Rounds, each_line, text_of_program
 
 FINISHED = "finished"
-"""The channel by which the first process learns that those have ended that are not its children."""
+"""The channel that reports to the first process when processes other than its children have ended."""
 _WORD = 2**64 - 1
 _GAMMA = 0x9E3779B97F4A7C15
 _ROUNDS_FEW = 8
-"""Rounds of a loop that are drawn one by one: more are drawn at once."""
+"""Above this number, all rounds of a loop are drawn together."""
 
 
 class Numbers:
-    """A process's random numbers, as our kernel's programs have them (workloads/api/common.c):
-    SplitMix64 (Steele, Lea, Flood 2014); a child's own begin where its parent's next one says."""
+    """A process's random numbers, as in the schedlab kernel's programs (workloads/api/common.c).
+
+    The generator is SplitMix64 (Steele, Lea, Flood, 2014). The next number of the parent determines
+    the seed of a child.
+    """
 
     def __init__(self, state: int) -> None:
         self.state = state & _WORD
@@ -57,7 +59,7 @@ class Numbers:
         return value ^ (value >> 31)
 
     def take(self, count: int) -> npt.NDArray[np.uint64]:
-        """Returns so many, as `next` does one by one."""
+        """Returns the next `count` numbers, the same as `next` one by one."""
         steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GAMMA)
         values: npt.NDArray[np.uint64] = steps + np.uint64(self.state)
         self.state = (self.state + count * _GAMMA) & _WORD
@@ -67,36 +69,35 @@ class Numbers:
         return values
 
     def below(self, limit: int) -> int:
-        """A number from 0 to limit - 1."""
+        """Returns a number from 0 to limit − 1."""
         return self.next() % limit
 
     def child(self) -> Numbers:
-        """The numbers of the next child."""
+        """Returns the generator of the next child."""
         self.children += 1
         return Numbers(self.next() + self.children)
 
 
 def text_of(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> str:
-    """Returns a workload as words. `cpus`: of the machine, of which what arrives takes a part if the file says which
-    (`load`)."""
+    """Returns a workload as text. `cpus`: the machine's CPUs, which determine arrivals if the file has a `load`."""
     channels = (f"channel {name} {count}\n" for name, count in file.channels.items())
     writer = _Writer(file, seed, tick_ns, file.gap_scale(tick_ns, cpus))
     return "".join((*channels, *(text_of_program(*program) for program in writer.programs())))
 
 
 def bytes_of(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> bytes:
-    """Returns the same as the file that machines read (abi/workload_file.h)."""
+    """Returns the workload in the binary format of machines (abi/workload_file.h)."""
     assembly = Assembly(tick_ns)
     for name, count in file.channels.items():
         assembly.add(f"channel {name} {count}")
     programs = _Writer(file, seed, tick_ns, file.gap_scale(tick_ns, cpus)).programs()[::-1]
-    while programs:  # there may be a million, which need not be kept
+    while programs:  # frees each of possibly a million programs after use
         assembly.add_program(*programs.pop())
     return assembly.to_bytes()
 
 
 def length(file: WorkloadFile) -> float:
-    """About how many lines its text has, which grow where something is drawn; may be infinite."""
+    """Returns the approximate number of lines of the workload's text, including random draws; may be infinite."""
     drawing = file.drawing()
     lengths = {task.name: _Length(task.body, drawing) for task in file.tasks}
     if file.starter:
@@ -105,7 +106,7 @@ def length(file: WorkloadFile) -> float:
 
 
 class _Length:
-    """How many lines a process has, with those of children that have lines of their own."""
+    """The number of lines of a process, including children that have separate lines."""
 
     def __init__(self, body: tuple[Item, ...], drawing: frozenset[str]) -> None:
         self.body = body
@@ -114,7 +115,7 @@ class _Length:
         self.each: float | None = None
 
     def lines(self, others: dict[str, _Length]) -> float:
-        if self.counting:  # it forks itself
+        if self.counting:  # the task forks itself
             return math.inf
         if self.each is None:
             self.counting = True
@@ -137,18 +138,18 @@ class _Length:
 
 
 def _is_drawn(body: tuple[Item, ...], drawing: frozenset[str]) -> bool:
-    """Do two processes that have this body do different things?"""
+    """True if two processes with this body behave differently."""
     forked = {item.task for item in everything(body) if isinstance(item, Fork)}
     return draws_itself(body) or bool(forked & drawing)
 
 
 def _is_unrolled(loop: Loop) -> bool:
-    """True if the rounds of a process that draws differ. A fork draws, too: the child's seed."""
+    """True if the rounds of a random process differ. A fork counts, because it draws the child's seed."""
     return draws_itself(loop.body) or any(isinstance(item, Fork) for item in everything(loop.body))
 
 
 class _Writer:
-    """Writes one text."""
+    """Writes one workload."""
 
     def __init__(self, file: WorkloadFile, seed: int, tick_ns: int, gap_scale: float) -> None:
         self.file = file
@@ -162,12 +163,12 @@ class _Writer:
         self.parties = file.parties()
         self.bodies = {task.name: awaiting(task.body)[0] for task in file.tasks}
         self.own: list[tuple[str, list[Line | Rounds]]] = []
-        """The programs that one process has for itself."""
+        """Programs for single processes."""
         self.work: dict[str, int] = {}
-        """Of each program: how long it computes in all (ns), if that is told."""
+        """The total computing time of each program whose runtime is its total work, in nanoseconds."""
 
     def programs(self) -> list[tuple[str, list[Line | Rounds]]]:
-        """Returns all, by name; the first process's is the first one."""
+        """Returns all programs with their names, the first process's first."""
         shared = [
             (task.name, list(self.program(task, task.name, None)))
             for task in self.file.tasks
@@ -180,7 +181,7 @@ class _Writer:
     # --- the first process
 
     def root(self) -> Lines:
-        """Starts all that is there from the begin, lets the others arrive, and waits."""
+        """Starts the initial processes, lets the others arrive, and waits."""
         numbers = Numbers(self.seed)
         yield from self.preparations()
         yield _line("mark begin")
@@ -206,8 +207,11 @@ class _Writer:
         yield _line("mark end")
 
     def preparations(self) -> Lines:
-        """Makes the groups of tasks, and sees to it that tasks do not delay the first process: it has the
-        best of what they are given, and none that has deadlines delays the start of another."""
+        """Creates task groups, and prevents tasks from delaying the first process.
+
+        The first process gets the best of each attribute that tasks have. It arrives before
+        reserved tasks, which could delay the starts of others.
+        """
         yield _line(f"group {ROOT}")
         yield from self.groups()
         for name in self.attribute_names:
@@ -218,12 +222,14 @@ class _Writer:
             yield _line("arrive 0ns")
 
     def groups(self) -> Lines:
-        """Makes the groups of tasks, parents before their children."""
+        """Creates the task groups, parents before their children."""
         for group in self.file.groups:
             yield from map(_line, group.lines())
 
     def starts(self) -> Iterator[tuple[int, Task | Device, int]]:
-        """Time, task, and how many of it; in order of time, then of the file. Devices come behind."""
+        """Yields time, task and number of instances, sorted by time and then by position in the
+        file. Devices come last.
+        """
         end = math.inf if self.file.duration_ns is None else self.file.duration_ns
         starts = [
             (when, place)
@@ -245,17 +251,17 @@ class _Writer:
             yield when, sources[place], count
 
     def started(self, task: Task, numbers: Numbers) -> Lines:
-        """The root sets the attributes of a new process, which would else inherit the root's."""
+        """Forks a process and sets its attributes, because it would otherwise inherit the root's."""
         name = self.program_of(task.name, numbers)
         yield ("fork @", None, name)
         yield from ((f"{words} @", None, name) for words in self.attributes(task, name))
 
     def others_ended(self) -> Lines:
-        """Steps that wait until the processes that tasks have started have ended."""
+        """Yields steps that wait until the processes forked by tasks have ended."""
         yield from repeated(sum(self.forked.values()), [_line(f"take {FINISHED}")])
 
     def starter(self, starter: Starter) -> Lines:
-        """Does what the file says, and at its end waits for all."""
+        """Yields the steps in the file, and then waits for all processes."""
         yield _line(f"group {ROOT}")
         yield from self.groups()
         yield from (_line(GIVEN[key].line(key, value)) for key, value in starter.attributes.items())
@@ -273,19 +279,25 @@ class _Writer:
     # --- tasks
 
     def program_of(self, name: str, numbers: Numbers | None) -> str:
-        """What a new process of a task plays; its own, if it draws. `numbers`: its parent's."""
+        """Returns the program of a new process of a task; a separate one if it is random.
+        `numbers`: its parent's generator.
+        """
         child = numbers.child() if numbers else None
         if name not in self.drawing:
             return name
         program_name = f"{name}@{len(self.own) + 1}"
         lines: list[Line | Rounds] = []
-        self.own.append((program_name, lines))  # its children come behind it
+        self.own.append((program_name, lines))  # the programs of its children follow
         lines += self.program(self.tasks[name], program_name, child)
         return program_name
 
     def program(self, task: Task, name: str, numbers: Numbers | None) -> Lines:
-        """One that tasks fork sees to its attributes itself: several may fork it at once, and none
-        could say which process it means. With a starter all do, as programs of our kernel."""
+        """Yields the program of a task.
+
+        A process forked by a task sets its attributes itself. If several tasks fork it at once,
+        none of them could name it. With a starter, all processes do so, like programs of the
+        schedlab kernel.
+        """
         forked = task.name in self.forked
         drawn = self.drawn(task, numbers) if task.arrives else {}
         body = list(self.lines(self.bodies[task.name], numbers))
@@ -306,7 +318,7 @@ class _Writer:
             yield _line(f"give {FINISHED}")
 
     def drawn(self, task: Task, numbers: Numbers | None) -> dict[str, int]:
-        """The attributes that are drawn for a process, of which these are the numbers."""
+        """Returns the attributes drawn for a process. `numbers`: its generator."""
         if not numbers or not task.drawn:
             return {}
         uniform = uniform_of(numbers.below)
@@ -315,7 +327,7 @@ class _Writer:
     def attributes(
         self, task: Task, name: str, drawn: Mapping[str, int] | None = None
     ) -> list[str]:
-        """All that the file gives to anyone, for a process that plays the program `name`."""
+        """Returns lines for all attributes that the file uses, for a process with the program `name`."""
         given = {**task.attributes, **(drawn or {})}
         return [
             self.attribute(key, name, given.get(key, GIVEN[key].standard))
@@ -325,10 +337,10 @@ class _Writer:
     def attribute(self, key: str, name: str, value: int) -> str:
         return GIVEN[key].line(key, self.work[name] if value == ALL_WORK else value)
 
-    # --- what they do
+    # --- behaviour
 
     def lines(self, items: Iterable[Item], numbers: Numbers | None) -> Lines:
-        """`numbers`: of the process, if it draws."""
+        """Yields the lines of items. `numbers`: the generator of a random process."""
         for item in items:
             if isinstance(item, Step):
                 yield self.step(item, numbers)
@@ -342,7 +354,7 @@ class _Writer:
                 yield from repeated(item.rounds, list(self.lines(item.body, numbers)))
 
     def unrolled(self, loop: Loop, numbers: Numbers) -> Lines:
-        """The rounds of a loop, one after another; at once if all that is drawn is one number for each time."""
+        """Yields the rounds of a loop one by one; together if each draw uses one number."""
         rounds = int(loop.rounds)
         steps = [item for item in loop.body if isinstance(item, Step)]
         places = [place for place, step in enumerate(steps) if _draws(step)]
@@ -367,7 +379,7 @@ class _Writer:
         yield Rounds(lines, values)
 
     def step(self, step: Step, numbers: Numbers | None) -> Line:
-        """A sleep of whole ticks ends with a tick; see docs/simulator.md."""
+        """Returns the line of a step. A sleep of whole ticks ends at a tick; see docs/simulator.md."""
         time = step.time
         if isinstance(time, Drawn | Distribution):
             assert numbers is not None
@@ -397,7 +409,7 @@ def _draws_one_number(step: Step) -> bool:
 
 
 def _work(lines: Lines) -> int:
-    """How long a process that does this computes, in nanoseconds."""
+    """Returns the total computing time of these lines, in nanoseconds."""
     sums, rounds = [0], [1]
     for words, number, _ in each_line(lines):
         if words == "loop {}":

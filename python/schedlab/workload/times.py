@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Times of a workload file: given, or drawn with equal chances."""
+"""Defines times of a workload file: fixed, or drawn uniformly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Time:
-    """A time in nanoseconds or in ticks: of these, parts of one as well."""
+    """A time in nanoseconds or in ticks; ticks may be fractional."""
 
     number: int | Fraction
     in_ticks: bool = False
@@ -28,39 +28,39 @@ class Time:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A time drawn at random: `first` and a number of steps more, each equally likely."""
+    """A uniformly drawn time: `first` plus a number of steps."""
 
     first: Time
     end: Time
     step: Time
     end_counts: bool
-    """May it be the end itself?"""
+    """True if the end itself may be drawn."""
 
     @property
     def whole_ticks(self) -> bool:
         return self.first.whole_ticks and self.step.whole_ticks
 
     def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
-        """`below` returns a number from 0 to one less than its argument."""
+        """Draws a time. `below` returns an integer from 0 to one less than its argument."""
         drawn = below(self.choices(tick_ns))
         if self.whole_ticks:
             return Time(self.first.number + drawn * self.step.number, in_ticks=True)
         return Time(self.first.nanoseconds(tick_ns) + drawn * self.step.nanoseconds(tick_ns))
 
     def draws(self, numbers: npt.NDArray[np.uint64], tick_ns: int) -> npt.NDArray[np.uint64]:
-        """Returns what `draw` draws by each of these numbers, in nanoseconds."""
+        """Returns the times that `draw` gives for these numbers, in nanoseconds."""
         drawn = numbers % np.uint64(self.choices(tick_ns))
         first, step = self.first.nanoseconds(tick_ns), self.step.nanoseconds(tick_ns)
         times: npt.NDArray[np.uint64] = np.uint64(first) + drawn * np.uint64(step)
         return times
 
     def choices(self, tick_ns: int) -> int:
-        """How many times there are."""
+        """Returns the number of possible times."""
         span = self.end.nanoseconds(tick_ns) - self.first.nanoseconds(tick_ns)
         step = max(self.step.nanoseconds(tick_ns), 1)
         return max(span // step + 1 if self.end_counts else -(-span // step), 1)
 
     def mean_ns(self, tick_ns: int) -> float:
-        """The mean, in nanoseconds."""
+        """Returns the mean in nanoseconds."""
         steps = (self.choices(tick_ns) - 1) / 2
         return self.first.nanoseconds(tick_ns) + steps * self.step.nanoseconds(tick_ns)

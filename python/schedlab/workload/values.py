@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Values of a workload file, read with care: what stands there, and what was expected."""
+"""Reads and validates values of a workload file."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from schedlab.workload.model import CPUS_MAX, GIVEN, ROOT, TASKGROUP, Attribute,
 from schedlab.workload.times import Drawn, Time
 
 NAME_MAX = 26
-"""Characters; the simulator's names have 31, of which a few say what is named."""
+"""Characters; the simulator's names have 31, including a prefix for the type."""
 PROCESS_NAME_MAX = 15
-"""Characters that our kernel and Linux keep of a process's name."""
+"""Characters that the schedlab kernel and Linux keep of a process's name."""
 COUNT_MAX = 2**32 - 1
 NANOSECONDS_MAX = 10**18
 
@@ -40,34 +40,36 @@ _NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
 def wrong(node: Node, expected: str) -> JsonError:
-    """The error that says what stands there, and what was expected."""
+    """Returns an error that names the value and what was expected."""
     place = f"{node.path}: " if node.path else ""
     return JsonError(node.line, f"{place}{_shown(node)}: expected {expected}")
 
 
 class Notes:
-    """What a workload file says that is not done, or not done as it says: one warning for each reason."""
+    """Collects warnings about ignored or changed parts of a workload file, one for each reason."""
 
     _SHOWN = 4
     """The most places that a warning names."""
     _LABEL_MAX = 100
-    """Characters of a place."""
+    """Longest name of a place, in characters."""
 
     def __init__(self) -> None:
         self._places: dict[str, list[tuple[int, str]]] = {}
 
     def add(self, node: Node, what: str, label: str = "") -> None:
-        """Notes what happens to a value, such as "ignored: ...". `label` replaces the value's path."""
+        """Adds a warning about a value, such as "ignored: ...". `label` replaces the value's path."""
         self._places.setdefault(what, []).append(
             (node.line, (label or node.path)[: self._LABEL_MAX])
         )
 
     def given_again(self, node: Node) -> None:
-        """Notes a value whose key comes again, with another value that counts."""
+        """Adds a warning about a repeated key, whose last value counts."""
         self.add(node, GIVEN_AGAIN)
 
     def unknown(self, key: str, node: Node, known: Iterable[str]) -> None:
-        """Notes that a key is ignored. Raises JsonError if the keys are those of a change, which must be known."""
+        """Adds a warning about an ignored key. Raises JsonError if the key comes from a change,
+        because changes must be valid.
+        """
         if node.line == NOT_OF_THE_FILE:
             raise JsonError(node.line, f"{node.path}: unknown: expected one of {', '.join(known)}")
         shown = len(self._places.get(UNKNOWN, ())) < self._SHOWN and len(key) <= NAME_MAX
@@ -97,7 +99,7 @@ def _shown(node: Node) -> str:
 
 
 def members(node: Node, expected: str) -> tuple[tuple[str, Node], ...]:
-    """The members of an object."""
+    """Returns the members of an object. Raises JsonError for another value."""
     if not isinstance(node.value, Object):
         raise wrong(node, expected)
     return node.value.members
@@ -106,8 +108,10 @@ def members(node: Node, expected: str) -> tuple[tuple[str, Node], ...]:
 def by_key(
     node: Node, expected: str, keys: tuple[str, ...], notes: Notes | None = None
 ) -> dict[str, Node]:
-    """Returns the members of an object, each once. Other keys than these, and keys that come again, are refused; with
-    `notes`, other keys are ignored, and the last value of a key counts."""
+    """Returns the members of an object by key. Raises JsonError for unknown or repeated keys.
+
+    With `notes`, it ignores unknown keys instead, and the last value of a repeated key counts.
+    """
     by_name: dict[str, Node] = {}
     for key, value in members(node, expected):
         if key not in keys and notes:
@@ -135,7 +139,7 @@ def is_number(value: Value) -> TypeGuard[int | float]:
 
 
 def time(node: Node) -> Time:
-    """A number of microseconds, as rt-app's; or, ours, a text with a unit."""
+    """Returns a time: a number of microseconds, as in rt-app, or text with a unit."""
     value = node.value
     if isinstance(value, str) and (match := _TIME.fullmatch(value)):
         number = Fraction(match[1]) if "." in match[1] else int(match[1])
@@ -152,7 +156,7 @@ def time(node: Node) -> Time:
 
 
 def drawn(node: Node) -> Time | Drawn | Distribution:
-    """A time; or, ours, an object that says how it is drawn at random."""
+    """Returns a time, or the distribution of a time (not in rt-app)."""
     if not isinstance(node.value, Object):
         return time(node)
     if any(key == "distribution" for key, _ in node.value.members):
@@ -185,7 +189,7 @@ _KEYS = {
     "hyperexponential": ("means", "weights"),
     "values": ("values", "weights"),
 }
-"""What is said of each distribution."""
+"""The parameters of each distribution."""
 _DISTRIBUTION = 'an object such as {"distribution": "exponential", "mean": 1000}'
 VALUES_MAX = 1_000_000
 _SIGMA_MAX = 10
@@ -193,7 +197,7 @@ _SHAPE_MAX = 1000
 
 
 def distribution(node: Node, others: tuple[str, ...] = ()) -> Distribution:
-    """A distribution of times. `others`: keys of the object that say something else."""
+    """Returns a distribution of times. `others`: further keys that the object may have."""
     given = dict(members(node, _DISTRIBUTION))
     kind = given["distribution"].value if "distribution" in given else None
     if not isinstance(kind, str) or kind not in _KEYS:
@@ -212,7 +216,7 @@ def distribution(node: Node, others: tuple[str, ...] = ()) -> Distribution:
 
 
 def _pareto(node: Node, fields: Mapping[str, Node]) -> Pareto:
-    """By its mean, or from a least time on."""
+    """Reads a Pareto distribution, given by its mean or by its minimum."""
     shape = real(_needed(node, fields, "shape"), 0.01, _SHAPE_MAX)
     if "mean" in fields and not fields.keys() & {"least", "most"}:
         if shape <= 1:
@@ -228,7 +232,7 @@ def _pareto(node: Node, fields: Mapping[str, Node]) -> Pareto:
 
 
 def _length(node: Node) -> int:
-    """Nanoseconds."""
+    """Returns nanoseconds."""
     length = time(node)
     if length.in_ticks or length.number == 0:
         raise wrong(node, "a time longer than 0, and not in ticks")
@@ -248,14 +252,14 @@ def _several(node: Node) -> tuple[Node, ...]:
 
 
 def real(node: Node, least: float, most: float) -> float:
-    """A number within bounds."""
+    """Returns a number within bounds."""
     if not is_number(node.value) or not least <= node.value <= most:
         raise wrong(node, f"a number from {least} to {most}")
     return float(node.value)
 
 
 def times(node: Node) -> tuple[Time, ...]:
-    """Times, none before the one that stands before it."""
+    """Returns times in ascending order."""
     durations = tuple(time(item) for item in _several(node))
     if any(a.nanoseconds(10**6) > b.nanoseconds(10**6) for a, b in itertools.pairwise(durations)):
         raise wrong(node, "times in their order")
@@ -263,7 +267,7 @@ def times(node: Node) -> tuple[Time, ...]:
 
 
 def weights(node: Node | None, count: int) -> tuple[float, ...]:
-    """A weight for each of so many; none given: they are alike."""
+    """Returns `count` weights; by default they are equal."""
     if node is None:
         return (1.0,) * count
     numbers = tuple(real(item, 0, 10**12) for item in _several(node))
@@ -273,7 +277,7 @@ def weights(node: Node | None, count: int) -> tuple[float, ...]:
 
 
 def number(node: Node, least: int, most: int) -> Whole:
-    """A whole number that may be drawn anew each time."""
+    """Returns a whole number, or a distribution of whole numbers."""
     if not isinstance(node.value, Object):
         return Whole((whole(node, least, most),), (1.0,))
     expected = 'a whole number, or an object such as {"values": [1, 5], "weights": [9, 1]}'
@@ -287,7 +291,7 @@ def number(node: Node, least: int, most: int) -> Whole:
 
 
 def seconds(node: Node) -> int | None:
-    """Returns the nanoseconds of rt-app's `duration`, or None if it is until all tasks have ended: not above 0."""
+    """Returns rt-app's `duration` in nanoseconds, or None (0 or less) for a run until all tasks have ended."""
     value = node.value
     if is_number(value) and value <= 0:
         return None
@@ -297,7 +301,7 @@ def seconds(node: Node) -> int | None:
 
 
 class Names:
-    """Gives each name of a file a name that the machine's tables have room for; distinct names stay distinct."""
+    """Assigns names that fit the machine's tables; distinct names stay distinct."""
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
@@ -305,8 +309,11 @@ class Names:
         self._renamed = 0
 
     def fitting(self, name: str, node: Node, is_distinct: bool = True) -> str:
-        """Returns the name itself if it fits; else its beginning, "~" and a number, and notes that. No name that
-        fits has a "~". `is_distinct`: in the characters that kernels keep of a process's name."""
+        """Returns the name itself if it fits; otherwise its beginning, "~" and a number, with a warning.
+
+        A valid name contains no "~". `is_distinct`: the name is unique within the characters that
+        kernels keep.
+        """
         if name not in self._fitting:
             fitting = name
             if not NAME.fullmatch(name) or name == ROOT or not is_distinct:
@@ -326,7 +333,7 @@ _RENAMED = (
 
 
 def rounds(node: Node | None, standard: int) -> float:
-    """rt-app's `loop`: -1 is for ever."""
+    """Returns the number of rounds of rt-app's `loop`; −1 means infinitely many."""
     if node is None:
         number = standard
     elif node.value == 0:
@@ -337,7 +344,7 @@ def rounds(node: Node | None, standard: int) -> float:
 
 
 def attributes(properties: Mapping[str, Node]) -> dict[str, int]:
-    """Of those that are numbers: a group has a path."""
+    """Returns the numeric attributes; a group has a path instead."""
     return {
         name: _attribute(properties[key], attribute)
         for name, attribute in GIVEN.items()
@@ -346,7 +353,7 @@ def attributes(properties: Mapping[str, Node]) -> dict[str, int]:
 
 
 def _cpus(node: Node) -> int:
-    """An array of numbers, as rt-app's; or, ours, a text as Linux writes it."""
+    """Returns a set of CPUs: an array of numbers, as in rt-app, or text in Linux's notation."""
     expected = f'CPUs from 0 to {CPUS_MAX - 1}: an array such as [0, 1], or a text such as "0-3,8"'
     value = node.value
     ranges: list[tuple[int, int]] = []

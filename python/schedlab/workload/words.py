@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Steps as words (docs/simulator.md), and the workload file that they make (abi/workload_file.h)."""
+"""Converts steps as text (docs/simulator.md) to the binary workload file (abi/workload_file.h)."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from schedlab.workload.format import (
 )
 
 Line = tuple[str, int | None, str]
-"""Words, a number for the {} in them, and the name of a program for the @ in them: ("arrive @ {}ns", 500, "cpu")."""
+"""Words, a number for {} and the name of a program for @ in them: ("arrive @ {}ns", 500, "cpu")."""
 Row = tuple[int, int, int, int, int]
 """A step: see STEP."""
 
 NAME_MAX = 31
-"""Characters of a name."""
+"""Longest name in characters."""
 _TIME_MAX = 2**62
 _WORD = 2**64 - 1
 _UNITS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}
 _FIELDS = {"detail": 1, "target": 3, "value": 4}
-"""The place of each in a row."""
+"""The index of each field in a row."""
 _LOOP, _EXIT, _MARK = (dict(FORMS)[words][0] for words in ("loop", "exit", "mark begin"))
 
 
 class WordsRefused(ValueError):
-    """A text that is no workload: the message names its line, what stands there, and what was expected."""
+    """A text is not a workload: the message names the line, the word and what was expected."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Lines that are repeated with other numbers each time: a row of numbers for each time, a column for each line."""
+    """Lines that are repeated with different numbers: one row per round, one column per line."""
 
     lines: tuple[Line, ...]
     numbers: npt.NDArray[np.uint64]
@@ -62,7 +62,7 @@ Lines = Iterable[Line | Rounds]
 
 
 def each_line(lines: Lines) -> Iterator[Line]:
-    """Yields lines, those of repetitions too."""
+    """Yields lines, including those of repetitions."""
     for line in lines:
         if isinstance(line, Rounds):
             yield from line.each()
@@ -81,12 +81,12 @@ def text_of_program(name: str, lines: Lines) -> str:
     return "".join(written)
 
 
-# --- what a word may be
+# --- kinds of words
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What stands at a place of a line."""
+    """The valid words at a position of a line."""
 
     pattern: re.Pattern[str]
     expected: str
@@ -130,7 +130,7 @@ def _matches(expected: str, word: str) -> bool:
 
 
 def _form_of(words: list[str]) -> tuple[list[str], tuple[int, ...]]:
-    """Returns the first form that the words have. Raises WordsRefused."""
+    """Returns the first form that matches the words. Raises WordsRefused."""
     reached, expected = 0, dict.fromkeys([_EXPECTED_FIRST])
     for form, row in _FORMS.get(words[0], ()):
         pairs = zip(form, words, strict=False)
@@ -156,7 +156,7 @@ def _complaint(alternatives: Sequence[str], expected: str) -> str:
 
 
 def label(word: str) -> int:
-    """Returns the number that a mark has of up to 8 characters."""
+    """Returns a mark of up to 8 characters as a number."""
     return int.from_bytes(word.encode()[:8], "little")
 
 
@@ -165,8 +165,9 @@ def label(word: str) -> int:
 
 @dataclass(frozen=True)
 class _Template:
-    """What words mean: a step. `scale`: the number for {} counts so many times. `has_program`: @ is for the target.
-    `text`: the field that gets the number of a new text each time, and this text."""
+    """The step that words mean. `scale`: factor for the number of {}. `has_program`: @ is the
+    target. `text`: the field for the number of a new text, and the text.
+    """
 
     row: Row
     scale: int = 0
@@ -175,33 +176,33 @@ class _Template:
 
 
 class Assembly:
-    """A workload that is put together line by line, its first process's program first.
+    """Assembles a workload line by line, starting with the first process's program.
 
-    Names get numbers in the order in which they come. `tick_ns`: what a tick is among the words.
+    Names are numbered in order of appearance. `tick_ns`: the length of a tick in the text.
     """
 
     def __init__(self, tick_ns: int) -> None:
         self.tick_ns = tick_ns
         self.line = 0
-        """Of a text."""
+        """Current line of the text."""
         self._begins: dict[int, int] = {}
-        """Where the steps of each program begin, by the program's number, in their order."""
+        """By program number, the index of its first step; in order of appearance."""
         self._begin_of_last = 0
         self._pieces = [np.empty(0, STEP)]
         self._piece_steps = 0
         self._rows: list[Row] = []
-        """The steps behind those of the pieces."""
+        """Steps after those in the pieces."""
         self._loops: list[tuple[int, int, int]] = []
-        """Those that have begun: the first step, how many rounds there are, and the line."""
+        """Open loops: first step, number of rounds, and line."""
         self._numbers: dict[str, dict[str, int]] = {"program": {}, "channel": {}, "timer": {}}
         self._first_lines: dict[str, int] = {}
-        """Where a program was first named."""
+        """The line where each program was first named."""
         self._channels: list[int] = []
         self._texts: list[str] = []
         self._templates: dict[str, _Template] = {}
 
     def add(self, words: str, number: int | None = None, name: str = "") -> None:
-        """Adds a line (see Line), of which words have one space between them. Raises WordsRefused."""
+        """Adds a line (see Line), whose words are separated by single spaces. Raises WordsRefused."""
         template = self._templates.get(words)
         if template is None and self._is_other(words.split(" ")):
             return
@@ -228,7 +229,7 @@ class Assembly:
                 self.add(*line)
 
     def _is_other(self, words: list[str]) -> bool:
-        """Does what a line says that is no step; else False."""
+        """Handles a line that is not a step; returns False for a step."""
         first = words[0]
         if first in ("program", "channel") and len(words) != (2 if first == "program" else 3):
             raise WordsRefused(
@@ -255,7 +256,7 @@ class Assembly:
         self._begins[number] = self._begin_of_last = self._piece_steps + len(self._rows)
 
     def _end(self) -> None:
-        """Ends the program before, if there is one."""
+        """Ends the previous program, if there is one."""
         if self._loops:
             self.line = self._loops[-1][2]
             raise WordsRefused("expected an `end` for the loop that begins here")
@@ -269,7 +270,7 @@ class Assembly:
         self._rows = []
 
     def _step(self) -> int:
-        """Returns the place of the next step in its program."""
+        """Returns the index of the next step in its program."""
         return self._piece_steps + len(self._rows) - self._begin_of_last
 
     def _begin_loop(self, rounds: int) -> None:
@@ -286,7 +287,7 @@ class Assembly:
         self._rows.append((_LOOP, len(self._loops), 0, first, rounds))
 
     def _add_rounds(self, rounds: Rounds) -> None:
-        """All at once, unless a text is among them, which has another number each time."""
+        """Adds all rounds at once, unless they contain a text, whose number changes each time."""
         templates = [
             self._templates.get(words) or self._template(words) for words, *_ in rounds.lines
         ]
@@ -356,7 +357,7 @@ class Assembly:
         return numbers[name]
 
     def _read(self, kind: str, word: str) -> int:
-        """Returns the number of a word. Raises WordsRefused if it is not of this kind, or too small or large."""
+        """Returns the number of a word. Raises WordsRefused if it has another kind or exceeds its range."""
         rule = _KINDS[kind]
         if not rule.pattern.fullmatch(word):
             raise WordsRefused(_complaint([word], rule.expected))
@@ -421,7 +422,7 @@ class Assembly:
         return b"".join((header.tobytes(), *pieces))
 
     def _in_order(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.int64]]:
-        """Returns all steps by the numbers of their programs, and how many each program has."""
+        """Returns all steps sorted by program number, and the length of each program."""
         steps = np.concatenate(self._pieces)
         begins = np.array([*self._begins.values(), len(steps)])
         order = np.argsort(list(self._begins))
@@ -433,7 +434,7 @@ class Assembly:
 
 
 _PIECE = 1 << 16
-"""Steps of a program that are kept one by one, about, before they are packed."""
+"""Approximate number of steps that are stored individually before they are packed."""
 _CHUNK = 1 << 16
 _PRIME = 0x100000001B3
 _FIRST_SUM = 0xCBF29CE484222325
@@ -441,10 +442,11 @@ _STEPS = [1 << bit for bit in range(16)]
 
 
 def checksum(contents: bytes | memoryview, total: int = _FIRST_SUM) -> int:
-    """Returns FNV-1a (Fowler, Noll, Vo 1991) of 64 bits, which goes on from `total`.
+    """Returns the 64-bit FNV-1a hash (Fowler, Noll, Vo, 1991), continued from `total`.
 
-    With the sum's lowest byte l, sum ^ byte is sum + ((l ^ byte) - l), so that the sum is linear in these differences.
-    Each bit of l depends on bits below it, and by exclusive or on itself before.
+    With the sum's lowest byte l, sum ^ byte equals sum + ((l ^ byte) − l), so the sum is linear in
+    these differences. Each bit of l depends on lower bits, and by exclusive or on its previous
+    value.
     """
     data = np.frombuffer(contents, np.uint8)
     powers = np.multiply.accumulate(np.full(_CHUNK, _PRIME, np.uint64))
@@ -455,7 +457,7 @@ def checksum(contents: bytes | memoryview, total: int = _FIRST_SUM) -> int:
             carried = mixed * np.uint8(_PRIME & 0xFF) >> bit & 1
             polynomial = chunk >> bit & 1
             low = np.concatenate(([np.uint8(total >> bit & 1)], polynomial[:-1] ^ carried[:-1]))
-            for step in _STEPS:  # a running exclusive or
+            for step in _STEPS:  # running exclusive or
                 low[step:] ^= low[:-step]
             mixed |= (low ^ polynomial) << bit
         differences = mixed.astype(np.int64) - (mixed ^ chunk)
@@ -468,7 +470,7 @@ def checksum(contents: bytes | memoryview, total: int = _FIRST_SUM) -> int:
 
 
 def read_words(text: str, tick_ns: int = 1_000_000, name: str = "workload") -> bytes:
-    """Returns the workload file that a text means. `name`: of the text, for errors.
+    """Returns the workload file of a text. `name`: the text's name in errors.
 
     Raises WordsRefused, whose message begins with the name and the line.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Workloads as files: JSON that follows rt-app's (docs/workload-files.md), for the simulator.
+"""Reads workload files: JSON in an extension of rt-app's format (docs/workload-files.md).
 
-`read` checks a file and returns a WorkloadFile, which knows its text in the simulator's form
-(docs/simulator.md) for each seed and length of a tick.
+`read` checks a file and returns a WorkloadFile. schedlab.workload.text converts it for a seed and
+tick length (docs/simulator.md).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from schedlab.workload.values import (
 
 SUFFIX = ".json"
 BARE = ("suspend",)
-"""Events that rt-app's workgen takes without a value."""
+"""Events that rt-app's workgen accepts without a value."""
 PIDS_MAX = 2**31 - 10
 LINES_MAX = 20_000_000
-"""The most lines of a text in the simulator's form: random draws make it long."""
+"""The most lines of a workload in the simulator's text format; random draws make it long."""
 
 NOT_BEHAVIOUR = {
     **dict.fromkeys(("logdir", "log_basename", "log_size", "gnuplot", "ftrace"), "a log of rt-app"),
@@ -49,21 +49,21 @@ NOT_BEHAVIOUR = {
     "io_device": "there are no devices here",
     "mem_buffer_size": "there is no memory here",
 }
-"""Keys of `global` that do not change what tasks do, and why."""
+"""Keys of `global` that do not affect behaviour, with the reasons."""
 TOP_KEYS = (
     *("description", "global", "load", "starter", "tasks", "devices", "groups", "resources"),
 )
 
 
 def is_workload_file(workload: str) -> bool:
-    """Rather than a program and its options: they do not end so."""
+    """True if the text names a workload file; programs and their options do not end like this."""
     return workload.strip().endswith(SUFFIX)
 
 
 def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
-    """Reads a workload file with other values, if any: (("tasks.cpu.instance", "40"), …).
+    """Reads a workload file, optionally with changed values: (("tasks.cpu.instance", "40"), …).
 
-    WrongUsage says what is wrong in the file or in a change, and where.
+    Raises WrongUsage, which names the place in the file or in a change.
     """
     try:
         text = read_text(path)
@@ -73,7 +73,7 @@ def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
 
 
 def of_text(text: str, path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
-    """Returns the workload of a file's text, as `read` does. Errors name it `path`."""
+    """Returns the workload of a file's text, as `read` does. Errors name the file `path`."""
     try:
         valid_changes = checked(changes)
         top, rest_line = parse_first(text, BARE)
@@ -93,30 +93,27 @@ def of_text(text: str, path: Path, changes: Iterable[Change] = ()) -> WorkloadFi
 
 
 def from_node(node: Node, sha256: str) -> WorkloadFile:
-    """Returns the workload that stands within another file, of this hash. Raises JsonError."""
+    """Returns a workload embedded in another file with this hash. Raises JsonError."""
     file = _Reader(node, sha256, ()).file()
     check_known_keys(node, file)
     return file
 
 
 def check_known_keys(node: Node, file: WorkloadFile) -> None:
-    """Raises JsonError if the file, which `node` names or is, has keys that are unknown or come again."""
+    """Raises JsonError if the workload file has unknown or repeated keys. `node` contains or names the file."""
     for note in file.notes:
         if note.endswith((UNKNOWN, GIVEN_AGAIN)):
             raise wrong(node, f"a workload whose keys are all known, and given once; {note}")
 
 
 def description(path: Path) -> str:
-    """Returns the first sentence that a workload file says of itself, or "" if it says nothing.
-
-    JsonError: it is none.
-    """
+    """Returns the first sentence of a workload file's description, or "". Raises JsonError if the file is invalid."""
     text = dict(members(parse_first(path.read_text(), BARE)[0], "an object")).get("description")
     return str(text.value).partition(". ")[0].removesuffix(".") if text else ""
 
 
 def check_load(node: Node, file: WorkloadFile) -> None:
-    """Raises JsonError unless it is known how much arrives."""
+    """Raises JsonError unless the amount of arriving work is known."""
     offered = file.offered(10**6)
     if not 0 < offered < math.inf:
         raise wrong(
@@ -127,7 +124,7 @@ def check_load(node: Node, file: WorkloadFile) -> None:
 
 
 def _has_nice_priorities(tasks: Node) -> bool:
-    """True if a `priority` is outside the bounds of our attribute: then all are rt-app's nice values."""
+    """True if any `priority` is outside schedlab's range: all of them are then rt-app's nice values."""
     if not isinstance(tasks.value, Object):
         return False
     ours = ATTRIBUTES["priority"]
@@ -194,7 +191,7 @@ class _Reader:
         return file
 
     def starter(self, tasks: tuple[Task, ...], duration: int | None) -> Starter | None:
-        """Returns what the first process does, or None if the file does not say it."""
+        """Returns the first process's behaviour, or None if the file does not define it."""
         if "starter" not in self.top:
             if not any(task.instances for task in tasks):
                 raise wrong(self.top["tasks"], "at least one task with an `instance` other than 0")
@@ -209,7 +206,7 @@ class _Reader:
         ).starter()
 
     def devices(self) -> tuple[Device, ...]:
-        """What comes by interrupts."""
+        """Returns the devices."""
         if "devices" not in self.top:
             return ()
         if "starter" in self.top:
@@ -218,7 +215,7 @@ class _Reader:
         return tuple(TaskReader(self.shared, key, node, ()).device() for key, node in entries)
 
     def check_size(self, file: WorkloadFile) -> None:
-        """Raises JsonError for what cannot be written or counted to its end."""
+        """Raises JsonError if the workload is too large, or has infinitely many steps."""
         if file.total() > PIDS_MAX and not math.isinf(file.total()):
             raise wrong(self.top["tasks"], f"at most {PIDS_MAX} processes in all, forked ones too")
         lines = length(file)
@@ -235,7 +232,7 @@ class _Reader:
             )
 
     def duration(self) -> int | None:
-        """Returns nanoseconds, or None if it is until all tasks have ended."""
+        """Returns the duration in nanoseconds, or None if the run lasts until all tasks have ended."""
         if "global" not in self.top:
             return None
         known = ("duration", "default_policy", "pi_enabled", *NOT_BEHAVIOUR)
@@ -253,7 +250,7 @@ class _Reader:
         return seconds(fields["duration"]) if "duration" in fields else None
 
     def task_nodes(self) -> dict[str, Node]:
-        """Returns the tasks by the names that they have on a machine."""
+        """Returns the tasks by their names on the machine."""
         nodes: dict[str, Node] = {}
         given = members(self.top["tasks"], "an object whose keys are the names of tasks")
         heads = Counter(key[:PROCESS_NAME_MAX] for key in {key for key, _ in given})
@@ -267,7 +264,7 @@ class _Reader:
         return nodes
 
     def told_apart(self, nodes: dict[str, Node], tasks: tuple[Task, ...]) -> tuple[Task, ...]:
-        """Returns the tasks. If a name that is cut off is the group of several, a number makes each another group."""
+        """Returns the tasks. If several have the same truncated group, a number makes their groups distinct."""
         taken = Counter(task.group for task in tasks)
         numbers: dict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
         distinct: list[Task] = []
@@ -285,7 +282,7 @@ class _Reader:
         return tuple(distinct)
 
     def check_barriers(self, tasks: tuple[Task, ...]) -> None:
-        """Checks barriers as rt-app does: it must be known how many tasks will come."""
+        """Checks barriers as rt-app does: the number of participating tasks must be known."""
         forked = {fork for task in tasks for fork in forks(task.body)}
         for task, node in self.shared.barriers.items():
             if task in forked:

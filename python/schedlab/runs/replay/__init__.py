@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the processes of a recorded trace wanted, as a workload (docs/replay.md)."""
+"""Derives a workload from a recorded trace (docs/replay.md)."""
 
 from schedlab.runs.replay.charges import Charges, charges
 from schedlab.runs.replay.programs import AS_RECORDED, Otherwise, Replayed, workload_of

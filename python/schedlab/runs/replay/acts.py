@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What processes did by themselves, and what for: read out of a trace."""
+"""Extracts the actions of processes from a trace, and the reasons for their waits."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ from schedlab.trace.model import Integers
 
 Flags = npt.NDArray[np.bool_]
 _TICK_NEARNESS = 4
-"""Steps of a coarse clock after a tick in which a timer's wake-up may be recorded."""
+"""A timer's wake-up may be recorded up to this many steps of a coarse clock after its tick."""
 KILLED = 0xFFFF_FFFF
-"""The exit status of a process that was ended by another one, or by its policy: -1."""
+"""The exit status of a process that another process or its policy ended: −1."""
 
 
 class Deed(IntEnum):
-    """Kinds of acts."""
+    """Kinds of actions."""
 
     SLEEP = auto()  # for `number` ns
     SLEEP_TICKS = auto()  # until `number` ticks have passed
     SLEEP_UNTIL = auto()  # until the time `number`
-    FOREVER = auto()  # it was still asleep when the trace ended
+    FOREVER = auto()  # still asleep when the trace ended
     TAKE = auto()  # waits until another process wakes it
     WAIT = (
         auto()
-    )  # for a child. `other`: which one woke it, `number`: children to wait for, at most
+    )  # for a child. `other`: the child that woke it; `number`: the most children to wait for
     YIELD = auto()
     FORK = auto()  # `other`
     GIVE = auto()  # wakes `other`
     MARK = auto()  # `detail`: kind of mark, `number`: value
     ATTRIBUTE = auto()  # `detail` of `other` becomes `number`
-    SETGROUP = auto()  # `detail` of the group of tasks `other` becomes `number`
-    SWITCH = auto()  # another policy or tunable. `row` has its text, `number` a tunable's value
+    SETGROUP = auto()  # `detail` of the task group `other` becomes `number`
+    SWITCH = auto()  # to another policy or tunable. `row` has its text, `number` a tunable's value
     EXIT = auto()  # with status `number`
 
 
 @dataclass(frozen=True, eq=False)
 class Acts:
-    """Arrays with one element per act, sorted by life, then in the order of doing."""
+    """Arrays with one element per action, sorted by life and order of execution."""
 
     life: Integers
     deed: Integers
     row: Integers
     time_ns: Integers
     computed_ns: Integers
-    """What the process had computed until then, in all."""
+    """The process's total computing time until then."""
     other: Integers
-    """A life; -1: none. Of SETGROUP, a group's number."""
+    """A life, or −1 for none. For SETGROUP, a group's number."""
     detail: Integers
     number: npt.NDArray[np.uint64]
     joined: Flags
-    """It was done in one with the act before it: no other CPU did anything between."""
+    """True if no CPU did anything between this action and the previous one."""
 
     def __len__(self) -> int:
         return len(self.life)
@@ -74,8 +74,7 @@ def acts(
     omitted: Integers,
     outside: Outside = NOTHING,
 ) -> Acts:
-    """All acts of all lives, except those that are omitted; a process that these wake wakes by
-    itself."""
+    """Returns all actions of all lives except `omitted`. A process woken by an omitted one wakes up on its own."""
     kind = trace.column("kind")
     row = _rows(trace)
     actor, other = _actor(trace, who, on_cpu, row), _other(trace, who, row)
@@ -130,7 +129,7 @@ def acts(
 
 
 def _rows(trace: Trace) -> Integers:
-    """Records that are of acts, or may be."""
+    """Returns the rows of records that may be actions."""
     kind, first = trace.column("kind"), trace.column("first")
     row = trace.rows(
         Kind.BLOCK,
@@ -165,7 +164,7 @@ def _actor(trace: Trace, who: Lives, on_cpu: Stays, row: Integers) -> Integers:
 
 
 def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
-    """The process that is forked, woken, or given an attribute; or the number of a group."""
+    """Returns the process that is forked, woken or given an attribute; or the number of a group."""
     kinds = trace.column("kind")[row]
     pid = trace.column("process")[row].astype(np.int64)
     forked = kinds == Kind.FORK
@@ -179,13 +178,13 @@ def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
 
 
 class _Waits:
-    """What each wait was for, and which process ended it."""
+    """The reason for each wait, and the process that ended it."""
 
     def __init__(
         self, trace: Trace, who: Lives, charges: Charges, omitted: Integers, outside: Outside
     ) -> None:
         self.trace, self.who, self.charges = trace, who, charges
-        # What a process did out of sight is unknown: it sleeps until it is found again.
+        # Activity out of sight is unknown: the process sleeps until it is found again.
         self.wake_row = np.sort(np.concatenate((trace.rows(Kind.WAKEUP), _found_again(who))))
         pid = trace.column("process")[self.wake_row].astype(np.int64)
         waker_pid = _waker_of(trace, self.wake_row)
@@ -199,7 +198,7 @@ class _Waits:
         self.from_outside = np.isin(self.wake_row, given)
 
     def _reasons(self) -> Integers:
-        """Why the process was blocked, for each wake-up."""
+        """Returns the reason for blocking, for each wake-up."""
         block = self.trace.rows(Kind.BLOCK)
         pid = self.trace.column("process")[block].astype(np.int64)
         reason = np.zeros(len(self.wake_row), np.int64)
@@ -208,7 +207,7 @@ class _Waits:
         return reason
 
     def _after(self, life: Integers, row: Integers) -> tuple[Integers, Flags]:
-        """The wake-up that ended each life's wait that began at a row, and whether there is one."""
+        """Returns the wake-up that ended each life's wait beginning at a row, and whether there is one."""
         if len(self.order) == 0:
             return np.zeros(len(row), np.int64), np.zeros(len(row), bool)
         place = np.searchsorted(self.key, (life << 40) | row)
@@ -217,7 +216,7 @@ class _Waits:
         return at, has_next & (self.woken[at] == life) & (life >= 0)
 
     def _by_child(self, at: Integers) -> Flags:
-        """Was the wake-up that of a parent, by a child that ended?"""
+        """True if a child's exit woke its parent."""
         waker = np.maximum(self.waker[at], 0)
         ended = self.who.exit_row[waker]
         by_child: Flags = (
@@ -229,7 +228,7 @@ class _Waits:
         return by_child
 
     def for_child(self, row: Integers) -> Flags:
-        """Records that are such wake-ups: not acts of the child itself."""
+        """Marks records that are wake-ups by a child's exit; they are not actions of the child."""
         place = np.searchsorted(self.wake_row, row)
         inside = place < len(self.wake_row)
         at = np.minimum(place, max(len(self.wake_row) - 1, 0))
@@ -241,7 +240,7 @@ class _Waits:
     def of(
         self, life: Integers, row: Integers
     ) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:
-        """Deed, number and other of waits that begin at rows."""
+        """Returns deed, number and other of waits that begin at these rows."""
         time = self.trace.column("time_ns")
         reason = self.trace.column("first")[row].astype(np.int64)
         at, has_next = self._after(life, row)
@@ -264,8 +263,10 @@ class _Waits:
         return deed, number.astype(np.uint64), waker
 
     def _ticks(self, begin: Integers, end: Integers, cpu: Integers, asleep: Flags) -> Integers:
-        """How many ticks sleeps lasted that end with one, of a CPU; 0: it was a time. Where most sleeps end
-        with a tick, the machine's are counted in ticks."""
+        """Returns the duration of sleeps in ticks, if they end with a tick of a CPU; 0: the duration is a time.
+
+        If most sleeps end with a tick, all sleeps of the machine are counted in ticks.
+        """
         tick, step = self.trace.header.tick_ns, self.trace.clock_step_ns
         nothing = np.zeros(len(begin), np.int64)
         if tick == 0 or not asleep.any():
@@ -281,15 +282,18 @@ class _Waits:
 
 
 def is_exact(trace: Trace) -> bool:
-    """Does the clock tell all times apart, as the simulator's does, whose cycle counter it is?"""
+    """True if the clock distinguishes all times. The simulator's clock does, because it is the cycle counter."""
     rows = trace.rows(Kind.SCHEDULER_EXIT)
     same = trace.column("second")[rows] == trace.column("time_ns")[rows].astype(np.uint64)
     return trace.clock_step_ns <= 1 or bool(len(rows) and same.all())
 
 
 def _joined(trace: Trace, row: Integers, actor: Integers) -> Flags:
-    """Acts of one process at one time, between which nothing was recorded but who changed CPUs: by
-    nobody, or, where the clock is too coarse to say, not on that CPU."""
+    """Marks actions that immediately follow another action of the same process at the same time.
+
+    Only context switches may be recorded between them. With a coarse clock, only records of the
+    same CPU are considered.
+    """
     kind, cpu, time = trace.column("kind"), trace.column("cpu"), trace.column("time_ns")
     counted = kind != Kind.MIGRATE
     if is_exact(trace):
@@ -310,7 +314,7 @@ def _joined(trace: Trace, row: Integers, actor: Integers) -> Flags:
 
 
 def _in_order(who: Lives, sorted_acts: Acts) -> Acts:
-    """Sorted. What a process does after it has said that it ends, it does before."""
+    """Returns the actions sorted. Actions after a process's exit record are moved before it."""
     ended = who.exit_row[sorted_acts.life]
     place = 2 * sorted_acts.row
     after = (ended >= 0) & (sorted_acts.row > ended)
@@ -322,14 +326,14 @@ def _in_order(who: Lives, sorted_acts: Acts) -> Acts:
 
 @dataclass(frozen=True)
 class Start:
-    """A process that was there when the trace began: what it waited for then, if it waited."""
+    """The initial wait of a process that existed when the trace began."""
 
     deed: Deed
     number: int
 
 
 def first_waits(trace: Trace, who: Lives, omitted: Integers) -> dict[int, Start]:
-    """First waits of lives that the trace does not see begin, and that wait at first."""
+    """Returns the initial waits of lives that existed when the trace began."""
     waits, at = _woken_at_first(who)
     row = who.steps.row[at]
     pid = _waker_of(trace, row)
@@ -343,8 +347,9 @@ def first_waits(trace: Trace, who: Lives, omitted: Integers) -> dict[int, Start]
 
 
 def _woken_at_first(who: Lives) -> tuple[Integers, Integers]:
-    """Of lives that the trace does not see begin and that are woken, or come into sight, before anything else (but
-    for being found), and the steps in which they are."""
+    """Returns lives that existed before the trace and whose first event is a wake-up or a
+    reappearance, with that step.
+    """
     steps = who.steps
     at = steps.first.copy()
     for step in (Step.FOUND, Step.UNSEEN):
@@ -357,7 +362,7 @@ def _woken_at_first(who: Lives) -> tuple[Integers, Integers]:
 
 
 def _found_again(who: Lives) -> Integers:
-    """Rows in which processes that were out of sight are found."""
+    """Returns the rows where processes that were out of sight reappear."""
     steps = who.steps
     again = steps.step == Step.FOUND
     again[steps.first] = False
@@ -366,13 +371,13 @@ def _found_again(who: Lives) -> Integers:
 
 
 def _waker_of(trace: Trace, row: Integers) -> Integers:
-    """The PID of the process that woke another one at each row; 0: none is known."""
+    """Returns the PID of the waker at each row; 0 if none is known."""
     woken = trace.column("kind")[row] == Kind.WAKEUP
     return np.where(woken, trace.column("first")[row], 0).astype(np.int64)
 
 
 def texts(trace: Trace) -> dict[int, str]:
-    """Texts of POLICY and TUNABLE records, by row."""
+    """Returns the texts of POLICY and TUNABLE records, by row."""
     rows = trace.rows(Kind.POLICY, Kind.TUNABLE)
     selected = trace.texts.filter(pl.col("row").is_in(rows))
     return dict(zip(selected["row"].to_list(), selected["text"].to_list(), strict=True))

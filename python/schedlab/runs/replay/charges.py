@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a machine itself costs, as the simulator charges it (docs/simulator.md)."""
+"""Defines the costs of a machine, as the simulator charges them (docs/simulator.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schedlab.workload import costs
 
 @dataclass(frozen=True)
 class Charges:
-    """Nanoseconds; schedlab.workload.costs.COSTS says of what."""
+    """Costs in nanoseconds; schedlab.workload.costs.COSTS describes them."""
 
     boot: int = 0
     stagger: int = 0
@@ -36,7 +36,7 @@ class Charges:
 
     @property
     def latest(self) -> int:
-        """How late an interrupt may be, because the kernel is not interrupted."""
+        """The longest delay of an interrupt while the kernel disables interrupts."""
         return self.tick + self.scheduler + self.switch
 
 
@@ -50,10 +50,11 @@ def _kernel() -> tuple[tuple[str, int], ...]:
 
 
 def charges(text: str, policy: str = "") -> Charges:
-    """Of `kernel`, `none`, or either and changes: `kernel,fork=20000`; as the simulator reads it.
+    """Parses costs as the simulator does: `kernel`, `none`, or either with changes: `kernel,fork=20000`.
 
-    A cost may be one of a policy: `fork.mlfq=9785`, `tick.rr:table-scan=645`. They count under
-    `policy`, which is "name" or "name:preset". What is said last holds; `fork+=20000` adds.
+    A cost may be specific to a policy: `fork.mlfq=9785`, `tick.rr:table-scan=645`. These apply
+    under `policy`, which is "name" or "name:preset". Later entries override earlier ones;
+    `fork+=20000` adds.
     """
     values: dict[str, int] | None = None
     for place, part in enumerate(text.split(",")):
@@ -75,7 +76,7 @@ def charges(text: str, policy: str = "") -> Charges:
 
 
 def _changed(values: dict[str, int], name: str, value: int) -> dict[str, int]:
-    """What is said of all policies holds for each, and what is said of a policy for its presets."""
+    """Sets a cost. A general cost overrides those of policies, and a policy's cost overrides those of its presets."""
     separator = ":" if "." in name else "."
     remaining = {
         charge: ns for charge, ns in values.items() if not charge.startswith(name + separator)
@@ -84,7 +85,7 @@ def _changed(values: dict[str, int], name: str, value: int) -> dict[str, int]:
 
 
 def _added(values: dict[str, int], name: str, longer: int) -> dict[str, int]:
-    """Under all policies."""
+    """Adds to a cost under all policies."""
     complete = {name: 0, **values}
     return {
         charge: ns + longer if charge.partition(".")[0] == name else ns
@@ -93,7 +94,7 @@ def _added(values: dict[str, int], name: str, longer: int) -> dict[str, int]:
 
 
 def _under(values: dict[str, int], policy: str) -> Charges:
-    """The most particular of each: a preset's, its policy's, that of all."""
+    """Returns the most specific value of each cost: the preset's, the policy's, or the general one."""
     of = {name: values.get(name, 0) for name in _NAMES}
     for owner in dict.fromkeys((policy.partition(":")[0], policy)):
         of.update(

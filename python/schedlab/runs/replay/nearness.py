@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How near a replay comes to its recording: by group, in turnaround and in waiting.
+"""Measures how close a replay is to its recording: turnaround and waiting time by group.
 
-Only processes of groups that are measured in the recording are compared: of a recording of a whole machine, its
-kernel's threads are not, but in the replay they are processes as any other.
+Only groups with metrics in the recording are compared. In a recording of a whole machine, kernel
+threads have none, but in the replay they are ordinary processes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from schedlab.runs.replay.text import safe_name
 from schedlab.runs.replay.writer import GROUP_MAX
 
 FIGURES = ("turnaround", "waiting")
-"""What is compared."""
+"""The compared metrics."""
 
 
 def nearness(recorded: Metrics, replayed: Metrics) -> pl.DataFrame:
-    """A row for each group of the recording: `group`, `processes` and, for each of FIGURES, the means `…_ns` and
-    `…_replayed_ns` over those processes that have it; null: none has. Groups that a replay cannot tell apart, since
-    their first characters are the same, are one."""
+    """Returns a row for each group of the recording: `group`, `processes`, and two columns for each of FIGURES.
+
+    `…_ns` and `…_replayed_ns` are means over the processes with a value; null if there is none.
+    Groups are merged if a replay truncates their names to the same text.
+    """
     before, after = (_by_group(_called(run)) for run in (recorded, replayed))
     joined = before.join(after, on="called", how="left", suffix="_replayed")
     return joined.select(
@@ -35,8 +37,10 @@ def nearness(recorded: Metrics, replayed: Metrics) -> pl.DataFrame:
 
 
 def error(groups: pl.DataFrame, figure: str) -> float | None:
-    """How far the replay is off, as a part of the recording's: each group by its processes, over those that have the
-    figure in both. None: no group has, or all are 0."""
+    """Returns the relative error of the replay, weighted by processes, over groups with a value in both.
+
+    Returns None if no group has a value, or if all are 0.
+    """
     complete = groups.drop_nulls([f"{figure}_ns", f"{figure}_replayed_ns"])
     total = float((complete[f"{figure}_ns"] * complete["processes"]).sum())
     off = (complete[f"{figure}_replayed_ns"] - complete[f"{figure}_ns"]).abs() * complete[
@@ -46,7 +50,7 @@ def error(groups: pl.DataFrame, figure: str) -> float | None:
 
 
 def figures(recorded: Metrics, run: Metrics) -> dict[str, float | None]:
-    """What is told of a run of the same demand: of the processes whose groups the recording measured."""
+    """Returns metrics of a run with the same demand, over the processes whose groups the recording measured."""
     groups = _called(recorded)["called"].unique()
     group_rows = _called(run).filter(pl.col("called").is_in(groups.to_list()))
     return {
@@ -62,8 +66,7 @@ def figures(recorded: Metrics, run: Metrics) -> dict[str, float | None]:
 
 
 def pooled(runs: Sequence[Metrics]) -> Metrics:
-    """Metrics of several runs as those of one, as far as it is asked for here: their processes, and the mean number of
-    switches."""
+    """Returns combined metrics of several runs: all their processes, and the mean number of switches."""
     switches = sum(int(run.summary["context_switches"][0]) for run in runs) / len(runs)
     return replace(
         runs[0],
@@ -73,7 +76,7 @@ def pooled(runs: Sequence[Metrics]) -> Metrics:
 
 
 def _called(of: Metrics) -> pl.DataFrame:
-    """The workload's processes; `called`: their group's name in a replay."""
+    """Returns the workload's processes; `called` is their group's name in a replay."""
     called = pl.col("group").map_elements(
         lambda group: safe_name(group, GROUP_MAX), return_dtype=pl.String
     )

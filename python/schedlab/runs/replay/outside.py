@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What came from outside in a recording, whatever ran: processes, and what processes waited for."""
+"""Finds external events in a recording: arrivals of processes, and interrupts that processes waited for."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from schedlab.workload.model import ATTRIBUTES
 Flags = npt.NDArray[np.bool_]
 
 GIVEN = (BlockReason.PIPE, BlockReason.CONSOLE)
-"""What no process gives itself: if an interrupt ends a wait for it, it came from outside."""
+"""Reasons for blocking that processes cannot end themselves. If an interrupt ends such a wait, the
+event is external.
+"""
 
 
 @dataclass(frozen=True)
 class Coming:
-    """Something that came at a time: a process, or, if that was there already, a thing that it waited for."""
+    """An arrival: a new process, or an item that an existing process waited for."""
 
     row: int
     time_ns: int
@@ -33,11 +35,11 @@ class Coming:
 
 @dataclass(frozen=True)
 class Outside:
-    """All of it, in order."""
+    """All external events, in order."""
 
     comings: tuple[Coming, ...] = ()
     by: int = -1
-    """The life that let it come, as the simulator's processes do; -1: none is known."""
+    """The life that creates the arrivals, as in the simulator's traces; −1 if unknown."""
 
     @property
     def processes(self) -> frozenset[int]:
@@ -49,7 +51,7 @@ NOTHING = Outside()
 
 
 def outside(trace: Trace, who: Lives, omitted: Integers) -> Outside:
-    """Reads it out of a trace: forks by none, and waits of GIVEN that an interrupt ended."""
+    """Returns the external events in a trace: forks by no process, and waits of GIVEN that an interrupt ended."""
     time, pid = trace.column("time_ns"), trace.column("process").astype(np.int64)
     forked = np.flatnonzero(who.fork_row >= 0)
     forked = forked[(pid[who.fork_row[forked]] == 0) & ~np.isin(forked, omitted)]
@@ -73,14 +75,14 @@ def outside(trace: Trace, who: Lives, omitted: Integers) -> Outside:
 
 
 def adopted(who: Lives, of: Outside) -> Lives:
-    """With processes that arrived as children of the one that let them come."""
+    """Returns the lives, with arrivals as children of the process that created them."""
     parent = who.parent.copy()
     parent[list(of.processes)] = of.by
     return replace(who, parent=parent)
 
 
 def came_with(who: Lives, of: Outside, life: Integers, row: Integers) -> Flags:
-    """Records about lives: did it arrive just then? An attribute that it is given there came with it."""
+    """Marks records that set the initial attributes of a life when it arrived."""
     inherited = np.isin(life, list(of.processes))
     matches: Flags = (
         inherited & (row > who.fork_row[life]) & (row - who.fork_row[life] <= len(ATTRIBUTES))
@@ -89,7 +91,7 @@ def came_with(who: Lives, of: Outside, life: Integers, row: Integers) -> Flags:
 
 
 def _blocks(trace: Trace, who: Lives, woken: Integers, life: Integers) -> Integers:
-    """Where each life had blocked that was woken at a row; -1: that is not known."""
+    """Returns the row where each life blocked before its wake-up at `woken`; −1 if unknown."""
     blocks = trace.rows(Kind.BLOCK)
     if len(blocks) == 0:
         return np.full(len(woken), -1)
@@ -104,8 +106,11 @@ def _blocks(trace: Trace, who: Lives, woken: Integers, life: Integers) -> Intege
 def _by(
     comings: tuple[Coming, ...], time: Integers, life: Integers, block: Integers, woken: Integers
 ) -> int:
-    """Of lives that slept, from one row to another: that which was woken at once after a coming, since it had slept for
-    that. Of several, which others may have been by chance: that in whose sleeps the most came."""
+    """Returns the life that creates the arrivals; −1 if unknown.
+
+    It slept until an arrival and was woken immediately after it. Others may do so by accident, so
+    the life with the most arrivals during its sleeps is chosen.
+    """
     rows = np.array([coming.row for coming in comings])
     last = np.searchsorted(rows, woken) - 1
     within: Counter[int] = Counter()
@@ -122,4 +127,4 @@ def _by(
 
 
 _NEAR = 4
-"""Records between a coming and the end of the sleep of the process that let it come, at most."""
+"""The most records between an arrival and the wake-up of the process that created it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a trace to a workload: a program for each process, in the simulator's form."""
+"""Converts a trace to a workload: one program per process, in the simulator's text format."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from schedlab.trace import Trace, TraceError, check_records
 
 @dataclass(frozen=True)
 class Otherwise:
-    """Processes go by the numbers of their lives (schedlab.metrics.lives)."""
+    """Changes for a replay. Processes are identified by the numbers of their lives (schedlab.metrics.lives)."""
 
     idle: frozenset[int] = frozenset()
-    """They compute nothing; all else they do, since others may wait for it."""
+    """Processes that compute nothing. They still perform all other actions, because others may wait for them."""
     attributes: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
-    """Attributes that processes have from their fork on, whatever they set themselves."""
+    """Attributes that processes have since their fork, regardless of what they set themselves."""
 
     def body(self, life: int, lines: list[str]) -> list[str]:
-        """What a process does, of what it did."""
+        """Returns the changed lines of a process."""
         attributes = self.attributes.get(life, {})
         if life in self.idle:
             lines = [line for line in lines if not line.startswith("run ")]
@@ -39,26 +39,26 @@ AS_RECORDED = Otherwise()
 
 
 def _set_by(line: str) -> str:
-    """The attribute that a line sets of the process itself; "": none."""
+    """Returns the attribute that a line sets for the process itself; "" if it sets none."""
     words = line.split()
     return words[0] if len(words) == 2 else ""
 
 
 _BEGIN = ("fork", "arrive")
-"""Steps by which another process begins."""
+"""Steps that start another process."""
 STARTER = "start"
-"""Forks those processes that no process in the trace forks."""
+"""The program that forks processes without a parent in the trace."""
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a recording's processes wanted."""
+    """The workload derived from a recording."""
 
     text: str
-    """The program in the simulator's form."""
+    """The workload in the simulator's text format."""
     processes: int
     notes: tuple[str, ...]
-    """What of the recording is not in it, and why."""
+    """Notes about what the workload omits, and why."""
 
 
 def workload_of(
@@ -67,11 +67,11 @@ def workload_of(
     keep_switches: bool = False,
     change: Otherwise = AS_RECORDED,
 ) -> Replayed:
-    """Takes a trace for a workload. `charges`: of the machine that it was recorded on.
+    """Converts a trace to a workload. `charges`: costs of the recorded machine.
 
-    `keep_switches`: the process that switched the policy or a tunable does so again. `change`: what processes do
-    or have in another way. Raises TraceError if a record by itself cannot be, or a process was forked by one that came
-    later; whether all records together can have happened is not asked.
+    `keep_switches`: repeats changes of the policy and of tunables. `change`: changes of processes.
+    Raises TraceError if a record is invalid, or if a process was forked by a later one. It does not
+    check whether the records are consistent.
     """
     check_records(trace)
     story = Story(trace, charges, keep_switches)
@@ -82,7 +82,7 @@ def workload_of(
     alone = story.outside.by >= 0 or not story.outside.comings
     first = tops[0] if len(tops) == 1 and story.who.fork_row[tops[0]] >= 0 and alone else None
     writer = Writer(story, first)
-    # Children before their parents: those that do the same play one program.
+    # Children before their parents, so that processes with equal behaviour can share a program.
     bodies = {life: change.body(life, writer.body(life)) for life in reversed(order)}
     programs = _Programs(story, bodies)
     parts = list(programs.in_order(order))
@@ -108,8 +108,9 @@ def _check_parents(story: Story) -> None:
 
 
 def _starter(story: Story, tops: Sequence[int], programs: _Programs, writer: Writer) -> list[str]:
-    """Forks each when it was forked, lets come what came from outside if no process did, and stays as long as the
-    recording."""
+    """Returns the starter's lines: it forks processes at their times, and creates arrivals if no
+    process did. It stays as long as the recording.
+    """
     outside = story.outside if story.outside.by < 0 else NOTHING
     forked = [life for life in tops if life not in outside.processes]
     timed = [(story.begin_ns(life), f"fork {programs.name_of(life)}") for life in forked]
@@ -133,7 +134,7 @@ def _starter(story: Story, tops: Sequence[int], programs: _Programs, writer: Wri
 
 
 class _Programs:
-    """The processes that play each program, and the program's name."""
+    """The programs, and the processes that run each."""
 
     def __init__(self, story: Story, bodies: Mapping[int, list[str]]) -> None:
         self.of = story
@@ -144,7 +145,7 @@ class _Programs:
             if "@" in line
         }
         self.program: dict[int, int] = {}
-        """For each life, the first life that does the same."""
+        """For each life, the first life with the same behaviour."""
         known: dict[tuple[str, ...], int] = {}
         self.lines: dict[int, list[str]] = {}
         for life, lines in bodies.items():  # children before their parents
@@ -162,7 +163,7 @@ class _Programs:
         return f"{word} {self.program[int(life)]} {time}".rstrip() if word in _BEGIN else line
 
     def with_name(self, line: str) -> str:
-        """The line with the name of the program that it begins, instead of a life that plays it."""
+        """Replaces the life in a line by the name of its program."""
         word, _, rest = line.partition(" ")
         life, _, time = rest.partition(" ")
         return f"{word} {self.name_of(int(life))} {time}".rstrip() if word in _BEGIN else line
@@ -171,8 +172,9 @@ class _Programs:
         return self.of.name[life] or "process"
 
     def _names(self) -> dict[int, str]:
-        """The recording's name for the program that is played first, of several of one name; the
-        others have a PID behind it, that of its first player."""
+        """Returns unique names of programs. The first program keeps the recording's name; others
+        append the PID of their first process.
+        """
         names: dict[int, str] = {}
         used = {STARTER}
         for life in sorted(self.program, key=lambda life: int(self.of.who.fork_row[life])):
@@ -191,7 +193,7 @@ class _Programs:
         return self.names[self.program[life]]
 
     def in_order(self, order: Sequence[int]) -> Iterator[tuple[str, list[str]]]:
-        """Each program once: its name and lines."""
+        """Yields each program once: its name and lines."""
         done: set[int] = set()
         for life in order:
             program = self.program[life]
@@ -200,7 +202,9 @@ class _Programs:
                 yield self.names[program], [*self._group(program), *self._named(program)]
 
     def _group(self, program: int) -> list[str]:
-        """Metrics go by the name of a process that has no label: it stays what it was."""
+        """Returns the line that sets the group. Metrics group unlabelled processes by name, so a
+        renamed program needs a label.
+        """
         name = self.name(program)
         if self.of.label[program] is not None or self.names[program] == name:
             return []

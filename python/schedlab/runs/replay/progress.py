@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How much each process had computed at any record of a trace."""
+"""Computes each process's computing time at any record of a trace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schedlab.trace.model import Integers
 Places = npt.NDArray[np.int64]
 ROW_BITS = 40
 _ENDING_MAX = 64
-"""How many of the processes that one interrupt wakes are looked for, at most."""
+"""The most processes considered for one interrupt."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +29,12 @@ class Interrupts:
     row: Integers
     time_ns: Integers
     until: Integers
-    """What all of its CPU up to it take, and it too, of whom they interrupt."""
+    """Cumulative cost of all interrupts on the CPU, including this one, for the interrupted processes."""
 
     def lost(self, cpu: Integers, begin: Integers, end: Integers, time: Integers) -> Integers:
-        """What they took on CPUs between rows. One that ended the stay, at `time`, is not paid by
-        whom it stopped."""
+        """Returns the cost of interrupts on CPUs between rows. Interrupts at `time`, which ended
+        the stay, are excluded.
+        """
         if len(self.row) == 0:
             return np.zeros(len(cpu), np.int64)
         key = _key(self.cpu, self.row)
@@ -59,44 +60,45 @@ def interrupts(trace: Trace, charges: Charges) -> Interrupts:
 
 @dataclass(frozen=True, eq=False)
 class Stays:
-    """Stretches that processes were on a CPU, without the scheduler's. Sorted by CPU and row."""
+    """Intervals when a process was on a CPU outside the scheduler, sorted by CPU and row."""
 
     trace: Trace
     charges: Charges
     life: Integers
     cpu: Integers
     row: Integers
-    """The rows of the records with which each begins."""
+    """The row of the record where each stay begins."""
     decided_ns: Integers
-    """The time when the CPU began to pick the process, or when the process that ran before called
-    the kernel and let go of it: ticks count from there."""
+    """When the CPU began to pick the process, or when the previous process called the kernel and
+    left. Ticks count after this time.
+    """
     begin_ns: Integers
     end_ns: Integers
     end_row: Integers
     called_ns: Integers
-    """For each record of the trace, the time when the kernel was called for it."""
+    """For each record of the trace, when the kernel was called for it."""
     end_called_ns: Integers
-    """The same of a stay's end."""
+    """When the kernel was called at the end of the stay."""
     before: Integers
-    """What the process had computed before it, less what the machine took of its time."""
+    """Computing time of the process before the stay, without the machine's costs."""
     interrupts: Interrupts
 
     def running(self, cpu: Integers, row: Integers) -> Integers:
-        """The life that was on a CPU at a row; -1: none."""
+        """Returns the life on a CPU at a row; −1 if there is none."""
         place = self.place(cpu, row)
         has_stay = place >= 0
         has_stay[has_stay] = row[has_stay] <= self.end_row[place[has_stay]]
         return np.where(has_stay, self.life[np.maximum(place, 0)], -1) if len(self.life) else place
 
     def place(self, cpu: Integers, row: Integers) -> Places:
-        """The stay on a CPU that is the last to begin before a row; -1: none."""
+        """Returns the last stay on a CPU that begins before a row; −1 if there is none."""
         place = np.searchsorted(_key(self.cpu, self.row), _key(cpu, row)) - 1
         has_stay = place >= 0
         has_stay[has_stay] = self.cpu[place[has_stay]] == cpu[has_stay]
         return np.where(has_stay, place, -1)
 
     def computed(self, life: Integers, row: Integers) -> Integers:
-        """What each life had computed at a row, in ns."""
+        """Returns the computing time of each life at a row, in nanoseconds."""
         if len(self.life) == 0:
             return np.zeros(len(row), np.int64)
         order = np.lexsort((self.row, self.life))
@@ -111,8 +113,10 @@ class Stays:
         return np.where(has_stay, self.before[stay] + spent, 0)
 
     def _within(self, stay: Places, time: Integers, called: Integers, row: Integers) -> Integers:
-        """What was computed of a stay until a time and row, if the process called the kernel then:
-        a tick that came later had to wait."""
+        """Returns the computing time within a stay until a time and row, for a process that then called the kernel.
+
+        Later ticks had to wait.
+        """
         spent: Integers = np.maximum(time - self.begin_ns[stay], 0)
         tick_ns = self.trace.header.tick_ns
         if tick_ns:
@@ -124,7 +128,7 @@ class Stays:
 
 
 def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
-    """Stays from SCHEDULER_EXIT to SCHEDULER_ENTER; in a trace without them, from SWITCH to SWITCH."""
+    """Returns the stays from SCHEDULER_EXIT to SCHEDULER_ENTER; in a trace without them, from SWITCH to SWITCH."""
     kind, time = trace.column("kind"), trace.column("time_ns")
     scheduler = trace.rows(Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
     bounds = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT) if len(scheduler) else (Kind.SWITCH,)
@@ -168,12 +172,12 @@ def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
 
 
 def life_of(who: Lives, pid: Integers, row: Integers) -> Integers:
-    """As Timeline.life_at, but also for processes that were there before the trace began."""
+    """Like Timeline.life_at, but also finds processes that existed before the trace."""
     life = who.steps.life_at(pid, row)
     unknown = np.flatnonzero((life < 0) & (pid != 0))
     if len(unknown) == 0 or len(who) == 0:
         return life
-    first = np.searchsorted(who.pid, pid[unknown])  # lives are in the order of PIDs
+    first = np.searchsorted(who.pid, pid[unknown])  # lives are sorted by PID
     first = np.minimum(first, len(who) - 1)
     is_initial = (who.pid[first] == pid[unknown]) & (who.fork_row[first] < 0)
     life[unknown[is_initial]] = first[is_initial]
@@ -181,7 +185,7 @@ def life_of(who: Lives, pid: Integers, row: Integers) -> Integers:
 
 
 def _with_sums(summed: Stays) -> Stays:
-    """Puts down, for each, what its process computed in those before it."""
+    """Sets, for each stay, the computing time of its process in earlier stays."""
     if len(summed.life) == 0:
         return summed
     everyone = np.arange(len(summed.life))
@@ -198,7 +202,7 @@ def _with_sums(summed: Stays) -> Stays:
 
 
 def _called(trace: Trace, charges: Charges) -> Integers:
-    """Of each record: when the process that did this called the kernel for it, or its time."""
+    """Returns, for each record, when the process called the kernel for it, or the record's time."""
     kind, first = trace.column("kind"), trace.column("first")
     reason = np.where(kind == Kind.BLOCK, first, 0)
     slept = (reason > 0) & (reason != BlockReason.CHILD) & (reason != BlockReason.PIPE)
@@ -217,7 +221,7 @@ def _called(trace: Trace, charges: Charges) -> Integers:
 
 
 def _ended_by(trace: Trace, cpu: Integers, begin: Integers, end: Integers) -> Integers:
-    """The record in which the process of each stay let go of its CPU; -1: it lost it."""
+    """Returns the record where each stay's process gave up its CPU; −1 if it was preempted."""
     rows = trace.rows(Kind.BLOCK, Kind.YIELD, Kind.EXIT)
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
     if len(rows) == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is known of a recorded trace's processes, besides what each does."""
+"""Collects facts about a recorded trace's processes, apart from their actions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from schedlab.runs.replay.progress import Stays, life_of, stays
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 
 INIT = 1
-"""PID of the process that the simulator has of itself."""
+"""PID of the simulator's own first process."""
 READY = (ProcessState.RUNNABLE, ProcessState.RUNNING)
 _GROUPS_MAX = 20_000
-"""Groups of processes that are woken at once: each takes a channel, which the simulator has to
-find."""
+"""The most groups of processes woken together. Each needs a channel, which the simulator searches for linearly."""
 
 
 class Story:
-    """A trace, and what is known of its processes."""
+    """A trace, and the facts about its processes."""
 
     def __init__(self, trace: Trace, charges: Charges, keep_switches: bool) -> None:
         self.trace, self.charges, self.keep_switches = trace, charges, keep_switches
@@ -54,7 +53,7 @@ class Story:
         self.left_children = self._left_children()
 
     def _notes(self) -> list[str]:
-        """What of the recording is not replayed, as far as it is known by now."""
+        """Returns notes about what is not replayed."""
         notes = []
         if wakeups_untold(self.trace):
             notes.append(
@@ -80,7 +79,7 @@ class Story:
         return notes
 
     def _came_with(self) -> frozenset[int]:
-        """Rows of attributes with which processes arrived."""
+        """Returns the rows of attributes that processes had when they arrived."""
         acts = self.acts
         given = acts.deed == deeds.Deed.ATTRIBUTE
         is_inherited = came_with(self.who, self.outside, acts.other, acts.row) & (
@@ -89,26 +88,26 @@ class Story:
         return frozenset(acts.row[given & is_inherited].tolist())
 
     def _new_slots(self) -> frozenset[int]:
-        """Rows of forks at which there were more processes than ever before."""
+        """Returns the rows of forks where the number of processes reached a new maximum."""
         row = self.trace.rows(Kind.FORK, Kind.EXIT)
         change = np.where(self.trace.column("kind")[row] == Kind.FORK, 1, -1)
         most = np.maximum.accumulate(np.append(0, np.cumsum(change)))
         return frozenset(row[most[1:] > most[:-1]].tolist())
 
     def _begun(self) -> frozenset[int]:
-        """Each life that the trace sees begin, and that was let run."""
+        """Returns each life that was forked in the trace and ran."""
         ran = np.unique(self.on_cpu.life[self.on_cpu.life >= 0])
         return frozenset(ran[self.who.fork_row[ran] >= 0].tolist())
 
     def _init(self) -> int:
-        """The life that the simulator's own first process stands for; -1: there is none."""
+        """Returns the life that the simulator's own first process replaces; −1 if there is none."""
         first = np.flatnonzero(
             (self.who.pid == INIT) & (self.who.fork_row >= 0) & (self.who.parent < 0)
         )
         return int(first[0]) if len(first) else -1
 
     def _children(self) -> dict[int, list[tuple[int, int]]]:
-        """The children of each life: the rows where they ended, with the child, in order."""
+        """Returns the children of each life: the row of the exit and the child, in order."""
         children: dict[int, list[tuple[int, int]]] = {}
         for child in np.argsort(self.who.exit_row, kind="stable").tolist():
             parent, row = int(self.who.parent[child]), int(self.who.exit_row[child])
@@ -117,7 +116,7 @@ class Story:
         return children
 
     def _left_children(self) -> frozenset[int]:
-        """The processes that ended without having waited for all children that had: init wakes for them."""
+        """Returns processes that ended before their children did, so that init woke up for them."""
         if self.init < 0:
             return frozenset()
         row = self.trace.rows(Kind.WAKEUP)
@@ -129,8 +128,7 @@ class Story:
         return frozenset(waker[ended & (self.who.parent[waker] != self.init)].tolist())
 
     def _at_windows_end(self) -> dict[int, int]:
-        """The processes of the workload that compute, or could, when the window ends, and how much each
-        had computed."""
+        """Returns the computing time of each process of the workload that runs or is ready when the window ends."""
         marks = self.trace.rows(Kind.MARK)
         ends = self.trace.column("first")[marks] == MarkKind.END
         if not bool((marks[ends] == self.window.end_row).any()):
@@ -147,9 +145,9 @@ class Story:
         return dict(zip(who.tolist(), computed.tolist(), strict=True))
 
     def _woken_together(self) -> dict[int, tuple[str, int]]:
-        """By act that wakes the first of several in one: their channel, and how many they are.
+        """Returns groups of processes woken together: by the first action of each, channel and number of processes.
 
-        For those that are woken it is in `channel_of`, by life and the row of the wake-up.
+        `channel_of` has the channel of each woken process, by life and row of the wake-up.
         """
         gives = self.acts.deed == Deed.GIVE
         follows = gives & self.acts.joined & np.append(False, gives[:-1])
@@ -170,6 +168,6 @@ class Story:
         return groups
 
     def begin_ns(self, life: int) -> int:
-        """The time when it was forked, or the trace's begin if it was there before."""
+        """Returns the time of the fork, or the trace's begin for a process that existed before."""
         row = int(self.who.fork_row[life])
         return int(self.trace.column("time_ns")[row]) if row >= 0 else self.trace.begin_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lines of programs in the simulator's form, and how repetition in them becomes loops."""
+"""Formats programs in the simulator's text format, and compresses repetitions to loops."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Sequence
 
 NAME_MAX = 31
 _PERIOD_MAX = 12
-"""Lines of a loop's body, at most."""
+"""The most lines in the body of a loop."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+/:-]")
 
 
 def safe_name(name: str, length: int = NAME_MAX) -> str:
-    """A name that the simulator reads as one word."""
+    """Returns a name that the simulator reads as one word."""
     return _UNSAFE.sub("_", name)[:length] or "process"
 
 
 def with_loops(lines: Sequence[str]) -> list[str]:
-    """The same, where a few lines that follow each other again and again are said once."""
+    """Returns the lines with repeated sequences replaced by loops."""
     result: list[str] = []
     at = 0
     while at < len(lines):
@@ -34,7 +34,7 @@ def with_loops(lines: Sequence[str]) -> list[str]:
 
 
 def _repetition(lines: Sequence[str], at: int) -> tuple[int, int]:
-    """How many lines from a place on come how often; worth it only if lines are saved."""
+    """Returns length and count of the repetition at `at`, if a loop would save lines."""
     for period in range(1, _PERIOD_MAX + 1):
         if at + period >= len(lines) or lines[at] != lines[at + period]:
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes what one process of a recording did as lines of a program."""
+"""Converts the actions of one recorded process to lines of a program."""
 
 from __future__ import annotations
 
@@ -19,24 +19,23 @@ from schedlab.workload.groups import set_group_line
 from schedlab.workload.model import ATTRIBUTES
 
 AT_ONCE_NS = 100_000
-"""A first process that begins so early needs not be told when."""
+"""A first process that begins this early needs no start time."""
 GROUP_MAX = 8
 _STATUS_MAX = 2**31 - 1
 _FOREVER = {BlockReason.SLEEP: "sleep 1000000s", BlockReason.CHILD: "wait"}
-"""What those do that were not woken until the trace ended."""
+"""The last action of processes that were still blocked when the trace ended."""
 
 
 @dataclass
 class _Program:
-    """What one process does. `spent`: of its time, what acts took; `done`: what is said of the
-    rest."""
+    """The program of one process. `spent`: the cost of actions; `done`: the computing time in the lines."""
 
     lines: list[str] = field(default_factory=list)
     spent: int = 0
     done: int = 0
 
     def run(self, computed: int, cost: int = 0) -> None:
-        """Computes until its time on the CPU is this, the cost of the next act included."""
+        """Computes until the total CPU time is `computed`, including the cost of the next action."""
         self.spent += cost
         left = computed - self.spent - self.done
         if left > 0:
@@ -44,13 +43,13 @@ class _Program:
             self.done += left
 
     def run_until(self, time: int, computed: int) -> None:
-        """Computes until a time, by when it had computed so much in the recording."""
+        """Computes until a time, when the recorded process had computed this much."""
         self.lines.append(f"run until {max(time, 0)}ns")
         self.done = max(self.done, computed - self.spent)
 
 
 class Writer:
-    """Writes the bodies of programs. A fork is `fork` and the child's life: names come later."""
+    """Writes the bodies of programs. A fork contains the child's life, which is later replaced by a name."""
 
     def __init__(self, story: Story, first: int | None) -> None:
         self.of = story
@@ -65,7 +64,7 @@ class Writer:
         self.wakes = self._wakes()
 
     def _wakes(self) -> Mapping[int, list[int]]:
-        """Rows where each life is woken by another process, in order."""
+        """Returns the rows where each life is woken by another process, in order."""
         wakeups: dict[int, list[int]] = {}
         acts = self.of.acts
         which = np.flatnonzero(acts.deed == Deed.GIVE)
@@ -78,7 +77,7 @@ class Writer:
         return wakeups
 
     def body(self, life: int) -> list[str]:
-        """What the process does, as lines."""
+        """Returns the lines of a process."""
         self.life = life
         self.program = _Program()
         arrived = self.of.outside.processes
@@ -100,12 +99,12 @@ class Writer:
         return self.program.lines
 
     def _act(self, line: str) -> None:
-        """A step that was done where the present act was."""
+        """Adds the step of the current action."""
         self.program.run(self.computed, self._taken(line))
         self.program.lines.append(line)
 
     def _taken(self, line: str) -> int:
-        """What the step takes of the time before it."""
+        """Returns the cost of the step, which comes out of the time before it."""
         of = self.of.charges
         word = line.partition(" ")[0]
         fork = of.fork + of.fork_new * (self.rows[self.act] in self.of.new_slots)
@@ -113,8 +112,7 @@ class Writer:
         return of.exit if word == "exit" else costs.get(word, of.call)
 
     def _waits(self, count: int, then: int = 0) -> None:
-        """That many waits, of which all but the last find a child that has ended; and then what takes
-        so much."""
+        """Adds several waits, the last one for a child that is still running. `then`: the cost of the next step."""
         of = self.of.charges
         call_or_reap = of.call + of.reap
         self.program.run(self.computed - then, (count - 1) * call_or_reap + of.call)
@@ -122,7 +120,7 @@ class Writer:
         self.program.spent += of.reap
 
     def _begin(self) -> None:
-        """What is done before all that was recorded of it, and what its first turn took."""
+        """Adds the process's start, and accounts for the cost of its first run."""
         of, lines = self.of, self.program.lines
         begin = of.begin_ns(self.life)
         start = of.first_wait.get(self.life)
@@ -135,14 +133,14 @@ class Writer:
             lines.append(until if start.deed == Deed.SLEEP_UNTIL else f"take {self._channel(-1)}")
 
     def _channel(self, row: int) -> str:
-        """The channel from which it takes when it waits from a row on."""
+        """Returns the channel for a wait that begins at a row."""
         wakes = self.wakes.get(self.life, [])
         at = bisect_left(wakes, row)
         together = self.of.channel_of.get((self.life, wakes[at])) if at < len(wakes) else None
         return together or self.own_channel(self.life)
 
     def coming(self, arrival: Coming) -> str:
-        """The step that lets it come."""
+        """Returns the step that creates an arrival."""
         what = (
             f"arrive {arrival.life}"
             if arrival.is_process
@@ -153,7 +151,7 @@ class Writer:
     def own_channel(self, life: int) -> str:
         return f"wake.{self.of.who.pid[life]}.{life}"
 
-    # --- acts
+    # --- actions
 
     def _one(self) -> None:
         deed = self.deeds[self.act]
@@ -185,29 +183,28 @@ class Writer:
         self.act += taken
 
     def _next_row(self) -> int:
-        """Where its next act is."""
+        """Returns the row of the process's next action."""
         after = self.act + 1
         has_next = after < int(self.of.first_act[self.life + 1])
         return self.rows[after] if has_next else len(self.of.trace)
 
     def _sleeps_for_comings(self) -> bool:
-        """Does it sleep only until the last of what it lets come before it acts again?"""
+        """True if the process sleeps only until its last arrival before its next action."""
         return bool(self.comings) and self.comings[0].row < self._next_row()
 
     def _let_come(self, row: int, taken: int = 0) -> None:
-        """Lets come what came before a row. `taken`: what going to sleep for it took."""
+        """Adds the arrivals before a row. `taken`: the cost of the sleep for them."""
         while self.comings and self.comings[0].row < row:
             self.program.run(self.computed, taken)
             self.program.lines.append(self.coming(self.comings.pop(0)))
             taken = 0
 
     def _by_itself(self, row: int) -> bool:
-        """Does the process sleep because it wants to?"""
+        """True if the process sleeps voluntarily."""
         return bool(self.of.trace.column("first")[row] == BlockReason.SLEEP)
 
     def _device(self, number: int) -> None:
-        """A wait for a device, which is ready when it was, however late the process comes because
-        its waits cost more than it had computed between them."""
+        """Adds a wait for a device that ends at the recorded time, even if earlier costs delay the process."""
         self.program.run(self.computed, self._taken("sleep"))
         late = self.program.done + self.program.spent - self.computed
         early = min(max(late, 0), number - 1)
@@ -223,7 +220,7 @@ class Writer:
             self.program.spent += of.fork_return
 
     def _line(self, deed: int, row: int, other: int, detail: int, number: int) -> str:
-        """The line of an act that is one step, whatever else there is. "": it is not one."""
+        """Returns the line of an action that is a single step; "" for other actions."""
         if deed == Deed.SLEEP:
             return f"sleep {number}ns"
         if deed == Deed.SLEEP_TICKS:
@@ -258,13 +255,13 @@ class Writer:
             return ""
         text = self.of.texts.get(row, "")
         if safe_name(text, len(text)) != text:
-            return ""  # nothing of ours is called so
+            return ""  # schedlab has nothing with this name
         if self.of.trace.column("kind")[row] == Kind.POLICY:
             return f"policy {text}"
         return f"set {text}={signed(number)}"
 
     def _give(self, other: int) -> int:
-        """Wakes one, or several that are woken at once. How many acts it was."""
+        """Wakes one process, or several together. Returns the number of actions."""
         together = self.of.groups.get(self.act)
         if together:
             name, count = together
@@ -283,25 +280,26 @@ class Writer:
         return 1
 
     def _wait(self, row: int, waker: int) -> None:
-        """It blocks only if no child has ended that it has not waited for."""
+        """Adds a wait for a child. It blocks only if no unwaited child has already ended."""
         if waker in self.of.outside.processes:
             self._wait_for_all()
             return
         before = bisect_left(self.children, (row, -1))
         if any(child == waker for _, child in self.children[self.waited : before]):
-            before -= 1  # on its way to its end, on another CPU
+            before -= 1  # ending, on another CPU
         self._waits(max(before + 1 - self.waited, 1))
         self.waited = max(before + 1, self.waited + 1)
         self.waiting = True
 
     def _wait_for_all(self) -> None:
-        """For those that have arrived, too: the last one to end wakes it."""
+        """Waits for all children, including arrivals: the last one to end wakes it."""
         self._act("wait all")
         self.await_all = False
 
     def _reap(self, row: int, then: str, in_any_case: bool = False) -> None:
-        """Waits for children that have ended already are not in a trace: they are done just before
-        what the process did then."""
+        """Adds waits for children that have already ended. The trace lacks these waits; they come
+        just before the next action.
+        """
         if in_any_case and self.await_all and self._all_ended(row):
             self._wait_for_all()
         if self.life in self.of.left_children or not (self.waiting or in_any_case):
@@ -312,12 +310,12 @@ class Writer:
             self.waited = ended
 
     def _all_ended(self, row: int) -> bool:
-        """Have all that arrived ended before a row?"""
+        """True if all arrivals ended before a row."""
         ended = self.of.who.exit_row[list(self.of.outside.processes)]
         return bool(((ended >= 0) & (ended < row)).all())
 
     def _windows_end(self, row: int) -> None:
-        """What was going on when the window ended had not come to its end by itself."""
+        """Splits computing at the window's end, when it was still in progress."""
         end_row = self.of.window.end_row
         if not self.splits or row < end_row:
             return
@@ -335,7 +333,7 @@ class Writer:
         self.program.lines.append("exit 1" if status > _STATUS_MAX else f"exit {status}")
 
     def _outlive(self) -> None:
-        """It was there when the trace ended: it computes on if it could, or never wakes."""
+        """Continues a process that was alive when the trace ended: it computes if it was ready, or never wakes up."""
         steps = self.of.who.steps
         last = int(np.searchsorted(steps.life, self.life, side="right")) - 1
         if self.splits:

@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The shapes of machines: which CPUs share a core, a cache, a node, and how fast they are
-(docs/shapes.md)."""
+"""Describes shapes of machines: which CPUs share a core, a cache or a node, and how fast they are (docs/shapes.md)."""

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A machine's shape, and the line of text by which simulator and kernel are told of it
-(policies/support/shape_text.h)."""
+"""Defines a machine's shape, and its text format for simulator and kernel (policies/support/shape_text.h)."""
 
 from __future__ import annotations
 
@@ -12,29 +11,29 @@ NODES_MAX = 64
 KINDS_MAX = 16
 LEVELS_MAX = 16
 THREADS_MAX = 8
-"""CPUs of a core."""
+"""CPUs per core."""
 CAPACITY_FULL = 1024
-"""The capacity of the fastest CPU at its highest level, as Linux has it."""
+"""The capacity of the fastest CPU at its highest level, as in Linux."""
 DISTANCE_LOCAL, DISTANCE_MAX = 10, 255
 COLD = ("core", "cache", "node")
-"""Where a process has come from: another CPU of the same core, of the same cache, of the same node."""
+"""The distance of a migration: from the same core, the same cache, or the same node."""
 COLD_MAX_NS = 10**8
 HIGHEST, DEMAND = "highest", "demand"
-"""Which level a CPU has: always the highest, or one by what it had to do."""
+"""How a CPU's level is chosen: always the highest, or by its load."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """What only the simulator goes by."""
+    """The part of a shape that affects only the simulator."""
 
     busy_siblings: tuple[int, ...] = ()
-    """Thousandths of its speed that a CPU has left while one sibling is busy, two are, and so on."""
+    """The speed of a CPU in thousandths while one sibling is busy, two siblings are, and so on."""
     cold_ns: tuple[int, int, int] = (0, 0, 0)
-    """How much longer a process computes after it came from another CPU, in the order of COLD."""
+    """Additional computing time of a process after a migration, in the order of COLD."""
     levels: str = HIGHEST
 
     def words(self) -> list[str]:
-        """Its part of the text."""
+        """Returns the model's part of the text format."""
         return [
             *([f"threads{_points(self.busy_siblings)}"] if self.busy_siblings else []),
             *([f"cold{_points(self.cold_ns)}"] if any(self.cold_ns) else []),
@@ -44,10 +43,10 @@ class Model:
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of a machine. Cores, caches, nodes and kinds are numbered from 0 on."""
+    """The shape of a machine. Cores, caches, nodes and kinds are numbered, starting at 0."""
 
     core: tuple[int, ...]
-    """By CPU: its core, as the next three."""
+    """By CPU: its core. The next three fields are also by CPU."""
     cache: tuple[int, ...]
     node: tuple[int, ...]
     kind: tuple[int, ...]
@@ -57,17 +56,17 @@ class Shape:
     model: Model = Model()
     description: str = ""
     name: str = field(default="", compare=False)
-    """The name for people, and for a run's manifest: with the beginning of the file's hash."""
+    """The name for users and for a run's manifest, with the start of the file's hash."""
     source: str = field(default="", compare=False, repr=False)
-    """The file, as it was read."""
+    """The content of the file."""
 
     @property
     def cpus(self) -> int:
-        """How many there are."""
+        """The number of CPUs."""
         return len(self.core)
 
     def text(self, with_model: bool = True) -> str:
-        """The shape in one line without blanks. The kernel is not told the simulator's model."""
+        """Returns the shape in one line without blanks. The kernel does not get the simulator's model."""
         words = [
             *_part("core", self.core, tuple(range(self.cpus))),
             *_part("cache", self.cache, (0,) * self.cpus),
@@ -88,7 +87,7 @@ def _points(numbers: Sequence[int]) -> str:
 
 
 def _part(word: str, numbers: tuple[int, ...], standard: tuple[int, ...]) -> list[str]:
-    """A number for each CPU, by a rule if there is one; nothing if it is the standard."""
+    """Returns a number for each CPU, as a rule if possible; nothing for the default."""
     if numbers == standard:
         return []
     cpus = len(numbers)
@@ -101,6 +100,6 @@ def _part(word: str, numbers: tuple[int, ...], standard: tuple[int, ...]) -> lis
 
 
 def in_order(groups: Sequence[Hashable]) -> tuple[int, ...]:
-    """By CPU: the number of its group, in the order of their lowest CPUs. `groups`: by CPU, a name for it."""
+    """Returns each CPU's group number, in the order of the groups' lowest CPUs. `groups`: each CPU's group name."""
     places = {group: place for place, group in enumerate(dict.fromkeys(groups))}
     return tuple(places[group] for group in groups)

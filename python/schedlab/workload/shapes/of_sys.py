@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The shape of a machine that runs Linux, as its /sys says it."""
+"""Reads the shape of a Linux machine from /sys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedlab.workload.shapes.model import CPUS_MAX, Model, Shape, in_order
 
 SYS = Path("/sys")
 GUESS = Model((600,), (0, 5_000, 50_000))
-"""What the simulator goes by, of which /sys says nothing."""
+"""Assumed values of the simulator's model, which /sys does not contain."""
 GUESSED = "what the simulator's model takes is a guess: no file of /sys has it"
 OFFLINE = "some CPUs are offline: the others are numbered from 0 on, without gaps"
 _PROGRAM = "sys_shape"
@@ -22,10 +22,10 @@ _PRODUCT = "devices/virtual/dmi/id/product_name"
 
 
 def shape_of_sys(folder: Path) -> tuple[Shape, list[str]]:
-    """Returns the shape of the CPUs that are online, numbered from 0 on, and what had to be assumed.
+    """Returns the shape of the online CPUs, renumbered without gaps, and a list of assumptions.
 
-    `folder`: /sys, or a copy of its devices/system/cpu and devices/system/node. WrongUsage: it does
-    not say which CPUs there are.
+    `folder`: /sys, or a copy of its devices/system/cpu and devices/system/node. Raises WrongUsage
+    if it does not list the CPUs.
     """
     build(f"build/{_PROGRAM}")
     done = subprocess.run(
@@ -49,7 +49,7 @@ def shape_of_sys(folder: Path) -> tuple[Shape, list[str]]:
 
 
 def _shape(lines_by_word: dict[str, list[str]]) -> Shape:
-    """Of what the program says, whose numbers may have gaps."""
+    """Returns the shape from the program's output, whose numbers may have gaps."""
     _, cores, caches, nodes, kinds = zip(
         *(map(int, line.split()) for line in lines_by_word["cpu"]), strict=True
     )
@@ -68,7 +68,7 @@ def _shape(lines_by_word: dict[str, list[str]]) -> Shape:
 
 
 def _guess(shape: Shape) -> Model:
-    """Only of what can happen on the machine."""
+    """Returns the assumed model, restricted to what can happen on the machine."""
     threads = len(set(shape.core)) < shape.cpus
     core, cache, node = GUESS.cold_ns
     return Model(
@@ -82,7 +82,7 @@ def _guess(shape: Shape) -> Model:
 
 
 def _product(folder: Path) -> str:
-    """What its maker calls it."""
+    """Returns the product name from the machine's firmware."""
     try:
         with (folder / _PRODUCT).open(errors="replace") as file:
             return file.readline(80).strip() or "a machine"

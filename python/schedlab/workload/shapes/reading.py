@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of shapes, read with care: `my.json`, or one of `shapes/` by its name."""
+"""Reads and validates shape files: `my.json`, or a file in `shapes/` by name."""
 
 from __future__ import annotations
 
@@ -47,13 +47,14 @@ _THOUSAND = 1000
 
 
 def ready() -> dict[str, Path]:
-    """The shapes that ship, by name."""
+    """Returns the predefined shapes by name."""
     return {path.stem: path for path in sorted(READY.glob(f"*{SUFFIX}"))}
 
 
 def choose(text: str, folder: Path = Path()) -> Shape:
-    """The shape of a file, whose name starts from a folder, or of one that ships by its name. WrongUsage
-    says what is wrong."""
+    """Returns the shape of a file relative to a folder, or a predefined shape by name. Raises
+    WrongUsage if it is invalid.
+    """
     path = folder / text if text.endswith(SUFFIX) else ready().get(text)
     if path is None:
         raise WrongUsage(
@@ -64,7 +65,7 @@ def choose(text: str, folder: Path = Path()) -> Shape:
 
 
 def read(path: Path) -> Shape:
-    """WrongUsage says what is wrong in it, and where."""
+    """Reads a shape file. Raises WrongUsage, which names the line."""
     try:
         source = read_text(path)
     except FileRefused as error:
@@ -73,7 +74,7 @@ def read(path: Path) -> Shape:
 
 
 def of_text(source: str, path: Path) -> Shape:
-    """Returns the shape of a file's text, as `read` does. Errors name it `path`."""
+    """Returns the shape of a file's text, as `read` does. Errors name the file `path`."""
     try:
         shape = shape_of(parse(source))
     except JsonError as error:
@@ -84,7 +85,7 @@ def of_text(source: str, path: Path) -> Shape:
 
 
 def shape_of(node: Node) -> Shape:
-    """Raises JsonError."""
+    """Returns the shape of a JSON node. Raises JsonError."""
     fields = by_key(node, "an object: the shape of a machine", _KEYS)
     for key in ("format", "cpus"):
         if key not in fields:
@@ -125,7 +126,7 @@ def _description(node: Node | None) -> str:
 
 
 def _cpus(node: Node, cpus: int) -> list[int]:
-    """CPUs as Linux lists them."""
+    """Returns the CPUs of a list in Linux's notation."""
     expected = f'CPUs from 0 to {cpus - 1}, such as "0-3,8"'
     if not isinstance(node.value, str) or not _CPU_LIST.fullmatch(node.value):
         raise wrong(node, expected)
@@ -139,7 +140,7 @@ def _cpus(node: Node, cpus: int) -> list[int]:
 
 
 def _sets(node: Node, cpus: int) -> tuple[int, ...]:
-    """By CPU: the number of its set."""
+    """Returns the number of each CPU's set."""
     if isinstance(node.value, tuple):
         return in_order(_members([(name, _cpus(name, cpus)) for name in node.value], cpus, node))
     width = whole(node, 1, cpus, _SETS)
@@ -147,7 +148,7 @@ def _sets(node: Node, cpus: int) -> tuple[int, ...]:
 
 
 def _members(sets: Sequence[tuple[Node, list[int]]], cpus: int, node: Node) -> list[int]:
-    """The same of sets of which each CPU is in one."""
+    """Returns the number of each CPU's set. Raises JsonError unless each CPU is in exactly one set."""
     of: dict[int, int] = {}
     for place, (name, members) in enumerate(sets):
         for cpu in members:
@@ -171,7 +172,7 @@ def _check_within(
             )
 
 
-# --- how fast, how far
+# --- speeds and distances
 
 
 def _kinds(node: Node, cpus: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A shape as the text of a file, for people who go on from there."""
+"""Writes a shape as the text of a file that users can edit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _THOUSAND = 1000
 
 
 def file_text(shape: Shape) -> str:
-    """Returns the file that says this shape: what is as if all CPUs were alike is left out."""
+    """Returns the file of this shape, without parts that have their default."""
     members: dict[str, object] = {"format": FORMAT, "description": shape.description}
     members["cpus"] = shape.cpus
     if shape.core != tuple(range(shape.cpus)):
@@ -32,7 +32,7 @@ def file_text(shape: Shape) -> str:
 
 
 def _value(value: object) -> str:
-    """Arrays of arrays or objects have a line for each."""
+    """Formats a value; arrays of arrays or objects have one line per element."""
     if isinstance(value, list) and value and not isinstance(value[0], str):
         inner = ",\n".join(f"        {json.dumps(item)}" for item in value)
         return f"[\n{inner}\n    ]"
@@ -50,7 +50,7 @@ def _sets(numbers: Sequence[int]) -> int | list[str]:
 
 
 def cpu_list(cpus: Sequence[int]) -> str:
-    """CPUs, of which there are some, as Linux lists them: `0-3,8`."""
+    """Returns a non-empty list of CPUs in Linux's notation: `0-3,8`."""
     runs: list[list[int]] = []
     for cpu in cpus:
         if runs and cpu == runs[-1][-1] + 1:
