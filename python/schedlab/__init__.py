@@ -52,7 +52,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is wanted when it is: a start of the command line stays quick."""
+    """Imports a name when it is first used, to keep the command line's start fast."""
     if name in ("score", "score_many"):
         from schedlab.courses.scoring import candidate
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`python -m schedlab`: what the launcher hands over to."""
+"""Starts the command line for `python -m schedlab`, which the launcher calls."""
 
 from schedlab.commands.cli import main
 

@@ -74,7 +74,7 @@ class Runs:
         folder: tempfile.TemporaryDirectory[str] | None = None,
     ) -> None:
         self._collection = collection
-        self._folder = folder  # which is there as long as this object
+        self._folder = folder  # exists as long as this object
         self.notes = tuple(notes)
         """Notes on the runs, such as keys of a workload file without effect."""
 

@@ -50,12 +50,12 @@ SIZES = {
 }
 _CURE = "name a folder in XDG_CACHE_HOME that you may write to: XDG_CACHE_HOME=/tmp/cache ./schedlab ..."
 COMPLETING = "_SCHEDLAB_COMPLETE"
-"""Set while a shell completes a word, which installs nothing."""
+"""Set while a shell completes a word; nothing is installed then."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """Where an environment is, whether or not it has been made."""
+    """The location of an environment, which may not exist yet."""
 
     folder: Path
 
@@ -64,15 +64,18 @@ class Environment:
         return self.folder / "bin" / "python"
 
     def has(self, extra: str) -> bool:
-        """Returns whether the libraries of an extra are there, and the Python that they are for."""
+        """True if Python and the libraries of an extra are installed."""
         return self.python.exists() and self._mark(extra).exists()
 
     def _mark(self, extra: str) -> Path:
         return self.folder / f"{extra or 'base'}.complete"
 
     def add(self, extra: str) -> None:
-        """Installs the libraries of an extra; of several starts one does so, and the others wait. Raises WrongUsage
-        if there is no place for them, and MachineUnfit if they cannot be fetched."""
+        """Installs the libraries of an extra. If several processes start, one installs and the others wait.
+
+        Raises WrongUsage if there is no place for them, and MachineUnfit if they cannot be
+        downloaded.
+        """
         shared = shared_cache()
         if (
             shared
@@ -103,11 +106,9 @@ class Environment:
             self._mark(extra).touch()
 
     def _make(self) -> None:
-        """Makes it beside its place, and moves it there when it is whole."""
+        """Creates the environment under a temporary name, and renames it when it is complete."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        for left in self.folder.parent.glob(
-            f"{self.folder.name}.new.*"
-        ):  # by a start that was killed
+        for left in self.folder.parent.glob(f"{self.folder.name}.new.*"):  # from a killed start
             shutil.rmtree(left, ignore_errors=True)
         new = self.folder.with_name(f"{self.folder.name}.new.{os.getpid()}")
         try:
@@ -123,8 +124,10 @@ class Environment:
 
 
 def environment_of(caches: Sequence[Path]) -> Environment:
-    """Returns the environment of this checkout and this version of Python: from the first cache that has it, else its
-    future place in the first cache."""
+    """Returns the environment of this checkout and this version of Python.
+
+    It is in the first cache that contains it; otherwise it will be created in the first cache.
+    """
     key = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     places = [Environment(cache / "python" / f"{key}-{version}") for cache in caches]
@@ -132,13 +135,13 @@ def environment_of(caches: Sequence[Path]) -> Environment:
 
 
 def own_environment() -> Environment | None:
-    """Returns the environment that this process runs in, or None if it is none of a checkout's."""
+    """Returns the environment of this process, or None if it does not belong to a checkout."""
     current = Environment(Path(sys.prefix))
     return current if current.has(BASE) else None
 
 
 def need_execution(folder: Path, cure: str) -> None:
-    """Raises WrongUsage if the file system of a folder, or of its future place, lets no program run."""
+    """Raises WrongUsage if the file system of an existing or future folder forbids execution."""
     if not _has_execution(folder):
         raise WrongUsage(
             f"{folder}: its file system is mounted with noexec, so no program or library in it can be used; {cure}"
@@ -151,21 +154,23 @@ def _has_execution(folder: Path) -> bool:
 
 
 def _place_temporary_programs() -> None:
-    """Runs start from copies of programs, in a temporary directory: in the cache's, if the usual one lets none run."""
+    """Sets the temporary directory to the cache if programs in the usual one cannot run. Runs start
+    from copies of programs.
+    """
     if not _has_execution(Path(os.environ.get("TMPDIR") or "/tmp")):
         os.environ["TMPDIR"] = str(cache_folder() / "tmp")
         Path(os.environ["TMPDIR"]).mkdir(parents=True, exist_ok=True)
 
 
 def libraries_of(extra: str) -> str:
-    """Returns the part of the lock file with the libraries of an extra, as pip reads it."""
+    """Returns the libraries of an extra in the lock file, in pip's format."""
     parts = LOCK.read_text("utf-8").split("\n# [")
     named = {part.partition("]\n")[0]: part.partition("]\n")[2] for part in parts[1:]}
     return {BASE: parts[0], **named}[extra]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Becomes schedlab with these arguments, in its environment."""
+    """Executes schedlab with these arguments in its environment. Replaces the current process."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: sys.exit(128 + number))
     try:
@@ -208,9 +213,7 @@ def _check_host() -> None:
 def _caches() -> list[Path]:
     """Returns the user's own cache and, if there is one, the shared cache."""
     if not os.environ.get("XDG_CACHE_HOME", "").startswith("/"):
-        os.environ.pop(
-            "XDG_CACHE_HOME", None
-        )  # by XDG's rules, a path that is not absolute is none
+        os.environ.pop("XDG_CACHE_HOME", None)  # XDG ignores a path that is not absolute
         home = os.environ.get("HOME", "")
         if not home.startswith("/"):
             raise WrongUsage(
@@ -257,8 +260,9 @@ def _need_space(folder: Path, megabytes: int) -> None:
 
 
 def _install(python: Path, extra: str, environment: Path) -> None:
-    """Lets pip install the libraries of an extra. What it fetches lies in the environment until it is unpacked, and
-    counts as progress."""
+    """Installs the libraries of an extra with pip. Downloads are stored in the environment until
+    unpacked, and count as progress.
+    """
     scratch = environment / "tmp"
     scratch.mkdir(exist_ok=True)
     requirements = scratch / "requirements.txt"
@@ -286,7 +290,7 @@ def _install(python: Path, extra: str, environment: Path) -> None:
 
 
 def _quiet(command: list[str], folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command that fills a folder, keeps its words, and says every few seconds how far it is."""
+    """Runs a command that fills a folder, captures its output, and reports progress every few seconds."""
     unset = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV"}
     inherited = {name: value for name, value in os.environ.items() if name not in unset}
     with subprocess.Popen(
@@ -337,7 +341,7 @@ def _last(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def _no_venv() -> str:
-    """Returns what to do if Python makes no environments, as on Debian without python3-venv."""
+    """Returns what to do if Python cannot create environments, as on Debian without python3-venv."""
     if Path("/etc/debian_version").exists():
         return "install python3-venv (sudo apt-get install python3-venv), or name another Python in SCHEDLAB_PYTHON"
     return "name another Python in SCHEDLAB_PYTHON"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What ends a command, and with which exit status; and how messages name parameters."""
+"""Defines the errors that end a command, their exit status, and how messages name parameters."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ _CURES = {
 
 
 class SchedlabError(Exception):
-    """The work cannot go on. `str` gives the fields in one sentence: `what: why; fix`.
+    """The command cannot continue. `str` gives the fields in one sentence: `what: why; fix`.
 
-    `what`: the parameter or the file that the error is about, or "". `why`: what is wrong. `fix`: what to do, or "".
+    `what`: the parameter or the file that the error is about, or "". `why`: what is wrong. `fix`:
+    what to do, or "".
     """
 
     exit_status = 1
 
     def __init__(self, why: str, *, what: str = "", fix: str = "") -> None:
-        super().__init__(why)  # what `args` has besides would be passed to a subclass by pickle
+        super().__init__(why)  # pickle passes all of `args` to the constructor
         self.why = why
         self.what = what
         self.fix = fix
@@ -42,7 +43,7 @@ class SchedlabError(Exception):
         return f"{begin}{self.why}{self._joint()}{self.fix}"
 
     def _joint(self) -> str:
-        """Returns what stands between the cause and the cure: a sentence that ended stays one."""
+        """Returns the separator between cause and fix, depending on the end of the cause."""
         if not self.fix:
             return ""
         if self.why.endswith((".", "?", "!")):
@@ -51,13 +52,13 @@ class SchedlabError(Exception):
 
 
 class WrongUsage(SchedlabError):
-    """What was asked for does not exist or makes no sense. Nothing was written."""
+    """The request is invalid or names something that does not exist. Nothing was written."""
 
     exit_status = 2
 
 
 class FileRefused(WrongUsage):
-    """A file that was to be read is cut off, damaged, or not what it must be."""
+    """An input file is truncated, damaged or of the wrong kind."""
 
 
 class BuildFailed(SchedlabError):
@@ -65,15 +66,15 @@ class BuildFailed(SchedlabError):
 
 
 class RuleBroken(SchedlabError):
-    """A policy has broken a rule of policies/policy.h."""
+    """A policy broke a rule of policies/policy.h."""
 
 
 class MachineUnfit(SchedlabError):
-    """A simulator or emulator is missing, too old or lacks what the kernel needs."""
+    """A simulator or emulator is missing, too old, or lacks a feature that the kernel needs."""
 
 
 class NotGraded(SchedlabError):
-    """The host kept a submission from being graded. The submission has lost no points."""
+    """The host prevented the grading of a submission, which loses no points."""
 
     exit_status = 2
 
@@ -81,8 +82,8 @@ class NotGraded(SchedlabError):
 def parameter(name: str, value: Any = None) -> str:
     """Returns a parameter of the library as messages name it: `cpus=5`, or `cpus=` without a value.
 
-    The command line shows its option instead (schedlab.commands.wording), for which it must be able to read the
-    value: it is a literal of Python, without a backquote.
+    The command line replaces it by its option (schedlab.commands.wording), and therefore parses the
+    value: it is a Python literal without a backquote.
     """
     if value is None:
         return f"`{name}=`"
@@ -92,6 +93,8 @@ def parameter(name: str, value: Any = None) -> str:
 
 
 def refusal(error: OSError) -> tuple[str, int]:
-    """Returns what to say of it, with the cure if there is a usual one, and the exit status."""
+    """Returns the message for an error of the operating system, with a common fix if there is one,
+    and the exit status.
+    """
     cure = _CURES.get(error.errno or 0)
     return (f"{error}. {cure}", 2) if cure else (str(error), 1)

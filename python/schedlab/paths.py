@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where things are."""
+"""Locates the checkout, the caches and the folders of runs."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
 INSTALLED = (_PACKAGE / "checkout").is_dir()
-"""Whether pip has installed this package, which then holds a part of the checkout, with what is compiled in it."""
+"""True if pip installed this package, which then contains a part of the checkout and its compiled programs."""
 ROOT = _PACKAGE / "checkout" if INSTALLED else _PACKAGE.parents[1]
 """The checkout."""
 COMMAND = "schedlab" if INSTALLED else "./schedlab"
-"""How a user starts it."""
+"""The command that starts schedlab."""
 BUILD = ROOT / "build"
 RUNS = Path("runs").absolute() if INSTALLED else ROOT / "runs"
 STUDIES = ROOT / "studies"
-"""A folder for each, named by its number."""
+"""Contains one folder per study, named by its number."""
 
 
 def new_runs_folder(name: str) -> Path:
-    """A new folder in runs/, in the order of time.
+    """Creates a new folder in runs/, named by the current time.
 
-    It is there at once, so that a command of the same second takes another, and it is gone at the
-    end of the program if nothing was put into it.
+    It is created immediately, so that a command in the same second uses another one. If it is still
+    empty at the end of the program, it is removed.
     """
     stem = f"{datetime.now():%Y%m%d-%H%M%S}-{name}"
     RUNS.mkdir(parents=True, exist_ok=True)
@@ -47,23 +47,23 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 SHARED = "SCHEDLAB_SHARED_CACHE"
-"""The variable that names a folder which was XDG_CACHE_HOME when another user started schedlab."""
+"""The variable that names a shared cache, which another user filled as XDG_CACHE_HOME."""
 
 
 def cache_folder() -> Path:
-    """What is kept between starts, besides what the launcher keeps."""
+    """Returns the folder for data stored between program starts, apart from the launcher's."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "schedlab"
 
 
 def shared_cache() -> Path | None:
-    """Returns the cache that many users share, to which nothing is written, or None if none is named."""
+    """Returns the read-only cache that many users share, or None if none is named."""
     base = os.environ.get(SHARED, "")
     return Path(base) / "schedlab" if base.startswith("/") else None
 
 
 def in_caches(name: str) -> Path:
-    """The place of what is kept under this name: in the user's own cache, unless the shared one alone has it."""
+    """Returns the path of a cached item: in the user's own cache, unless only the shared one contains it."""
     user_cache, shared = cache_folder() / name, shared_cache()
     return (
         shared / name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Times and counts as people write them on a command line."""
+"""Parses and formats times and counts as users write them on a command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RANGE = re.compile(r"(-?\d{1,18})(?:-|\.\.)(-?\d{1,18})(?:([+*])(\d{1,18}))?")
 
 
 def parse_time(text: str) -> int:
-    """Nanoseconds of "500us", "1.2ms", "60s", "2min" or "8h"."""
+    """Returns the nanoseconds of "500us", "1.2ms", "60s", "2min" or "8h". Raises ValueError."""
     match = _TIME.fullmatch(text.strip())
     if not match:
         raise ValueError(
@@ -37,7 +37,7 @@ def parse_time(text: str) -> int:
 
 
 def format_time(nanoseconds: int) -> str:
-    """The time as the kernel reads it: in the largest of s, ms, us, ns that leaves a whole number."""
+    """Returns the time in the kernel's format: in the largest of s, ms, us, ns that gives a whole number."""
     for unit in ("s", "ms", "us"):
         if nanoseconds % _NANOSECONDS[unit] == 0:
             return f"{nanoseconds // _NANOSECONDS[unit]}{unit}"
@@ -45,7 +45,7 @@ def format_time(nanoseconds: int) -> str:
 
 
 def numbers_in(first: int, last: int, sign: str | None, by: int) -> Sequence[int]:
-    """The numbers of a range, by steps ("+", None) or by factors ("*"). Raises ValueError."""
+    """Returns the numbers of a range, by steps ("+", None) or by factors ("*"). Raises ValueError."""
     if first > last:
         raise ValueError(f"the lower end first: {first} is above {last}")
     if sign != "*":
@@ -61,7 +61,9 @@ def numbers_in(first: int, last: int, sign: str | None, by: int) -> Sequence[int
 
 
 def parse_counts(text: str, lowest: int, highest: int) -> tuple[int, ...]:
-    """Numbers of "4", "1,2,8", "1-4", "1-3,7" or "1-64*2", in the order given, each once."""
+    """Returns the numbers of "4", "1,2,8", "1-4", "1-3,7" or "1-64*2", each once in the given
+    order. Raises ValueError.
+    """
     numbers: dict[int, None] = {}
     for part in map(str.strip, text.split(",")):
         match = RANGE.fullmatch(part)

@@ -65,7 +65,7 @@ class Cluster:
         self.threads = 0
         self.threads_known = float("-inf")
         self.seen = time.monotonic()
-        """The last time when a worker was present, or the user was informed that there is none."""
+        """The last time when a worker was present, or the user was informed of missing workers."""
 
     def prepare(self, laboratory: Laboratory) -> None:
         """Prepares all workers. Raises SchedlabError if one is unfit."""
@@ -148,7 +148,7 @@ def connected(scheduler: str, folder: Path | None) -> Iterator[Workers]:
 
 @contextmanager
 def executor(scheduler: str, folder: Path | None = None) -> Iterator[Executor]:
-    """Connects to a cluster and provides a concurrent.futures executor. Raises WrongUsage, SchedlabError."""
+    """Connects to a cluster and provides an Executor of Python's standard library. Raises WrongUsage, SchedlabError."""
     with _connected(scheduler, folder) as client:
         yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
 

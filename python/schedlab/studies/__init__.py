@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The studies: what they published, what would be ideal, where they contradict themselves.
+"""Provides the studies: published figures, ideal values and contradictions.
 
-`pack` reads their folders, `figures` has every number, `ideal` what no scheduler can beat.
-docs/studies.md tells more.
+`pack` reads their folders, `figures` contains every number, and `ideal` the bounds for any
+scheduler. See docs/studies.md.
 """
 
 from schedlab.studies.figures import (

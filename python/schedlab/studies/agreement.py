@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""When a measured value agrees with a published figure: one rule for all studies."""
+"""Decides whether a measured value agrees with a published figure, by one rule for all studies."""
 
 from __future__ import annotations
 
 from schedlab.studies.figures import Figure
 
 NEAR = 0.15
-"""A time or a count is near a published one if it differs by at most this part of it."""
+"""Largest relative difference from a published time or count that counts as near."""
 CLOSE = 0.05
-"""A stricter part, which is counted beside it."""
+"""A stricter limit, reported in addition."""
 NEAR_POINTS = 2.0
-"""A share is near a published one if it differs by at most so many percentage points."""
+"""Largest difference in percentage points for shares."""
 NEAR_TICKS = 1.0
-"""A time published in whole ticks is near in any case if it differs by at most so many ticks."""
+"""Largest difference in ticks for times published in whole ticks."""
 
 RULE = (
     f"A time or a count is *near* the published one within {NEAR:.0%} of it, a time in whole ticks also within"
@@ -21,8 +21,7 @@ RULE = (
 
 
 def tolerance(figure: Figure) -> float:
-    """Returns by how much a value near the figure may differ from it, in the figure's unit. Raises ValueError if
-    there is no number."""
+    """Returns the tolerance of the figure, in its unit. Raises ValueError if it is not a number."""
     if figure.unit.startswith("%"):
         return NEAR_POINTS
     least = NEAR_TICKS if _in_whole_ticks(figure) else 0.0
@@ -30,17 +29,17 @@ def tolerance(figure: Figure) -> float:
 
 
 def is_near(figure: Figure, value: float) -> bool:
-    """Returns True if the value is near the figure."""
+    """True if the value is near the figure."""
     return abs(value - figure.value) <= tolerance(figure)
 
 
 def is_close(figure: Figure, value: float) -> bool:
-    """Returns True if the value differs from the figure by at most 5 % of it."""
+    """True if the value differs from the figure by at most 5 %."""
     return abs(value - figure.value) <= CLOSE * figure.value
 
 
 def is_near_by_tick(figure: Figure, value: float) -> bool:
-    """Returns True if the value is near the figure only because of the tick."""
+    """True if the value is near the figure only because of the tick."""
     return is_near(figure, value) and (
         _in_whole_ticks(figure) and abs(value - figure.value) > NEAR * figure.value
     )

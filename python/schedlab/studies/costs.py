@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What took longer on a study's machine than here: costs.yaml in the study's folder.
+"""Reads a study's costs: operations that took longer on its machine (costs.yaml in the study's folder).
 
-A few constants, found from a few of the study's cells; the other cells show what they explain.
+A few constants are calibrated with a few of the study's cells; the other cells show what they
+explain.
 """
 
 from __future__ import annotations
@@ -18,34 +19,34 @@ from schedlab.studies.pack import read_yaml
 from schedlab.workload.delays import OPERATIONS, Delay
 
 COSTS = "costs.yaml"
-"""The file's name in each study's folder; it need not be there."""
+"""The name of the optional file in each study's folder."""
 _STEP_NS = 1000
-"""Delays are whole numbers of these."""
+"""Delays are multiples of this."""
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A figure of the study that gave a constant, and so agrees by definition."""
+    """A figure of the study that determined a constant, and therefore agrees by definition."""
 
     place: str
     row: str
-    """`all`: the whole column gave it."""
+    """`all`: the whole column."""
     column: str
     gives: str
 
 
 @dataclass(frozen=True)
 class Longer:
-    """An operation of the kernels with these policies."""
+    """A slower operation of the study's kernels with these policies."""
 
     operation: str
     policies: tuple[str, ...]
-    """Policies of ours that are like the kernels' schedulers."""
+    """Built-in policies that correspond to the kernels' schedulers."""
     ticks: Mapping[int, float]
-    """By how many ticks it takes longer, by the number of CPUs; in between it is in proportion."""
+    """Additional duration in ticks, by number of CPUs; interpolated linearly in between."""
 
     def on(self, cpus: int) -> float:
-        """Ticks on this many CPUs. Beyond those of the file it is as on the nearest."""
+        """Returns the additional ticks on this many CPUs. Outside the range of the file, the nearest value applies."""
         known = sorted(self.ticks)
         below = max((each for each in known if each <= cpus), default=known[0])
         above = min((each for each in known if each >= cpus), default=known[-1])
@@ -57,7 +58,7 @@ class Longer:
 
 @dataclass(frozen=True)
 class StudyCosts:
-    """All that a study's file says."""
+    """The content of a study's file."""
 
     calibrated: tuple[Calibrated, ...] = ()
     delays: tuple[Longer, ...] = ()
@@ -65,7 +66,7 @@ class StudyCosts:
     """Boot arguments by which our kernel does as the study's does, and what each means."""
 
     def of(self, policy: str, cpus: int, tick_ns: int, without: str = "") -> tuple[Delay, ...]:
-        """The delays of a run under this policy, in ns, except that of one operation."""
+        """Returns the delays of a run under this policy in nanoseconds, except that of one operation."""
         return tuple(
             (each.operation, _STEP_NS * round(each.on(cpus) * tick_ns / _STEP_NS))
             for each in self.delays
@@ -77,7 +78,7 @@ class StudyCosts:
         return " ".join(each for each in self.habits if each.partition("=")[0] != without)
 
     def gave(self, place: str, row: str, column: str) -> bool:
-        """Returns True if this figure gave a constant."""
+        """True if this figure determined a constant."""
         return any(
             (place, column) == (c.place, c.column) and c.row in (row, "all")
             for c in self.calibrated
@@ -86,7 +87,7 @@ class StudyCosts:
 
 @cache
 def costs_of(study: int, folder: Path = STUDIES) -> StudyCosts:
-    """Nothing, if the study has no such file. Raises FileRefused."""
+    """Returns the costs of a study; empty without a file. Raises FileRefused."""
     path = folder / str(study) / COSTS
     if not path.exists():
         return StudyCosts()

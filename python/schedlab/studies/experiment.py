@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an experiment is: a test of a study, run under policies, on CPUs, with seeds."""
+"""Defines an experiment: a test of a study, run under policies, on CPUs, with seeds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Depth = Literal["quick", "full"]
 
 TICK_NS = 1_000_000
 WORK_NS = 10
-"""One iteration of workload_burn() on Spike: ten instructions at 1 GHz."""
+"""One iteration of workload_burn() on Spike, in nanoseconds: ten instructions at 1 GHz."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """How much of an experiment is run: on which numbers of CPUs, and with how many seeds."""
+    """The CPU counts and the number of seeds of an experiment."""
 
     cpus: tuple[int, ...]
     seeds: int
@@ -23,7 +23,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Part:
-    """Policies that are run alike."""
+    """Policies that run with the same share."""
 
     policies: tuple[str, ...]
     """Policies with their settings: `priority aging_interval=0`."""
@@ -40,31 +40,29 @@ class Experiment:
     title: str
     command: str
     own: tuple[str, ...]
-    """Policies that are like those that the study ran it under."""
+    """Policies that correspond to those of the study."""
     quick: tuple[Part, ...]
     full: tuple[Part, ...]
-    """The parts. If a policy is in several of them, the first counts."""
+    """The parts of a full run. If several contain a policy, the first counts."""
     scaled: bool = True
-    """Does it take -w, the iterations that fill a tick?"""
+    """True if it takes -w, the number of iterations that fill a tick."""
     tick_ns: int | None = None
-    """A tick of its own, whatever the others have: where what a system call takes beside a tick
-    decides what comes out."""
+    """A fixed tick, if the ratio of system calls to ticks affects the result; None: the plan's tick."""
     quick_options: str = ""
-    """What makes it shorter."""
+    """Options that shorten it."""
     machine: str | None = None
-    """The only one that can run it. None: our kernel, and mostly the simulator."""
+    """The only machine that can run it. None: the schedlab kernel, and usually the simulator."""
     limit_ticks: int = 60_000
-    """After which a run is given up, on our kernel and in the simulator."""
+    """The time limit in ticks, on the schedlab kernel and in the simulator."""
     options_on: tuple[tuple[int, str], ...] = ()
-    """Options that hold on that many CPUs, after all others: what is calibrated for each number."""
+    """Options for a number of CPUs, after all others, for calibration per CPU count."""
     repeats: str = ""
-    """The experiment that it runs once more, with operations as slow as they were on the study's
-    machine (schedlab.studies.costs); "": none."""
+    """The experiment that it repeats with the study's costs (schedlab.studies.costs); "" for none."""
     without: str = ""
-    """An operation or a boot argument of those costs that it does not have: its effect is the difference."""
+    """An omitted operation or boot argument of those costs; the difference shows its effect."""
 
     def policies(self, depth: Depth) -> dict[str, Share]:
-        """How much is run under each policy. Those of the study come first."""
+        """Returns the share of each policy. Those of the study come first."""
         shares: dict[str, Share] = {}
         for part in self.quick if depth == "quick" else self.full:
             for policy in part.policies:
@@ -72,7 +70,7 @@ class Experiment:
         return shares
 
     def command_at(self, tick_ns: int, depth: Depth = "full", cpus: int = 1) -> str:
-        """Its command where a tick is this long, and on this many CPUs: the work changes with it."""
+        """Returns the command for this tick length and number of CPUs, which determine the amount of work."""
         command = self.command + (self.quick_options if depth == "quick" else "")
         command += dict(self.options_on).get(cpus, "")
         if not self.scaled or tick_ns == TICK_NS:
@@ -80,8 +78,7 @@ class Experiment:
         return f"{command} -w {tick_ns // WORK_NS}"
 
     def on_their_costs(self, quick: Share, full: Share, *policies: str) -> Experiment:
-        """The same once more, with operations as slow as they were on the study's machine. Under
-        its own policies, if no others are named."""
+        """Returns the experiment repeated with the study's costs; by default under its own policies."""
         own = policies or self.own
         return replace(
             self,
@@ -106,7 +103,7 @@ class Experiment:
 
 
 def on_their_costs(name: str) -> str:
-    """The name of the experiment that repeats another with the study's costs."""
+    """Returns the name of the experiment that repeats another with the study's costs."""
     return f"{name}-on-their-costs"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The studies' suites as runs: what is run for which table, under which policies, how often."""
+"""Defines the studies' suites as runs: experiments, policies, CPUs and seeds for each table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedlab.studies.linux_experiments import linux_experiments
 from schedlab.studies.simulated import simulated
 
 OTHERS = ("rr", "wrr", "lottery", "priority", "mlfq", "stride", "hybrid", "cfs")
-"""The policies as we ship them, under which all studies' suites are compared."""
+"""The built-in policies with default settings, to compare under all studies' suites."""
 
 
 ALL_CPUS = (1, 2, 3, 4, 5)
@@ -26,7 +26,7 @@ TIMING_TESTS = {
 }
 """Names in study 1's tables 1 and 2, by the program's name."""
 PRIORITY_TESTS = ("io-bound", "mixed", "starvation")
-"""The tests in which `prioritytest` sets priorities; its others are those of `timingtests`."""
+"""The tests with priorities in `prioritytest`; its other tests equal those of `timingtests`."""
 SLEEPING_TESTS = ("io-bound", "mixed")
 """The tests of `timingtests` whose processes sleep."""
 LOTTERY_TESTS = {
@@ -41,30 +41,33 @@ LOTTERY_TESTS = {
 _LOTTERY_TESTS_OTHERS_QUICK = ("basic", "starve")
 _STUDY_TICK_NS = 10_000_000
 _BURST = 8300
-"""Iterations from one yield to the next, with which our CPU does as much in a tick as the study's
-one CPU did when it made table 6 (bench/measurements.md)."""
+"""Iterations between two yields that give as much work per tick as the study's single CPU did for
+table 6 (bench/measurements.md).
+"""
 STARVE_BURSTS = {1: _BURST, 2: 10_000, 3: 15_000, 4: 25_000, 5: 25_000}
-"""The same by the number of CPUs, for the test whose processes end after so many bursts: of the
-lengths that were tried, those with which our column of table 6 is nearest to the study's."""
+"""Iterations between two yields by number of CPUs, for the test whose processes end after a fixed number of bursts.
+
+Among the tried lengths, these bring table 6 closest to the study's.
+"""
 BY_PASSES, BY_TEXT = "priority:passes", "priority:thesis"
-"""Study 1's priorities as its code has them, from which its tables are, and as its text has them."""
+"""Study 1's priorities as in its code, which produced its tables, and as in its text."""
 BURSTS_DELETED = "s1-priority-io-bound-deleted"
-"""The I/O-bound test of `prioritytest` as its compiler left it, which deletes bursts without effect."""
+"""The I/O-bound test of `prioritytest` as compiled for the study: the compiler deleted bursts without effect."""
 COUNTED = "lottery:thesis placement=0"
-"""The study's lottery, if a process that runs counted where the next one is placed."""
+"""The study's lottery, if placement counted the running process."""
 MIXED_SIZES = range(2, 41, 2)
-"""CPU-bound processes of study 4's mixed benchmark."""
+"""Numbers of CPU-bound processes in study 4's mixed benchmark."""
 _MIXED_SIZES_QUICK = (2, 6, 20, 40)
 _MIXED_SIZES_OTHERS = (6, 20, 40)
 
 
 PHASE_SIZES = (20, 24, 28, 32, 36, 38)
-"""CPU-bound processes of rounds that begin at several moments between two boosts; and 40."""
+"""Numbers of CPU-bound processes (besides 40) whose rounds begin at several moments between two boosts."""
 _PHASE_SIZES_QUICK = (20, 28)
 
 
 _ON_THEIR_COSTS = (Share(ALL_CPUS, 1), Share(ALL_CPUS, 5))
-"""How much of a test of study 1 is run with its machine's costs, quick and in full."""
+"""The share of a test of study 1 with its machine's costs, quick and full."""
 
 
 def _study_1() -> Iterable[Experiment]:
@@ -95,8 +98,10 @@ def _timing_suite() -> Iterable[Experiment]:
 
 
 def _priority_suite() -> Iterable[Experiment]:
-    """Each test by itself, with the PIDs of a machine that has just booted; then all in a row and
-    five times each, as the study ran them, whose preset takes the priorities of PIDs above 100 away.
+    """Yields each test on its own, with the PIDs of a machine after boot; then all in a row five
+    times, as in the study.
+
+    In the latter, the preset removes the priorities of PIDs above 100.
     """
     own, by_text = (BY_PASSES,), (BY_TEXT,)
     for test, title in TIMING_TESTS.items():
@@ -142,12 +147,15 @@ def _priority_suite() -> Iterable[Experiment]:
 
 
 _SLOW_ORIGINALS = ("switch",)
-"""Those of the study's lottery programs that take a minute on three to five CPUs."""
+"""The study's lottery programs that take a minute on three to five CPUs."""
 
 
 def _lottery_test(test: str) -> Iterable[Experiment]:
-    """The test as a competition, whose shares can be held against the ideal; and as the study's
-    program has it: counted after 50 ticks of 10 ms, with processes that yield, and end."""
+    """Yields the test in two forms.
+
+    The first is a competition, whose shares are comparable with the ideal. The second is the
+    study's program: measured after 50 ticks of 10 ms, with processes that yield and end.
+    """
     own = ("lottery:thesis", "lottery")
     thesis = own[:1]
     counted = (COUNTED,) if test == "low" else ()
@@ -183,7 +191,7 @@ def _lottery_test(test: str) -> Iterable[Experiment]:
 
 
 def _study_2() -> Iterable[Experiment]:
-    """Five runs. It does not say on how many CPUs; its figures are those of two."""
+    """Five runs. The study does not state the number of CPUs; its figures correspond to two."""
     for suite, program, own in (
         ("timing", "timingtests", ("rr:table-scan",)),
         ("priority", "prioritytest", ("priority aging_interval=0",)),
@@ -206,8 +214,7 @@ def _study_2() -> Iterable[Experiment]:
 
 
 def _study_3() -> Iterable[Experiment]:
-    """Ten runs on three CPUs, as many as its kernel has unless told otherwise. Of the feedback
-    queue's time slices there are two readings."""
+    """Ten runs on three CPUs, the default of its kernel. The feedback queue's time slices have two interpretations."""
     own = ("rr:table-scan", "lottery:equal-lfsr", "mlfq:four-quanta")
     readings = (*own, "mlfq:whole-quanta")
     for test, title in (("cpu", "CPU-bound"), ("io", "IO-bound"), ("mixed", "Mixed")):
@@ -235,8 +242,9 @@ def _study_3() -> Iterable[Experiment]:
 
 
 def _study_4() -> Iterable[Experiment]:
-    """Study 4 on one CPU: there 20 others let the sleeper wait for 20 ticks. It was run once; only
-    the trace needs no more."""
+    """Study 4 on one CPU, where 20 other processes make the sleeper wait for 20 ticks. It ran once;
+    only the trace needs a single run.
+    """
     own = ("rr:table-scan", "mlfq:allotment-boost")
     once = (Part(own, Share((1,), 1)),)
     yield Experiment(
@@ -270,9 +278,11 @@ def _study_4() -> Iterable[Experiment]:
 
 
 def _mixed_benchmark_as_theirs(own: tuple[str, ...]) -> Iterable[Experiment]:
-    """All sizes in one boot, as the study ran them, so that each round begins where in the time
-    from one boost to the next the rounds before it have ended; and the largest, begun anywhere in
-    that time."""
+    """Yields all sizes in one boot, as the study ran them, so that the phase between boosts depends
+    on earlier rounds.
+
+    Also yields the largest size with all phases.
+    """
     one, five, eight = (Share((1,), seeds) for seeds in (1, 5, 8))
     rounds = Experiment(
         "s4-rounds",
@@ -326,7 +336,7 @@ def _mixed_benchmark(size: int, own: tuple[str, ...]) -> Experiment:
 
 
 def _study_5() -> Iterable[Experiment]:
-    """Three runs of one thread, next to which a scheduler has nothing to decide; and of eight."""
+    """Three runs of one thread, where a scheduler has nothing to decide; and of eight threads."""
     own = ("rr", "cfs", "wrr:linux", "lottery:linux")
     few, many = Share((1,), 3), Share((1,), 5)
     yield Experiment(
@@ -369,4 +379,4 @@ EXPERIMENTS = {
     for of_study in (_study_1, _study_2, _study_3, _study_4, _study_5)
     for each in of_study()
 } | {each.experiment.name: each.experiment for each in simulated()}
-"""All experiments by name, in the order in which they are run and told."""
+"""All experiments by name, in the order of runs and reports."""

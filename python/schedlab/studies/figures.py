@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The studies' figures: each with its place, what it is, and who measured it."""
+"""Provides the studies' figures, with their place, meaning and source."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ PUBLISHED = "published.csv"
 """The file of published figures in each study's folder."""
 
 Kind = Literal["measurement", "expectation", "claim", "setting"]
-"""A result; what a study expects of a fair scheduler; what its text derives from its results;
-how its scheduler or its workload was set."""
+"""A result; the study's expectation of a fair scheduler; a claim derived in its text; or a setting
+of its scheduler or workload.
+"""
 
 Source = Literal["study", "authors", "rerun"]
-"""The study's text; its authors' output, which the text does not print; the study's programs,
-run again for schedlab."""
+"""The study's text; its authors' unpublished output; or the study's programs, rerun for schedlab."""
 
 WITHOUT_END = "infty"
-"""A length that a study prints, and that is no number: as its text has it."""
+"""A length in a study that is not a number, as printed."""
 
 COLUMNS = (
     "place",
@@ -48,51 +48,52 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Figure:
-    """One number, or why there is none."""
+    """One number, or the reason for its absence."""
 
     study: int
     place: str
-    """`table 3`, `figure 4`, `section 5.1`: where the study has it. One of the authors or of a
-    rerun has the place of what it repeats."""
+    """`table 3`, `figure 4`, `section 5.1`: its place in the study. A figure of the authors or of a
+    rerun has the place of the original.
+    """
     row: str
     column: str
     kind: Kind
     quantity: str
     unit: str
     text: str
-    """The figure as it was printed: 33.0 has one digit more than 33. `not finished` is no number.
-    """
+    """The figure as printed: 33.0 has one digit more than 33. It may be `not finished`."""
     cpus: int | None
-    """None where the study does not say."""
+    """None if the study does not state it."""
     policy: str | None
-    """The policy and preset of schedlab that is like the scheduler measured; None where none was
-    or, for Linux's CFS, where it is not one of ours."""
+    """The built-in policy and preset that correspond to the measured scheduler. None for no
+    scheduler, or for Linux's CFS if it is not a built-in one.
+    """
     source: Source
 
     def __str__(self) -> str:
-        """Returns the figure as it was printed."""
+        """Returns the figure as printed."""
         return self.text
 
     @property
     def finished(self) -> bool:
-        """Is there a number?"""
+        """True if the figure is a number."""
         return _is_number(self.text)
 
     @property
     def value(self) -> float:
-        """Raises ValueError for a run that did not finish."""
+        """The number. Raises ValueError for a run that did not finish."""
         if not self.finished:
             raise ValueError(f"study {self.study}, {self.place}, {self.row}: {self.text}")
         return float(self.text)
 
     @property
     def decimals(self) -> int:
-        """Digits after the point: what the figure was rounded to."""
+        """Decimals of the printed figure."""
         return len(self.text.partition(".")[2])
 
 
 def published(study: int, table: int) -> list[Figure]:
-    """All that a study prints in a table, row by row, and what it says is expected there."""
+    """Returns the figures of a study's table row by row, including its expectations."""
     return select(study=study, place=f"table {table}", source="study")
 
 
@@ -104,7 +105,7 @@ def select(
     quantity: str | None = None,
     source: Source | None = None,
 ) -> list[Figure]:
-    """The figures that are all this, in the order of the file."""
+    """Returns the figures that match all criteria, in the order of the file."""
     return list(_selected(study, place, kind, quantity, source))
 
 
@@ -128,7 +129,7 @@ def _selected(
 
 
 def all_published() -> list[Figure]:
-    """All published figures, in the order of the file."""
+    """Returns all published figures, in the order of the file."""
     return list(_published())
 
 
@@ -139,7 +140,7 @@ def _published() -> tuple[Figure, ...]:
 
 
 def frame() -> pl.DataFrame:
-    """All figures as a table: the files' columns; `value` is null where there is no number."""
+    """Returns all figures as a table with the files' columns; `value` is null if it is not a number."""
     import polars as pl
 
     rows = [
@@ -157,7 +158,7 @@ def frame() -> pl.DataFrame:
 
 
 def read(path: Path, study: int) -> list[Figure]:
-    """The figures of a study's file. Raises FileRefused."""
+    """Returns the figures in a study's file. Raises FileRefused."""
     try:
         return read_figures(io.StringIO(read_text(path), newline=""), study)
     except (ValueError, csv.Error) as error:
@@ -165,8 +166,7 @@ def read(path: Path, study: int) -> list[Figure]:
 
 
 def read_figures(lines: Iterable[str], study: int) -> list[Figure]:
-    """The figures of a CSV file with the columns of COLUMNS; ValueError names the line that is
-    wrong."""
+    """Parses CSV with the columns of COLUMNS. Raises ValueError, which names the line."""
     reader = csv.DictReader(lines, restkey="too many", strict=True)
     if tuple(reader.fieldnames or ()) != COLUMNS:
         raise ValueError(f"the columns must be {','.join(COLUMNS)}")
@@ -184,7 +184,7 @@ def read_figures(lines: Iterable[str], study: int) -> list[Figure]:
 
 
 def _key(figure: Figure) -> tuple[object, ...]:
-    """What names one number."""
+    """Returns the identity of a figure."""
     return (
         figure.study,
         figure.place,
@@ -229,6 +229,6 @@ def _figure(line: Mapping[str, str | None], study: int) -> Figure:
 
 
 def _is_number(text: str) -> bool:
-    """A decimal number that is not negative: no study prints another."""
+    """True for a non-negative decimal number; studies print no others."""
     whole, _, part = text.partition(".")
     return (whole + part).isdecimal() and whole.isdecimal() and not text.endswith(".")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which workload file does what which experiment's program does, so that simulator and kernel can be
-held against each other."""
+"""Maps experiments to workload files, so that simulator and kernel can be compared."""
 
 from __future__ import annotations
 
@@ -32,19 +31,19 @@ class Described:
     """An experiment as a workload file."""
 
     name: str
-    """The name of the file, without `.json`."""
+    """The file's name without `.json`."""
     changes: tuple[Change, ...] = ()
-    """What is other than in the file."""
+    """Changes of the file."""
     quick: tuple[Change, ...] = ()
-    """Changes that, besides those, make it as short as the experiment's quick run."""
+    """Further changes that make it as short as the experiment's quick run."""
     on_cpus: tuple[tuple[int, tuple[Change, ...]], ...] = ()
-    """Changes that hold on that many CPUs."""
+    """Further changes for a number of CPUs."""
     remark: str = ""
-    """A sentence that says in what it differs from the program's work."""
+    """A sentence about differences from the program's work."""
 
     @property
     def workload(self) -> str:
-        """The workload file, from the project's folder."""
+        """The workload file, relative to the project's folder."""
         return f"{FOLDER}/{self.name}.json"
 
     @property
@@ -52,7 +51,7 @@ class Described:
         return ROOT / self.workload
 
     def changed(self, depth: Depth = "full", cpus: int = 1) -> tuple[Change, ...]:
-        """The changes of the workload file."""
+        """Returns the changes of the workload file."""
         values = dict(self.changes)
         if depth == "quick":
             values.update(self.quick)
@@ -101,7 +100,7 @@ def _starve_bursts() -> Iterator[tuple[int, tuple[Change, ...]]]:
 
 
 def _quick_lottery(test: str) -> Iterator[Change]:
-    """20 ticks of warming up and 50 that are measured, from tick 10 on."""
+    """Yields changes for 20 ticks of warm-up and 50 measured ticks, after tick 10."""
     yield "starter.phases.measure.window", "50ticks"
     for group in _LOTTERY_GROUPS[test]:
         yield f"tasks.{group}.run1.until", "30ticks"
@@ -124,7 +123,7 @@ _LOTTERY_GROUPS = {
 
 
 def _study_2() -> Iterator[tuple[str, Described]]:
-    """Study 1's files, without those of three tests."""
+    """Yields study 1's files, without those of three tests."""
     for test in TIMING_TESTS:
         other = {
             "switch": Described("timing-switch", (("starter.phases.test.loop", "500"),)),
@@ -168,7 +167,7 @@ FILES: dict[str, Described] = {
     for of_study in (_study_1, _study_2, _study_3, _study_4, _study_5)
     for name, described in of_study()
 } | {each.experiment.name: Described(each.workload, each.changes) for each in simulated()}
-"""Workload files by the experiment's name (schedlab.studies.experiments)."""
+"""Workload files by experiment (schedlab.studies.experiments)."""
 
 WITHOUT: dict[str, str] = {
     "s4-rounds": "A file has processes of a kind as often as it says, and not more in each round.",
@@ -183,4 +182,4 @@ WITHOUT: dict[str, str] = {
         if each.machine and name not in FILES
     },
 }
-"""Experiments that no file can describe, and why."""
+"""Experiments that no workload file can describe, with the reasons."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What no scheduler can beat in the studies' tests, with the derivation of each value.
+"""Computes bounds for any scheduler in the studies' tests, and derives each value.
 
-Nothing here costs time but the processes' own work and sleeps: no fork, no switch, no disk.
-Times are in ticks, work in ticks of one CPU.
+Only the processes' own work and sleeps take time: forks, switches and disks are free. Times are in
+ticks, work in ticks of one CPU.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ CPUS = (1, 2, 3, 4, 5)
 
 
 def completion(work: Sequence[float], cpus: int) -> float:
-    """Ticks until processes that only compute, and begin together, have all ended.
+    """Returns the ticks until all processes have ended, if they begin together and only compute.
 
-    The greater of the longest one's work, since no process runs on two CPUs at once, and the sum
-    of all ÷ CPUs. A preemptive schedule meets it: the wrap-around rule of McNaughton (1959).
+    It is the maximum of the longest work, because no process runs on two CPUs at once, and of the
+    total work ÷ CPUs. A preemptive schedule reaches it: the wrap-around rule of McNaughton (1959).
     """
     _check(work, cpus)
     return max([*work, sum(work) / cpus], default=0.0)
 
 
 def least_mean_turnaround(work: Sequence[float], cpus: int) -> float:
-    """Mean ticks from the common start to the end, by the best schedule for it.
+    """Returns the smallest possible mean turnaround in ticks, if all begin together.
 
-    Shortest first: each goes to the CPU that is free first (Conway, Maxwell, Miller, 1967);
-    preemption does not help (McNaughton, 1959).
+    Shortest first: each process gets the CPU that becomes free first (Conway, Maxwell, Miller,
+    1967). Preemption does not improve it (McNaughton, 1959).
     """
     _check(work, cpus)
     if not work:
@@ -46,9 +46,11 @@ def least_mean_turnaround(work: Sequence[float], cpus: int) -> float:
 
 
 def shared_mean_turnaround(work: Sequence[float], cpus: int) -> float:
-    """The same if all that are left share the CPUs equally at every moment, none more than one.
+    """Returns the mean turnaround in ticks if the remaining processes always share the CPUs
+    equally, with at most one CPU each.
 
-    What round-robin with slices of length 0 comes to (processor sharing: Kleinrock, 1967).
+    It is the limit of round-robin with time slices of length 0 (processor sharing: Kleinrock,
+    1967).
     """
     _check(work, cpus)
     if not work:
@@ -74,38 +76,41 @@ def _check(work: Sequence[float], cpus: int) -> None:
 # Study 1, sections 4.1 and 4.2.
 
 ITERATIONS_PER_TICK = 10 * 20e6 / 86
-"""Of the loop of study 1 on its machine: its ten processes of 20 million iterations took 86
-ticks of one CPU under round-robin (table 1). So that cell is its own ideal, by definition."""
+"""Iterations per tick of study 1's loop on its machine. Ten processes of 20 million iterations took
+86 ticks of one CPU under round-robin (table 1). That cell is therefore its own ideal, by
+definition.
+"""
 
 
 @dataclass(frozen=True)
 class TimingTest:
-    """A test of tables 1 and 2: batches of processes, each batch after the end of the one before."""
+    """A test of tables 1 and 2: batches of processes, each after the end of the previous one."""
 
     row: str
     batches: int
     computing: int
-    """Processes in a batch that compute."""
+    """Computing processes in a batch."""
     iterations: float = 0
-    """Iterations of one of them, each time."""
+    """Iterations per round of one of them."""
     rounds: int = 1
-    """So many times."""
+    """Number of rounds."""
     pause: float = 0
-    """Ticks that it sleeps after each time."""
+    """Ticks of sleep after each round."""
     light_iterations: float = 0
-    """Iterations of one more process, which computes once."""
+    """Iterations of one additional process, which computes once."""
     sleeping: float = 0
-    """Ticks that others in the batch sleep, and do nothing else."""
+    """Ticks of the processes in the batch that only sleep."""
     tells_sleepers: bool = False
-    """The suite tells the least time of those that sleep, not that of the last of all. (By the
-    study's text, its programs do; they return the number 50.)"""
+    """True if the suite reports the shortest time of the sleeping processes, not the end of the
+    last one. (The study's text says so; its programs return the number 50.)
+    """
 
     def completion(self, cpus: int) -> float:
-        """Ticks until all have ended, at best.
+        """Returns the smallest possible number of ticks until all have ended.
 
-        A batch takes at least as long as its longest process alone, and as its work on all
-        CPUs; where there are pauses, one of them follows the last of the work. Without pauses
-        that is met (McNaughton); with them it is a bound that need not be met.
+        A batch takes at least as long as its longest process alone, and as its work on all CPUs. If
+        there are pauses, one of them follows the last work. Without pauses the bound is reached
+        (McNaughton); with pauses it may not be.
         """
         work = self.iterations / ITERATIONS_PER_TICK
         light = self.light_iterations / ITERATIONS_PER_TICK
@@ -114,7 +119,7 @@ class TimingTest:
         return self.batches * max(alone, shared, self.sleeping)
 
     def told(self, cpus: int) -> float:
-        """Ticks of what the study tells, at best."""
+        """Returns the smallest possible value that the study reports, in ticks."""
         return self.sleeping if self.tells_sleepers else self.completion(cpus)
 
 
@@ -130,18 +135,22 @@ TIMING_TESTS: dict[int, tuple[TimingTest, ...]] = {
     1: (*_COMMON, TimingTest("I/O-bound", 2, 0, sleeping=10)),
     2: (*_COMMON, TimingTest("I/O-bound", 1, 50, 100e3, rounds=10, pause=1)),
 }
-"""By table. Switch Overhead and Process Creation do nothing but fork: ideally, no time at all.
-The sizes of batches and of the bursts are those of the study's programs (docs/workloads.md).
-Study 2 has the same tests, except for its 500 processes in the second; on two CPUs, by its figures."""
+"""By table. Switch Overhead and Process Creation only fork, so their ideal is 0.
+
+Sizes of batches and bursts are those of the study's programs (docs/workloads.md). Study 2 has the
+same tests, except for its 500 processes in the second one; its figures correspond to two CPUs.
+"""
 
 
 def ideal_completion(table: int, row: str, cpus: int) -> float:
-    """Ticks until all have ended, in a test of study 1's table 1 or 2; KeyError for no test."""
+    """Returns the ticks until all have ended, in a test of study 1's table 1 or 2. Raises KeyError
+    for an unknown test.
+    """
     return _timing_test(table, row).completion(cpus)
 
 
 def ideal_told(table: int, row: str, cpus: int) -> float:
-    """Ticks, for what the cell tells: another time in Mixed Load, the least of the sleepers'."""
+    """Returns the ideal value of the cell in ticks. In Mixed Load, it is the shortest time of the sleepers."""
     return _timing_test(table, row).told(cpus)
 
 
@@ -163,7 +172,7 @@ class LotteryGroup:
     processes: int
     tickets: int
     demand: float = 1.0
-    """CPUs that each asks for."""
+    """Demand of each process, in CPUs."""
 
 
 LOTTERY_GROUPS: dict[int, tuple[LotteryGroup, ...]] = {
@@ -200,16 +209,17 @@ LOTTERY_GROUPS: dict[int, tuple[LotteryGroup, ...]] = {
         LotteryGroup("Mixed (5×5)", 5, 5, demand=0.8),
     ),
 }
-"""By table. All want a CPU all the time but those of table 8, where the demands are those of
-workloads/lotterytest.c: a hundredth of each tick; a fifth of one of 500 ticks; four fifths of
-the time. The study's own programs ask for less still (docs/workloads.md)."""
+"""By table. All processes demand a full CPU except in table 8, where demands follow
+workloads/lotterytest.c: a hundredth of each tick; a fifth of one of 500 ticks; four fifths of the
+time. The study's own programs demand even less (docs/workloads.md).
+"""
 
 
 def ticket_shares(table: int) -> dict[str, float]:
-    """What part of all tickets each group holds, by row, in parts of 1.
+    """Returns each group's fraction of all tickets, by row.
 
-    It is what the study expects each to get of the CPU time. That supposes that a process asks
-    for all it could get, and could run on several CPUs at once.
+    The study expects this fraction of the CPU time for each group. It assumes that each process
+    demands all it can get, and could run on several CPUs at once.
     """
     groups = LOTTERY_GROUPS[table]
     tickets = [group.processes * group.tickets for group in groups]
@@ -217,18 +227,18 @@ def ticket_shares(table: int) -> dict[str, float]:
 
 
 def ideal_group_shares(table: int, cpus: int, *, all_compute: bool = False) -> dict[str, float]:
-    """What part of the CPU time used each group should get, by row, in parts of 1.
+    """Returns each group's ideal fraction of the used CPU time, by row.
 
-    The weighted max-min allocation (`schedlab.metrics.ideal_shares`): by tickets, but no
-    process gets more than one CPU or more than it asks for. `all_compute` supposes that each
-    asks for a CPU.
+    It is the weighted max-min allocation (`schedlab.metrics.ideal_shares`) by tickets: no process
+    gets more than one CPU or more than its demand. `all_compute` assumes that each demands a full
+    CPU.
     """
     return dict(_ideal_group_shares(table, cpus, all_compute))
 
 
 @cache
 def _ideal_group_shares(table: int, cpus: int, all_compute: bool) -> Mapping[str, float]:
-    """The same, which a page asks for in each cell."""
+    """Caches ideal_group_shares, because a page needs it in each cell."""
     groups = LOTTERY_GROUPS[table]
     members = [group for group in groups for _ in range(group.processes)]
     allotted = ideal_shares(
@@ -243,10 +253,10 @@ def _ideal_group_shares(table: int, cpus: int, all_compute: bool) -> Mapping[str
 
 
 def unmeetable(table: int, cpus: int, *, points: float = 1.0) -> dict[str, tuple[float, float]]:
-    """Expectations of study 1 that are `points` or more off the ideal share, in percent.
+    """Returns study 1's expectations that differ from the ideal share by at least `points`, in percent.
 
-    By row: what the study expects, and the ideal. Its expectations are cut off or rounded to
-    whole percents, hence the point.
+    By row: expectation and ideal. The expectations are truncated or rounded to whole percents,
+    hence the default of one point.
     """
     ideal = ideal_group_shares(table, cpus)
     expected = select(study=1, place=f"table {table}", kind="expectation")
@@ -260,14 +270,15 @@ def unmeetable(table: int, cpus: int, *, points: float = 1.0) -> dict[str, tuple
 # Studies 3 and 4: docs/workloads.md derives the work.
 
 STUDY_3_WORK = 2.9
-"""Ticks of a CPU-bound process of study 3, a million cycles each, on its three CPUs."""
+"""Ticks of a CPU-bound process of study 3, of a million cycles each, on its three CPUs."""
 STUDY_4_WORK = 61.0
 """Ticks of a CPU-bound process of study 4's mixed benchmark."""
 INTERACTIVE_TICKS = 20 * 5.0
-"""An interactive process of study 4 sleeps 20 times for 5 ticks; writing a line takes next to none.
-So it ends after 100 ticks under a scheduler that lets it run as soon as it wakes."""
+"""Duration of an interactive process of study 4, which sleeps 20 times for 5 ticks. Writing a line
+takes almost no time, so it ends after 100 ticks if it runs as soon as it wakes up.
+"""
 SLEEPER_TICKS = 5.0
-"""What the sleeper of study 4 asks for, and gets if it runs as soon as it wakes."""
+"""Requested sleep of study 4's sleeper, which is also the ideal: it then runs as soon as it wakes up."""
 
 
 @dataclass(frozen=True)
@@ -275,19 +286,19 @@ class IdealBatch:
     """Equal processes that begin together and only compute."""
 
     throughput: float
-    """Processes a tick, until the last has ended."""
+    """Processes per tick, until the last has ended."""
     least_turnaround: float
-    """Mean ticks, one after the other."""
+    """Mean ticks, one process after the other."""
     shared_turnaround: float
     """Mean ticks if all share the CPUs equally."""
 
 
 def ideal_batch(processes: int, work: float, cpus: int) -> IdealBatch:
-    """Of study 3's CPU-bound workload: 40 processes of STUDY_3_WORK on 3 CPUs.
+    """Returns the bounds for study 3's CPU-bound workload: 40 processes of STUDY_3_WORK on 3 CPUs.
 
-    No schedule has a shorter mean turnaround than the first. The second is the longest that
-    one without idle CPUs can have, since it lets all end last; but all then took equally
-    long, so that Jain's index of turnaround is 1. No scheduler is best in both.
+    No schedule has a shorter mean turnaround than `least_turnaround`. `shared_turnaround` is the
+    longest without idle CPUs, because all processes end last. They then take equally long, so
+    Jain's index of turnaround is 1. No scheduler is best in both.
     """
     all_work = [work] * processes
     return IdealBatch(
@@ -298,10 +309,10 @@ def ideal_batch(processes: int, work: float, cpus: int) -> IdealBatch:
 
 
 def ideal_mixed_benchmark(cpu_bound: int) -> tuple[float, float]:
-    """Mean ticks of study 4's interactive and CPU-bound processes on one CPU, at best for each.
+    """Returns the best mean ticks of study 4's interactive and CPU-bound processes on one CPU.
 
-    Interactive ones: INTERACTIVE_TICKS, however many compute. CPU-bound ones that share one
-    CPU equally end all together, after all of their work.
+    Interactive processes take INTERACTIVE_TICKS, regardless of the load. CPU-bound processes that
+    share a CPU equally all end together, after all their work.
     """
     if cpu_bound < 1:
         raise ValueError("there must be a CPU-bound process")

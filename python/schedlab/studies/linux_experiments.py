@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What study 5 is on Linux: its benchmark, and beyond it what sees more of a scheduler."""
+"""Defines study 5's benchmark on Linux, and further experiments that show more of a scheduler."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from schedlab.machines import LINUX_MACHINES
 from schedlab.studies.experiment import Experiment, Part, Share
 
 FAIR = "fair"
-"""The class of the kernel itself: what CFS was to the study, EEVDF since Linux 6.6."""
+"""The kernel's own scheduling class: CFS in the study, EEVDF since Linux 6.6."""
 LINUX, FREE_RUNNING = LINUX_MACHINES
-"""The same kernel, by counted instructions, and by the time of this host."""
+"""The same kernel, driven by counted instructions or by the host's time."""
 
 OWN = (FAIR, "wrr:linux", "lottery:linux")
 """The study's three schedulers."""
@@ -21,7 +21,7 @@ SYSBENCH_FREE = "s5-linux-sysbench-free"
 WAKEUPS = "s5-linux-wakeups"
 HACKBENCH = "s5-linux-hackbench"
 STRESSORS = {"cpu": "computes", "switch": "switches by pipe", "pipe": "fills a pipe"}
-"""Stressors of stress-ng, and what each of them does."""
+"""Stressors of stress-ng, and what each one does."""
 SUITES = {
     "timing-cpu-heavy": ("timingtests cpu-heavy", "study 1: ten that compute"),
     "timing-mixed": ("timingtests mixed", "study 1: mixed load"),
@@ -32,20 +32,24 @@ SUITES = {
     "study4-mixed-6": ("study4 mixed -c 6", "study 4: interactive beside six that compute"),
     "study4-sleeper": ("study4 sleeper -d 200", "study 4: the sleeper, 200 ticks later"),
 }
-"""The other studies' suites: by name, the program and what it is."""
+"""The other studies' suites: by name, program and title."""
 
 _ONE = 1
-"""CPU, for all. Where instructions are counted, CPUs share one clock; and QEMU before 8.1 may leave
-one of several out for hundreds of ms, with the task that is on it."""
+"""CPUs of all experiments.
+
+With counted instructions, CPUs share one clock. QEMU before 8.1 may suspend one of several CPUs
+with its task for hundreds of milliseconds.
+"""
 _PRIMES = "--cpu-max-prime=10000"
-"""Sysbench's own default. The study names no option; its 0.52 ms an event are of the same order as
-a CPU of its time takes for this limit."""
+"""Sysbench's default. The study states no option; its 0.52 ms per event have the same order as this
+limit takes on a CPU of its time.
+"""
 _TIME = "--time=10"
-"""Sysbench's own default, in seconds."""
+"""Sysbench's default, in seconds."""
 
 
 def linux_experiments(others: Sequence[str]) -> Iterable[Experiment]:
-    """`others`: the policies that are compared besides the study's own."""
+    """Yields the experiments. `others`: policies to compare with the study's own."""
     every = tuple(dict.fromkeys((*OWN, *others)))
     few = (*OWN, "rr", "mlfq")
     yield from _sysbench(every, few)

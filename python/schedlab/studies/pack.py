@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The folders of the studies, which hold what is known of each as data.
+"""Reads the folders of the studies, which describe each study as data.
 
-study.yaml cites it; published.csv has its figures, contradictions.yaml what does not fit together
-in it; costs.yaml is what took longer on its machine (schedlab.studies.costs); experiments.yaml what
-the simulator runs of it (schedlab.studies.simulated). All values of YAML are texts, as they were
-printed. Its page of a report is a module of schedlab.report.studies.
+study.yaml contains the citation, published.csv the figures, and contradictions.yaml what is
+inconsistent. costs.yaml contains what took longer on its machine (schedlab.studies.costs).
+experiments.yaml contains the simulator's experiments (schedlab.studies.simulated). YAML values are
+texts, as they were printed. The study's page in a report is a module of schedlab.report.studies.
 """
 
 from __future__ import annotations
@@ -23,67 +23,67 @@ from schedlab.studies.figures import PUBLISHED, Figure, read
 
 Made = TypeVar("Made")
 Sort = Literal["number", "conclusion", "comparison", "method", "expectation"]
-"""Two numbers for one thing; a conclusion that its numbers deny; two things compared that differ
-in more than what is compared; a measure that does not tell what it is said to; an expectation
-that cannot be met."""
+"""`number`: two numbers for one thing. `conclusion`: contradicted by its numbers. `comparison`: of
+things that differ in more than the compared property. `method`: a measure that does not show what
+it should. `expectation`: impossible to meet.
+"""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What one place says, in our words."""
+    """What one place of a study says, paraphrased."""
 
     place: str
     """`table 3` or `section 5.3`."""
     says: str
     numbers: tuple[str, ...] = ()
-    """The numbers that stand together there: in this row of the table, or in one paragraph of the
-    section."""
+    """Numbers that occur together there: in this row of the table, or in one paragraph of the section."""
     row: str = ""
-    """The row of a table; empty: anywhere in it."""
+    """The row of a table; empty for any row."""
     words: tuple[str, ...] = ()
-    """Terms that stand in that paragraph."""
+    """Terms that occur in that paragraph."""
 
     def __str__(self) -> str:
-        """The statement, with those numbers that `says` leaves out."""
+        """Returns the statement, with the numbers that `says` omits."""
         more = [each for each in self.numbers if each not in re.findall(r"[\d.]*\d", self.says)]
         return f"{self.place}: {self.says}" + (f" ({', '.join(more)})" if more else "")
 
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Statements of a study that cannot all be meant."""
+    """Statements of a study that contradict each other."""
 
     name: str
     sort: Sort
     statements: tuple[Statement, ...]
     reason: str
     checked: str
-    """Against what it was checked again: the text, the authors' programs, runs of ours."""
+    """The source of the check: the text, the authors' programs, or runs of schedlab."""
 
     def __str__(self) -> str:
-        """Places, and then the reason."""
+        """Returns the places, followed by the reason."""
         places = "; ".join(str(each) for each in self.statements)
         return f"{places[0].upper()}{places[1:]}. {self.reason}"
 
     def concerns(self, place: str) -> bool:
-        """Should a reader of this table or section know it?"""
+        """True if the contradiction concerns this table or section."""
         return any(statement.place == place for statement in self.statements)
 
 
 @dataclass(frozen=True)
 class Study:
-    """A folder that is named by the study's number."""
+    """A study's folder, whose name is the study's number."""
 
     folder: Path
 
     @property
     def number(self) -> int:
-        """The number by which the study is known everywhere."""
+        """The study's number in all of schedlab."""
         return int(self.folder.name)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """All that study.yaml says. Raises FileRefused."""
+        """The content of study.yaml. Raises FileRefused."""
         facts = read_yaml(self.folder / "study.yaml")
         if not isinstance(facts, dict) or not isinstance(facts.get("citation"), str):
             raise FileRefused(f"{self.folder / 'study.yaml'}: expected a citation, as a text")
@@ -96,13 +96,13 @@ class Study:
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction, ...]:
-        """None if there is no such file. Raises FileRefused."""
+        """The contradictions; empty without a file. Raises FileRefused."""
         expected = "a list of contradictions, each with name, sort, statements, reason and checked"
         return read_list(self.folder / "contradictions.yaml", _contradiction, expected)
 
 
 def studies(folder: Path = STUDIES) -> tuple[Study, ...]:
-    """All that have a folder there, by their numbers."""
+    """Returns all studies with a folder, sorted by number."""
     return _studies(folder)
 
 
@@ -113,7 +113,7 @@ def _studies(folder: Path) -> tuple[Study, ...]:
 
 
 def study_numbered(number: int, folder: Path = STUDIES) -> Study:
-    """The study of this number. Raises KeyError."""
+    """Returns the study with this number. Raises KeyError."""
     for each in studies(folder):
         if each.number == number:
             return each
@@ -121,7 +121,7 @@ def study_numbered(number: int, folder: Path = STUDIES) -> Study:
 
 
 def read_yaml(path: Path) -> Any:
-    """All that a file says; every value is a text. Raises FileRefused."""
+    """Returns a file's content with all values as texts. Raises FileRefused."""
     import yaml
 
     try:
@@ -133,8 +133,9 @@ def read_yaml(path: Path) -> Any:
 def read_list(
     path: Path, make: Callable[[dict[str, Any]], Made], expected: str
 ) -> tuple[Made, ...]:
-    """What is made of each member of a file's list; none if there is no such file. Raises FileRefused, which says
-    what was expected."""
+    """Returns the result of `make` for each member of a file's list; empty without a file. Raises
+    FileRefused with the expectation.
+    """
     if not path.exists():
         return ()
     try:
@@ -144,7 +145,7 @@ def read_list(
 
 
 def merged(said: dict[str, Any]) -> dict[str, Any]:
-    """With what it has from another, by YAML's merge key, which is a text like all others."""
+    """Applies YAML's merge key, which is text like all others."""
     own = {key: value for key, value in said.items() if key != "<<"}
     return {**merged(said["<<"]), **own} if "<<" in said else own
 

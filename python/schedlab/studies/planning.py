@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From the studies' experiments to the runs of a plan: on the kernel, in the simulator, on Linux."""
+"""Converts the studies' experiments to a plan of runs: on the kernel, in the simulator or on Linux."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from schedlab.workload.costs import COSTS
 from schedlab.workload.delays import in_simulator
 
 _LIMIT_ON_LINUX_NS = 120_000_000_000
-"""The limit on Linux, whose tick cannot be chosen."""
+"""The time limit on Linux, whose tick is fixed."""
 _SEED_MAX = 2**63 - 1
 
 
@@ -35,10 +35,10 @@ def plan(
     memory_mib: int = 512,
     machine: str = "spike",
 ) -> Plan:
-    """All runs of these studies, or of all. Raises WrongUsage for a tick or seed that cannot be.
+    """Returns all runs of these studies, or of all studies. Raises WrongUsage for an invalid tick or seed.
 
-    In the simulator they are those that have a workload file (schedlab.studies.files); on Linux,
-    those that are for it.
+    In the simulator, only experiments with a workload file run (schedlab.studies.files). On Linux,
+    only experiments for Linux run.
     """
     if tick_ns % WORK_NS:
         raise WrongUsage(
@@ -69,13 +69,13 @@ def plan(
 
 
 def experiment_labels() -> tuple[str, ...]:
-    """Returns the labels of all experiments, and of the tests of what the studies proposed."""
+    """Returns the labels of all experiments, and of the tests of the studies' proposals."""
     tests = (test.label for proposal in proposals() for test in proposal.tests)
     return tuple(dict.fromkeys((*EXPERIMENTS, *tests)))
 
 
 def sample_first(runs: Sequence[RunSpec]) -> tuple[tuple[RunSpec, ...], tuple[RunSpec, ...]]:
-    """Returns one run of each test, and the others."""
+    """Returns one run of each test, and the other runs."""
     tests: dict[str, list[RunSpec]] = {}
     for run in runs:
         tests.setdefault(run.label, []).append(run)
@@ -87,7 +87,7 @@ def sample_first(runs: Sequence[RunSpec]) -> tuple[tuple[RunSpec, ...], tuple[Ru
 
 
 def _tick_ns(each: Experiment, wanted_ns: int) -> int:
-    """Its own; that of its machine, if it has one; else what is wanted."""
+    """Returns the tick of the experiment, or that of its machine, or the requested one."""
     if each.machine in LINUX_MACHINES:
         return machine_named(each.machine).tick_ns
     return each.tick_ns or wanted_ns
@@ -107,8 +107,9 @@ def _costs(each: Experiment, policy: str, cpus: int, base: RunSpec) -> dict[str,
 def _bases(
     each: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str, cpus: int
 ) -> Iterable[RunSpec]:
-    """What all runs of an experiment on this many CPUs share; nothing, if the machine cannot run
-    it."""
+    """Yields the common specification of an experiment's runs on this many CPUs; nothing if the
+    machine cannot run it.
+    """
     if machine != each.machine if each.machine else machine in LINUX_MACHINES:
         return
     if machine == SIMULATOR and each.without and each.without not in COSTS:
@@ -140,6 +141,6 @@ def _bases(
 
 
 def _policy(text: str) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
-    """The policy of a text such as "priority:thesis slice=2"."""
+    """Parses a policy such as "priority:thesis slice=2"."""
     name, *settings = text.split()
     return parse_choices(name)[0], tuple(parse_setting(each) for each in settings)

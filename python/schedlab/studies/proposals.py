@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the studies proposed, one by one: proposals.yaml in their folders says what each proposal is,
-and in which test it should show, off and on. Each value there is a text."""
+"""Reads the studies' proposals from proposals.yaml: each with a test of its effect. All values are texts."""
 
 from __future__ import annotations
 
@@ -31,24 +30,25 @@ Better = Literal["lower", "higher"]
 
 @dataclass(frozen=True)
 class Test:
-    """Where a proposal should show: a workload without it and with it."""
+    """A test of a proposal's effect: a workload without and with it."""
 
     shows: str
-    """What is looked at, in words."""
+    """The observed effect, as text."""
     workload: str
-    """A workload file of the study's folder, which is simulated; or a command of our kernel."""
+    """A workload file in the study's folder, for the simulator; or a command of the schedlab kernel."""
     off: str
     on: str
     """The policies with their settings: `lottery:thesis wait_limit=200`."""
     column: str
-    """Of the metrics, in the runs' table of summaries or of groups; `a / b`: one by the other."""
+    """The column of the metrics, in the table of summaries or of groups; `a / b` for a quotient."""
     better: Better
     group: str = ""
-    """The group whose column it is; empty: the run's."""
+    """The group of the column; empty: the whole run."""
     cpus: str = "1"
     shape: str = ""
-    """The shape of the simulated machine, which has as many CPUs: one that ships, or a file of the
-    study's folder; empty: all CPUs are alike."""
+    """The shape of the simulated machine, with as many CPUs: predefined, or a file in the study's
+    folder. Empty: all CPUs are alike.
+    """
 
     @property
     def machine(self) -> Machine:
@@ -56,7 +56,7 @@ class Test:
 
     @property
     def label(self) -> str:
-        """The name of its runs: tests of one workload share those that are alike."""
+        """The label of its runs. Tests of one workload share equal runs."""
         stem = self.workload.removesuffix(".json").replace(" ", "-")
         shape = f"-{self.shape.removesuffix('.json')}" if self.shape else ""
         return f"{_LABEL}{stem}{shape}"
@@ -64,25 +64,25 @@ class Test:
 
 @dataclass(frozen=True)
 class Proposal:
-    """One thing that a study would have changed."""
+    """One change that a study proposes."""
 
     study: int
     name: str
     place: str
-    """The section that proposes it."""
+    """The section with the proposal."""
     proposes: str
     tests: tuple[Test, ...] = ()
     missing: str = ""
-    """Why there is no test of it; empty: there is."""
+    """Why the proposal has no test; empty if it has one."""
 
 
 def is_of_proposals(experiment: str | None) -> bool:
-    """Is it the label of a test of proposals?"""
+    """True if the label belongs to a test of proposals."""
     return bool(experiment and experiment.startswith(_LABEL))
 
 
 def proposals(only: Iterable[int] = ()) -> tuple[Proposal, ...]:
-    """Those of all studies, or of some. Raises FileRefused."""
+    """Returns the proposals of all or some studies. Raises FileRefused."""
     wanted = set(only)
     return tuple(
         each
@@ -111,8 +111,9 @@ def _proposal(study: int, said: dict[str, Any]) -> Proposal:
 def plan_of_proposals(
     folder: Path, depth: Depth, only: Iterable[int], seed: int, machine: str
 ) -> Plan:
-    """The runs of their tests on this machine. The work is in ticks and nanoseconds, so a tick has its
-    usual length."""
+    """Plans the runs of the proposals' tests on this machine. Work is in ticks and nanoseconds, so
+    the tick has its usual length.
+    """
     runs: dict[str, RunSpec] = {}
     for proposal in proposals(only):
         for test in proposal.tests:

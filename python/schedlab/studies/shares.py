@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CPU shares on the kernel: study 1's six lottery tests against the ideal share, and chance."""
+"""Compares CPU shares in study 1's six lottery tests on the kernel with the ideal share."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from schedlab.runs.carrying_out import Finished
 
 BOUND = 3.5
-"""Standard errors that a group's mean share may be off its ideal share."""
+"""Allowed deviation of a group's mean share from its ideal, in standard errors."""
 STUDY = 1
 POLICIES = (PolicyChoice("lottery"), PolicyChoice("lottery", "thesis"))
-"""What the study measured, as we ship it and as it was."""
+"""The policy that the study measured, as built-in policy and as in the study."""
 _ROUNDING = 1e-9
 _BURN_NS = 10
-"""One iteration of workload_burn() on Spike: ten instructions at 1 GHz."""
+"""One iteration of workload_burn() on Spike, in nanoseconds: ten instructions at 1 GHz."""
 
 
 @dataclass(frozen=True)
 class LotteryTest:
-    """A test of workloads/lotterytest.c, and where study 1 reports it."""
+    """A test of workloads/lotterytest.c, and its place in study 1."""
 
     number: int
     name: str
@@ -110,12 +110,12 @@ class Setting:
     ticks: int = 500
     tick_ns: int = 1_000_000
     yield_work: int = 0
-    """Iterations from one yield to the next; 0: processes do not yield."""
+    """Iterations between two yields; 0: processes do not yield."""
     original: bool = False
-    """True for the study's own program: no common start, its yields, its finite work."""
+    """True for the study's own program: separate starts, its yields, its finite work."""
 
     def command(self, test: LotteryTest) -> str:
-        """What runs in the guest."""
+        """Returns the command for the guest."""
         words = [f"lotterytest {test.number} -t {self.ticks} -w {self.tick_ns // _BURN_NS}"]
         words += [f"-y {self.yield_work}"] if self.yield_work else []
         words += ["-o 1"] if self.original else []
@@ -124,7 +124,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Row:
-    """A group of a test under a policy, over all seeds. Shares are parts of 1."""
+    """A group of a test under a policy, over all seeds. Shares are fractions of 1."""
 
     test: str
     policy: str
@@ -134,26 +134,26 @@ class Row:
     ideal: float
     share: float
     selections: float
-    """Share of the times that a process of the workload was picked."""
+    """Fraction of picks of the workload that were of this group."""
     draws: int
-    """The share would be the outcome of this many draws, were they independent."""
+    """Number of independent draws that the share would result from."""
     published: float | None
     """The study's share of selections."""
     judged: bool
 
     @property
     def error(self) -> float:
-        """Off the ideal share."""
+        """Difference from the ideal share."""
         return self.share - self.ideal
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the part of `draws` independent draws that has this probability."""
+        """The standard error of the fraction of `draws` independent draws with this probability."""
         return math.sqrt(max(self.ideal * (1 - self.ideal), 0) / max(self.draws, 1))
 
     @property
     def deviation(self) -> float:
-        """The error in standard errors; infinite if chance allows none."""
+        """The error in standard errors; infinite if the standard error is 0."""
         if self.standard_error > 0:
             return self.error / self.standard_error
         return 0.0 if abs(self.error) < _ROUNDING else math.copysign(math.inf, self.error)
@@ -165,7 +165,7 @@ class Row:
         return "met" if abs(self.deviation) <= BOUND else "off"
 
     def to_dict(self) -> dict[str, Any]:
-        """The row for JSON."""
+        """Returns the row for JSON."""
         derived = {
             "error": self.error,
             "standard_error": self.standard_error,
@@ -176,7 +176,7 @@ class Row:
 
 
 def plan(folder: Path, setting: Setting) -> Plan:
-    """All runs: tests × CPUs × policies × seeds."""
+    """Plans all runs: tests × CPUs × policies × seeds."""
     window_ns = setting.ticks * setting.tick_ns
     runs = tuple(
         RunSpec(
@@ -201,7 +201,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
 
 
 def evaluate(setting: Setting, finished: Iterable[Finished]) -> list[Row]:
-    """A row a group of each test, policy and number of CPUs of which all runs succeeded."""
+    """Returns a row for each group of each test, policy and number of CPUs whose runs all succeeded."""
     cells: dict[tuple[str, str, int], list[Finished]] = {}
     for each in finished:
         key = (each.run.label, str(each.run.policy), each.run.cpus)
@@ -218,7 +218,7 @@ def evaluate(setting: Setting, finished: Iterable[Finished]) -> list[Row]:
 def cell_rows(
     setting: Setting, test: LotteryTest, policy: str, cpus: int, runs: Sequence[Metrics]
 ) -> list[Row]:
-    """Rows of the runs that differ in their seeds alone."""
+    """Returns the rows of runs that differ only in their seeds."""
     groups = [{row["group"]: row for row in run.groups.to_dicts()} for run in runs]
     picked = [sum(row["selections"] for row in run.values()) for run in groups]
     ticks = sum(cpus * run.summary["elapsed_ns"][0] / setting.tick_ns for run in runs)
@@ -244,23 +244,23 @@ def cell_rows(
 
 @cache
 def published_table(table: int) -> dict[tuple[str, str], float]:
-    """The published table, by row and column."""
+    """Returns the published table, by row and column."""
     return {(each.row, each.column): each.value / 100 for each in published(STUDY, table)}
 
 
 def published_share(test: LotteryTest, group: str, cpus: int) -> float | None:
-    """What the study measured, in parts of 1."""
+    """Returns the share that the study measured, as a fraction of 1."""
     column = f"{cpus} CPU{'s' if cpus > 1 else ''}"
     return published_table(test.table).get((test.rows[group], column))
 
 
 def as_shipped(row: Row) -> bool:
-    """Is it of a policy's own defaults? A preset that keeps a study's quirks need not be fair."""
+    """True for a policy with its defaults. A preset that keeps a study's properties need not be fair."""
     return ":" not in row.policy
 
 
 def describe(setting: Setting) -> str:
-    """One line on how all rows were measured."""
+    """Returns one line about how all rows were measured."""
     tick = setting.tick_ns / 1e6
     text = f"{setting.seeds} seeds × {setting.ticks} ticks of {tick:g} ms on Spike"
     if setting.original:
@@ -269,7 +269,7 @@ def describe(setting: Setting) -> str:
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """One line for each policy."""
+    """Returns one line for each policy."""
     lines = []
     for policy in dict.fromkeys(row.policy for row in rows):
         own = [row for row in rows if row.policy == policy]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Experiments that a study's folder describes: experiments.yaml says which workload file the simulator
-plays under which policies. Such a study needs no line of Python."""
+"""Reads experiments from a study's folder: experiments.yaml lists workload files for the simulator, and policies.
+
+Such a study needs no Python code.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,14 @@ from schedlab.workload.changes import Change
 
 EXPERIMENTS = "experiments.yaml"
 SEEDS = (3, 10)
-"""Of each setup, quick and in full."""
+"""Seeds per configuration, quick and full."""
 _LIMIT_TICKS = 3_600_000
-"""An hour: the files say themselves how long they last."""
+"""One hour; the files define their own duration."""
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """An experiment, and what it plays."""
+    """An experiment, and its workload."""
 
     experiment: Experiment
     workload: str
@@ -33,7 +35,7 @@ class Simulated:
 
 
 def simulated() -> tuple[Simulated, ...]:
-    """Those of all studies. Raises FileRefused."""
+    """Returns the simulated experiments of all studies. Raises FileRefused."""
     return tuple(each for study in studies() for each in _of(study))
 
 

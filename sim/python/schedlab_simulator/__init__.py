@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CPU schedulers under a workload, without a kernel: the simulator of schedlab."""
+"""Simulates CPU schedulers under a workload, without a kernel."""
 
 from schedlab_simulator.errors import (
     ActRefused,

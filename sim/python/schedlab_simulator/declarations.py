@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What the C library offers, read from its own headers.
+"""Reads the C library's declarations from its own headers.
 
-The library carries the text of its headers (sim/declarations.S), so that there is no second place
-in which a structure or a function is declared, and none that could be of another version. cffi
-reads declarations but no preprocessor lines: those that define whole numbers become enumerators,
-which cffi does read; the others are left out.
+The library contains the text of its headers (sim/declarations.S). Structures and functions are
+therefore declared in one place, and always match the library's version.
+
+cffi reads declarations but no preprocessor lines. Definitions of whole numbers become enumerators,
+which cffi does read; other definitions are omitted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from schedlab_simulator.errors import LibraryUnusable
 
 NAME = "libschedlab-sim.so"
 CHOICE = "SCHEDLAB_SIMULATOR_LIBRARY"
-"""The environment variable that names another library: one with a policy of one's own, say."""
+"""The environment variable that names another library, for example with the user's own policy."""
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DEFINE = re.compile(r"#define[ \t]+(\w+)[ \t]+([^\n]+)")
@@ -30,7 +31,7 @@ _ASSERTION = re.compile(r"_Static_assert\(.*?\);", re.DOTALL)
 
 
 def declarations(headers: str) -> str:
-    """The C declarations of headers, as cffi takes them."""
+    """Returns the C declarations of headers in cffi's format."""
     text = _COMMENT.sub(" ", headers).replace("\\\n", " ")
     text = _ASSERTION.sub("", text)
     constants = []
@@ -43,8 +44,11 @@ def declarations(headers: str) -> str:
 
 
 def find() -> Path:
-    """Returns the library that CHOICE names; else the one of the installed package; else, in a checkout, the one that
-    `make` makes."""
+    """Returns the library named by CHOICE; otherwise that of the installed package, or that of a
+    checkout, built by `make`.
+
+    Raises LibraryUnusable.
+    """
     if os.environ.get(CHOICE):
         return Path(os.environ[CHOICE])
     folder = Path(__file__).resolve().parent
@@ -59,7 +63,7 @@ def find() -> Path:
 
 
 def load(path: str | PathLike[str]) -> tuple[Any, Any]:
-    """cffi's two objects for a library: its types, and its functions."""
+    """Returns cffi's two objects for a library: its types and its functions. Raises LibraryUnusable."""
     ffi: Any = FFI()
     ffi.cdef("extern const char simulator_declarations[];")
     try:

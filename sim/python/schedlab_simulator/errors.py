@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""What can go wrong. Each message is the C library's: the cause and, where there is one, the cure."""
+"""Defines the package's errors. Messages are those of the C library: the cause and, if known, the fix."""
 
 from __future__ import annotations
 
 
 class SimulatorError(Exception):
-    """The base of the others."""
+    """The base class of all errors."""
 
 
 class LibraryUnusable(SimulatorError, ImportError):
-    """The C library is missing, or not the one that this package was written for."""
+    """The C library is missing, or has another version than this package."""
 
 
 class WorkloadRefused(SimulatorError, ValueError):
-    """A workload is wrong: the message has the line."""
+    """A workload is wrong: the message names the line."""
 
 
 class SetupRefused(SimulatorError, ValueError):
-    """No such machine can be made: there is no such policy, tunable or cost, say."""
+    """The machine cannot be created, for example because of an unknown policy, tunable or cost."""
 
 
 class ActRefused(SimulatorError, ValueError):
-    """What was asked of a machine from outside cannot be done; nothing has happened."""
+    """An external action is impossible; the machine is unchanged."""
 
 
 class RunFailed(SimulatorError, RuntimeError):
-    """The run cannot go on: all processes wait for each other, say, or the trace's disk is full."""
+    """The run cannot continue, for example because of a deadlock or a full disk."""
 
 
 class AuditFailed(SimulatorError, AssertionError):
-    """A process is lost, doubled or in two places: a mistake in the policy or the simulator."""
+    """A process is lost, duplicated or in two places: a bug in the policy or the simulator."""

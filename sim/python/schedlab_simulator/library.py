@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The C library, opened once; and what this package knows of it, held against its declarations."""
+"""Opens the C library once, and checks this package's declarations against the library's."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ FilePath = str | PathLike[str]
 
 
 class Status(IntEnum):
-    """How a run stands; C: enum simulator_status."""
+    """The state of a run; C: enum simulator_status."""
 
     TIME = 0
-    """All that happens until the given time has happened."""
+    """Everything until the given time has happened."""
     DONE = 1
     """The workload's first process has ended."""
 
 
 class Place(IntEnum):
-    """Where a process is; C: enum simulator_place."""
+    """The state of a process; C: enum simulator_place."""
 
     QUEUED = 1
     RUNNING = 2
     BLOCKED = 3
     ENDED = 4
-    """And not reaped yet."""
+    """Ended, but not yet reaped."""
 
 
 class Attribute(IntEnum):
     """An attribute that users set; C: enum attribute_kind."""
 
     PRIORITY = 1
-    """0, the highest, to 10."""
+    """0 (highest) to 10."""
     TICKETS = 2
     WEIGHT = 3
     """1 to 10."""
     NICE = 4
-    """-20, the best, to 19."""
+    """-20 (best) to 19."""
     SLICE = 5
-    """Nanoseconds, as the next three; 0: none."""
+    """Nanoseconds, like the next three; 0: none."""
     RUNTIME = 6
     DEADLINE = 7
     PERIOD = 8
@@ -59,29 +59,29 @@ class Attribute(IntEnum):
 
 
 class Counts(NamedTuple):
-    """Counts of what has happened so far; C: struct simulator_counts. Times are nanoseconds."""
+    """Counts since the start; C: struct simulator_counts. Times are in nanoseconds."""
 
     now: int
     decisions: int
-    """A process was picked."""
+    """Number of times that a process was picked."""
     switches: int
-    """To another process."""
+    """Switches to another process."""
     idle_switches: int
     ticks: int
-    """Of CPUs that ran a process."""
+    """Ticks of CPUs that ran a process."""
     forks: int
     wakeups: int
     migrations: int
     records: int
-    """Of the trace."""
+    """Records of the trace."""
     idle_time: int
-    """Over all CPUs."""
+    """Sum over all CPUs."""
     process_bytes: int
-    """Of memory, for each process that may live."""
+    """Memory for each possible process."""
     exit_status: int
-    """Of the first process; -1: it has not ended, or was ended."""
+    """Exit status of the first process; -1: it has not ended, or was ended."""
     processes: int
-    """That live, or wait to be reaped."""
+    """Processes that are alive, or wait to be reaped."""
 
 
 PROCESS_FIELDS = (
@@ -95,17 +95,17 @@ PROCESS_FIELDS = (
     "weight",
     "run_time",
 )
-"""Those of struct simulator_process, of which Simulator.processes() makes columns."""
+"""Fields of struct simulator_process that become columns of Simulator.processes()."""
 
 _ENUMERATIONS: tuple[tuple[str, str, type[IntEnum], set[str]], ...] = (
-    ("simulator_status", "SIMULATOR_", Status, {"FAILED"}),  # which is an exception here
+    ("simulator_status", "SIMULATOR_", Status, {"FAILED"}),  # FAILED becomes an exception
     ("simulator_place", "SIMULATOR_", Place, set()),
     ("attribute_kind", "ATTRIBUTE_", Attribute, set()),
 )
 
 
 class Library:
-    """cffi's types (`ffi`) and functions (`c`), and the layout of what is handed over in bulk."""
+    """cffi's types (`ffi`) and functions (`c`), and numpy types for bulk data."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.ffi, self.c = declarations.load(path)
@@ -118,7 +118,7 @@ class Library:
         self.step = self.dtype("struct workload_step")
 
     def check(self) -> None:
-        """Is what this package says of the library still so?"""
+        """Checks this package's declarations against the library. Raises LibraryUnusable."""
         for c_name, prefix, ours, without in _ENUMERATIONS:
             constants = self.ffi.typeof(f"enum {c_name}").relements
             theirs = {name.removeprefix(prefix): value for name, value in constants.items()}
@@ -137,7 +137,7 @@ class Library:
             )
 
     def dtype(self, name: str) -> np.dtype[np.void]:
-        """numpy's type of a C structure of whole numbers, with its offsets and size."""
+        """Returns numpy's type of a C structure of whole numbers, with its offsets and size."""
         kind = self.ffi.typeof(name)
         layout: Any = {
             "names": [field for field, _ in kind.fields],
@@ -153,27 +153,27 @@ class Library:
         return f"{'i' if signed else 'u'}{self.ffi.sizeof(kind)}"
 
     def message(self, error: Any) -> str:
-        """The text of a struct simulator_error."""
+        """Returns the text of a struct simulator_error."""
         text = self.ffi.string(error.text)
         assert isinstance(text, bytes)
         return text.decode(errors="replace")
 
 
 def library() -> Library:
-    """Returns the library of this package, or that of using(); raises errors.LibraryUnusable if there is none."""
+    """Returns the package's library, or that of using(). Raises errors.LibraryUnusable."""
     with _OPENING:
         return opened(_chosen.get())
 
 
 @cache
 def opened(path: str) -> Library:
-    """Opens what library() returns. One thread at a time may call it."""
+    """Opens a library and caches it. Only one thread at a time may call it."""
     return Library(path or declarations.find())
 
 
 @contextmanager
 def using(path: FilePath) -> Iterator[None]:
-    """Within the block, of this thread, library() is another one: with a policy of one's own, say."""
+    """Makes library() return another one within the block, for this thread; for example, with the user's own policy."""
     before = _chosen.set(fspath(path))
     try:
         yield
@@ -183,5 +183,6 @@ def using(path: FilePath) -> Iterator[None]:
 
 _chosen: ContextVar[str] = ContextVar("library", default="")
 _OPENING = Lock()
-"""Threads that opened the library at once would each have types of their own, and refuse the
-others'."""
+"""Prevents threads from opening the library concurrently: each would get separate types that reject
+the others' objects.
+"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A simulated machine, for Python programs; docs/simulator.md says how it behaves."""
+"""Provides the simulated machine to Python programs; docs/simulator.md describes its behaviour."""
 
 from __future__ import annotations
 
@@ -26,34 +26,35 @@ from schedlab_simulator.workload import Workload
 FilePath = str | PathLike[str]
 
 _LATEST = 2**61
-"""The last time that the C library knows; no text is as long."""
+"""The latest time in the C library; no text is this long."""
 LIMIT_NS = 60_000_000_000
-"""How long run() goes on if it is told no time: as the program schedlab-sim."""
+"""Default time limit of run(), as in the program schedlab-sim."""
 _NEVER = 2**64 - 1
 _FIRST_PIECE = 10_000_000
 _LONGEST_PIECE = 100_000_000
-"""Of what needs patience: after a time in which nothing happened, much may."""
+"""Longest piece if `advance` has a time limit, because much may happen after an idle time."""
 _PATIENCE_S = 0.1
-"""C cannot be interrupted: a run is made in pieces of about this length, so that Ctrl-C is heard."""
+"""C cannot be interrupted. Runs are therefore split into pieces of about this duration, to handle Ctrl-C."""
 
 
 class Simulator:
-    """A machine of some CPUs under a policy, which plays a workload.
+    """A machine with some CPUs under a policy, which runs a workload. Times are in nanoseconds.
 
-    `workload`: text, a file (a Path) or a Workload. `policy`: "name" or "name:preset", with
-    `tunables` of its own. `costs`: "kernel" (as our kernel on Spike), "none" (only computing takes
-    time), or either and changes: "kernel,fork=20000". `shape`: of the machine, as
-    policies/support/shape_text.h has it; "": all CPUs are alike. `processes`: that may live at once, at most.
-    `trace`: the file that the event trace is written to; with `trace_queues` it says, too, each time
-    that a process was queued. `added_steps`: room for add_workload(). `policy_clock`: added to all
-    times that the policy sees; `policy_run_time`: to the run time of each process that it sees. Times are nanoseconds.
+    `workload`: text, a file (a Path) or a Workload. `policy`: "name" or "name:preset", with its
+    `tunables`. `costs`: "kernel" (those of the schedlab kernel on Spike), "none" (only computing
+    takes time), or either with changes: "kernel,fork=20000". `shape`: the machine's shape in the
+    format of policies/support/shape_text.h; "": all CPUs are alike. `processes`: the most
+    simultaneous processes.
 
-    The same arguments and acts give the same run and the same trace. Several may be used at
-    once, each by one thread at a time; while one runs, other threads go on. Use it in a `with`
-    statement, or call close(): this writes the rest of the trace.
+    `trace`: the file for the event trace; `trace_queues` adds a record each time a process is
+    queued. `added_steps`: capacity for add_workload(). `policy_clock`: offset of all times that the
+    policy sees; `policy_run_time`: offset of each run time that it sees.
 
-    What cannot be done raises SetupRefused, WorkloadRefused, ActRefused or RunFailed, with the C
-    library's message.
+    The same arguments and actions give the same run and the same trace. Several machines may be
+    used at once, each by one thread at a time. Other threads continue while a machine runs. Use it
+    in a `with` statement, or call close() to complete the trace.
+
+    Raises SetupRefused, WorkloadRefused, ActRefused or RunFailed, with the C library's message.
     """
 
     def __init__(
@@ -125,11 +126,11 @@ class Simulator:
     def restore(
         cls, path: FilePath, *, workload: Workload | None = None, trace: FilePath | None = None
     ) -> Simulator:
-        """A machine that was put into a file by save(), to go on as that one would have.
+        """Restores a machine that save() stored in a file. It continues as the saved machine would have.
 
-        `workload`: the one that it plays; only for fork() by a program's name. `trace`: the file
-        that is written from now on; None: nothing more is traced. It takes as long as the run took
-        until it was saved, for it is run again.
+        `workload`: the machine's workload; only needed for fork() by a program's name. `trace`: the
+        file for further trace records; None: no further trace. Restoring repeats the run, so it
+        takes as long as the run did.
         """
         self = cls.__new__(cls)
         self._begin(workload)
@@ -139,14 +140,15 @@ class Simulator:
         self._reached = self.now
         return self
 
-    # ---- time goes on
+    # ---- running
 
     def run(self, until_ns: int | None = None) -> Status:
-        """Goes on to this time, or (None) until the first process has ended.
+        """Runs until this time, or (None) until the first process has ended.
 
-        May be called again and again; a thousand small steps give what one large one gives.
-        RunFailed: it cannot go on; or no time was named, and the first process has not ended after
-        LIMIT_NS. A workload without an end would fill the disk with its trace.
+        May be called repeatedly; many small steps give the same result as a large one. Raises
+        RunFailed if the run cannot continue. Without a time, it also raises RunFailed if the first
+        process has not ended after LIMIT_NS. An endless workload would otherwise fill the disk with
+        its trace.
         """
         if until_ns is not None:
             return self._run_to(until_ns)
@@ -169,9 +171,10 @@ class Simulator:
         return self._go_on(until)
 
     def advance(self, until_ns: int, patience_s: float) -> Status:
-        """Goes on to this time, or returns before it after about so much of our time.
+        """Runs until this time, or returns earlier after about `patience_s` seconds of real time.
 
-        What is traced so far is in the trace's file then. RunFailed: it cannot go on.
+        All records so far are then in the trace's file. Raises RunFailed if the run cannot
+        continue.
         """
         end = monotonic() + patience_s
         status = Status.TIME
@@ -188,7 +191,7 @@ class Simulator:
         return status
 
     def next_time(self) -> int | None:
-        """Returns when something happens next, or None if nothing does or the run is over."""
+        """Returns the time of the next event, or None if there is none or the run has ended."""
         time = self._c.simulator_next(self._open())
         return None if time == _NEVER else int(time)
 
@@ -200,10 +203,10 @@ class Simulator:
         return Status(status)
 
     def sample(self, times_ns: Iterable[int]) -> npt.NDArray[np.void]:
-        """Goes on from time to time, and counts at each.
+        """Runs from time to time, and returns the counts at each: a fast way to take many small steps.
 
-        Gives one row for each time, with the columns of Counts: the fast way to take many small
-        steps. It ends early if the first process does; that row is the last.
+        Returns one row for each time, with the columns of Counts. It ends early if the first
+        process does; that row is the last.
         """
         times = np.fromiter(times_ns, np.uint64)
         rows = np.zeros(len(times), self._library.counts)
@@ -222,25 +225,25 @@ class Simulator:
             self._reached = max(self._reached, int(rows["now"][-1]))
         return rows
 
-    # ---- what there is to see
+    # ---- state
 
     def counts(self) -> Counts:
-        """What has happened so far."""
+        """Returns the counts so far."""
         self._c.simulator_count(self._open(), self._counts)
         return Counts(*(getattr(self._counts, field) for field in Counts._fields))
 
     @property
     def now(self) -> int:
-        """The time at which the machine stands."""
+        """The machine's current time."""
         self._c.simulator_count(self._open(), self._counts)
         return int(self._counts.now)
 
     def processes(self) -> npt.NDArray[np.void]:
-        """The processes that live or have not been reaped, init among them.
+        """Returns the processes that are alive or not yet reaped, including init.
 
         One row each, in the order of their slots, with the columns of struct simulator_process
         (sim/control.h): pid, parent, place (a Place), cpu, program (its number; 2**32 - 1: init),
-        priority, tickets, weight, run_time (ns, until now).
+        priority, tickets, weight, run_time (ns until now).
         """
         self._c.simulator_count(self._open(), self._counts)
         rows = np.zeros(self._counts.processes, self._library.process)
@@ -249,7 +252,7 @@ class Simulator:
         return rows[:count]
 
     def text(self, file: str) -> str:
-        """Returns what our kernel's file says: "sched_status", "sched_tunables" or "sched_policies"."""
+        """Returns the content of the schedlab kernel's file "sched_status", "sched_tunables" or "sched_policies"."""
         name, size = file.encode(), 0
         while True:
             buffer = self._ffi.new("char[]", size + 1)
@@ -261,36 +264,37 @@ class Simulator:
             size = length
 
     def status(self) -> str:
-        """sched_status: the policy, and a line for each process."""
+        """Returns sched_status: the policy, and a line for each process."""
         return self.text("sched_status")
 
     def tunables(self) -> str:
-        """sched_tunables: a line for each tunable of the policy."""
+        """Returns sched_tunables: a line for each tunable of the policy."""
         return self.text("sched_tunables")
 
     def flush(self) -> None:
-        """What was traced so far is in the trace's file. RunFailed: it cannot be written."""
+        """Writes all records so far to the trace's file. Raises RunFailed if it cannot be written."""
         self._check(self._c.simulator_flush(self._open(), self._error), RunFailed)
 
     def audit(self) -> None:
-        """Is each process in exactly one place, and does every count agree? AuditFailed: no."""
+        """Checks that each process is in exactly one place, and that all counts agree. Raises AuditFailed."""
         self._check(self._c.simulator_audit(self._open(), self._error), AuditFailed)
 
     def drain(self) -> None:
-        """Takes all queued processes out of the policy's hands; nothing can be run after it.
+        """Dequeues all processes from the policy; the machine can then no longer run.
 
-        AuditFailed: they are not those that are queued.
+        Raises AuditFailed if they are not the queued ones.
         """
         self._check(self._c.simulator_drain(self._open(), self._error), AuditFailed)
 
-    # ---- acts from outside (sim/control.h): at this time, by no process; CPUs that are concerned
-    # hear of it in the next run()
+    # ---- external actions (sim/control.h): at the current time, by no process. Affected CPUs are
+    # notified in the next run()
 
     def add_workload(self, workload: str | Path | Workload, tick_ns: int = 1_000_000) -> int:
-        """Adds programs to those that are there; returns the first one's number, for fork().
+        """Adds programs to the existing ones; returns the first one's number, for fork().
 
-        They know nothing of the others; what counts from the machine's begin counts from now.
-        `tick_ns`: what a tick is in a text. The machine must have `added_steps` left.
+        They cannot refer to the other programs. Their times relative to the machine's start are
+        relative to now. `tick_ns`: the length of a tick in a text. The machine must have enough
+        `added_steps` left.
         """
         raw, keep_alive = _workload(workload, tick_ns).c_structure()
         first = self._c.simulator_add_workload(self._open(), raw, self._error)
@@ -299,7 +303,7 @@ class Simulator:
         return int(first)
 
     def fork(self, program: str | int) -> int:
-        """Forks a child of init that plays a program; returns its PID."""
+        """Forks a child of init that runs a program; returns its PID."""
         if isinstance(program, str) and self.workload is None:
             raise ActRefused("a restored machine knows no names of programs: give it its workload")
         number = self.workload.number(program) if self.workload else int(program)
@@ -308,11 +312,11 @@ class Simulator:
         return int(pid)
 
     def kill(self, pid: int) -> None:
-        """Ends a process when it is on a CPU next; if it is blocked, it is woken for that."""
+        """Ends a process when it next runs; if it is blocked, it is woken for that."""
         self._act(self._c.simulator_kill, pid)
 
     def wake(self, pid: int) -> None:
-        """Ends a process's sleep, or its waiting for a channel or a child, as if that had come."""
+        """Ends a process's sleep, or its wait for a channel or child, as if the event had happened."""
         self._act(self._c.simulator_wake, pid)
 
     def migrate(self, pid: int, cpu: int) -> None:
@@ -320,7 +324,7 @@ class Simulator:
         self._act(self._c.simulator_migrate, pid, cpu)
 
     def give(self, channel: int, count: int = 1) -> None:
-        """Puts things into a channel."""
+        """Adds items to a channel."""
         self._act(self._c.simulator_give, channel, count)
 
     def set_attribute(self, pid: int, attribute: Attribute, value: int) -> None:
@@ -328,7 +332,7 @@ class Simulator:
         self._act(self._c.simulator_set_attribute, pid, int(attribute), value % 2**64)
 
     def command(self, file: str, line: str) -> None:
-        """Writes a line to one of our kernel's files: command("sched_status", "mlfq")."""
+        """Writes a line to one of the schedlab kernel's files: command("sched_status", "mlfq")."""
         self._act(self._c.simulator_command, file.encode(), line.encode())
 
     def set_policy(self, policy: str) -> None:
@@ -336,24 +340,24 @@ class Simulator:
         self._act(self._c.simulator_set_policy, policy.encode())
 
     def set_tunable(self, name: str, value: int) -> None:
-        """Sets a tunable of the policy, which begins anew with it."""
+        """Sets a tunable of the policy, which restarts with it."""
         self._act(self._c.simulator_set_tunable, f"{name}={value}".encode())
 
     def save(self, path: FilePath) -> None:
-        """Puts all that makes the machine what it is into a file, for restore() by the same library.
+        """Saves the machine's state to a file, for restore() by the same library.
 
-        All that was traced so far is in the trace's file then.
+        All records so far are then in the trace's file.
         """
         self._act(self._c.simulator_save, fsencode(path))
 
     # ---- the end
 
     def finish(self) -> None:
-        """Writes what is left of the trace, and its end; nothing can be run after it."""
+        """Completes the trace; the machine can then no longer run. Raises RunFailed."""
         self._check(self._c.simulator_finish(self._open(), self._error), RunFailed)
 
     def close(self) -> None:
-        """Finishes, and gives all memory back. May be called twice."""
+        """Completes the trace and frees all memory. May be called twice."""
         if self._pointer == self._ffi.NULL:
             return
         try:
@@ -381,15 +385,15 @@ class Simulator:
                 raise
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Refuses a copy: the C library's machine has one owner."""
+        """Prevents copies: the C library's machine has one owner."""
         raise TypeError("a machine cannot be copied so: save() it, and restore() the file")
 
     def __del__(self) -> None:
-        # A constructor that failed early has left nothing.
+        # Nothing to release after a constructor that failed early.
         if getattr(self, "_pointer", None):
             self._release()
 
-    # ---- help
+    # ---- helpers
 
     def _open(self) -> Any:
         if self._pointer == self._ffi.NULL:

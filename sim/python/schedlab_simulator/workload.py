@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What processes do: programs of steps, as text or as numbers."""
+"""Defines the behaviour of processes: programs of steps, as text or as numbers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _TICK = HEADER.fields["tick_ns"][1] if HEADER.fields else 0
 
 
 class Workload:
-    """Programs, by name; the first one is the first process's.
+    """Programs by name; the first one is that of the first process.
 
     `programs`: name to steps, each a row of `kind`, `detail`, `reserved`, `target` and `value` (see
-    step_type(), step_kind()). The last step of a program is EXIT. `channels`: what lies in each at
-    first. `texts`: to which SET_POLICY and SET_TUNABLE refer.
+    step_type(), step_kind()). The last step of a program is EXIT. `channels`: the initial content
+    of each. `texts`: referenced by SET_POLICY and SET_TUNABLE.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Workload:
 
     @classmethod
     def read(cls, text: str, tick_ns: int = 1_000_000, name: str = "workload") -> Workload:
-        """Reads words as docs/simulator.md describes them. `name`: of the text, for errors."""
+        """Parses text in the format of docs/simulator.md. `name`: the text's name in errors. Raises WorkloadRefused."""
         if not isinstance(tick_ns, int) or not 1000 <= tick_ns <= 10**12:
             raise WorkloadRefused(f"a tick of {tick_ns!r} ns: it may be 1 us to 1000 s")
         try:
@@ -58,8 +58,10 @@ class Workload:
     def of_file(
         cls, contents: bytes, tick_ns: int | None = None, name: str = "workload"
     ) -> Workload:
-        """Reads the bytes of a workload file (abi/workload_file.h). `tick_ns`: for which it must have been made; None:
-        for any. `name`: of the file, for errors."""
+        """Reads the bytes of a workload file (abi/workload_file.h). Raises WorkloadRefused.
+
+        `tick_ns`: the required tick length; None: any. `name`: the file's name in errors.
+        """
         lib = library()
         raw = lib.ffi.new("struct simulator_workload *")
         error = lib.ffi.new("struct simulator_error *")
@@ -81,7 +83,7 @@ class Workload:
 
     @classmethod
     def load(cls, path: str | PathLike[str], tick_ns: int = 1_000_000) -> Workload:
-        """Reads a workload file, or a text of words."""
+        """Reads a workload file, or text. Raises WorkloadRefused."""
         try:
             contents = Path(path).read_bytes()
             if contents.startswith(MAGIC.encode()):
@@ -104,7 +106,7 @@ class Workload:
         return cls(programs, channels, texts)
 
     def number(self, program: str | int) -> int:
-        """Returns a program's place, which is its number in C."""
+        """Returns a program's index, which is its number in C. Raises WorkloadRefused."""
         if isinstance(program, int):
             return program
         try:
@@ -114,7 +116,7 @@ class Workload:
             raise WorkloadRefused(f"no program is called {program}: there are {known}") from None
 
     def c_structure(self) -> tuple[Any, list[Any]]:
-        """A struct simulator_workload, and what must be kept for as long as it is read."""
+        """Returns a struct simulator_workload, and the objects that must live as long as it does."""
         ffi = library().ffi
         keep_alive: list[Any] = []
 
@@ -138,12 +140,12 @@ class Workload:
 
 
 def step_type() -> np.dtype[np.void]:
-    """The type of a row of steps: the layout of struct workload_step, 16 bytes."""
+    """Returns numpy's type of a step: the layout of struct workload_step, 16 bytes."""
     return library().step
 
 
 def step_kind(name: str) -> int:
-    """The number of a kind of step: "run", "sleep", "fork", …, as in enum workload_step_kind."""
+    """Returns the number of a kind of step: "run", "sleep", "fork", …, as in enum workload_step_kind."""
     kinds: dict[str, int] = library().ffi.typeof("enum workload_step_kind").relements
     try:
         return kinds[f"STEP_{name.upper()}"]

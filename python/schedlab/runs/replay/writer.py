@@ -104,7 +104,7 @@ class Writer:
         self.program.lines.append(line)
 
     def _taken(self, line: str) -> int:
-        """Returns the cost of the step, which comes out of the time before it."""
+        """Returns the cost of the step, which is deducted from the computing time before it."""
         of = self.of.charges
         word = line.partition(" ")[0]
         fork = of.fork + of.fork_new * (self.rows[self.act] in self.of.new_slots)
