@@ -20,6 +20,7 @@ from schedlab.base.display.numbers import SHARE, TIME, counted, duration, number
 from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.paths import COMMAND
 from schedlab.report.policy_labels import policy_label
+from schedlab.report.wording import prose
 from schedlab.studies.experiments import EXPERIMENTS
 
 FINDINGS = 4
@@ -245,9 +246,9 @@ def settled(contest: Sequence[Suite]) -> str:
         )
         half = (seeds for seeds in _SEEDS if 2 * _within(known, seeds) >= len(known))
         enough = next(half, known[-1])
+        ties = str(_within(known, enough))
         sentences.append(
-            f"{rarely} {enough:,} seeds would settle {_within(known, enough)} of the ties"
-            f" (`{COMMAND} reproduce --decide`)."
+            prose("seeds", about=rarely, seeds=f"{enough:,}", ties=ties, command=COMMAND)
         )
     if near:
         sentences.append(
