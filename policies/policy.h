@@ -375,7 +375,7 @@ struct policy {
     uint32_t preset_count;
     const char *by_number; /* the preset that the policy's number chooses; null: none */
     const struct preset_commands *commands; /* null: those of all */
-    bool speaks;           /* it makes remarks by SAY() */
+    bool speaks;                            /* it makes remarks by SAY() */
     bool by_groups; /* it goes by scheduler->group: a host that has groups of its own tells it of
                        those, too */
     /* A task that may run waits for so many rounds at most, and then for the next boost if there is

@@ -23,8 +23,8 @@
  * On several CPUs tasks change places so that each has its share of the whole
  * machine (fair_shares.h).
  *
- * `near`: on a machine with nodes of memory, a task that wakes goes to the nearest idle CPU, and a CPU
- * that has work takes none from another node: so shares are fair within each node alone.
+ * `near`: on a machine with nodes of memory, a task that wakes goes to the nearest idle CPU, and a
+ * CPU that has work takes none from another node: so shares are fair within each node alone.
  *
  * Preset `linux` (study 5): the study keeps all tasks of a CPU in a list and a
  * pointer to the one that was picked last; the next in the list is picked next, and
@@ -83,7 +83,7 @@ struct wrr_task {
 struct wrr_queue {
     struct share_queue shares;
     struct task_list tasks;
-    task_t *next; /* whose turn is next; null: the first */
+    task_t *next;               /* whose turn is next; null: the first */
     uint64_t total[GROUPS_MAX]; /* of shares by groups: see group_survey() */
 };
 

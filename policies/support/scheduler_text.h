@@ -20,8 +20,8 @@
 #define UNSIGNED __UINT64_FMTu__
 
 #define POLICY_NUMBERS_MAX     10000 /* no policy has a number as high */
-#define SCHEDULER_NAME_BYTES   16 /* of a task, with its final 0 */
-#define SCHEDULER_CHOICE_BYTES 64 /* of a policy's name and preset, with the final 0 */
+#define SCHEDULER_NAME_BYTES   16    /* of a task, with its final 0 */
+#define SCHEDULER_CHOICE_BYTES 64    /* of a policy's name and preset, with the final 0 */
 
 /* What a machine schedules by. */
 struct scheduler_view {

@@ -768,7 +768,8 @@ static void check_currencies(struct model *model)
             continue;
         check((own->member.active > 0) == competes);
         check(task->place != MODEL_QUEUED || own->member.active == task->task.tickets * SCALE);
-        check(task->place != MODEL_QUEUED || TICKET_NODE(&task->task)->tickets == own->member.active);
+        check(task->place != MODEL_QUEUED ||
+              TICKET_NODE(&task->task)->tickets == own->member.active);
         active[own->member.group] += own->member.active;
     }
     for (uint32_t group = 0; group < GROUPS_MAX; group++)
