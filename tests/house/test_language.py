@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""Tests that the English of the project becomes plainer: budgets per directory that only fall.
+
+After a change that lowers a number, write the new budgets: SCHEDLAB_GOLDEN=write ./schedlab dev lint.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import wording
+from conftest import ROOT
+from test_style import tracked_files
+
+BUDGETS = Path(__file__).with_name("language") / "budgets.csv"
+NAMES = "(vague names)"
+"""The row of the budget for vague names, per 1,000 definitions; other rows: phrases per 1,000 words."""
+RATE_MAX = 2.5
+"""Of a directory that has no budget yet."""
+SENTENCE_MAX, SENTENCE_AIM = 30, 25
+OVER_AIM_MAX = 0.08
+"""Share of a document's sentences that may be longer than the aim."""
+SMALL = 1000
+"""Words below which a directory has no budget: a single phrase would decide."""
+
+
+def directory_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).parts[:-1]
+    return "/".join(parts[: 3 if parts[:2] == ("python", "schedlab") else 1]) or "."
+
+
+def measured_rates() -> dict[str, float]:
+    words: dict[str, int] = defaultdict(int)
+    hits: dict[str, int] = defaultdict(int)
+    phrases = wording.read_phrases()
+    for path in tracked_files():
+        text = wording.prose(path)
+        directory = directory_of(path)
+        words[directory] += len(text.split())
+        hits[directory] += sum(len(phrase.pattern.findall(text)) for phrase in phrases)
+    rates = {name: 1000 * hits[name] / count for name, count in words.items() if count >= SMALL}
+    vague, total = wording.vague_names([path for path in tracked_files() if path.suffix == ".py"])
+    return {**rates, NAMES: 1000 * vague.total() / total}
+
+
+def test_budgets_only_fall() -> None:
+    with BUDGETS.open(newline="") as file:
+        budgets = {row["directory"]: float(row["per_1000"]) for row in csv.DictReader(file)}
+    rates = measured_rates()
+    if os.environ.get("SCHEDLAB_GOLDEN") == "write":
+        lower = {name: min(budgets.get(name, rate), rate) for name, rate in rates.items()}
+        with BUDGETS.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("directory", "per_1000"))
+            writer.writerows((name, f"{rate + 0.05:.1f}") for name, rate in sorted(lower.items()))
+        return
+    over = {
+        name: f"{rate:.2f}, budget {budgets.get(name, RATE_MAX)}"
+        for name, rate in rates.items()
+        if rate > budgets.get(name, RATE_MAX)
+    }
+    assert over == {}, "rewrite the sentences or names; tests/house/language lists what to write"
+
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_sentences_are_short(document: Path) -> None:
+    lengths = {
+        sentence: len(sentence.split()) for sentence in wording.sentences(wording.prose(document))
+    }
+    too_long = [sentence for sentence, length in lengths.items() if length > SENTENCE_MAX]
+    assert too_long == []
+    over_aim = sum(length > SENTENCE_AIM for length in lengths.values())
+    assert over_aim <= max(1, OVER_AIM_MAX * len(lengths))
