@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from kept_runs import keep_run
@@ -268,6 +269,14 @@ def test_runs_with_their_costs_tell_what_slow_forks_explain(tmp_path: Path) -> N
     cells = cells_under(page, "study-1-table-1")
     measured_cell = cells["Process Creation", "1", "completion, ticks", "measured"]
     assert measured_cell.why == EXPLAINED_BY_COSTS
+    data = tables_of(page)["study-1-table-1"].data
+    (row,) = data.filter(
+        pl.col("test") == "Process Creation",
+        pl.col("CPUs") == "1",
+        pl.col("quantity") == "completion, ticks",
+    ).to_dicts()
+    assert row["cause_run"] == on_their_costs("s1-timing-creation")
+    assert (row["cause_without"], row["cause_with"]) == (5.0, 17.0)
     creation, starvation = (on_costs(page, row) for row in ("Process Creation", "Starvation Check"))
     assert (creation.text, creation.tone, creation.why) == ("17.0", "good", "")
     assert (starvation.text, starvation.tone) == ("60.5", "bad")

@@ -151,6 +151,8 @@ class Comparison:
     """None: there is no such measurement. A measurement that was not made is a Measured."""
     study_costs: Measured | None = None
     """The same with operations as slow as they were on the study's machine."""
+    costs_run: str = ""
+    """The experiment that measured it so."""
     ideal: float | None = None
     expected: Figure | None = None
     """What the study holds to be fair."""
@@ -261,16 +263,24 @@ class Comparison:
         }
 
     def _cause_record(self) -> dict[str, float | str | None]:
-        """Returns the run that shows the cause, and the effect, for the data behind a table."""
-        cause = self.cause
-        before, after = (
-            cause.effects[self.published.column] if cause and self.published else (None, None)
-        )
+        """Returns what explains a difference, the run that shows it, and its effect, for the data behind a table."""
+        cause, published = self.cause, self.published
+        if not self._is_off(self.measured) or published is None:
+            return dict.fromkeys(("cause", "cause_run", "cause_without", "cause_with"))
+        if cause:
+            before, after = cause.effects[published.column]
+            return {
+                "cause": cause.name,
+                "cause_run": cause.run,
+                "cause_without": before,
+                "cause_with": after,
+            }
+        explained = self._reason("measured") == EXPLAINED_BY_COSTS
         return {
-            "cause": cause.name if cause else None,
-            "cause_run": cause.run if cause else None,
-            "cause_without": before,
-            "cause_with": after,
+            "cause": "study costs" if explained else None,
+            "cause_run": self.costs_run if explained else None,
+            "cause_without": self.measured.mean if explained and self.measured else None,
+            "cause_with": self.study_costs.mean if explained and self.study_costs else None,
         }
 
 

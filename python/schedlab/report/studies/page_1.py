@@ -176,6 +176,7 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
             None if whole else q.printed(suite, test, count),
             q.told(suite, test, count, whole),
             q.told(suite, test, count, whole, True),
+            costs_run=q.costs_run(suite, test),
             rerun=None if whole else q.printed(suite, test, count, source="rerun"),
             ideal=ideal,
             near=q.near(ideal),
@@ -195,6 +196,7 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
             printed(),
             q.picks(suite, test, count),
             q.picks(suite, test, count, True),
+            costs_run=q.costs_run(suite, test),
             rerun=printed("rerun"),
             decimals=0,
         )
@@ -654,6 +656,7 @@ def _shares_table(page: Writer, q: Queries, test: str) -> None:
             q.share_printed(test, group, count),
             q.picked(test, group, count),
             q.picked(test, group, count, True),
+            costs_run=q.original(test, True),
             expected=q.expected(test, group) if count == 1 else None,
             rerun=q.share_printed(test, group, count, "rerun"),
             counted=not q.gave_a_constant(q.share_printed(test, group, count)),

@@ -116,6 +116,7 @@ def _before_and_after(page: Writer, q: Queries) -> None:
                 first_runs,
                 q.completion("after", "mixed", q.cpus),
                 q.completion("after", "mixed", q.cpus, their_costs=True),
+                costs_run=q.experiment("after", "mixed", True),
             )
         },
         f"""The study explains its first {first_runs} ticks by "priority misassignment", which pipes corrected: since
@@ -137,6 +138,7 @@ def _comparison(q: Queries, when: str, test: str, count: int) -> Comparison:
         printed,
         q.told(when, test, count),
         q.told(when, test, count, False, True),
+        costs_run=q.experiment(when, test, True),
         ideal=ideal,
         near=q.near(ideal),
         counted=q.is_counted(when, test, count),

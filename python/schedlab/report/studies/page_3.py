@@ -196,6 +196,7 @@ def _comparison(q: Queries, name: str, workload: str, scheduler: str) -> Compari
         q.printed(name, workload, scheduler),
         q.metric(name, workload, scheduler),
         q.metric(name, workload, scheduler, True),
+        costs_run=q.on_their_costs(q.workloads[workload]),
         ideal=ideal.mean if isinstance(ideal, Measured) else ideal,
         decimals=METRICS[name].digits,
         counted=not q.gave_a_constant(q.printed(name, workload, scheduler)),

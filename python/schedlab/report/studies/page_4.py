@@ -260,6 +260,7 @@ def _comparison(q: Queries, kind: str, scheduler: str, size: int) -> Comparison:
         theirs,
         q.here(kind, scheduler, size),
         q.in_rounds(kind, scheduler, size, True),
+        costs_run=q.on_their_costs(q.rounds_experiment),
         rerun=q.authors(kind, scheduler, size, "rerun"),
         ideal=q.ideal(kind, size),
         notes={"measured": q.why_by_phase(kind, scheduler, size)},
@@ -486,6 +487,7 @@ def _sleeper(page: Writer, q: Queries) -> None:
             theirs,
             q.slept(experiment, scheduler),
             q.slept(q.on_their_costs(experiment), scheduler),
+            costs_run=q.on_their_costs(experiment),
             ideal=q.asked_ticks,
             decimals=0,
         )
@@ -504,6 +506,7 @@ def _sleeper(page: Writer, q: Queries) -> None:
             "fork to end, ticks": lambda experiment, scheduler: Comparison(
                 measured=q.from_fork(experiment, scheduler),
                 study_costs=q.from_fork(q.on_their_costs(experiment), scheduler),
+                costs_run=q.on_their_costs(experiment),
                 rerun=q.rerun_of_sleeper(scheduler) if experiment == early else None,
             ),
         },

@@ -102,6 +102,12 @@ class Queries(TimingQueries, LotteryQueries):
         value, rows = pl.col("selections").sum(), self.collection.processes
         return self._of(value, suite, test, count, rows=rows, their_costs=their_costs)
 
+    def costs_run(self, suite: str, test: str) -> str:
+        """Returns the experiment on the study's costs that a test is compared with: table 2 is of tests in a row."""
+        if suite == "priority":
+            return self.on_their_costs(_IN_A_ROW)
+        return self.experiment(suite, test, their_costs=True)
+
     def picks_if_not_woken(self, suite: str, test: str, count: int) -> Measured:
         """Returns the picks on the study's costs if no sleeper is woken before its time."""
         if suite == "priority":
