@@ -6,29 +6,30 @@
 #include "policy.h"
 
 /*
- * Run queues of levels in which tasks that wait rise, at a fixed cost: nothing is done to a task.
- * Each level's list, as a whole, is appended to that of the level above, and the queue counts the
- * levels by which its tasks have risen so far. A task notes that count when it is queued; the
- * difference tells its level when it leaves. Tasks that do not age wait in lists of their own.
+ * Run queues of levels: waiting tasks rise (age), at a fixed cost per raise. No task is touched.
+ *
+ * A raise appends each level's whole list to the list of the level above. The queue counts the
+ * raises so far. A task notes that count when it is queued; when it leaves, the difference gives
+ * its level. Tasks that do not age wait in separate lists.
  *
  * A policy's queue state begins with an aging_queue, its task state with an aging_task.
  */
 struct aging_queue {
     struct level_counts counts;         /* by rank */
-    struct level_lists aging;           /* those that wait and age, */
-    struct level_lists steady;          /* those that wait and do not, */
+    struct level_lists aging;           /* waiting tasks that age */
+    struct level_lists steady;          /* waiting tasks that do not age */
     uint32_t steady_waiting[RANKS_MAX]; /* their number */
     uint64_t arrivals;
-    uint64_t raised;     /* levels by which those that wait have risen so far */
-    uint64_t next_raise; /* on the clock of aging: nothing is due before */
+    uint64_t raised;     /* levels that the waiting tasks have risen so far */
+    uint64_t next_raise; /* on the aging clock: no raise before this time */
     uint64_t aged_until;
 };
 typedef struct aging_queue SHARED_MEMORY aging_queue_t;
 
 struct aging_task {
     uint64_t order;  /* of arrival in its queue */
-    uint64_t raised; /* the queue's count when `level` was right */
-    uint32_t level;  /* when its wait began; of its turn, if it runs. 0 is the highest */
+    uint64_t raised; /* `level` is valid for this count of the queue */
+    uint32_t level;  /* at the start of its wait or, if it runs, of its turn; 0 is the highest */
     bool ages;
 };
 typedef struct aging_task SHARED_MEMORY aging_task_t;
@@ -49,8 +50,8 @@ POLICY_FUNCTION void aging_queue_init(run_queue_t *queue, bool ages)
     aging_queue_of(queue)->next_raise = ages ? 0 : UINT64_MAX;
 }
 
-/* The levels by which all rise now: `step` for each multiple of the interval since the last look.
- * The clock of aging is at `now`, and never goes back. */
+/* Returns how many levels all tasks rise now: `step` for each multiple of the interval since the
+ * last call. The aging clock is at `now` and never goes back. */
 POLICY_FUNCTION uint64_t aging_rise(run_queue_t *queue, uint64_t now, uint64_t interval,
                                     uint64_t step)
 {
@@ -61,13 +62,14 @@ POLICY_FUNCTION uint64_t aging_rise(run_queue_t *queue, uint64_t now, uint64_t i
     return rise;
 }
 
-/* How many of those that wait at a rank age. */
+/* Returns the number of aging tasks that wait at a rank. */
 POLICY_FUNCTION uint32_t aging_waiting(const aging_queue_t *state, uint32_t rank)
 {
     return state->counts.waiting[rank] - state->steady_waiting[rank];
 }
 
-/* At the end of the rank's line; or (`goes_on`) before the others, with its place of before. */
+/* Queues the task at the end of the rank's list. With `goes_on` it precedes the others and keeps
+ * its former place. */
 POLICY_FUNCTION void aging_add(aging_queue_t *state, task_t *task, uint32_t rank, bool goes_on)
 {
     aging_task_t *own = aging_task_of(task);
@@ -80,8 +82,8 @@ POLICY_FUNCTION void aging_add(aging_queue_t *state, task_t *task, uint32_t rank
     state->steady_waiting[rank] += !own->ages;
 }
 
-/* Gives the task, which is about to leave the queue, the raises that came while it waited; returns
- * their number. */
+/* Applies the raises that came while the task waited. The task is about to leave the queue.
+ * Returns their number. */
 POLICY_FUNCTION uint32_t aging_catch_up(const aging_queue_t *state, task_t *task)
 {
     aging_task_t *own = aging_task_of(task);
@@ -103,7 +105,7 @@ POLICY_FUNCTION void aging_remove(aging_queue_t *state, task_t *task, uint32_t r
     state->steady_waiting[rank] -= !own->ages;
 }
 
-/* Of two tasks, either of which may be null, the one that came first. */
+/* Returns the task that came first; either may be null. */
 POLICY_FUNCTION task_t *aging_earlier(task_t *aging, task_t *steady)
 {
     if (!aging || !steady)
@@ -123,7 +125,7 @@ POLICY_RARE_FUNCTION task_t *aging_search_on(const aging_queue_t *state, uint32_
     return task;
 }
 
-/* Returns the first in line of those that may run on `cpu`, whether they age or not; or null. */
+/* Returns the first task that may run on `cpu`, aging or not, or null. */
 POLICY_FUNCTION task_t *aging_first_on(const aging_queue_t *state, uint32_t cpu)
 {
     uint32_t rank = level_first(&state->counts);

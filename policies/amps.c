@@ -4,13 +4,13 @@
  * For CPUs that are not equally fast, after the idea of AMPS (Li, Baumberger, Koufaty and Hahn
  * 2007): fast CPUs first, and each CPU's load in proportion to its speed.
  *
- * A place costs what the CPU's load will be there, divided by its speed, and one with a task costs
- * more than any without. A task goes to the cheapest place, the nearest of several, when it is
- * forked or woken; and at a tick, when it runs alone: so as soon as a fast CPU has nothing to do, a
- * task of a slow one comes to it.
+ * A place costs the CPU's load after the move, divided by its speed. A place with a task costs more
+ * than any empty place. A task goes to the cheapest place, the nearest of several, when it is
+ * forked or woken, and at a tick when it runs alone. So a task of a slow CPU moves as soon as a
+ * fast CPU is idle.
  *
- * A hardware thread whose core has something else to do has `shared` percent of its speed. Within
- * a queue, tasks have turns as under round-robin.
+ * A hardware thread has `shared` percent of its speed while its core's other threads are busy.
+ * Within a queue, tasks take turns as in round-robin.
  */
 
 #include "machine_shape.h"
@@ -39,9 +39,9 @@ struct amps_task {
 
 _Static_assert(sizeof(struct amps_task) <= POLICY_TASK_BYTES, "task state fits");
 
-/* ---- what a place costs ---- */
+/* ---- the cost of a place ---- */
 
-/* How fast a task is there that has the CPU for itself. */
+/* Returns the speed there of a task that has the CPU to itself. */
 POLICY_FUNCTION uint32_t amps_speed(const scheduler_t *scheduler, uint32_t cpu)
 {
     uint32_t speed = scheduler->tunable[AMPS_SPEEDS] ? cpu_capacity(scheduler, cpu) : CAPACITY_FULL;
@@ -51,14 +51,14 @@ POLICY_FUNCTION uint32_t amps_speed(const scheduler_t *scheduler, uint32_t cpu)
     return speed > 0 ? speed : 1;
 }
 
-/* `load` is without the task. */
+/* `load` excludes the task. */
 POLICY_FUNCTION uint64_t amps_cost(const scheduler_t *scheduler, uint32_t cpu, uint32_t load)
 {
     uint64_t share = (load + 1ull) * 1000 * CAPACITY_FULL / amps_speed(scheduler, cpu);
     return load > 0 ? BUSY + share : share;
 }
 
-/* The cheapest place for a task that was on `own`, which has `own_load` without it. */
+/* Returns the cheapest place for a task of CPU `own`, whose load without the task is `own_load`. */
 POLICY_FUNCTION uint32_t amps_cheapest(const scheduler_t *scheduler, const task_t *task,
                                        uint32_t own, uint32_t own_load)
 {
@@ -86,7 +86,7 @@ POLICY_FUNCTION uint32_t amps_place(const scheduler_t *scheduler, const task_t *
     return amps_cheapest(scheduler, task, own, queue_load(scheduler->queue[own]));
 }
 
-/* From the queue whose last task costs the most there, and more than it would here. */
+/* Chooses the queue whose last task costs most there, and more there than here. */
 POLICY_FUNCTION uint32_t amps_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
     uint32_t found = (uint32_t)LOOP_START(NO_CPU);
@@ -108,7 +108,7 @@ POLICY_FUNCTION uint32_t amps_balance(const scheduler_t *scheduler, uint32_t cpu
     return found;
 }
 
-/* ---- turns, as under round-robin ---- */
+/* ---- turns, as in round-robin ---- */
 
 POLICY_FUNCTION void amps_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
@@ -129,7 +129,7 @@ POLICY_FUNCTION task_t *amps_pick(run_queue_t *queue, uint32_t cpu)
     return task_list_take_first_on(STATE_OF(queue, struct task_list), cpu);
 }
 
-/* The task runs alone, on a CPU than which another may be faster, and there is a better place. */
+/* Returns true if the task runs alone, a faster CPU may exist, and there is a better place. */
 POLICY_FUNCTION bool amps_moves(const run_queue_t *queue, const task_t *task)
 {
     const scheduler_t *scheduler = queue->scheduler;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Burst-oriented response enhancer (Suzuki 2021, by its documentation): fair shares, of which a
- * task that computes for long without a pause gets a smaller one.
+ * Burst-oriented response enhancer (Suzuki 2021, by its documentation): fair shares, with smaller
+ * shares for tasks that compute for long without a pause.
  *
- * A task's burst is how long it has computed since it slept or yielded last. Its score grows with
- * the logarithm of that: by `scale` percent of a level for each doubling beyond 2^`offset` ns, to
- * 39 at most; of the burst that it is at and those before it, whichever is more. The score is added
- * to the nice value, and a level is worth 1.25 times the weight of the next (nice_weights.h). When
- * a burst ends, its score is averaged with those before: one short burst does not make a task
- * interactive. A child begins with its parent's.
+ * A task's burst is its CPU use since it last slept or yielded. Its score grows with the logarithm
+ * of the burst: by `scale` percent of a level for each doubling beyond 2^`offset` ns, to at most
+ * 39. The larger of the present score and the average of earlier scores counts. The score is added
+ * to the nice value, and a level has 1.25 times the weight of the next (nice_weights.h). When a
+ * burst ends, its score is averaged with earlier scores: one short burst does not make a task
+ * interactive. A child starts with its parent's score.
  *
- * All else is start-time fair queueing (Goyal, Guo and Vin 1996): each task has a virtual time,
- * which moves on by what it uses divided by its weight, and the least runs. A task that comes back
- * has its own, or that of the CPU if it is later. One that wakes takes the CPU if it is `wakeup_us`
- * behind.
+ * The rest is start-time fair queueing (Goyal, Guo and Vin 1996). Each task's virtual time advances
+ * by its CPU use divided by its weight, and the task with the least runs. A returning task keeps
+ * its virtual time, or takes the CPU's if that is later. A task that wakes preempts if its virtual
+ * time is `wakeup_us` less.
  *
- * BORE itself changes the weights of Linux's fair class. Offset and scale here are ours.
+ * BORE itself changes the weights of Linux's fair class. The values of offset and scale here are
+ * schedlab's.
  */
 
 #include "nice_weights.h"
@@ -40,12 +41,12 @@ static const struct tunable bore_tunables[] = {
 
 struct bore_task {
     struct task_heap_node node;
-    uint64_t time;    /* virtual, of its CPU; while it moves: how far it is ahead of the clock */
-    uint64_t charged; /* the part of its run_time that it has paid for */
+    uint64_t time;    /* virtual, of its CPU; during a move: its lead over the clock */
+    uint64_t charged; /* run_time that is already charged */
     uint64_t turn;    /* its run_time when it was picked */
-    uint64_t burst;   /* nanoseconds since it paused */
-    uint64_t before;  /* score of the bursts before, in parts of BORE_PART */
-    uint32_t cpu;     /* 1 more than that of which `time` is; 0: of none */
+    uint64_t burst;   /* nanoseconds since its last pause */
+    uint64_t before;  /* average score of earlier bursts, in units of 1/BORE_PART */
+    uint32_t cpu;     /* 1 more than the CPU of `time`; 0: none */
 };
 
 struct bore_queue {
@@ -71,7 +72,8 @@ POLICY_FUNCTION bore_queue_t *bore_queue_of(const run_queue_t *queue)
 
 /* ---- the score ---- */
 
-/* The logarithm to the base 2 of a burst, straight between powers, in parts of BORE_PART. */
+/* Returns the base-2 logarithm of a burst, interpolated linearly between powers, in units of
+ * 1/BORE_PART. */
 POLICY_FUNCTION uint64_t bore_logarithm(uint64_t burst)
 {
     uint32_t bits = 63 - (uint32_t)__builtin_clzll(burst | 1);
@@ -121,14 +123,14 @@ POLICY_FUNCTION void bore_charge(run_queue_t *queue, const task_t *task)
     own->time += used * NICE_WEIGHT_USUAL / bore_weight(queue->scheduler, task);
 }
 
-/* The task is on its way to another CPU. */
+/* Handles a task that moves to another CPU. */
 POLICY_FUNCTION void bore_part(const run_queue_t *queue, task_t *task)
 {
     bore_task_of(task)->time -= bore_queue_of(queue)->clock;
     bore_task_of(task)->cpu = 0;
 }
 
-/* The task comes, or is back. One that slept elsewhere has no virtual time here. */
+/* Handles a task that arrives or returns. A task that slept elsewhere has no virtual time here. */
 POLICY_FUNCTION void bore_join(const run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     bore_task_t *own = bore_task_of(task);
@@ -178,7 +180,7 @@ POLICY_FUNCTION task_t *bore_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Of the ticks the one ends a turn that is nearest to its end. */
+/* Ends the turn at the tick nearest to the planned end. */
 POLICY_FUNCTION enum tick_verdict bore_tick(run_queue_t *queue, task_t *task)
 {
     uint64_t slice = (uint64_t)queue->scheduler->tunable[BORE_SLICE] * 1000;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Decay-usage scheduling as in 4.4BSD (McKusick, Bostic, Karels and Quarterman 1996, section 4.4):
- * a task that has used the CPU of late waits behind those that have not, and that is forgotten the
- * sooner the fewer tasks compete.
+ * Decay-usage scheduling as in 4.4BSD (McKusick, Bostic, Karels and Quarterman 1996, section 4.4).
+ * A task that recently used the CPU waits behind tasks that did not. The fewer tasks compete, the
+ * faster that use is forgotten.
  *
  *     priority = 50 + estcpu / 4 + 2 nice, at most 127          the lowest is served first
  *     estcpu   = estcpu + 1 for each hundredth of a second on the CPU, at most 255
  *     estcpu   = estcpu 2 load / (2 load + 1) + nice            once a second
  *
- * The load is the number of tasks that can run, averaged over a minute; the average begins with
- * what it is after the first second. A task that slept forgets as much for each second of it,
- * without its nice value. Priorities are sorted into lists by fours; within a list tasks take turns
- * of a tenth of a second. A task that wakes takes the CPU if its priority is better. A child begins
- * with its parent's estcpu.
+ * The load is the number of tasks that can run, averaged over a minute; the average starts with its
+ * value after the first second. A task that slept decays equally for each second asleep, without
+ * its nice value. Priorities are sorted into lists by fours; within a list tasks take turns of a
+ * tenth of a second. A task that wakes preempts if its priority is better. A child starts with its
+ * parent's estcpu.
  *
- * `second_ms`: how long a second is, which all of this hangs on.
+ * `second_ms`: the length of a second, which scales all of these rules.
  *
- * Left out: priorities of sleep within the kernel; short sleepers in the load; what a parent gets
- * of the estcpu of a child that has ended. The last list holds all priorities from 110 on.
+ * Left out: priorities of sleep within the kernel; short sleepers in the load; the estcpu that a
+ * parent gets when a child ends. The last list holds all priorities from 110.
  */
 
 #include "level_lists.h"
@@ -36,21 +36,21 @@ static const struct tunable bsd_tunables[] = {
 #define BSD_COUNT_MAX 255 /* of estcpu */
 #define BSD_LOAD_ONE  1024
 #define BSD_MINUTE    60
-#define BSD_FORGOTTEN 64 /* seconds in a row that are looked at */
+#define BSD_FORGOTTEN 64 /* consecutive seconds that are considered */
 
 struct bsd_task {
     uint64_t usage;   /* estcpu, in nanoseconds: a count is a hundredth of a second */
-    uint64_t charged; /* the part of its run_time that is in it */
-    uint64_t second;  /* until which it has decayed */
+    uint64_t charged; /* run_time that `usage` already includes */
+    uint64_t second;  /* it has decayed up to this second */
     uint64_t turn;    /* its run_time when it was picked */
-    uint32_t rank;    /* of the list where it waits */
+    uint32_t rank;    /* of its list while it waits */
 };
 
 struct bsd_queue {
     struct level_counts counts;
     struct level_lists lists;
-    uint64_t second; /* until which all that wait have decayed, and the load is known; 0: none */
-    uint64_t load;   /* in parts of BSD_LOAD_ONE */
+    uint64_t second; /* all waiting tasks have decayed up to it, and the load is known; 0: none */
+    uint64_t load;   /* in units of 1/BSD_LOAD_ONE */
 };
 
 _Static_assert(sizeof(struct bsd_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -83,7 +83,7 @@ POLICY_FUNCTION uint64_t bsd_limited(const scheduler_t *scheduler, int64_t usage
     return (uint64_t)(usage < 0 ? 0 : usage > most ? most : usage);
 }
 
-/* What the task has used since it was charged last. */
+/* Charges the task for its CPU use since the last charge. */
 POLICY_FUNCTION void bsd_charge(const scheduler_t *scheduler, const task_t *task)
 {
     bsd_task_t *own = bsd_task_of(task);
@@ -91,7 +91,7 @@ POLICY_FUNCTION void bsd_charge(const scheduler_t *scheduler, const task_t *task
     own->charged = task->run_time;
 }
 
-/* All seconds that have passed since the task decayed last. */
+/* Applies the decays of all seconds since the task's last decay. */
 POLICY_FUNCTION void bsd_decay(const run_queue_t *queue, const task_t *task, bool awake)
 {
     const bsd_queue_t *all = bsd_queue_of(queue);
@@ -142,13 +142,13 @@ POLICY_FUNCTION void bsd_average_load(run_queue_t *queue, uint64_t seconds)
     bsd_queue_t *all = bsd_queue_of(queue);
     int64_t now = (int64_t)(queue->queued + queue->running) * BSD_LOAD_ONE;
     if (all->load == 0)
-        all->load = (uint64_t)now; /* it is the first time */
+        all->load = (uint64_t)now; /* the first call */
     seconds = seconds < BSD_MINUTE ? seconds : BSD_MINUTE;
     for (uint64_t i = LOOP_START(0); i < seconds && LOOP_GUARD; i++)
         all->load = (uint64_t)((int64_t)all->load + (now - (int64_t)all->load) / BSD_MINUTE);
 }
 
-/* Returns whether a second has begun since this was asked last. */
+/* Returns true if a second has begun since the last call. */
 POLICY_FUNCTION bool bsd_second_begins(run_queue_t *queue)
 {
     bsd_queue_t *all = bsd_queue_of(queue);
@@ -161,7 +161,7 @@ POLICY_FUNCTION bool bsd_second_begins(run_queue_t *queue)
     return true;
 }
 
-/* Once a second all that wait decay, and go to the lists where they belong then. */
+/* Decays all waiting tasks once a second and moves them to their new lists. */
 POLICY_FUNCTION void bsd_look_at_clock(run_queue_t *queue)
 {
     const bsd_queue_t *all = bsd_queue_of(queue);
@@ -220,7 +220,7 @@ POLICY_FUNCTION task_t *bsd_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Of the ticks the one ends a turn that is nearest to its end. */
+/* Ends the turn at the tick nearest to the planned end. */
 POLICY_FUNCTION enum tick_verdict bsd_tick(run_queue_t *queue, task_t *task)
 {
     const bsd_task_t *own = bsd_task_of(task);

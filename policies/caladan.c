@@ -2,29 +2,29 @@
 
 /*
  * Cores for applications (Caladan: Fried, Ruan, Ousterhout and Belay 2020). A core belongs to an
- * application and runs its tasks in the order in which they came; when none waits, the core is
- * given back. An application without a core gets one as soon as a task of it waits. One that has
- * some gets another when a look, which comes every few microseconds, finds a task that has waited
- * since the look before: an idle core, or else one of a best-effort application, at once. If none
- * can be had, it gets the next that is given back.
+ * application and runs its tasks in the order of arrival; when none waits, the core is released. An
+ * application without a core gets one as soon as one of its tasks waits. A scan, every few
+ * microseconds, finds applications with a task that has waited since the previous scan. Such an
+ * application gets another core at once: an idle core, or else one of a best-effort application. If
+ * none is available, it gets the next released core.
  *
  * Applications. Each group of tasks is one, and its tasks with a nice value above 0 are another,
  * which is best-effort; the others are latency-critical. A latency-critical application is
- * guaranteed a core for each 100 of its group's weight, and the root's is guaranteed one: what it
- * lacks of that, looks take from others that have more than they are guaranteed. Cores beyond
- * that are burstable, and a best-effort application has no others. A task's turn is a tick; then
- * it gives its core back if another waits for it.
+ * guaranteed a core for each 100 of its group's weight; the root's application is guaranteed one.
+ * Scans take missing guaranteed cores from applications that exceed their guarantee. Cores beyond
+ * the guarantee are burstable; best-effort applications have only burstable cores. A task's turn is
+ * a tick; then it releases its core if another task waits for it.
  *
- * Not here: a core that does nothing but look (an alarm does, while tasks wait); threads within an
- * application, which would take turns of its own making; a core that spins for some microseconds
- * before it is given back; and what is done about memory bandwidth and hyperthreads, since that
- * goes by counters of the processor.
+ * Left out: a core dedicated to scanning (an alarm scans, while tasks wait); threads within an
+ * application, which the application itself would schedule; a core that spins for some microseconds
+ * before it is released; and the handling of memory bandwidth and hyperthreads, which needs
+ * hardware counters.
  */
 
 #include "policy.h"
 #include "task_list.h"
 
-/* BPF allows no more than eight calls in one another, and those of a host are among them. */
+/* BPF allows at most eight nested calls, including the host's. */
 #define CALADAN_INLINE static inline __attribute__((always_inline, unused))
 
 enum { LATENCY_CRITICAL, BEST_EFFORT, KINDS };
@@ -55,7 +55,7 @@ static const struct preset caladan_presets[] = {
 };
 
 struct caladan_task {
-    uint32_t application; /* since it was queued last */
+    uint32_t application; /* since it was last queued */
 };
 
 struct caladan_application {
@@ -64,17 +64,17 @@ struct caladan_application {
 };
 
 struct caladan_kind {
-    uint32_t waiting; /* a bit for each application of which a task waits, */
-    uint32_t granted; /* and for each that may have a core more */
-    uint32_t grants;  /* how many these are */
-    uint32_t cores;   /* of all of the kind */
+    uint32_t waiting; /* a bit for each application with a waiting task, */
+    uint32_t granted; /* and for each that may take another core */
+    uint32_t grants;  /* the number of these bits */
+    uint32_t cores;   /* of all applications of the kind */
 };
 
 struct caladan_queue {
     struct caladan_application application[APPLICATIONS];
     struct caladan_kind kind[KINDS];
-    uint32_t waiting;               /* tasks in all lines */
-    uint8_t owner[POLICY_CPUS_MAX]; /* 1 more than the application that has the core; 0: none */
+    uint32_t waiting;               /* tasks in all lists */
+    uint8_t owner[POLICY_CPUS_MAX]; /* 1 more than the owning application; 0: none */
 };
 
 _Static_assert(sizeof(struct caladan_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -119,7 +119,7 @@ CALADAN_INLINE bool caladan_is_best_effort(uint32_t application)
     return application >= BEST_EFFORT * GROUPS_MAX;
 }
 
-/* ---- who may have a core ---- */
+/* ---- the right to a core ---- */
 
 POLICY_FUNCTION uint32_t caladan_guaranteed(const run_queue_t *queue, uint32_t application)
 {
@@ -129,7 +129,7 @@ POLICY_FUNCTION uint32_t caladan_guaranteed(const run_queue_t *queue, uint32_t a
                             : queue->scheduler->group[application].weight / GROUP_WEIGHT_DEFAULT;
 }
 
-/* May the application take a core from its owner, which has `cores`? */
+/* Returns true if the application may take a core from its owner, which has `cores`. */
 POLICY_FUNCTION bool caladan_may_take(const run_queue_t *queue, uint32_t application,
                                       uint32_t owner, uint32_t cores)
 {
@@ -148,19 +148,19 @@ POLICY_FUNCTION bool caladan_may_take(const run_queue_t *queue, uint32_t applica
            cores > caladan_guaranteed(queue, of);
 }
 
-/* The cores that applications of the kind may have in all. */
+/* Returns the maximum number of cores for all applications of the kind. */
 POLICY_FUNCTION uint32_t caladan_most(const scheduler_t *scheduler, bool best_effort)
 {
     uint32_t percent = (uint32_t)scheduler->tunable[CALADAN_STATIC];
     uint32_t part = scheduler->cpus * percent / 100;
     if (percent == 0)
-        return scheduler->cpus * 2; /* no limit, with what is granted */
+        return scheduler->cpus * 2; /* no limit, including granted cores */
     if (best_effort)
         part = scheduler->cpus - part;
     return part > 0 ? part : 1;
 }
 
-/* A task of the application waits: it may have one core more, if its kind may. */
+/* Grants the application one more core, if its kind allows it: one of its tasks waits. */
 POLICY_FUNCTION void caladan_grant(run_queue_t *queue, uint32_t application)
 {
     caladan_kind_t *kind = caladan_kind(queue, application);
@@ -181,9 +181,9 @@ POLICY_FUNCTION void caladan_end_grant(run_queue_t *queue, uint32_t application)
     kind->grants--;
 }
 
-/* ---- looks, whose times are multiples of the interval ---- */
+/* ---- scans, at multiples of the interval ---- */
 
-/* The first look that finds the task waiting since the look before, and is yet to come. */
+/* Returns the time of the next scan that will find the task waiting since the previous scan. */
 POLICY_FUNCTION uint64_t caladan_look_for(const run_queue_t *queue, const task_t *task)
 {
     uint64_t look = (uint64_t)queue->scheduler->tunable[CALADAN_LOOK] * 1000;
@@ -198,8 +198,9 @@ POLICY_FUNCTION bool caladan_has_waited(const run_queue_t *queue, const task_t *
     return task->queued_since + look <= queue->now / look * look;
 }
 
-/* Of the kind's applications, given as bits, the one whose first task has waited longest, of the
- * tasks that may run on `cpu`; of those alone that may take the core from its owner. */
+/* Returns the application of the kind whose first task has waited longest. The applications are
+ * given as bits. Only tasks that may run on `cpu` count, and only applications that may take the
+ * core from its owner. */
 POLICY_FUNCTION uint32_t caladan_longest(run_queue_t *queue, uint32_t kind, uint32_t bits,
                                          uint32_t owner, uint32_t cpu)
 {
@@ -219,8 +220,8 @@ POLICY_FUNCTION uint32_t caladan_longest(run_queue_t *queue, uint32_t kind, uint
     return longest;
 }
 
-/* The application that comes first of those that are granted a core (`all`: of those that wait) and
- * may take it, which is `cpu`, from its owner; or NO_APPLICATION. */
+/* Returns the first application that may take core `cpu` from its owner, or NO_APPLICATION.
+ * Considers those with a granted core or, with `all`, those with a waiting task. */
 POLICY_FUNCTION uint32_t caladan_first(run_queue_t *queue, uint32_t owner, bool all, uint32_t cpu)
 {
     const caladan_kind_t *critical = &caladan_of(queue)->kind[LATENCY_CRITICAL];
@@ -232,7 +233,7 @@ POLICY_FUNCTION uint32_t caladan_first(run_queue_t *queue, uint32_t owner, bool 
     return caladan_longest(queue, BEST_EFFORT, all ? others->waiting : others->granted, owner, cpu);
 }
 
-/* What the host is to know: which tasks only a look can let run, and when that comes. */
+/* Sets the alarm and `held` for the host: which tasks only a scan can start, and when it comes. */
 POLICY_FUNCTION void caladan_tell(run_queue_t *queue)
 {
     const caladan_queue_t *own = caladan_of(queue);
@@ -249,7 +250,7 @@ POLICY_FUNCTION void caladan_tell(run_queue_t *queue)
     }
 }
 
-/* Grants a core to an application of the kind whose first task has waited, if there is one. */
+/* Grants a core to an application of the kind whose first task has waited, if any. */
 POLICY_FUNCTION task_t *caladan_look_at(run_queue_t *queue, uint32_t kind)
 {
     const caladan_kind_t *all = &caladan_of(queue)->kind[kind];
@@ -266,7 +267,7 @@ POLICY_FUNCTION task_t *caladan_look_at(run_queue_t *queue, uint32_t kind)
     return NULL;
 }
 
-/* A look. The host finds an idle core for the task, or one that it preempts, and calls again. */
+/* Scans. The host finds an idle core for the returned task, or preempts one, and calls again. */
 POLICY_FUNCTION task_t *caladan_alarm(run_queue_t *queue)
 {
     task_t *task = caladan_look_at(queue, LATENCY_CRITICAL);
@@ -286,10 +287,10 @@ POLICY_FUNCTION bool caladan_preempts(run_queue_t *queue, const task_t *task, co
            caladan_may_take(queue, application, owner, caladan_application(queue, owner)->cores);
 }
 
-/* ---- tasks come and go ---- */
+/* ---- arrival and departure of tasks ---- */
 
-/* A task that has left its CPU leaves the core to its application, for the host to pick again; with
- * the end of a turn, others of the same kind may take it. */
+/* Queues a task. A task that left its CPU leaves the core to its application, for the host to
+ * pick again. At the end of a turn, other applications of the same kind may take the core. */
 POLICY_FUNCTION void caladan_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     uint32_t application = caladan_application_of(queue, task);
@@ -333,11 +334,12 @@ POLICY_FUNCTION void caladan_stopped(run_queue_t *queue, task_t *task, enum stop
     own->cores--;
     caladan_kind(queue, application)->cores--;
     if (reason != STOP_RUNNABLE && !task_list_first_on(&own->line, task->cpu))
-        caladan_of(queue)->owner[task->cpu % POLICY_CPUS_MAX] = 0; /* it is given back */
+        caladan_of(queue)->owner[task->cpu % POLICY_CPUS_MAX] = 0; /* it is released */
 }
 
-/* The application whose core the CPU is now; NO_APPLICATION: it is idle. One that is granted a
- * core and may take this one goes before the owner, which keeps it while a task of it waits. */
+/* Returns the application that owns the CPU's core now; NO_APPLICATION: idle. A granted
+ * application that may take this core precedes the owner. The owner keeps the core while one of
+ * its tasks waits. */
 POLICY_FUNCTION uint32_t caladan_next_owner(run_queue_t *queue, uint32_t cpu)
 {
     uint32_t owner = caladan_of(queue)->owner[cpu % POLICY_CPUS_MAX];
@@ -372,7 +374,7 @@ POLICY_FUNCTION task_t *caladan_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* A turn is a tick, if another task waits for the core. */
+/* Ends the turn at a tick, if another task waits for the core. */
 POLICY_FUNCTION enum tick_verdict caladan_tick(run_queue_t *queue, task_t *task)
 {
     const caladan_kind_t *kind = caladan_of(queue)->kind;

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * The Completely Fair Scheduler of Linux 2.6.23 to 6.5, as it was in Linux 5.15, the kernel
- * of study 5: the task with the least virtual run time runs next. Virtual run time is the
- * time that a task ran, divided by its load: twice the load, twice the time.
+ * The Completely Fair Scheduler of Linux 2.6.23 to 6.5, as it was in Linux 5.15, the kernel of
+ * study 5: the task with the least virtual run time runs next. Virtual run time is the task's run
+ * time divided by its load: twice the load, twice the time.
  *
- * How long a turn is. All tasks of a CPU are to have one within the latency target, each as
- * long as its part of the load; where they are more than the target has minimum
- * granularities, the target grows. Only ticks end turns: at the first one at which a task ran
- * for longer than its part, or is further ahead of the next by as much, but never
- * before a minimum granularity.
+ * Length of a turn. All tasks of a CPU should have one turn within the latency target, in
+ * proportion to their loads. If there are more tasks than minimum granularities in the target, the
+ * target grows. Only ticks end turns. A turn lasts at least a minimum granularity. It then ends at
+ * the first tick where the task ran longer than its part, or leads the next task by more.
  *
- * Where a task comes in. Each run queue has a clock, its least virtual run time, which
- * never goes back. A new task begins a turn after it. A task that wakes keeps its virtual
- * run time, but is at most half a latency target behind the clock: that is its credit for
- * having slept, and no length of sleep earns more. What wakes or is new takes the CPU if it is
- * a wake-up granularity behind the running task. Clocks of two CPUs have nothing to do with
- * each other: a task that moves keeps what it is ahead or behind.
+ * Entry of a task. Each run queue has a clock, its least virtual run time, which never goes back. A
+ * new task starts one turn after the clock. A task that wakes keeps its virtual run time, but is
+ * placed at most half a latency target behind the clock. That is its credit for having slept;
+ * longer sleep earns no more. A task that wakes or is new preempts if it is a wake-up granularity
+ * behind the running task. The clocks of two CPUs are unrelated: a task that moves keeps its
+ * distance to the clock.
  *
- * A task that yields lets the next one go first, if that is not too far ahead.
+ * A task that yields lets the next task go first, if that task is not too far ahead.
  *
- * Left out: groups, buddies other than yield's, affine wake-ups, and of load balancing all but
- * its aim: a CPU takes a task from the one with the most load if that makes the two more even.
- * Three equal tasks on two CPUs stay where they are.
+ * Left out: groups, buddies other than yield's, affine wake-ups, and most load balancing. A CPU
+ * takes a task from the CPU with the most load if that makes the two more even. Three equal tasks
+ * on two CPUs do not move.
  */
 
 #include "cfs_time.h"
@@ -73,7 +72,7 @@ POLICY_FUNCTION uint64_t cfs_load(const scheduler_t *scheduler, const task_t *ta
     return nice_weight(task->nice) * CFS_LOAD_USUAL / NICE_WEIGHT_USUAL;
 }
 
-/* ---- tasks come and go ---- */
+/* ---- arrival and departure of tasks ---- */
 
 POLICY_FUNCTION void cfs_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
 {
@@ -84,7 +83,7 @@ POLICY_FUNCTION void cfs_task_init(scheduler_t *scheduler, task_t *task, const t
     own->virtual_time = parent ? cfs_task_of(parent)->virtual_time : 0;
 }
 
-/* The earliest virtual time at which a task may come in. */
+/* Returns the earliest virtual time for a task that enters. */
 POLICY_FUNCTION uint64_t cfs_earliest(const run_queue_t *queue, const cfs_task_t *own,
                                       enum enqueue_reason reason)
 {
@@ -115,7 +114,7 @@ POLICY_FUNCTION void cfs_enqueue(run_queue_t *queue, task_t *task, enum enqueue_
     cfs_turn_clock(queue);
 }
 
-/* It is not queued any more. */
+/* Forgets a task that yielded and is no longer queued. */
 POLICY_FUNCTION void cfs_forget_yield(cfs_queue_t *all, const task_t *task)
 {
     if (all->skipped == task)
@@ -135,9 +134,10 @@ POLICY_FUNCTION void cfs_dequeue(run_queue_t *queue, task_t *task)
     cfs_turn_clock(queue);
 }
 
-/* ---- which task runs, and for how long ---- */
+/* ---- the task that runs, and the length of its turn ---- */
 
-/* Is `task` so far behind `other` that it should run instead? Their virtual times. */
+/* Returns true if `task` is so far behind `other` that it should run instead. Compares virtual
+ * times. */
 POLICY_FUNCTION bool cfs_is_far_before(const run_queue_t *queue, const task_t *task, uint64_t time,
                                        uint64_t other)
 {

@@ -7,20 +7,21 @@
 #include "task_heap.h"
 
 /*
- * The virtual run time of cfs.c: what a task has used of a CPU, by its load; the clock of a
- * run queue, which is the least of it; and the turn that a load is due.
+ * The virtual run time of cfs.c. A task's virtual time is its CPU use divided by its load. A run
+ * queue's clock is the least virtual time in it. A load also determines the length of a turn.
  */
 
-/* The load of the usual weight, and of nice level 0. */
+/* The load of the default weight, and of nice level 0. */
 #define CFS_LOAD_USUAL ((uint64_t)WEIGHT_DEFAULT << 16)
 
 struct cfs_task {
     struct task_heap_node node;
-    uint64_t virtual_time; /* by the clock of `clock_cpu`; NO_CPU: relative to a clock */
-    uint64_t load;         /* as it counts in its queue; 0: it does not */
-    uint64_t charged;      /* the part of its run_time that it has paid for */
-    uint64_t charged_at;   /* when it paid or was picked last */
-    uint64_t began;        /* its run_time when it was picked */
+    uint64_t virtual_time; /* relative to the clock of `clock_cpu`; NO_CPU: relative to no
+                            * queue's clock */
+    uint64_t load;         /* as counted in its queue; 0: not counted */
+    uint64_t charged;      /* run_time that is already charged */
+    uint64_t charged_at;   /* time of the last charge or pick */
+    uint64_t began;        /* run_time when it was picked */
     uint32_t clock_cpu;
 };
 
@@ -28,7 +29,7 @@ struct cfs_queue {
     struct load_sum sum; /* of the tasks that are queued or run here */
     struct task_heap waiting;
     task_t *running;
-    task_t *skipped; /* has yielded, and waits; null: none */
+    task_t *skipped; /* yielded and waits; null: none */
     uint64_t clock;
 };
 
@@ -62,13 +63,14 @@ POLICY_FUNCTION cfs_times_t *cfs_times_of(const scheduler_t *scheduler)
     return STATE_OF(scheduler, struct cfs_times);
 }
 
-/* Nanoseconds of virtual time. */
+/* Returns nanoseconds of virtual time. */
 POLICY_FUNCTION uint64_t cfs_virtual(uint64_t ns, uint64_t load)
 {
     return ns * CFS_LOAD_USUAL / load;
 }
 
-/* Nanoseconds of a turn beside tasks that make `tasks` and `total` with it. */
+/* Returns the nanoseconds of a turn when `tasks` tasks, this one included, share the CPU with
+ * load `total`. */
 POLICY_FUNCTION uint64_t cfs_slice(const scheduler_t *scheduler, uint64_t load, uint64_t tasks,
                                    uint64_t total)
 {
@@ -84,7 +86,7 @@ POLICY_FUNCTION bool cfs_is_before(uint64_t time, uint64_t other)
     return (int64_t)(time - other) < 0;
 }
 
-/* The clock goes on to the least virtual time here, and never back. */
+/* Advances the clock to the least virtual time here; it never goes back. */
 POLICY_FUNCTION void cfs_turn_clock(run_queue_t *queue)
 {
     cfs_queue_t *all = cfs_queue_of(queue);
@@ -99,7 +101,7 @@ POLICY_FUNCTION void cfs_turn_clock(run_queue_t *queue)
         all->clock = least;
 }
 
-/* The task pays for what it has used of the CPU since it paid last. */
+/* Charges the task for its CPU use since the last charge. */
 POLICY_FUNCTION void cfs_charge(run_queue_t *queue, task_t *task)
 {
     cfs_task_t *own = cfs_task_of(task);
@@ -109,7 +111,7 @@ POLICY_FUNCTION void cfs_charge(run_queue_t *queue, task_t *task)
     cfs_turn_clock(queue);
 }
 
-/* Its virtual time is by this queue's clock from now on. */
+/* Makes the task's virtual time relative to this queue's clock. */
 POLICY_FUNCTION void cfs_follow_clock(run_queue_t *queue, cfs_task_t *own)
 {
     if (own->clock_cpu == queue->cpu)

@@ -5,21 +5,21 @@
 #include "policy.h"
 
 /*
- * Compensation for tasks that block, after the compensation tickets of Waldspurger and
- * Weihl 1994: a task that is away for a part of its life, or gives up its CPU before its turn
- * ends, gets its share of the CPU nevertheless, as long as it asks for as much.
+ * Compensation for tasks that block, after the compensation tickets of Waldspurger and Weihl 1994.
+ * A task may block for part of its life, or yield before its turn ends. It still gets its share of
+ * the CPU, if it asks for that much.
  *
- * A task is away (blocked) or competes (is queued or runs). The history says how long it did
- * each of them lately: beyond a window the past counts half, again and again. So a task that
- * sleeps for long may run at once when it wakes, until it has had its part of the window; a task
- * that had four times its part is not compensated.
+ * A task is blocked or competes (is queued or runs). The history records how long it did each
+ * recently; time older than a window counts half, again and again. So a task that sleeps for long
+ * may run at once when it wakes, until it has had its part of the window. A task that has had four
+ * times its part is not compensated.
  */
 struct run_history {
     uint64_t away;      /* ns */
     uint64_t competing; /* ns */
     uint64_t ran;       /* ns */
-    uint64_t turn;      /* ns that its latest turn took */
-    uint64_t cut_off;   /* ns that were missing at the end of that turn */
+    uint64_t turn;      /* ns of its latest turn */
+    uint64_t cut_off;   /* ns missing at the end of that turn */
     uint64_t since;     /* until when the above counts */
     bool begun;         /* `since` is known: any time may be the first one, 0 too */
 };
@@ -36,7 +36,8 @@ POLICY_FUNCTION void history_forget(run_history_t *history, uint64_t window)
     }
 }
 
-/* The task, which is new or was away, competes from `now` on (which may be a little ahead). */
+/* Records that the task competes from time `now`, which may be slightly in the future. The task
+ * is new or was blocked. */
 POLICY_FUNCTION void history_wake(run_history_t *history, uint64_t now, uint64_t window)
 {
     if (history->begun && now > history->since)
@@ -46,7 +47,7 @@ POLICY_FUNCTION void history_wake(run_history_t *history, uint64_t now, uint64_t
     history_forget(history, window);
 }
 
-/* The task leaves its CPU after a turn of `ran`. */
+/* Records that the task leaves its CPU after a turn of `ran`. */
 POLICY_FUNCTION void history_stop(run_history_t *history, uint64_t now, uint64_t ran,
                                   uint64_t window)
 {
@@ -60,13 +61,14 @@ POLICY_FUNCTION void history_stop(run_history_t *history, uint64_t now, uint64_t
     history_forget(history, window);
 }
 
-/* Returns true if the task always competes, and uses its turns. */
+/* Returns true if the task always competes and uses its whole turns. */
 POLICY_FUNCTION bool history_is_full(const run_history_t *history)
 {
     return history->away == 0 && history->cut_off == 0;
 }
 
-/* The part of its life in which the task competes, in parts of COMPENSATION_ONE; never 0. */
+/* Returns the fraction of its life that the task spends competing, in units of
+ * 1/COMPENSATION_ONE; never 0. */
 POLICY_FUNCTION uint64_t history_part(const run_history_t *history)
 {
     uint64_t life = history->away + history->competing;
@@ -75,10 +77,11 @@ POLICY_FUNCTION uint64_t history_part(const run_history_t *history)
 }
 
 /*
- * How often the task's weight w must count, in parts of COMPENSATION_ONE, where `others` compete,
- * too. Times k, it gets kw / (others + kw) of the time in which it competes, a part c of its life;
- * c times that is to be w / (others + w). A turn that was cut short counts less, until the
- * next one, by as much as it was shorter. If no k is enough, it is `most`.
+ * Returns the factor for the task's weight w, in units of 1/COMPENSATION_ONE, against competing
+ * weight `others`. With factor k, the task gets kw / (others + kw) of its competing time. It
+ * competes for a fraction c of its life, so c times that must equal w / (others + w). A turn that
+ * was cut short counts less, by the missing time, until the next turn. If no k suffices, the result
+ * is `most`.
  */
 POLICY_FUNCTION uint64_t history_compensation(const run_history_t *history, uint64_t weight,
                                               uint64_t others, uint64_t most)

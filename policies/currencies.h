@@ -6,32 +6,32 @@
 #include "group_shares.h"
 
 /*
- * Currencies (Waldspurger and Weihl 1994): tickets that are worth something within a group alone.
+ * Currencies (Waldspurger and Weihl 1994): tickets that have value only within a group.
  *
- * Each group of tasks is a currency. Its weight is the number of tickets of its parent's currency
- * that it is backed by; the tickets of its tasks, and the weights of groups within it, are in its
- * own. So a task that gives itself more tickets takes from those of its currency, and from no
- * other. A draw goes from the root down: at each level one ticket is drawn among the tasks and the
- * groups there that have a task that waits. What tasks that block leave goes to the others of their
- * currency, and that of a currency without tasks to the others beside it.
+ * Each group of tasks is a currency. Its weight is the number of tickets of the parent's currency
+ * that back it. The tickets of its tasks, and the weights of groups within it, are in the group's
+ * own currency. So a task that gives itself more tickets takes CPU time only from tasks of its
+ * currency. A draw descends from the root: at each level it draws one ticket among the waiting
+ * tasks and the groups with a waiting task. The share of blocked tasks goes to the other tasks of
+ * their currency. The share of a currency without tasks goes to its siblings.
  *
- * On several CPUs a group counts on each with that part of its weight that its active tickets there
- * are of all its active ones.
+ * On several CPUs a group's weight on one CPU is proportional to the group's active tickets there.
  *
  * A policy's queue state begins with a currency_queue, its task state with a currency_task, its
- * scheduler's with group_sums (group_shares.h), whose unit is that of tickets.
+ * scheduler's with group_sums (group_shares.h), in units of tickets.
  */
 struct currency_task {
     struct drawing_task drawing;
-    struct group_member member; /* of the currency in whose tree it is or was; tickets, in units */
+    struct group_member member; /* of the currency whose tree holds it, or held it last; tickets,
+                                 * in units */
 };
 typedef struct currency_task SHARED_MEMORY currency_task_t;
 
-/* A currency in one run queue. What follows the tree is as the last draw found it. */
+/* A currency in one run queue. All fields after `tree` are as of the last draw. */
 struct currency {
-    struct ticket_tree tree; /* its own tasks that wait; of the root: in the drawing_queue */
-    uint64_t below;          /* the weights of groups within it that wait, as they count here */
-    uint64_t weight;         /* as it counts here; 0: nothing of it waits */
+    struct ticket_tree tree; /* its waiting tasks; those of the root are in the drawing_queue */
+    uint64_t below;          /* the local weights of waiting groups within it */
+    uint64_t weight;         /* local weight; 0: nothing in it waits */
     uint32_t parent;
 };
 typedef struct currency SHARED_MEMORY currency_t;
@@ -39,7 +39,7 @@ typedef struct currency SHARED_MEMORY currency_t;
 struct currency_queue {
     struct drawing_queue drawing;
     struct currency currency[GROUPS_MAX];
-    uint64_t all[GROUPS_MAX]; /* active tickets on all CPUs, with the weights of groups within */
+    uint64_t all[GROUPS_MAX]; /* active tickets on all CPUs, and the weights of groups within */
 };
 
 POLICY_FUNCTION currency_task_t *currency_task_of(const task_t *task)
@@ -62,7 +62,7 @@ POLICY_FUNCTION group_total_t *currency_totals(const run_queue_t *queue)
     return STATE_OF(queue, struct currency_queue)->all;
 }
 
-/* ---- who is active ---- */
+/* ---- active tasks ---- */
 
 POLICY_FUNCTION void currency_leave(run_queue_t *queue, task_t *task)
 {
@@ -82,8 +82,8 @@ POLICY_RARE_FUNCTION void currency_remove(run_queue_t *queue, task_t *task)
     ticket_tree_remove(currency_tree(queue, currency_task_of(task)->member.group), task);
 }
 
-/* The task competes in its group's currency with so many units of tickets. Returns what they are
- * worth in those of the root, as far as the last draw knew. */
+/* Makes the task compete in its group's currency with this number of ticket units. Returns their
+ * value in the root's currency, as of the last draw. */
 POLICY_RARE_FUNCTION uint64_t currency_join(run_queue_t *queue, task_t *task, uint64_t tickets)
 {
     group_member_t *member = &currency_task_of(task)->member;
@@ -93,7 +93,7 @@ POLICY_RARE_FUNCTION uint64_t currency_join(run_queue_t *queue, task_t *task, ui
 
 /* ---- draws ---- */
 
-/* The part of a group's weight that counts here, where so many of its units wait. */
+/* Returns the local part of a group's weight, given the number of its units that wait here. */
 POLICY_FUNCTION uint64_t currency_part(const run_queue_t *queue, uint32_t group, uint64_t waiting)
 {
     uint64_t backing = group_backing(queue->scheduler, group);
@@ -104,7 +104,7 @@ POLICY_FUNCTION uint64_t currency_part(const run_queue_t *queue, uint32_t group,
     return part > 0 ? part : 1;
 }
 
-/* Finds what waits in each currency, from the leaves up. */
+/* Updates what waits in each currency, from the leaves up. */
 POLICY_FUNCTION void currency_survey(run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
@@ -122,7 +122,7 @@ POLICY_FUNCTION void currency_survey(run_queue_t *queue)
     }
 }
 
-/* The group within `parent` that holds this one of the units of all that wait there. */
+/* Returns the group within `parent` that holds this unit of all units that wait there. */
 POLICY_FUNCTION uint32_t currency_holder(const run_queue_t *queue, uint32_t parent, uint64_t ticket)
 {
     uint32_t holder = (uint32_t)LOOP_START(0);
@@ -138,7 +138,7 @@ POLICY_FUNCTION uint32_t currency_holder(const run_queue_t *queue, uint32_t pare
     return holder;
 }
 
-/* Draws from the root down, and takes out the task that is drawn; null if none waits. */
+/* Draws from the root down and takes out the drawn task, or returns null if none waits. */
 POLICY_RARE_FUNCTION task_t *currency_draw(run_queue_t *queue)
 {
     uint32_t group = (uint32_t)LOOP_START(0);
@@ -162,7 +162,7 @@ POLICY_RARE_FUNCTION task_t *currency_draw(run_queue_t *queue)
     return NULL;
 }
 
-/* Returns the first task, by its group and its place there, that may run on `cpu`; or null. */
+/* Returns the first task, ordered by group and position, that may run on `cpu`, or null. */
 POLICY_RARE_FUNCTION task_t *currency_first_on(run_queue_t *queue, uint32_t cpu)
 {
     task_t *task = NULL;
@@ -171,7 +171,8 @@ POLICY_RARE_FUNCTION task_t *currency_first_on(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Returns a task of the queue, whatever its tickets, that another CPU may have; or null. */
+/* Returns any task of the queue that may move to another CPU, regardless of its tickets, or
+ * null. */
 POLICY_FUNCTION task_t *currency_any(run_queue_t *queue, uint32_t cpu)
 {
     if (queue_bars(queue, cpu))

@@ -9,12 +9,11 @@
 #include "ticket_tree.h"
 
 /*
- * What lotteries share: what a task holds when it competes, and what it counts as when
- * CPUs are compared. How many tickets it is given, and how a winner is found, is the
- * policy's.
+ * The common part of lotteries: a competing task's tickets, and its weight when CPUs are compared.
+ * The policy decides how many tickets a task gets, and how a winner is found.
  *
- * A policy's queue state begins with a drawing_queue, its task state with a
- * drawing_task, its tunables with DRAWING_TUNABLES.
+ * A policy's queue state begins with a drawing_queue, its task state with a drawing_task, its
+ * tunables with DRAWING_TUNABLES.
  */
 
 enum { DRAWING_SLICE, DRAWING_HORIZON, DRAWING_COMPENSATION, DRAWING_TUNABLE_COUNT };
@@ -30,27 +29,28 @@ enum { DRAWING_SLICE, DRAWING_HORIZON, DRAWING_COMPENSATION, DRAWING_TUNABLE_COU
 /* clang-format on */
 
 struct drawing_task {
-    struct ticket_node node;    /* what it holds in draws, in units */
-    struct share_member member; /* what it counts as when CPUs are compared */
+    struct ticket_node node;    /* its tickets in draws, in units */
+    struct share_member member; /* its weight when CPUs are compared */
     struct run_history history;
-    uint64_t own;   /* its own tickets, in units, as long as it competes; else 0 */
+    uint64_t own;   /* its own tickets, in units, while it competes; else 0 */
     uint32_t ticks; /* used of the slice */
     bool fresh;     /* has not used up a turn since it woke */
-    bool newcomer;  /* was never picked, for sources that ask */
+    bool newcomer;  /* never picked; for sources that ask */
 };
 typedef struct drawing_task SHARED_MEMORY drawing_task_t;
 
 struct drawing_queue {
     struct share_queue shares;
     struct ticket_tree tree;
-    uint64_t own; /* the own tickets of all that compete here, in units */
+    uint64_t own; /* the own tickets of all tasks that compete here, in units */
     uint64_t random;
-    uint64_t ticked;     /* when the latest tick was */
-    uint64_t drawn_from; /* tickets, while one of those that wait for the same thing is drawn */
+    uint64_t ticked;     /* time of the latest tick */
+    uint64_t drawn_from; /* tickets, during a draw among tasks that wait for the same lock or
+                          * channel */
 };
 typedef struct drawing_queue SHARED_MEMORY drawing_queue_t;
 
-#define HISTORY_TICKS 64 /* of a task's life, which decide its compensation */
+#define HISTORY_TICKS 64 /* of a task's life; they determine its compensation */
 #define SCALE         64 /* units of a ticket, where tickets are multiplied */
 
 POLICY_FUNCTION drawing_task_t *drawing_task_of(const task_t *task)
@@ -70,7 +70,7 @@ POLICY_FUNCTION void drawing_queue_init(run_queue_t *queue)
     uint64_t seed = queue->scheduler->seed + ((uint64_t)queue->cpu << 32);
     state->ticked = queue->now - queue->scheduler->tick_ns; /* no turn is cut short before a tick */
     state->random = seed;
-    state->random = random_splitmix(&state->random); /* seeds that are alike give unlike draws */
+    state->random = random_splitmix(&state->random); /* similar seeds must give different draws */
 }
 
 /* ---- compensation ---- */
@@ -80,7 +80,7 @@ POLICY_FUNCTION uint64_t drawing_window(const run_queue_t *queue)
     return HISTORY_TICKS * queue->scheduler->tick_ns;
 }
 
-/* The turn ends before its time, which would be a tick: the task was entitled to the rest. */
+/* Handles a turn that ends early, before a tick: the task was entitled to the rest. */
 POLICY_FUNCTION void drawing_cut_short(const run_queue_t *queue, drawing_task_t *task)
 {
     uint64_t ticks = (uint64_t)queue->scheduler->tunable[DRAWING_SLICE] - task->ticks;
@@ -89,14 +89,15 @@ POLICY_FUNCTION void drawing_cut_short(const run_queue_t *queue, drawing_task_t 
         task->history.cut_off = end - queue->now;
 }
 
-/* Until the next tick a task that wakes has no chance: that time counts as if it slept on. */
+/* Handles a wake-up. A task that wakes has no chance until the next tick, so that time counts as
+ * sleep. */
 POLICY_FUNCTION void drawing_wake(const run_queue_t *queue, drawing_task_t *task)
 {
     uint64_t next = drawing_queue_of(queue)->ticked + queue->scheduler->tick_ns;
     history_wake(&task->history, next > queue->now ? next : queue->now, drawing_window(queue));
 }
 
-/* Its own tickets, and more for a task that blocks, in units. */
+/* Returns its own tickets, in units, plus compensation if the task blocks. */
 POLICY_FUNCTION uint64_t drawing_compensated(const run_queue_t *queue, const drawing_task_t *task)
 {
     uint64_t most = (uint64_t)queue->scheduler->tunable[DRAWING_COMPENSATION] * COMPENSATION_ONE;
@@ -108,11 +109,11 @@ POLICY_FUNCTION uint64_t drawing_compensated(const run_queue_t *queue, const dra
 }
 
 /*
- * What a task counts as when CPUs are compared. That is done at ticks, when tasks wake that
- * sleep for ticks: if they counted in full, a CPU with many of them would seem busy though it
- * has nothing to do most of the time. A task that competes for half of its life or more counts in
- * full, and so does one that has used up a turn since it woke: it may be long until it is queued
- * anew.
+ * Returns the task's weight when CPUs are compared. CPUs are compared at ticks, which is also when
+ * tasks wake that sleep for ticks. If those counted in full, a CPU with many of them would seem
+ * busy although it is mostly idle. A task counts in full if it competes for at least half of its
+ * life, or has used up a turn since it woke. In the second case it may not be queued again for a
+ * long time.
  */
 POLICY_FUNCTION uint64_t drawing_usual(const run_queue_t *queue, const drawing_task_t *task)
 {
@@ -123,9 +124,9 @@ POLICY_FUNCTION uint64_t drawing_usual(const run_queue_t *queue, const drawing_t
     return usual > 0 ? usual : 1;
 }
 
-/* ---- coming and going ---- */
+/* ---- arrival and departure ---- */
 
-/* The task is about to be queued here, and competes with `own` units. */
+/* Prepares a task that is about to be queued here and competes with `own` units. */
 POLICY_FUNCTION void drawing_join(run_queue_t *queue, task_t *task, enum enqueue_reason reason,
                                   uint64_t own)
 {
@@ -178,8 +179,7 @@ POLICY_FUNCTION uint64_t drawing_time_slice(const scheduler_t *scheduler, const 
     return (uint64_t)scheduler->tunable[DRAWING_SLICE];
 }
 
-/* Returns a task of the queue, whatever its tickets, that another CPU may have, or null if there is
- * none. */
+/* Returns any task of the queue regardless of its tickets, or null. */
 POLICY_FUNCTION task_t *drawing_any(run_queue_t *queue, uint32_t cpu)
 {
     drawing_queue_t *state = drawing_queue_of(queue);
@@ -191,7 +191,7 @@ POLICY_FUNCTION task_t *drawing_any(run_queue_t *queue, uint32_t cpu)
                 : ticket_tree_at(&state->tree, position);
 }
 
-/* Would a move to `cpu` make shares more even? */
+/* Returns true if a move to `cpu` would make shares more even. */
 POLICY_FUNCTION bool drawing_move_pays(run_queue_t *queue, const task_t *task, uint32_t cpu)
 {
     return shares_move_pays(queue, &drawing_task_of(task)->member, cpu,

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Earliest deadline first (Liu and Layland 1973), each task within its reservation by a
- * constant bandwidth server (Abeni and Buttazzo 1998).
+ * Earliest deadline first (Liu and Layland 1973), each task within its reservation by a constant
+ * bandwidth server (Abeni and Buttazzo 1998).
  *
- * A task that asks for `runtime` in each `period` is admitted if its CPU has so much left to
- * reserve. Of those that are admitted, the one whose deadline comes first runs. Each has a
- * budget: a task that has used it up waits for its next period (`throttle`), or goes on
- * with its deadline put off by a period. So no task takes from another what that has
- * reserved, whatever it does. A task that wakes goes on with its budget and its deadline,
- * unless it would then use more than its part until the deadline: then a new period begins.
+ * A task that asks for `runtime` in each `period` is admitted if its CPU has that much left to
+ * reserve. The admitted task with the earliest deadline runs. Each has a budget. A task that has
+ * used its budget waits for its next period (`throttle`), or continues with its deadline postponed
+ * by a period. So no task takes reserved time from another. A task that wakes keeps its budget and
+ * its deadline. If it would then exceed its part before the deadline, a new period begins instead.
  *
- * Tasks without a reservation share what is left in turns. A task that does not fit on its
- * CPU is one of them, and moves to a CPU on which it does fit.
+ * Tasks without a reservation share the remaining time in turns. A task that does not fit on its
+ * CPU is one of them, and moves to a CPU with enough capacity left.
  *
- * As shipped each CPU has its own queue, and reservations stay where they are. `global`: one
- * queue, from which each CPU takes the earliest deadline.
+ * By default each CPU has its own queue, and reservations do not move. `global`: one queue, whose
+ * earliest deadline each CPU takes.
  */
 
 #include "placement.h"
@@ -50,19 +49,19 @@ struct edf_task {
     uint64_t release;  /* when its period began */
     uint64_t deadline; /* of this period */
     uint64_t budget;   /* nanoseconds left of its runtime */
-    uint64_t charged;  /* the part of its run_time that it has paid for */
-    uint64_t reserved; /* of a CPU, in parts of EDF_WHOLE; 0: it is not admitted */
+    uint64_t charged;  /* run_time that is already charged */
+    uint64_t reserved; /* of a CPU, in units of 1/EDF_WHOLE; 0: not admitted */
     uint64_t ticks;    /* used of the slice */
     uint64_t place;    /* enum edf_place */
 };
 
 struct edf_queue {
     struct task_heap ready; /* by their deadlines */
-    struct task_heap held;  /* by the begin of their next periods */
+    struct task_heap held;  /* ordered by the start of their next periods */
     struct task_list rest;
-    struct task_list leaving; /* without a reservation, which another CPU has room for */
+    struct task_list leaving; /* without a reservation; another CPU has room for them */
     uint64_t leaving_count;
-    uint64_t reserved; /* by the tasks that belong here */
+    uint64_t reserved; /* reserved by the tasks that belong here */
 };
 
 _Static_assert(sizeof(struct edf_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -83,13 +82,13 @@ POLICY_FUNCTION edf_queue_t *edf_queue_of(const run_queue_t *queue)
     return STATE_OF(queue, struct edf_queue);
 }
 
-/* Nanoseconds from the begin of a period to its deadline. */
+/* Returns the nanoseconds from the start of a period to its deadline. */
 POLICY_FUNCTION uint64_t edf_relative(const task_t *task)
 {
     return task->deadline && task->deadline < task->period ? task->deadline : task->period;
 }
 
-/* The part of a CPU that the task asks for; 0: it has no deadlines. */
+/* Returns the part of a CPU that the task asks for; 0: it has no deadlines. */
 POLICY_FUNCTION uint64_t edf_asked(const task_t *task)
 {
     if (task->runtime == 0 || task->period == 0)
@@ -116,7 +115,7 @@ POLICY_FUNCTION void edf_begin_period(task_t *task, uint64_t release)
     own->budget = task->runtime;
 }
 
-/* After a pick or at a tick: what the host takes of the task's time is not charged. */
+/* Continues after a pick or at a tick: the host's own use of the task's time is not charged. */
 POLICY_FUNCTION void edf_go_on(run_queue_t *queue, task_t *task)
 {
     edf_task_t *own = edf_task_of(task);
@@ -124,7 +123,7 @@ POLICY_FUNCTION void edf_go_on(run_queue_t *queue, task_t *task)
     queue->turn_end = queue->now + own->budget;
 }
 
-/* A task that wakes would use more than its part until its deadline: a new period begins. */
+/* Starts a new period if a task that wakes would exceed its part before its deadline. */
 POLICY_FUNCTION void edf_wake(const run_queue_t *queue, task_t *task)
 {
     const edf_task_t *own = edf_task_of(task);
@@ -138,7 +137,7 @@ POLICY_FUNCTION uint64_t edf_next_release(const task_t *task)
     return edf_task_of(task)->release + task->period;
 }
 
-/* The budget is used up. Returns false if the next period has to be waited for. */
+/* Handles a used-up budget. Returns false if the task must wait for its next period. */
 POLICY_FUNCTION bool edf_refill(const run_queue_t *queue, task_t *task)
 {
     uint64_t next = edf_next_release(task);
@@ -168,13 +167,14 @@ POLICY_FUNCTION void edf_withdraw(run_queue_t *queue, task_t *task)
     edf_task_of(task)->reserved = 0;
 }
 
-/* May the task run on a CPU of this queue? */
+/* Returns true if the task may run on a CPU of this queue. */
 POLICY_FUNCTION bool edf_may_stay(const run_queue_t *queue, const task_t *task)
 {
     return queue->scheduler->queues == 1 || task_may_run_on(task, queue->cpu);
 }
 
-/* The reservation becomes what the task asks for, if there is room, and its first period begins. */
+/* Sets the reservation to the task's request, if the CPU has enough left, and starts its first
+ * period. */
 POLICY_FUNCTION void edf_admit(run_queue_t *queue, task_t *task)
 {
     edf_task_t *own = edf_task_of(task);
@@ -194,9 +194,9 @@ POLICY_FUNCTION void edf_changed(run_queue_t *queue, task_t *task)
     edf_admit(queue, task);
 }
 
-/* The CPU with the most room, of those on which `task` may run, unless that is null; or NO_CPU if
- * so much fits on none. Another CPU's number may be a moment old: it is asked again where the task
- * arrives. */
+/* Returns the CPU with the most unreserved time that `task` may use; null allows any. Returns
+ * NO_CPU if no CPU has enough. Another CPU's number may be slightly stale: the task's arrival
+ * there checks again. */
 POLICY_FUNCTION uint32_t edf_roomiest(const scheduler_t *scheduler, const task_t *task,
                                       uint64_t asked)
 {
@@ -236,7 +236,7 @@ POLICY_FUNCTION void edf_make_ready(run_queue_t *queue, task_t *task)
     task_heap_insert(&edf_queue_of(queue)->ready, task, edf_task_of(task)->deadline);
 }
 
-/* A task without a reservation. One that lost its CPU before goes on with its slice. */
+/* Queues a task without a reservation. A preempted task resumes its slice. */
 POLICY_FUNCTION void edf_line_up(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     edf_queue_t *all = edf_queue_of(queue);
@@ -295,7 +295,7 @@ POLICY_FUNCTION void edf_take(run_queue_t *queue, task_t *task)
     }
 }
 
-/* A reservation stays with its queue: a task that is queued elsewhere has none there yet. */
+/* Removes the task. A reservation stays with its queue: the task has none yet in another queue. */
 POLICY_FUNCTION void edf_dequeue(run_queue_t *queue, task_t *task)
 {
     edf_take(queue, task);
@@ -379,7 +379,7 @@ POLICY_FUNCTION void edf_stopped(run_queue_t *queue, task_t *task, enum stop_rea
         edf_withdraw(queue, task);
 }
 
-/* Ticks, as seen by people. */
+/* In ticks, for display. */
 POLICY_FUNCTION uint64_t edf_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
     if (edf_asked(task) > 0)
@@ -389,7 +389,7 @@ POLICY_FUNCTION uint64_t edf_time_slice(const scheduler_t *scheduler, const task
 
 /* ---- several CPUs ---- */
 
-/* A task with a reservation wakes where that is. */
+/* Places a task with a reservation on the CPU of its reservation. */
 POLICY_FUNCTION uint32_t edf_place(const scheduler_t *scheduler, const task_t *task,
                                    enum enqueue_reason reason)
 {

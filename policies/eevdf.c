@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Earliest eligible virtual deadline first (Stoica and Abdel-Wahab 1995), with the rules by which
- * Linux has it since 6.6 as its fair class.
+ * Earliest eligible virtual deadline first (Stoica and Abdel-Wahab 1995), with the rules of Linux's
+ * fair class since 6.6.
  *
- * Tasks share a CPU by the weights of their nice levels (nice_weights.h). A task is eligible
- * while it has had no more service than its part (lag.h). It asks for service in requests of a
- * slice each: a request's virtual deadline is the virtual time at which it would be served at
- * the task's part. Of the eligible tasks the one with the earliest deadline runs. So shares hang
- * on weights alone, and slices decide how soon, and in how many pieces, a share is served.
+ * Tasks share a CPU by the weights of their nice levels (nice_weights.h). A task is eligible while
+ * its service does not exceed its part (lag.h). It asks for service in requests of one slice. A
+ * request's virtual deadline is the virtual time when it would be complete at the task's rate. The
+ * eligible task with the earliest deadline runs. So only weights determine shares; slices determine
+ * how soon, and in how many pieces, a share is served.
  *
- * How long a turn is. As long as the shortest slice that any task of the CPU asks for (`parity`),
- * unless the task blocks, or one that wakes goes first: it has an earlier deadline, and the
- * running task has had its part, or asked for a longer slice. Then the earliest deadline is looked
- * for again. `exact`: a timer ends the turn; else the first tick after it.
+ * Length of a turn. A turn lasts as long as the shortest slice that any task of the CPU asks for
+ * (`parity`), unless the task blocks or is preempted. A task that wakes preempts if it has an
+ * earlier deadline, and the running task has had its part or asked for a longer slice. After a
+ * turn, the earliest deadline is looked for again. `exact`: a timer ends the turn; else the first
+ * tick after it.
  *
- * Sleeping. A task that blocks while it owes service stays in the competition without running
- * until it owes none, or wakes (`delay`): so a short sleep brings no advantage. One to which
- * service is owed gets as much when it is back: at most two slices, or a tick. What is owed to
- * one task is owed by the others: all lags sum to 0 whatever comes and goes.
+ * Sleeping. A task that blocks while it owes service keeps competing without running until it owes
+ * none, or wakes (`delay`). So a short sleep brings no advantage. A task with service owed to it
+ * gets that when it returns: at most two slices, or a tick. The others owe what is owed to one
+ * task: all lags always sum to 0.
  *
- * A new task is owed nothing, and asks for half a slice first. A task that moves to another CPU,
- * or gets another nice value, keeps its lag and what is left of its request. One that yields
- * puts its deadline off by a slice. CPUs are evened as under cfs.c.
+ * A new task is owed nothing, and first asks for half a slice. A task that moves to another CPU, or
+ * gets another nice value, keeps its lag and the rest of its request. A task that yields postpones
+ * its deadline by a slice. CPUs are balanced as in cfs.c.
  */
 
 #include "lag.h"
@@ -65,9 +66,9 @@ struct eevdf_task {
     struct task_tree_node node; /* key: its deadline; value: its virtual time; other: its slice */
     struct lag_member member;
     uint64_t deadline; /* virtual, of the request */
-    uint64_t turn_end; /* virtual, until when its turn is protected */
+    uint64_t turn_end; /* virtual; its turn is protected until then */
     int64_t slice;     /* nanoseconds of the request */
-    int64_t left;      /* while it is in no queue: nanoseconds of a request; 0: there is none */
+    int64_t left;      /* while it is in no queue: ns left of a request; 0: none */
     uint64_t round;    /* of the queue, when it was delayed */
     uint64_t place;    /* enum eevdf_place */
 };
@@ -75,8 +76,8 @@ struct eevdf_task {
 struct eevdf_queue {
     struct lag_queue fair;
     struct task_tree waiting;
-    struct task_tree delayed; /* tasks that are blocked, and owe service */
-    uint64_t round;           /* times that the CPU went idle: all debts end then */
+    struct task_tree delayed; /* blocked tasks that owe service */
+    uint64_t round;           /* times that the CPU became idle: all debts end then */
 };
 
 struct eevdf_times {
@@ -89,7 +90,7 @@ _Static_assert(sizeof(struct eevdf_queue) <= POLICY_QUEUE_BYTES, "queue state fi
 typedef struct eevdf_task SHARED_MEMORY eevdf_task_t;
 typedef struct eevdf_queue SHARED_MEMORY eevdf_queue_t;
 
-#define EEVDF_SLICE_LEAST 100000    /* ns, of what tasks may ask for, as on Linux */
+#define EEVDF_SLICE_LEAST 100000    /* ns, the range of requests, as on Linux */
 #define EEVDF_SLICE_MOST  100000000 /* ns */
 
 POLICY_FUNCTION eevdf_task_t *eevdf_task_of(const task_t *task)
@@ -121,7 +122,7 @@ POLICY_FUNCTION int64_t eevdf_slice(const scheduler_t *scheduler, const task_t *
 
 /* ---- requests ---- */
 
-/* Virtual time until the deadline; less than 0: it is over. */
+/* Returns the virtual time until the deadline; less than 0: it has passed. */
 POLICY_FUNCTION int64_t eevdf_until_deadline(const eevdf_task_t *own)
 {
     return (int64_t)(own->deadline - own->member.time);
@@ -139,13 +140,13 @@ POLICY_FUNCTION void eevdf_ask_next(const run_queue_t *queue, task_t *task)
     eevdf_ask(eevdf_task_of(task), eevdf_task_of(task)->slice);
 }
 
-/* Virtual time until the turn is not protected any more; 0 or less: it is not. */
+/* Returns the virtual time until the turn's protection ends; 0 or less: it has ended. */
 POLICY_FUNCTION int64_t eevdf_until_turn_end(const eevdf_task_t *own)
 {
     return (int64_t)(own->turn_end - own->member.time);
 }
 
-/* The turn is to be protected for so long from now on; it ends with the request at the latest. */
+/* Protects the turn for this long, but at most until the request ends. */
 POLICY_FUNCTION void eevdf_protect(eevdf_task_t *own, int64_t ns)
 {
     own->turn_end = own->member.time + (uint64_t)lag_virtual(ns, own->member.weight);
@@ -153,7 +154,8 @@ POLICY_FUNCTION void eevdf_protect(eevdf_task_t *own, int64_t ns)
         own->turn_end = own->deadline;
 }
 
-/* The running task's turn, or what is left of it. A task with a shorter slice may have come. */
+/* Sets the end of the running task's turn, or of its rest. A task with a shorter slice may have
+ * come. */
 POLICY_FUNCTION void eevdf_set_turn_end(run_queue_t *queue, eevdf_task_t *own)
 {
     const task_t *root = eevdf_queue_of(queue)->waiting.root;
@@ -202,7 +204,7 @@ POLICY_FUNCTION void eevdf_charge(run_queue_t *queue, task_t *task)
     lag_charge(queue, &eevdf_task_of(task)->member, run_time_now(queue, task));
 }
 
-/* Brings the queue's clock up to now. */
+/* Advances the queue's clock to `now`. */
 POLICY_FUNCTION void eevdf_advance(run_queue_t *queue)
 {
     task_t *running = queue->current;
@@ -210,7 +212,7 @@ POLICY_FUNCTION void eevdf_advance(run_queue_t *queue)
         eevdf_charge(queue, running);
 }
 
-/* A task that blocks, and owes service, stays in the competition. */
+/* Keeps a task in the competition that blocks and owes service. */
 POLICY_FUNCTION void eevdf_delay(run_queue_t *queue, task_t *task)
 {
     eevdf_queue_t *all = eevdf_queue_of(queue);
@@ -220,8 +222,8 @@ POLICY_FUNCTION void eevdf_delay(run_queue_t *queue, task_t *task)
     task_tree_insert(&all->delayed, task, own->deadline, own->member.time, 0);
 }
 
-/* A task that may be one of those, or none, leaves now. If its debt has been waited for, it has
- * none, and begins another request when it is back. */
+/* Removes a task if it is delayed. If it has worked off its debt by waiting, it owes nothing and
+ * starts a new request on its return. */
 POLICY_FUNCTION void eevdf_end_delay(run_queue_t *queue, task_t *task)
 {
     eevdf_queue_t *all = eevdf_queue_of(queue);
@@ -240,15 +242,16 @@ POLICY_FUNCTION void eevdf_end_delay(run_queue_t *queue, task_t *task)
     own->left = 0;
 }
 
-/* Returns a delayed task that owes nothing any more, or null if there is none. Each hook by which
- * tasks come and go lets one leave, so that none stays for long. */
+/* Returns a delayed task that owes nothing any more, or null. Each hook for arrival or departure
+ * removes one, so that none stays for long. */
 POLICY_FUNCTION task_t *eevdf_paid_off(const run_queue_t *queue)
 {
     const eevdf_queue_t *all = eevdf_queue_of(queue);
     return task_tree_first(&all->delayed, all->fair.clock);
 }
 
-/* The CPU goes idle: to a task that is alone, no service is owed, and it owes none. */
+/* Clears all debts when the CPU becomes idle: a task that is alone neither owes service nor is
+ * owed any. */
 POLICY_FUNCTION void eevdf_end_all_delays(run_queue_t *queue)
 {
     eevdf_queue_t *all = eevdf_queue_of(queue);
@@ -258,7 +261,7 @@ POLICY_FUNCTION void eevdf_end_all_delays(run_queue_t *queue)
     all->fair.rest = 0;
 }
 
-/* ---- tasks come and go ---- */
+/* ---- arrival and departure of tasks ---- */
 
 POLICY_FUNCTION void eevdf_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
@@ -307,7 +310,7 @@ POLICY_FUNCTION void eevdf_leave(run_queue_t *queue, task_t *task)
     eevdf_end_delay(queue, task);
 }
 
-/* Its lag and its request stay what they are in nanoseconds, under its new weight. */
+/* Keeps the lag and the request in nanoseconds under the new weight. */
 POLICY_FUNCTION void eevdf_changed(run_queue_t *queue, task_t *task)
 {
     eevdf_task_t *own = eevdf_task_of(task);
@@ -320,10 +323,10 @@ POLICY_FUNCTION void eevdf_changed(run_queue_t *queue, task_t *task)
     own->place = EEVDF_RUNNING;
 }
 
-/* ---- which task runs, and for how long ---- */
+/* ---- the task that runs, and the length of its turn ---- */
 
-/* The eligible task with the earliest deadline. Only if all that are eligible are delayed, there
- * is none: then the one that is closest to it. */
+/* Returns the eligible task with the earliest deadline. If all eligible tasks are delayed, it
+ * returns the task that is closest to being eligible. */
 POLICY_FUNCTION task_t *eevdf_first(const run_queue_t *queue)
 {
     const eevdf_queue_t *all = eevdf_queue_of(queue);
@@ -352,13 +355,13 @@ POLICY_FUNCTION task_t *eevdf_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Is the running task to go on, whatever wakes? */
+/* Returns true if no wake-up may preempt the running task. */
 POLICY_FUNCTION bool eevdf_protected(const run_queue_t *queue, const eevdf_task_t *running)
 {
     return eevdf_until_turn_end(running) > 0 && lag_eligible(queue, &running->member);
 }
 
-/* The turn is over at its end, if another task waits. One that is alone goes on to ask. */
+/* Ends the turn if another task waits. A task that is alone continues with its next request. */
 POLICY_FUNCTION enum tick_verdict eevdf_turn_over(run_queue_t *queue, task_t *task)
 {
     eevdf_task_t *own = eevdf_task_of(task);
@@ -392,7 +395,7 @@ POLICY_FUNCTION bool eevdf_preempts(run_queue_t *queue, const task_t *task, cons
     return !lag_eligible(queue, &other->member) || (int64_t)(own->deadline - other->deadline) < 0;
 }
 
-/* Ticks, as seen by people. */
+/* In ticks, for display. */
 POLICY_FUNCTION uint64_t eevdf_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
     return (uint64_t)eevdf_slice(scheduler, task) / scheduler->tick_ns + 1;

@@ -6,47 +6,47 @@
 #include "policy.h"
 
 /*
- * Fair shares over several CPUs, for policies that share one CPU fairly: which task
- * should move to which queue, so that each gets its part of the whole machine.
+ * Fair shares over several CPUs, for policies that share one CPU fairly: which task should move to
+ * which queue, so that each gets its part of the whole machine.
  *
- * No division of tasks among CPUs is fair if their weights cannot be evened: with
- * weights 4, 3 and 3 on two CPUs the tasks are due 0.8, 0.6 and 0.6 of a CPU. So
- * tasks must change places from time to time. Which of them gain and which lose is known:
+ * No static assignment of tasks to CPUs is fair if their weights cannot be balanced: with weights
+ * 4, 3 and 3 on two CPUs the tasks are entitled to 0.8, 0.6 and 0.6 of a CPU. So tasks must change
+ * places from time to time. Which of them gain and which lose is known:
  *
- *   - A CPU on which tasks of weight S compete gives 1/S of its time to each unit of
+ *   - A CPU with competing tasks of weight S gives 1/S of its time to each unit of
  *     weight, on average; whether by lot or in turns does not matter here.
- *   - Due to each unit is 1/T, where T, the target, is the weight that a CPU would
- *     have if all had the same. A task that alone weighs more than the target is due one
- *     CPU; T is that of the other tasks on the other CPUs.
- *   - So on this CPU a unit's *lead* over what is due grows by 1/S − 1/T. The queue
- *     keeps the sum of that, its clock; a task's lead is its weight times what the
- *     clock has gone on by since the task joined, which costs nothing per task.
+ *   - Each unit is entitled to 1/T, where T, the target, is the weight that a CPU would
+ *     have if all had the same. A task that alone weighs more than the target is entitled
+ *     to one CPU; T then covers the other tasks on the other CPUs.
+ *   - So on this CPU a unit's *lead* over its entitlement grows by 1/S − 1/T. The queue
+ *     keeps the sum of these differences, its clock. A task's lead is its weight times the
+ *     clock's advance since the task joined, which costs nothing per task.
  *
- * Let l be the lead of a unit of weight. The sum of l² over all units of all tasks
- * is a measure of unfairness. If the tasks on a CPU have weight S and lead L together,
- * what that measure will be after h more ticks depends on which task is where only by
+ * Let l be the lead of a unit of weight. The sum of l² over all units of all tasks is a measure of
+ * unfairness. If the tasks on a CPU have weight S and lead L together, only this part of the
+ * measure after h more ticks depends on the placement:
  *
  *                      sum over all CPUs of (2 L h + h²) / S
  *
- * (the terms with T are the same for any division). A task moves if that makes this
- * sum smaller: tasks that are ahead come together on a heavy CPU, and one that is behind
- * gets a light one. When no task leads, the sum is smallest where all weights are alike.
- * To serve by the gradient of a sum of squares is known from networks (Tassiulas and
- * Ephremides 1992), queues that pull by a common virtual time from Li, Baumberger and Hahn
- * (2009), what is due to heavy tasks from Chandra et al. (2000).
+ * (the terms with T are the same for any division). A task moves if that makes this sum smaller:
+ * tasks that are ahead gather on a heavy CPU, and a task that is behind gets a light one. When no
+ * task leads, the sum is smallest where all weights are equal. Serving by the gradient of a sum of
+ * squares is known from networks (Tassiulas and Ephremides 1992). Queues that pull by a common
+ * virtual time are from Li, Baumberger and Hahn (2009), the entitlement of heavy tasks from Chandra
+ * et al. (2000).
  *
- * At each tick a CPU looks at one other CPU and considers one task of it. It takes no
- * lock except the two queues' own, and reads the totals of all.
+ * At each tick a CPU considers one task of one other CPU. It takes only the two queues' locks, and
+ * reads the totals of all queues.
  *
  * A policy's queue state begins with a share_queue. Weights are at most 2^40 a CPU.
  */
 struct share_queue {
-    uint64_t weight;  /* of the tasks that are queued here or run */
+    uint64_t weight;  /* of the tasks that are queued or run here */
     uint64_t members; /* their number */
-    /* As at the last tick: the target is due_weight ÷ due_cpus. Zero: no tasks share a CPU. */
+    /* As of the last tick: the target is due_weight ÷ due_cpus. Zero: no tasks share a CPU. */
     uint64_t due_weight;
     uint64_t due_cpus;
-    int64_t clock;  /* lead that a unit of weight has gathered here */
+    int64_t clock;  /* lead of a unit of weight, accumulated here */
     int64_t lead;   /* of all members: the sum of weight × (clock − their start) */
     uint64_t since; /* until when the clock counts */
     uint64_t ticks;
@@ -56,7 +56,7 @@ typedef struct share_queue SHARED_MEMORY share_queue_t;
 /* Lies in a task's state; zero for a task that is new. */
 struct share_member {
     uint64_t weight; /* 0: competes nowhere */
-    int64_t start;   /* what the clock was when the task's lead was 0 */
+    int64_t start;   /* the clock's value when the task's lead was 0 */
     int64_t lead;    /* kept while it competes nowhere */
 };
 typedef struct share_member SHARED_MEMORY share_member_t;
@@ -65,18 +65,20 @@ typedef struct share_member SHARED_MEMORY share_member_t;
 
 /* Leads are in nanoseconds, times this; so are clocks, for a unit of weight. */
 #define SHARES_FRACTION    (1ll << 22)
-#define SHARES_TICKS_MAX   1024 /* a lead that would be larger is forgotten: no task can have it */
+#define SHARES_TICKS_MAX   1024 /* a larger lead is discarded: it is impossible */
 #define SHARES_GAP_TICKS   16   /* between two ticks, at most */
 #define SHARES_PASSES_MAX  8
 #define SHARES_DRIFT_TICKS 64
-#define SHARES_GAIN        20 /* a move must gain one part in as many, as moving costs something */
+#define SHARES_GAIN                                                                                \
+    20 /* a move must gain one part in this many, because moving has a                             \
+        * cost */
 
 POLICY_FUNCTION int64_t shares_ticks(const run_queue_t *queue, int64_t ticks)
 {
     return ticks * (int64_t)queue->scheduler->tick_ns * SHARES_FRACTION;
 }
 
-/* Moves the clock on, and with it the lead of all members. */
+/* Advances the clock, and with it the lead of all members. */
 POLICY_FUNCTION void shares_turn_clock(share_queue_t *shares, int64_t by, int64_t limit)
 {
     bool too_far = by > 0 ? shares->lead > limit : shares->lead < -limit;
@@ -86,16 +88,17 @@ POLICY_FUNCTION void shares_turn_clock(share_queue_t *shares, int64_t by, int64_
     shares->lead += (int64_t)shares->weight * by;
 }
 
-/* Is the queue's only task due a whole CPU, where `cpus` are to be shared by `weight`? */
+/* Returns true if the queue's only task is entitled to a whole CPU, where `weight` shares
+ * `cpus`. */
 POLICY_FUNCTION bool shares_fills_cpu(const share_queue_t *shares, uint64_t cpus, uint64_t weight)
 {
     return shares->members == 1 && shares->weight * cpus >= weight;
 }
 
 /*
- * Brings the queue's clock up to now: to be called before its weight, or what is due,
- * changes. No task is due more than one CPU: to n tasks no more than n are due. So a task
- * that has a CPU for itself is owed nothing, however much it weighs.
+ * Advances the queue's clock to `now`. Must be called before the queue's weight or its entitlement
+ * changes. No task is entitled to more than one CPU, and n tasks to no more than n. So a task that
+ * has a CPU to itself is owed nothing, regardless of its weight.
  */
 POLICY_FUNCTION void shares_advance(run_queue_t *queue)
 {
@@ -118,7 +121,7 @@ POLICY_FUNCTION int64_t shares_lead(const run_queue_t *queue, const share_member
     return (int64_t)member->weight * (SHARES(queue)->clock - member->start);
 }
 
-/* Locked. `member`, which competes here, does so no more; it keeps its lead. */
+/* Locked. Removes `member`, which competes here; it keeps its lead. */
 POLICY_FUNCTION void shares_leave(run_queue_t *queue, share_member_t *member)
 {
     share_queue_t *shares = SHARES(queue);
@@ -142,8 +145,8 @@ POLICY_FUNCTION void shares_join(run_queue_t *queue, share_member_t *member, uin
     shares->lead += (int64_t)weight * lead;
 }
 
-/* Locked. `member`, which competes here or nowhere, does so here from now on, with a weight
- * that is not 0. */
+/* Locked. Makes `member` compete here with a weight other than 0. Until now it competed here or
+ * nowhere. */
 POLICY_FUNCTION void shares_set_weight(run_queue_t *queue, share_member_t *member, uint64_t weight)
 {
     if (member->weight == weight)
@@ -154,17 +157,17 @@ POLICY_FUNCTION void shares_set_weight(run_queue_t *queue, share_member_t *membe
 }
 
 /*
- * Finds what is due, and keeps leads centred: without that, tasks that end and numbers
- * that are a moment old would let the leads of all drift away from 0, which is where
- * a new task begins. Leaving out those that fill a CPU raises what is due to
- * the others, so that more may do; it seldom takes more than three passes.
+ * Updates the entitlements and keeps leads centred. Without centring, tasks that end and slightly
+ * stale values would let all leads drift away from 0, where a new task begins. Excluding tasks that
+ * fill a CPU raises the entitlement of the others, so that more may fill one; three passes are
+ * usually enough.
  */
 POLICY_FUNCTION void shares_find_due(run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
     share_queue_t *shares = SHARES(queue);
     uint64_t cpus = LOOP_START(0);
-    uint64_t weight = LOOP_START(1); /* no task fills a CPU at first */
+    uint64_t weight = LOOP_START(1); /* initially no task fills a CPU */
     int64_t lead = 0;
     bool settled = false;
     for (uint32_t pass = LOOP_START(0); pass < SHARES_PASSES_MAX && !settled && LOOP_GUARD;
@@ -201,7 +204,8 @@ POLICY_FUNCTION void shares_tick(run_queue_t *queue)
     SHARES(queue)->ticks++;
 }
 
-/* No lock. The CPU from which `cpu` should consider to take a task now: all others in turn. */
+/* No lock. Returns the next CPU that `cpu` should consider taking a task from; cycles through
+ * all others. */
 POLICY_FUNCTION uint32_t shares_next_cpu(const scheduler_t *scheduler, uint32_t cpu)
 {
     uint64_t step = SHARES(scheduler->queue[cpu])->ticks % (scheduler->queues - 1);
@@ -209,16 +213,15 @@ POLICY_FUNCTION uint32_t shares_next_cpu(const scheduler_t *scheduler, uint32_t 
     return scheduler->queue[other]->queued > 0 ? other : NO_CPU;
 }
 
-/* What a queue adds to the unfairness that is foreseen, divided by twice the horizon. */
+/* Returns a queue's contribution to the expected unfairness, divided by twice the horizon. */
 POLICY_FUNCTION int64_t shares_foreseen(int64_t lead, uint64_t weight, int64_t half_horizon)
 {
     return weight > 0 ? (lead + half_horizon) / (int64_t)weight : 0;
 }
 
 /*
- * Locked (`queue`). Should `member`, which is queued here, move to `cpu`, looking
- * `horizon` ticks ahead? A longer horizon makes shares more even in the long run than
- * in the short, and moves fewer tasks.
+ * Locked (`queue`). Returns true if `member`, which is queued here, should move to `cpu`, looking
+ * `horizon` ticks ahead. A longer horizon favours evenness in the long run and moves fewer tasks.
  */
 POLICY_FUNCTION bool shares_move_pays(run_queue_t *queue, const share_member_t *member,
                                       uint32_t cpu, int64_t horizon)
@@ -243,9 +246,9 @@ POLICY_FUNCTION bool shares_move_pays(run_queue_t *queue, const share_member_t *
 }
 
 /*
- * No lock. The CPU with the least weight, the task's own where it is one of several, else the
- * lowest. One that wakes stays on its CPU unless another is idle: each sleeper that
- * chose the lightest would get more than is due to it, at the cost of those that never sleep.
+ * No lock. Returns the CPU with the least weight: of several, the task's own, else the lowest. A
+ * task that wakes stays on its CPU unless another is idle. If each sleeper chose the lightest CPU,
+ * sleepers would exceed their shares at the cost of tasks that never sleep.
  */
 POLICY_FUNCTION uint32_t shares_place(const scheduler_t *scheduler, const task_t *task,
                                       enum enqueue_reason reason)

@@ -6,28 +6,28 @@
 #include "policy.h"
 
 /*
- * The levels of a feedback queue, with slices, allotments and the boost; level 0 is the
- * lowest. What running costs a task, and what it gets for blocking, is the policy's.
+ * The levels of a feedback queue, with slices, allotments and the boost; level 0 is the lowest. The
+ * policy decides what running costs a task, and what it gets for blocking.
  *
- * The boost costs O(levels) for each queue, however many tasks there are, blocked
- * ones too: time is cut into epochs. A task's level counts in the epoch in which
- * it was set; in a later one it is the top. When a queue finds that an epoch has
- * begun, it moves each level's list, as a whole, to the end of the top's. All
- * else is O(1). The order after a boost: the tasks that waited at the top, those that
- * waited below, level by level, then the task that runs: its turn is over, and the tick
- * that ends now is forgotten like all before it. (What people see, task->level, follows
- * when the task is picked.)
+ * The boost costs O(levels) for each queue, regardless of the number of tasks, blocked ones
+ * included. Time is cut into epochs. A task's level is valid in the epoch of its setting; in a
+ * later one it is the top. When a queue finds that an epoch has begun, it moves each level's whole
+ * list to the end of the top's. All other operations are O(1). The order after a boost is: the
+ * tasks that waited at the top; the tasks that waited below, level by level; then the running task.
+ * The running task's turn ends, and the tick that ends now is forgotten like all earlier ones. (The
+ * displayed task->level is updated when the task is picked.)
  *
- * A policy's queue state begins with a feedback_queue, its task state with a
- * feedback_task, its tunables with FEEDBACK_TUNABLES.
+ * A policy's queue state begins with a feedback_queue, its task state with a feedback_task, its
+ * tunables with FEEDBACK_TUNABLES.
  */
 
 #define FEEDBACK_LEVELS_MAX 8
 
 enum {
     FEEDBACK_LEVELS,
-    FEEDBACK_SLICE,                                            /* of level 0; the others follow */
-    FEEDBACK_ALLOTMENT = FEEDBACK_SLICE + FEEDBACK_LEVELS_MAX, /* likewise */
+    FEEDBACK_SLICE, /* of level 0; the other levels follow */
+    FEEDBACK_ALLOTMENT =
+        FEEDBACK_SLICE + FEEDBACK_LEVELS_MAX, /* of level 0; the other levels follow */
     FEEDBACK_BOOST = FEEDBACK_ALLOTMENT + FEEDBACK_LEVELS_MAX,
     FEEDBACK_TUNABLE_COUNT,
 };
@@ -57,20 +57,20 @@ enum {
 
 /* Times are in nanoseconds. */
 struct feedback_task {
-    uint64_t epoch; /* in which its level was set; UINT64_MAX: none, it starts at the top */
+    uint64_t epoch; /* epoch when its level was set; UINT64_MAX: none, it starts at the top */
     uint64_t allotment_used;
     uint64_t slice_used;
-    uint32_t level; /* at which it is served: its base, or one above all levels for a while */
+    uint32_t level; /* serving level: its base, or temporarily one above all levels */
     uint32_t base;
-    bool turn_over; /* of a task that runs: it goes to the end of the line */
+    bool turn_over; /* for a running task: it goes to the end of the list */
 };
 typedef struct feedback_task SHARED_MEMORY feedback_task_t;
 
 struct feedback_queue {
     struct level_counts counts; /* by rank: see feedback_rank() */
-    struct level_lists lists;   /* of those that wait */
+    struct level_lists lists;   /* waiting tasks */
     uint64_t epoch;
-    uint64_t next_epoch; /* the time at which it begins */
+    uint64_t next_epoch; /* when it begins */
 };
 typedef struct feedback_queue SHARED_MEMORY feedback_queue_t;
 
@@ -96,7 +96,7 @@ POLICY_FUNCTION uint64_t feedback_ticks(const scheduler_t *scheduler, uint32_t t
     return (uint64_t)scheduler->tunable[tunable] * scheduler->tick_ns;
 }
 
-/* A level's place in the order of service: the highest comes first. */
+/* Returns a level's place in the order of service: the highest level comes first. */
 POLICY_FUNCTION uint32_t feedback_rank(uint32_t level)
 {
     return FEEDBACK_LEVELS_MAX - level;
@@ -104,7 +104,7 @@ POLICY_FUNCTION uint32_t feedback_rank(uint32_t level)
 
 /* ---- the boost ---- */
 
-/* An epoch begins: those that wait rise. */
+/* Begins an epoch: boosts the waiting tasks. */
 POLICY_RARE_FUNCTION void feedback_begin_epoch(run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
@@ -120,14 +120,14 @@ POLICY_RARE_FUNCTION void feedback_begin_epoch(run_queue_t *queue)
     }
 }
 
-/* Brings the queue up to its time: first of all in each hook that needs its lists. */
+/* Updates the queue to its current time. Each hook that needs the lists calls it first. */
 POLICY_FUNCTION void feedback_boost_queue(run_queue_t *queue)
 {
     if (queue->now >= feedback_queue_of(queue)->next_epoch)
         feedback_begin_epoch(queue);
 }
 
-/* The level at which the task is served now, even if no hook has lifted it since the boost. */
+/* Returns the task's serving level now, including a boost that no hook has applied yet. */
 POLICY_FUNCTION uint32_t feedback_level(const run_queue_t *queue, const task_t *task)
 {
     const feedback_task_t *own = feedback_task_of(task);
@@ -136,7 +136,7 @@ POLICY_FUNCTION uint32_t feedback_level(const run_queue_t *queue, const task_t *
     return boosted && own->level < top ? top : own->level;
 }
 
-/* A hook, level(). A boost lifts all that wait, except those that are above the top. */
+/* A hook, level(). A boost raises all waiting tasks, except tasks above the top level. */
 POLICY_FUNCTION uint64_t feedback_level_now(const scheduler_t *scheduler, const task_t *task,
                                             uint64_t now)
 {
@@ -146,7 +146,7 @@ POLICY_FUNCTION uint64_t feedback_level_now(const scheduler_t *scheduler, const 
     return boosted && task->level < top ? top : task->level;
 }
 
-/* Lets the task take part in a boost that it has missed. Returns false if there was none. */
+/* Applies a boost that the task has missed. Returns false if there was none. */
 POLICY_FUNCTION bool feedback_boost_task(const run_queue_t *queue, task_t *task)
 {
     feedback_task_t *own = feedback_task_of(task);
@@ -165,14 +165,14 @@ POLICY_FUNCTION bool feedback_boost_task(const run_queue_t *queue, task_t *task)
 
 /* ---- slices and allotments ---- */
 
-/* Only ticks end turns; so a limit is reached when less than half a tick is left of it. */
+/* Returns true if less than half a tick of a limit remains. Only ticks end turns. */
 POLICY_FUNCTION bool feedback_used_up(const scheduler_t *scheduler, uint32_t limit, uint64_t used)
 {
     return scheduler->tunable[limit] > 0 &&
            used + scheduler->tick_ns / 2 >= feedback_ticks(scheduler, limit);
 }
 
-/* The place of its slice among the tunables; above all levels it has that of the top. */
+/* Returns the index of its slice among the tunables; above all levels the top's slice applies. */
 POLICY_FUNCTION uint32_t feedback_slice(const scheduler_t *scheduler, const feedback_task_t *own)
 {
     uint32_t top = feedback_top(scheduler);
@@ -185,7 +185,7 @@ POLICY_FUNCTION void feedback_sink_to(feedback_task_t *own, uint32_t base)
     own->turn_over = true;
 }
 
-/* Charges a task for what it has used of its slice and of its allotment. */
+/* Charges a task for its use of its slice and of its allotment. */
 POLICY_FUNCTION void feedback_pay(const scheduler_t *scheduler, feedback_task_t *own,
                                   uint64_t slice, uint64_t allotment)
 {
@@ -202,8 +202,8 @@ POLICY_FUNCTION void feedback_pay(const scheduler_t *scheduler, feedback_task_t 
 
 /* ---- waiting ---- */
 
-/* Queues the task, in a queue that is in its epoch; `goes_on`: with its turn, as soon as its level
- * is served. */
+/* Queues the task in a queue that is in its epoch. With `goes_on` the task resumes its turn as
+ * soon as its level is served. */
 POLICY_FUNCTION void feedback_add(run_queue_t *queue, task_t *task, bool goes_on)
 {
     const feedback_task_t *own = feedback_task_of(task);
@@ -212,8 +212,8 @@ POLICY_FUNCTION void feedback_add(run_queue_t *queue, task_t *task, bool goes_on
                     feedback_rank(own->level), goes_on);
 }
 
-/* A hook. The queue is in its epoch: a task that was queued before the last boost is in the top's
- * list. */
+/* A hook. The queue is in its epoch: a task that was queued before the last boost is in the
+ * top's list. */
 POLICY_FUNCTION void feedback_dequeue(run_queue_t *queue, task_t *task)
 {
     const feedback_task_t *own = feedback_task_of(task);
@@ -234,8 +234,8 @@ static inline __attribute__((always_inline, unused)) task_t *feedback_take(run_q
     return task;
 }
 
-/* A hook, steal(). Other CPUs read the counts, which a boost changes: it comes with a task.
- * (Inline: BPF allows no more than eight calls in one another.) */
+/* A hook, steal(). Other CPUs read the counts, which a boost changes, so the boost is applied
+ * when a task is taken. (Inline: BPF allows at most eight nested calls.) */
 static inline __attribute__((always_inline, unused)) task_t *feedback_steal(run_queue_t *queue,
                                                                             uint32_t cpu)
 {

@@ -8,10 +8,10 @@
  * Limits of groups over several CPUs: a quota in each period (Turner, Rao and Rao 2010, "CPU
  * bandwidth control for CFS").
  *
- * Each group has a pool, which is full when a period begins. A run queue takes from it before a
- * turn as much as the turn may last, and gives back what the turn has left: so what is in no
- * pool runs now. Time that was not taken is gone when the period ends. A pool is one word, which
- * the CPUs change without a lock: the number of the period, and what was taken in it.
+ * Each group has a pool, which is full when a period begins. Before a turn, a run queue takes from
+ * the pool as much as the turn may last, and returns the unused rest. So time outside all pools is
+ * being used now. Time that was not taken is lost when the period ends. A pool is one word, which
+ * the CPUs change without a lock: the number of the period, and the time taken in it.
  */
 struct group_pool {
     uint64_t word;
@@ -23,14 +23,14 @@ typedef struct share_group SHARED_MEMORY share_group_t;
 #define POOL_TAKEN      ((1ull << POOL_TAKEN_BITS) - 1)
 #define POOL_PERIODS    (1ull << (64 - POOL_TAKEN_BITS))
 
-/* When the period ends that `now` is in. */
+/* Returns the end of the period that contains `now`. */
 POLICY_FUNCTION uint64_t period_end(const share_group_t *group, uint64_t now)
 {
     return now - now % group->period + group->period;
 }
 
-/* The pool's word at `now`: in a new period nothing was taken yet. The clocks of CPUs may be a
- * little apart: one that is in the old period still takes from the new one. */
+/* Returns the pool's word at `now`: a new period starts with nothing taken. CPU clocks may
+ * differ slightly, so a CPU still in the old period takes from the new one. */
 POLICY_FUNCTION uint64_t pool_word(const share_group_t *group, uint64_t word, uint64_t now)
 {
     uint64_t period = now / group->period % POOL_PERIODS;
@@ -38,7 +38,7 @@ POLICY_FUNCTION uint64_t pool_word(const share_group_t *group, uint64_t word, ui
     return ahead > 0 && ahead < POOL_PERIODS / 2 ? period << POOL_TAKEN_BITS : word;
 }
 
-/* Nanoseconds that can be taken at `now`. */
+/* Returns the nanoseconds that can be taken at `now`. */
 POLICY_FUNCTION uint64_t pool_rest(const share_group_t *group, const group_pool_t *pool,
                                    uint64_t now)
 {
@@ -46,7 +46,7 @@ POLICY_FUNCTION uint64_t pool_rest(const share_group_t *group, const group_pool_
     return taken < group->quota ? group->quota - taken : 0;
 }
 
-/* Takes up to `ns`. Returns how much that was. */
+/* Takes up to `ns`. Returns the amount. */
 POLICY_FUNCTION uint64_t pool_take(const share_group_t *group, group_pool_t *pool, uint64_t now,
                                    uint64_t ns)
 {
@@ -62,7 +62,7 @@ POLICY_FUNCTION uint64_t pool_take(const share_group_t *group, group_pool_t *poo
     return 0;
 }
 
-/* Gives back what was taken at `since`, if its period goes on. */
+/* Returns time that was taken at `since` to the pool, if that period has not ended. */
 POLICY_FUNCTION void pool_give(const share_group_t *group, group_pool_t *pool, uint64_t since,
                                uint64_t ns)
 {

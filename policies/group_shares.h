@@ -6,39 +6,39 @@
 #include "policy.h"
 
 /*
- * What a task of a group counts beside tasks of other groups.
+ * The weight of a task among tasks of other groups.
  *
- * Each group counts by its weight among its siblings while it has an active task, one that waits
- * or runs. So a task is worth its group's weight times its own part of the active weights in the
- * group, and so on up to the root. Sums of own weights are kept over all CPUs; what groups weigh
- * within others is found anew from them each time, as users may change groups at any time.
+ * Each group competes by its weight among its siblings while it has an active task, which waits or
+ * runs. So a task's value is its group's weight times its part of the active weights in the group,
+ * and so on up to the root. Sums of own weights are kept over all CPUs. The weights of groups
+ * within others are computed on each use, because users may change groups at any time.
  *
  * A policy's scheduler's state begins with a group_sums.
  */
 struct group_sums {
     uint64_t active[GROUPS_MAX]; /* of a group's own tasks; changed by atomic operations */
-    uint64_t unit;               /* what 1 of a group's weight counts beside tasks */
+    uint64_t unit;               /* value among tasks of 1 unit of a group's weight */
 };
 typedef struct group_sums SHARED_MEMORY group_sums_t;
 
 /* Lies in a task's state; zero for a task that is new. */
 struct group_member {
     uint64_t active; /* its own weight; 0: it does not compete */
-    uint32_t group;  /* in which it competes or did */
+    uint32_t group;  /* where it competes, or competed last */
 };
 typedef struct group_member SHARED_MEMORY group_member_t;
 typedef uint64_t SHARED_MEMORY group_total_t;
 
-/* Where nice levels decide, a task of nice 0 counts as a group of the usual weight. */
-#define NICE_UNIT       GROUP_WEIGHT_DEFAULT /* of 1 of a nice level's weight */
-#define NICE_GROUP_UNIT NICE_WEIGHT_USUAL    /* of 1 of a group's */
+/* Where nice levels decide, a task of nice 0 counts as a group of the default weight. */
+#define NICE_UNIT       GROUP_WEIGHT_DEFAULT /* per unit of a nice level's weight */
+#define NICE_GROUP_UNIT NICE_WEIGHT_USUAL    /* per unit of a group's weight */
 
 POLICY_INLINE group_sums_t *group_sums_of(const scheduler_t *scheduler)
 {
     return STATE_OF(scheduler, struct group_sums);
 }
 
-/* Groups that users have set; their number only grows. */
+/* Returns the number of groups that users have set; it only grows. */
 POLICY_INLINE uint32_t group_count(const scheduler_t *scheduler)
 {
     return scheduler->groups < GROUPS_MAX ? scheduler->groups : GROUPS_MAX;
@@ -62,7 +62,7 @@ POLICY_RARE_FUNCTION void group_leave(const scheduler_t *scheduler, group_member
     member->active = 0;
 }
 
-/* The task competes in its group with this weight of its own, wherever it did before. */
+/* Makes the task compete in its group with this weight, wherever it competed before. */
 POLICY_RARE_FUNCTION void group_join(const scheduler_t *scheduler, group_member_t *member,
                                      const task_t *task, uint64_t weight)
 {
@@ -73,8 +73,8 @@ POLICY_RARE_FUNCTION void group_join(const scheduler_t *scheduler, group_member_
     __sync_fetch_and_add(&sums->active[member->group % GROUPS_MAX], weight);
 }
 
-/* Finds the active weights in each group, those of groups within it among them, from the leaves
- * up. `total` has room for GROUPS_MAX. */
+/* Computes the active weight in each group, including groups within it, from the leaves up.
+ * `total` has room for GROUPS_MAX. */
 POLICY_RARE_FUNCTION void group_survey(const scheduler_t *scheduler, group_total_t *total)
 {
     uint32_t count = group_count(scheduler);
@@ -87,7 +87,7 @@ POLICY_RARE_FUNCTION void group_survey(const scheduler_t *scheduler, group_total
     }
 }
 
-/* What the member counts beside all other tasks, as far as the last survey knew: at least 1. */
+/* Returns the member's value among all other tasks, as of the last survey: at least 1. */
 POLICY_FUNCTION uint64_t group_value(const scheduler_t *scheduler, const group_member_t *member,
                                      const group_total_t *total)
 {

@@ -4,23 +4,22 @@
  * Hierarchical start-time fair queueing (Goyal, Guo and Vin 1996): groups of tasks and of other
  * groups share a CPU by their weights, level by level.
  *
- * Each group and each task has a start tag: the virtual time at which its next service begins.
- * From the root down, the child with the least start tag is chosen, until that is a task. What the
- * task uses moves on its own tag, and that of each group above it, by the time divided by the
- * weight. A group's clock is the start tag of the child that is served; one that comes back has
- * its tag as it was, or the clock if that is later: so sleep is no credit. Of two children that
- * both want the CPU, neither is ever ahead of the other by more than a slice of each, measured
- * by weight.
+ * Each group and each task has a start tag: the virtual time when its next service begins. From the
+ * root down, the child with the least start tag is chosen, until that is a task. CPU use advances
+ * the tag of the task, and of each group above it, by the time divided by the weight. A group's
+ * clock is the start tag of its child in service. A child that returns keeps its tag, or takes the
+ * clock if that is later: sleep earns no credit. Of two children that both want the CPU, neither
+ * ever leads the other by more than a slice of each, measured by weight.
  *
- * A group's weight is on the scale of Linux's cpu.weight, a task's is that of its nice value: a
- * task of nice 0 counts 100 beside groups.
+ * A group's weight is on the scale of Linux's cpu.weight; a task's weight is that of its nice
+ * value. A task of nice 0 counts as a group of weight 100.
  *
- * Limits. A group may have a quota in each period (group_limits.h); it holds for all that is below
- * it. When it is used up, its tasks are held until the next period, even if the CPU is idle
- * then. A turn ends with the quota and with the period; what it was late is paid back next time.
+ * Limits. A group may have a quota in each period (group_limits.h); it limits everything below the
+ * group. When it is used up, the tasks are held until the next period, even on an idle CPU. A turn
+ * ends with the quota and with the period; overdrawn time is repaid next time.
  *
- * Several CPUs. On each a group has that part of its weight which its tasks there are of all its
- * tasks; new tasks go where the load is least, and CPUs are evened as under cfs.c.
+ * Several CPUs. On each CPU, a group's weight is proportional to its tasks there. New tasks go
+ * where the load is least, and CPUs are balanced as in cfs.c.
  */
 
 #include "hsfq_tree.h"
@@ -48,7 +47,7 @@ static const struct preset hsfq_presets[] = {
     {"unlimited", "weights alone: quotas are passed over", {{"limits", 0}}},
 };
 
-#define HSFQ_SLICE_MOST 100000000 /* ns, of what tasks may ask for */
+#define HSFQ_SLICE_MOST 100000000 /* ns, the longest request of a task */
 
 POLICY_FUNCTION void hsfq_scheduler_init(scheduler_t *scheduler)
 {
@@ -71,9 +70,9 @@ POLICY_FUNCTION void hsfq_begin_turn(run_queue_t *queue, task_t *task)
         queue->turn_end = own->turn_end;
 }
 
-/* ---- tasks come and go ---- */
+/* ---- arrival and departure of tasks ---- */
 
-/* Brings the tags of the running task up to now. */
+/* Advances the tags of the running task to the present. */
 POLICY_FUNCTION void hsfq_advance(run_queue_t *queue)
 {
     if (queue->current)
@@ -100,7 +99,7 @@ POLICY_FUNCTION void hsfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue
         queue->alarm = there->until;
 }
 
-/* Takes the task out of the line; it stays a member. */
+/* Takes the waiting task out; it stays a member. */
 POLICY_FUNCTION void hsfq_take(run_queue_t *queue, task_t *task)
 {
     hsfq_group_t *there = hsfq_group_of(queue, hsfq_task_of(task)->group);
@@ -126,7 +125,7 @@ POLICY_FUNCTION void hsfq_stopped(run_queue_t *queue, task_t *task, enum stop_re
 
 POLICY_FUNCTION task_t *hsfq_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu; /* all that wait here may run here */
+    (void)cpu; /* all tasks that wait here may run here */
     hsfq_survey(queue);
     task_t *task = hsfq_first(queue);
     if (!task)
@@ -140,7 +139,8 @@ POLICY_FUNCTION task_t *hsfq_pick(run_queue_t *queue, uint32_t cpu)
 
 /* ---- while a task runs ---- */
 
-/* Where only ticks end turns, the one that is nearest to a turn's end does. */
+/* Returns true if the turn continues. Where only ticks end turns, the tick nearest to the
+ * planned end does. */
 POLICY_FUNCTION bool hsfq_turn_lasts(const run_queue_t *queue, const hsfq_task_t *own)
 {
     const scheduler_t *scheduler = queue->scheduler;
@@ -148,8 +148,8 @@ POLICY_FUNCTION bool hsfq_turn_lasts(const run_queue_t *queue, const hsfq_task_t
     return queue->now + early < own->turn_end;
 }
 
-/* A turn is over at its end, if another task waits, the quota is used up, or the task's group was
- * not set before. */
+/* Ends the turn if another task waits, the quota is used up, or the task's group was not set
+ * before. */
 POLICY_FUNCTION enum tick_verdict hsfq_turn_over(run_queue_t *queue, task_t *task)
 {
     hsfq_task_t *own = hsfq_task_of(task);
@@ -168,7 +168,7 @@ POLICY_FUNCTION enum tick_verdict hsfq_turn_over(run_queue_t *queue, task_t *tas
     return TICK_CONTINUE;
 }
 
-/* Groups may have a new period. */
+/* Handles periods of groups that may have started. */
 POLICY_FUNCTION task_t *hsfq_alarm(run_queue_t *queue)
 {
     uint32_t held = queue->held;
@@ -177,7 +177,7 @@ POLICY_FUNCTION task_t *hsfq_alarm(run_queue_t *queue)
     return queue->held < held ? hsfq_first(queue) : NULL;
 }
 
-/* What is compared is where the ways down to the two part. */
+/* Compares the tags where the paths down to the two tasks part. */
 POLICY_FUNCTION bool hsfq_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
 {
     uint32_t group = hsfq_task_of(task)->group;
@@ -200,7 +200,7 @@ POLICY_FUNCTION bool hsfq_preempts(run_queue_t *queue, const task_t *task, const
     return (int64_t)(other_tag - tag) > queue->scheduler->tunable[HSFQ_WAKEUP] * 1000;
 }
 
-/* Ticks, as seen by people. */
+/* In ticks, for display. */
 POLICY_FUNCTION uint64_t hsfq_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
     return hsfq_slice(scheduler, task) / scheduler->tick_ns + 1;

@@ -10,51 +10,51 @@
 
 /*
  * The tree of hsfq.c in each run queue: which groups have members there, the tags of groups and
- * tasks, what a turn takes of the quotas above it, and which task is to be served next.
+ * tasks, the quota that a turn takes, and which task is served next.
  *
- * Ways up go from a group to its parent, whose number is lower; what is summed up from the leaves,
- * or handed down from the root, is so in one loop over all groups in the order of their numbers.
+ * A parent's number is lower than its group's. So sums from the leaves up, and values passed down
+ * from the root, each take one loop over all groups in the order of their numbers.
  */
 
-/* Weights have a common unit: 1 of a group counts 1,024 of it, 1 of a nice level's 100. */
+/* Weights have a common unit: 1 of a group counts 1,024 units, 1 of a nice level's 100. */
 #define HSFQ_GROUP_UNIT 1024
 #define HSFQ_TASK_UNIT  100
 #define HSFQ_USUAL      ((uint64_t)NICE_WEIGHT_USUAL * HSFQ_TASK_UNIT)
 
-#define HSFQ_PART_BITS  20    /* as exact as a CPU's part of a group is known */
-#define HSFQ_TURN_LEAST 10000 /* ns, whatever a quota has left */
+#define HSFQ_PART_BITS  20    /* precision of a CPU's part of a group */
+#define HSFQ_TURN_LEAST 10000 /* ns, regardless of how much quota remains */
 
 struct hsfq_task {
     struct task_heap_node node; /* key: its start tag */
     uint64_t start;
     uint64_t ahead; /* of its group's clock, when it left */
     uint64_t remainder;
-    uint64_t charged; /* the part of its run_time that it has paid for */
+    uint64_t charged; /* run_time that is already charged */
     uint64_t weight;  /* while it is a member; 0: of no queue */
     uint64_t load;    /* its part of its CPU's load */
     uint64_t turn_end;
-    uint32_t group; /* of which it is or was a member, */
-    uint32_t home;  /* and the queue: 1 more than its CPU */
+    uint32_t group; /* its group, or its last group */
+    uint32_t home;  /* its queue or last queue: 1 more than the CPU */
 };
 
 /* A group in one run queue. */
 struct hsfq_group {
-    struct task_heap tasks; /* its own that wait */
+    struct task_heap tasks; /* its own waiting tasks */
     uint64_t start;
     uint64_t remainder;
     uint64_t clock;    /* of its children */
-    uint64_t last;     /* the latest tag of them: where the clock goes on if it had none */
-    uint64_t until;    /* its tasks are held until then; 0: they are not */
-    int64_t left;      /* taken from its quota; less than 0: to be paid back */
+    uint64_t last;     /* their latest tag: the clock resumes there after the group had none */
+    uint64_t until;    /* its tasks are held until then; 0: not held */
+    int64_t left;      /* taken from its quota; less than 0: overdrawn */
     uint64_t taken_at; /* when it was taken */
-    uint64_t own;      /* the weights of its own tasks */
-    uint64_t below;    /* those of groups within it, as they count here */
+    uint64_t own;      /* weights of the group's direct tasks */
+    uint64_t below;    /* the local weights of groups within it */
     uint64_t all;      /* of all its children on all CPUs */
-    uint64_t weight;   /* as it counts here */
-    uint32_t members;  /* tasks of it and of the groups within it that wait or run */
-    uint32_t queued;   /* of its own */
-    uint32_t parent;   /* stays while it has members */
-    uint32_t best;     /* the group within it that is to be served first; 0: there is none */
+    uint64_t weight;   /* local weight */
+    uint32_t members;  /* waiting or running tasks of the group and of groups within it */
+    uint32_t queued;   /* its own queued tasks */
+    uint32_t parent;   /* constant while it has members */
+    uint32_t best;     /* the group within it to be served first; 0: none */
 };
 
 struct hsfq_queue {
@@ -67,7 +67,7 @@ struct hsfq_queue {
 struct hsfq_scheduler {
     struct group_pool pool[GROUPS_MAX];
     uint64_t own[GROUPS_MAX]; /* the weights of a group's own tasks */
-    uint64_t limits;          /* 0: quotas are passed over */
+    uint64_t limits;          /* 0: quotas are ignored */
 };
 
 _Static_assert(sizeof(struct hsfq_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -94,7 +94,7 @@ POLICY_FUNCTION hsfq_scheduler_t *hsfq_all(const run_queue_t *queue)
     return STATE_OF(queue->scheduler, struct hsfq_scheduler);
 }
 
-/* What users have set of the group. */
+/* Returns the settings that users made for the group. */
 POLICY_FUNCTION share_group_t *hsfq_settings(const run_queue_t *queue, uint32_t group)
 {
     return &queue->scheduler->group[group % GROUPS_MAX];
@@ -118,7 +118,7 @@ POLICY_INLINE uint64_t hsfq_later(uint64_t tag, uint64_t other)
 
 /* ---- members ---- */
 
-/* The groups that users have set since. */
+/* Adds the groups that users have set since the last call. */
 POLICY_FUNCTION void hsfq_know_groups(run_queue_t *queue)
 {
     hsfq_queue_t *all = STATE_OF(queue, struct hsfq_queue);
@@ -129,7 +129,7 @@ POLICY_FUNCTION void hsfq_know_groups(run_queue_t *queue)
         all->groups = 1;
 }
 
-/* Where a tag is from which service goes on that was broken off at `start`. */
+/* Returns the tag where service resumes after it was interrupted at `start`. */
 POLICY_FUNCTION uint64_t hsfq_resume(hsfq_group_t *parent, uint64_t start)
 {
     if (parent->members == 0)
@@ -137,7 +137,7 @@ POLICY_FUNCTION uint64_t hsfq_resume(hsfq_group_t *parent, uint64_t start)
     return hsfq_later(start, parent->clock);
 }
 
-/* The group gets its first member here. */
+/* Adds the group when it gets its first member here. */
 POLICY_FUNCTION void hsfq_wake_group(run_queue_t *queue, uint32_t group)
 {
     hsfq_group_t *own = hsfq_group_of(queue, group);
@@ -152,7 +152,7 @@ POLICY_FUNCTION void hsfq_wake_group(run_queue_t *queue, uint32_t group)
     own->remainder = 0;
 }
 
-/* Counts a task more in its group and those above, or one less. */
+/* Adds a task to the counts of its group and of the groups above, or removes it. */
 POLICY_FUNCTION void hsfq_count(run_queue_t *queue, uint32_t group, bool comes)
 {
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
@@ -166,7 +166,7 @@ POLICY_FUNCTION void hsfq_count(run_queue_t *queue, uint32_t group, bool comes)
     }
 }
 
-/* The part of its CPU's load that a task of this weight is: its part of its group's weight. */
+/* Returns a task's part of its CPU's load: its part of its group's weight. */
 POLICY_FUNCTION uint64_t hsfq_load(const run_queue_t *queue, uint32_t group, uint64_t weight)
 {
     for (uint32_t i = (uint32_t)LOOP_START(0); group > 0 && i < GROUPS_MAX && LOOP_GUARD; i++) {
@@ -222,7 +222,7 @@ POLICY_FUNCTION void hsfq_part(run_queue_t *queue, task_t *task)
 
 /* ---- service ---- */
 
-/* Moves a tag on by what was used. */
+/* Advances a tag by the used time. */
 POLICY_FUNCTION void hsfq_move(uint64_t SHARED_MEMORY *tag, uint64_t SHARED_MEMORY *remainder,
                                uint64_t used, uint64_t weight)
 {
@@ -231,8 +231,7 @@ POLICY_FUNCTION void hsfq_move(uint64_t SHARED_MEMORY *tag, uint64_t SHARED_MEMO
     *remainder = part % weight;
 }
 
-/* The task, which runs or has just stopped, pays for what it has used of the CPU, and so do the
- * groups above it. */
+/* Charges the task for its CPU use, and the groups above it. The task runs or has just stopped. */
 POLICY_FUNCTION void hsfq_charge(run_queue_t *queue, task_t *task)
 {
     hsfq_task_t *own = hsfq_task_of(task);
@@ -257,7 +256,7 @@ POLICY_FUNCTION void hsfq_charge(run_queue_t *queue, task_t *task)
     }
 }
 
-/* The part of something of the group that its members on this CPU are due. */
+/* Returns the part of a group's value that belongs to its members on this CPU. */
 POLICY_FUNCTION uint64_t hsfq_part_of(const run_queue_t *queue, uint32_t group, uint64_t whole)
 {
     const hsfq_group_t *own = hsfq_group_of(queue, group);
@@ -268,7 +267,8 @@ POLICY_FUNCTION uint64_t hsfq_part_of(const run_queue_t *queue, uint32_t group, 
     return part > 0 ? part : 1;
 }
 
-/* Takes from the quotas above the task what its turn may need. Returns how long it may last. */
+/* Takes the time that the task's turn may need from the quotas above it. Returns how long the
+ * turn may last. */
 POLICY_FUNCTION uint64_t hsfq_take_quota(run_queue_t *queue, uint32_t group, uint64_t ns)
 {
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
@@ -292,7 +292,7 @@ POLICY_FUNCTION uint64_t hsfq_take_quota(run_queue_t *queue, uint32_t group, uin
     return ns > HSFQ_TURN_LEAST ? ns : HSFQ_TURN_LEAST;
 }
 
-/* What the turn has not used goes back. */
+/* Returns the turn's unused time to the quotas. */
 POLICY_FUNCTION void hsfq_give_quota(run_queue_t *queue, uint32_t group)
 {
     for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
@@ -308,7 +308,8 @@ POLICY_FUNCTION void hsfq_give_quota(run_queue_t *queue, uint32_t group)
     }
 }
 
-/* The clocks above the task, which is served from now on, go on to the tags on the way to it. */
+/* Advances the clocks above the task to the tags on the path to it. The task is about to be
+ * served. */
 POLICY_FUNCTION void hsfq_turn_clocks(run_queue_t *queue, const hsfq_task_t *own)
 {
     uint64_t tag = own->start;
@@ -325,7 +326,8 @@ POLICY_FUNCTION void hsfq_turn_clocks(run_queue_t *queue, const hsfq_task_t *own
 
 /* ---- the tree ---- */
 
-/* Until when a group is held by its own limit; 0: it is not. What it was late is paid back. */
+/* Returns the time until which the group's own limit holds it; 0: not held. Overdrawn time is
+ * repaid. */
 POLICY_FUNCTION uint64_t hsfq_used_up(run_queue_t *queue, uint32_t group)
 {
     hsfq_group_t *own = hsfq_group_of(queue, group);
@@ -361,8 +363,9 @@ POLICY_FUNCTION void hsfq_find_held(run_queue_t *queue)
     queue->alarm = alarm;
 }
 
-/* Finds for each group which of those within it is first, from the leaves up. A group may have had
- * nothing to serve since, as it was held, or all within it: that is no credit, as sleep is none. */
+/* Finds for each group the child that is first, from the leaves up. A group may have had nothing
+ * to serve because it, or all its children, were held. Being held earns no credit, as sleep
+ * earns none. */
 POLICY_FUNCTION void hsfq_find_first(run_queue_t *queue)
 {
     uint32_t groups = (uint32_t)STATE_OF(queue, struct hsfq_queue)->groups;
@@ -387,7 +390,7 @@ POLICY_FUNCTION void hsfq_find_first(run_queue_t *queue)
     STATE_OF(queue, struct load_sum)->load = load;
 }
 
-/* On several CPUs: sums up what each group has on all of them. */
+/* Sums up the weights of each group over several CPUs. */
 POLICY_FUNCTION void hsfq_sum_up(run_queue_t *queue)
 {
     uint32_t groups = (uint32_t)STATE_OF(queue, struct hsfq_queue)->groups;
@@ -410,8 +413,8 @@ POLICY_FUNCTION void hsfq_survey(run_queue_t *queue)
     hsfq_find_first(queue);
 }
 
-/* Returns a task that may run on `cpu`, the first one of its group, or null. `held`: even of a
- * group that is held. */
+/* Returns the first task of a group that may run on `cpu`, or null. With `held`, groups that are
+ * held count too. */
 POLICY_RARE_FUNCTION task_t *hsfq_any_on(const run_queue_t *queue, uint32_t cpu, bool held)
 {
     task_t *task = NULL;
@@ -423,7 +426,7 @@ POLICY_RARE_FUNCTION task_t *hsfq_any_on(const run_queue_t *queue, uint32_t cpu,
     return task;
 }
 
-/* The task with the least tags on the way down, or null if none may run. */
+/* Returns the task with the least tags on the path to it, or null if none may run. */
 POLICY_FUNCTION task_t *hsfq_first(const run_queue_t *queue)
 {
     uint32_t group = 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Hybrid: priority levels, and a lottery within each. What a task of a higher level
- * (a lower number) asks for it gets, at once; tasks of the same level share by
- * tickets. Study 1 proposes it (section 8.3) and did not build it.
+ * Hybrid: priority levels, and a lottery within each. A task of a higher level (a lower number)
+ * gets all the CPU that it asks for, at once; tasks of the same level share by tickets. Study 1
+ * proposes it (section 8.3) and did not build it.
  *
- * Each CPU has a tree of tickets for each level (ticket_tree.h) and a bitmap of the levels
- * where tasks wait. So finding the level is O(1), and the draw O(log n) in the tasks of
- * that level. Levels are strict over all CPUs, except for a tick (level_cpus.h).
+ * Each CPU has a tree of tickets for each level (ticket_tree.h) and a bitmap of the levels with
+ * waiting tasks. So finding the level is O(1), and the draw O(log n) in the tasks of that level.
+ * Levels are strict over all CPUs, except for a tick (level_cpus.h).
  *
- * With `inherit`, a task that others wait for, or that has a lock, is served at a higher
- * level meanwhile (inheritance.h).
+ * With `inherit`, a task is served at a higher level while others wait for it, or while it has a
+ * lock (inheritance.h).
  */
 
 #include "inheritance.h"
@@ -69,7 +69,7 @@ POLICY_FUNCTION uint64_t hybrid_tickets(run_queue_t *queue, uint32_t level, uint
     return queue_bars(queue, cpu) ? ticket_tree_total_on(tree, cpu) : ticket_tree_total(tree);
 }
 
-/* Returns the highest level at which a task waits that may run on `cpu`, or NO_RANK. */
+/* Returns the highest level with a waiting task that may run on `cpu`, or NO_RANK. */
 POLICY_RARE_FUNCTION uint32_t hybrid_highest_on(run_queue_t *queue, uint32_t cpu)
 {
     uint32_t levels = (uint32_t)LOOP_START(level_counts_of(queue)->occupied);
@@ -78,7 +78,7 @@ POLICY_RARE_FUNCTION uint32_t hybrid_highest_on(run_queue_t *queue, uint32_t cpu
     return levels ? (uint32_t)__builtin_ctz(levels) : NO_RANK;
 }
 
-/* Takes out the winner among the tasks of the highest level, of those that may run on `cpu`. */
+/* Draws a winner among the tasks of the highest level that may run on `cpu`, and takes it out. */
 POLICY_FUNCTION task_t *hybrid_draw(run_queue_t *queue, uint32_t cpu)
 {
     hybrid_queue_t *state = STATE_OF(queue, struct hybrid_queue);
@@ -131,7 +131,7 @@ POLICY_FUNCTION void hybrid_scheduler_init(scheduler_t *scheduler)
     scheduler->follows_waits = scheduler->tunable[HYBRID_INHERIT] != 0;
 }
 
-/* One that runs goes on at the level that it has now; any other gets it when it is queued. */
+/* Updates the level of a running task; any other task gets its level when it is queued. */
 POLICY_FUNCTION bool hybrid_waiters_changed(run_queue_t *queue, task_t *owner)
 {
     level_counts_t *counts = level_counts_of(queue);

@@ -5,23 +5,23 @@
 #include "policy.h"
 
 /*
- * Two ways in which a task that others need gets done with what it has, and no task between holds
- * up both (Sha, Rajkumar and Lehoczky 1990):
+ * Two ways to let a task that others need finish early, so that no task of middle priority delays
+ * them all (Sha, Rajkumar and Lehoczky 1990):
  *
- *   - Inheritance: while others wait for it, it is as urgent as the most urgent of them. If it
- *     waits itself, what it inherits goes on to the task that it waits for.
- *   - Ceilings: while it has a lock, it is as urgent as the lock's ceiling says, which is the
- *     priority of the most urgent task that ever takes it. On one CPU so none waits for a lock, and
- *     there is no deadlock.
+ *   - Inheritance: while tasks wait for it, it is as urgent as the most urgent of them. If it
+ *     waits itself, the inherited priority passes to the task that it waits for.
+ *   - Ceilings: while it holds a lock, it is as urgent as the lock's ceiling, which is the
+ *     priority of the most urgent task that ever takes the lock. On one CPU no task then
+ *     waits for a lock, and deadlock is impossible.
  *
- * For policies that go by the attribute `priority`. A task's `lent` is 1 more than the priority
- * that it gets so, or 0.
+ * For policies that use the attribute `priority`. A task's `lent` is 1 more than the priority that
+ * it gets this way, or 0.
  */
 enum inheritance { INHERIT_NOTHING, INHERIT_FROM_WAITERS, INHERIT_CEILINGS, INHERITANCES };
 
 #define INHERIT_MEANING "served by its own priority (0), by its waiters' too (1), by its locks' (2)"
 
-/* The priority by which the task is served. */
+/* Returns the task's effective priority. */
 POLICY_FUNCTION int32_t inherited_priority(const task_t *task)
 {
     if (task->lent == 0 || (int32_t)task->lent > task->priority)
@@ -29,7 +29,7 @@ POLICY_FUNCTION int32_t inherited_priority(const task_t *task)
     return (int32_t)task->lent - 1;
 }
 
-/* Takes as long as there are tasks that wait for it. */
+/* Costs O(n) in the number of tasks that wait for it. */
 POLICY_FUNCTION uint64_t lent_by_waiters(const task_t *owner)
 {
     int32_t best = PRIORITY_LOWEST + 1;
@@ -41,8 +41,8 @@ POLICY_FUNCTION uint64_t lent_by_waiters(const task_t *owner)
     return best > PRIORITY_LOWEST ? 0 : (uint64_t)best + 1;
 }
 
-/* Counts anew what the owner gets: for waiters_changed(). Returns true if it is served by another
- * priority from now on. */
+/* Recomputes the owner's inherited priority, for waiters_changed(). Returns true if its
+ * effective priority changed. */
 POLICY_FUNCTION bool inherit_priority(task_t *owner, int64_t how)
 {
     int32_t before = inherited_priority(owner);

@@ -9,19 +9,18 @@
 /*
  * Virtual time and lag (Stoica and Abdel-Wahab 1995), for policies that share a CPU by weights.
  *
- * A member's virtual time moves on by what it uses of the CPU, divided by its weight; one
- * nanosecond is one at the usual weight. The clock of a queue is the mean of its members' virtual
- * times, by their weights: what each would have had by now if all ran at once, each at its part. So
- * a member's lag, its weight times what the clock is ahead of it, is the service that is owed to
- * it; less than 0: that it has had too early. The lags of all members sum to 0.
+ * A member's virtual time advances by its CPU use divided by its weight; at the default weight one
+ * nanosecond is one unit. The clock of a queue is the weighted mean of its members' virtual times:
+ * the value for each if all ran at once, each at its share. So a member's lag, its weight times the
+ * clock's lead over it, is the service owed to it. A negative lag is service that came too early.
+ * The lags of all members sum to 0.
  *
- * The clock is kept without a look at the members: `rest` is the sum of weight × (virtual time −
- * clock), and the clock moves on by the whole part of rest ÷ load. So `rest` is always at least 0
- * and less than the load, and a member is owed something, or nothing, if its virtual time is not
- * after the clock.
+ * The clock is maintained without visiting the members: `rest` is the sum of weight × (virtual time
+ * − clock), and the clock advances by the whole part of rest ÷ load. So `rest` is always at least 0
+ * and less than the load. A member's lag is at least 0 if its virtual time is not after the clock.
  *
- * A member that leaves keeps its lag in nanoseconds of service, and joins again with as much,
- * whatever its weight and the queue are then. A policy's queue state begins with a lag_queue.
+ * A member that leaves keeps its lag in nanoseconds of service, and rejoins with the same lag,
+ * regardless of its weight and the queue by then. A policy's queue state begins with a lag_queue.
  */
 struct lag_queue {
     struct load_sum sum; /* of the members' weights */
@@ -33,7 +32,7 @@ struct lag_queue {
 struct lag_member {
     uint64_t weight;    /* 0: it is in no queue */
     uint64_t time;      /* virtual */
-    uint64_t charged;   /* the part of its run_time that it has paid for */
+    uint64_t charged;   /* run_time that is already charged */
     uint64_t remainder; /* of the division by its weight */
     int64_t lag;        /* while it is in no queue */
 };
@@ -43,7 +42,8 @@ typedef struct lag_member SHARED_MEMORY lag_member_t;
 
 #define LAG_QUEUE(queue) STATE_OF(queue, struct lag_queue)
 
-/* The virtual time in which a weight has so many nanoseconds of service; and the reverse. */
+/* Returns the virtual time that a weight needs to get this many nanoseconds of service;
+ * lag_service() is the inverse. */
 POLICY_FUNCTION int64_t lag_virtual(int64_t ns, uint64_t weight)
 {
     return ns * NICE_WEIGHT_USUAL / (int64_t)weight;
@@ -54,19 +54,19 @@ POLICY_FUNCTION int64_t lag_service(int64_t time, uint64_t weight)
     return time * (int64_t)weight / NICE_WEIGHT_USUAL;
 }
 
-/* What the clock is ahead of the member. */
+/* Returns the clock's lead over the member. */
 POLICY_FUNCTION int64_t lag_behind(const run_queue_t *queue, const lag_member_t *member)
 {
     return (int64_t)(LAG_QUEUE(queue)->clock - member->time);
 }
 
-/* Is the member owed something, or nothing? Then it is eligible: it may go first. */
+/* Returns true if the member's lag is at least 0. Then it is eligible: it may go first. */
 POLICY_FUNCTION bool lag_eligible(const run_queue_t *queue, const lag_member_t *member)
 {
     return lag_behind(queue, member) >= 0;
 }
 
-/* Load and rest become so much more, and the clock follows. */
+/* Adds to load and rest, and updates the clock. */
 POLICY_FUNCTION void lag_add(run_queue_t *queue, int64_t weight, int64_t rest)
 {
     lag_queue_t *all = LAG_QUEUE(queue);
@@ -84,8 +84,8 @@ POLICY_FUNCTION void lag_add(run_queue_t *queue, int64_t weight, int64_t rest)
     all->rest -= by * load;
 }
 
-/* The member, which is in no queue, joins. Its coming moves the clock towards it: so it comes in
- * farther away, by as much as leaves it its lag. Alone in a queue, it is owed nothing. */
+/* Adds the member, which is in no queue. Joining moves the clock towards the member, so it joins
+ * farther away, by the distance that preserves its lag. Alone in a queue, it is owed nothing. */
 POLICY_FUNCTION void lag_join(run_queue_t *queue, lag_member_t *member, uint64_t weight)
 {
     int64_t load = (int64_t)load_of(queue);
@@ -98,7 +98,7 @@ POLICY_FUNCTION void lag_join(run_queue_t *queue, lag_member_t *member, uint64_t
     lag_add(queue, (int64_t)weight, -behind * (int64_t)weight);
 }
 
-/* The member leaves; it keeps a lag of at most `limit` ns, owed or owing. */
+/* Removes the member; it keeps a lag of at most `limit` ns, positive or negative. */
 POLICY_FUNCTION void lag_leave(run_queue_t *queue, lag_member_t *member, int64_t limit)
 {
     int64_t behind = lag_behind(queue, member);
@@ -109,7 +109,7 @@ POLICY_FUNCTION void lag_leave(run_queue_t *queue, lag_member_t *member, int64_t
     member->weight = 0;
 }
 
-/* The member pays for what it has used of the CPU, which is `run_time` in all. */
+/* Charges the member for its CPU use; `run_time` is its total. */
 POLICY_FUNCTION void lag_charge(run_queue_t *queue, lag_member_t *member, uint64_t run_time)
 {
     uint64_t used = run_time - member->charged;

@@ -6,15 +6,14 @@
 #include "placement.h"
 
 /*
- * Levels on several CPUs: no level is served for longer than a tick while a task
- * of a higher one waits elsewhere. A task that is forked or wakes goes to the CPU that
- * serves the lowest level; and at its ticks each CPU looks for a task that is
- * higher than its own. Levels are compared by rank (level_lists.h), and by the
- * counts that lie first in each queue's state; so this serves every policy that
- * keeps them, whatever it does within a level.
+ * Levels on several CPUs: no level is served for longer than a tick while a task of a higher one
+ * waits elsewhere. A task that is forked or wakes goes to the CPU that serves the lowest level. At
+ * its ticks each CPU looks for a waiting task that is higher than its own. Levels are compared by
+ * rank (level_lists.h), and by the counts at the start of each queue's state. So this works for
+ * every policy that keeps those counts.
  */
 
-/* The rank that the CPU serves, or will as soon as it picks; NO_RANK: it is idle. */
+/* Returns the rank that the CPU serves, or will serve after its next pick; NO_RANK: it is idle. */
 POLICY_FUNCTION uint32_t served_rank(const run_queue_t *queue)
 {
     const level_counts_t *counts = level_counts_of(queue);
@@ -22,14 +21,14 @@ POLICY_FUNCTION uint32_t served_rank(const run_queue_t *queue)
     return waiting < counts->running ? waiting : counts->running;
 }
 
-/* A task is served sooner where this is less: at an idle CPU, else at the one that serves the
- * lowest level, else at the one with fewer tasks. */
+/* Returns a pressure: the lower, the sooner a task is served. Lowest at an idle CPU, then at the
+ * CPU that serves the lowest level, then at the CPU with fewer tasks. */
 POLICY_FUNCTION uint64_t level_pressure(const run_queue_t *queue)
 {
     return (uint64_t)(NO_RANK - served_rank(queue)) << 32 | queue_load(queue);
 }
 
-/* A hook: place(). Of CPUs that are as good, the task's own, else the lowest. */
+/* A hook: place(). Of equally good CPUs, it prefers the task's own, then the lowest. */
 POLICY_FUNCTION uint32_t place_by_level(const scheduler_t *scheduler, const task_t *task,
                                         enum enqueue_reason reason)
 {
@@ -47,10 +46,10 @@ POLICY_FUNCTION uint32_t place_by_level(const scheduler_t *scheduler, const task
 }
 
 /*
- * Should `queue` take the first of those that wait in `other`? Yes, if it is higher
- * than all that `queue` has; or, so that equals have equal turns, if it is equal and
- * `other` serves a higher one now, or has two more at this level. A task that waits alone
- * is about to be run by its own CPU.
+ * Returns true if `queue` should take the first waiting task of `other`. It should if that task is
+ * higher than all tasks of `queue`. If the level is equal, it should if `other` serves a higher
+ * level now, or has two more tasks at this level, so that equals get equal turns. A task that waits
+ * alone is about to be run by its own CPU.
  */
 POLICY_FUNCTION bool should_take(const run_queue_t *queue, const run_queue_t *other)
 {
@@ -67,8 +66,8 @@ POLICY_FUNCTION bool should_take(const run_queue_t *queue, const run_queue_t *ot
     return there->running < served || equals_there >= equals_here + 2;
 }
 
-/* A hook: balance(). From the CPU where the highest task waits; of several, where the most wait at
- * its level. */
+/* A hook: balance(). Chooses the CPU where the highest task waits; of several, the one where
+ * most tasks wait at that level. */
 POLICY_FUNCTION uint32_t balance_by_level(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
     uint32_t best = NO_CPU;

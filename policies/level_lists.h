@@ -6,18 +6,18 @@
 #include "task_list.h"
 
 /*
- * Run queues of levels. A level's rank is its place in the order of service: rank
- * 0 comes first, and no other is served while a task waits there. Each operation
- * costs the same however many tasks there are.
+ * Run queues of levels. A level's rank is its place in the order of service: rank 0 comes first,
+ * and no other is served while a task waits there. The cost of each operation is independent of the
+ * number of tasks.
  */
 
 #define RANKS_MAX 16
-#define NO_RANK   RANKS_MAX /* where no task waits, or runs: after all others */
+#define NO_RANK   RANKS_MAX /* where no task waits or runs: after all other ranks */
 
-/* What all CPUs may know of a queue, without its lock: the first thing in the queue's state. */
+/* Fields that all CPUs may read without the queue's lock: first in the queue's state. */
 struct level_counts {
-    uint32_t occupied;           /* a bit for each rank at which a task waits */
-    uint32_t running;            /* the rank of the task that runs; NO_RANK: none does */
+    uint32_t occupied;           /* one bit for each rank with a waiting task */
+    uint32_t running;            /* the rank of the running task; NO_RANK: none */
     uint32_t waiting[RANKS_MAX]; /* number of tasks at each rank */
 };
 typedef struct level_counts SHARED_MEMORY level_counts_t;
@@ -39,7 +39,7 @@ POLICY_FUNCTION void level_queue_init(run_queue_t *queue)
     level_counts_of(queue)->running = NO_RANK;
 }
 
-/* The rank that is to be served first; NO_RANK: no task waits. */
+/* Returns the rank to be served first; NO_RANK: no task waits. */
 POLICY_FUNCTION uint32_t level_first(const level_counts_t *counts)
 {
     return (uint32_t)__builtin_ctz(counts->occupied | 1u << NO_RANK);
@@ -84,8 +84,7 @@ POLICY_RARE_FUNCTION task_t *level_lists_search_on(const level_lists_t *lists, u
     return task;
 }
 
-/* Returns the first task of the first rank at which one waits that may run on `cpu`, or null if
- * none does. */
+/* Returns the first task that may run on `cpu` at the first rank that has one, or null. */
 POLICY_FUNCTION task_t *level_lists_first_on(const level_lists_t *lists,
                                              const level_counts_t *counts, uint32_t cpu)
 {
@@ -112,8 +111,8 @@ POLICY_RARE_FUNCTION task_t *level_lists_take_next_on(level_lists_t *lists, leve
     return NULL;
 }
 
-/* Takes out what level_lists_first_on() returns. (Inline: BPF allows no more than eight calls in
- * one another.) */
+/* Takes out the task that level_lists_first_on() returns. (Inline: BPF allows at most eight
+ * nested calls.) */
 static inline __attribute__((always_inline, unused)) task_t *
 level_lists_take_first_on(level_lists_t *lists, level_counts_t *counts, uint32_t cpu)
 {
@@ -126,7 +125,7 @@ level_lists_take_first_on(level_lists_t *lists, level_counts_t *counts, uint32_t
     return task_list_take_first(&lists->list[rank]);
 }
 
-/* Appends the whole list of one rank, which holds so many tasks, to that of another. */
+/* Appends the whole list of one rank, which holds this many tasks, to the list of another. */
 POLICY_FUNCTION void level_lists_move(level_lists_t *lists, level_counts_t *counts, uint32_t from,
                                       uint32_t to, uint32_t tasks)
 {

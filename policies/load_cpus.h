@@ -6,9 +6,8 @@
 #include "policy.h"
 
 /*
- * Several CPUs under policies whose tasks have loads, as Linux has them: tasks are placed, and
- * move, so that the CPUs' sums of loads become more even. A policy's queue state begins with the
- * sum.
+ * Several CPUs under policies whose tasks have loads, as in Linux: tasks are placed and moved so
+ * that the CPUs' sums of loads become more even. A policy's queue state begins with the sum.
  */
 struct load_sum {
     uint64_t load; /* 0: the CPU has no task */
@@ -20,13 +19,14 @@ POLICY_FUNCTION uint64_t load_of(const run_queue_t *queue)
     return STATE_OF(queue, struct load_sum)->load;
 }
 
-/* By how much Linux makes its times longer on more CPUs. */
+/* Returns Linux's factor for longer times on more CPUs. */
 POLICY_FUNCTION uint64_t load_time_factor(const scheduler_t *scheduler)
 {
     return 1u + (scheduler->cpus >= 2) + (scheduler->cpus >= 4) + (scheduler->cpus >= 8);
 }
 
-/* A new task goes where the load is least; one that wakes stays unless only another CPU is idle. */
+/* Places a new task where the load is least. A task that wakes stays, unless its CPU is busy and
+ * another is idle. */
 POLICY_FUNCTION uint32_t load_place(const scheduler_t *scheduler, const task_t *task,
                                     enum enqueue_reason reason)
 {
@@ -59,8 +59,8 @@ POLICY_FUNCTION uint32_t load_balance(const scheduler_t *scheduler, uint32_t cpu
     return busiest;
 }
 
-/* Locked (`queue`). Would a task of this load, which is queued here, make the loads more even if it
- * moved to `cpu`? */
+/* Locked (`queue`). Returns true if moving a task of this load, which is queued here, to `cpu`
+ * would make the loads more even. */
 POLICY_FUNCTION bool load_move_evens(const run_queue_t *queue, uint64_t load, uint32_t cpu)
 {
     uint64_t other = load_of(queue->scheduler->queue[cpu]);

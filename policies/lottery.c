@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Lottery: the task that runs next is drawn by lot; a task's chance is its part of the tickets.
+ * Lottery: the next task is drawn by lot; a task's chance is its part of the tickets.
  *
- * A tree of tickets for each CPU (ticket_tree.h) makes a draw O(log n). Draws
- * are independent of each other: on one CPU each task's share is its part of the
- * tickets, as far as chance allows. On several CPUs tasks change places so that
- * each gets its part of the whole machine (fair_shares.h). A task that blocks holds
+ * A tree of tickets for each CPU (ticket_tree.h) makes a draw O(log n). Draws are independent: on
+ * one CPU each task's expected share is its part of the tickets. On several CPUs tasks change
+ * places so that each gets its part of the whole machine (fair_shares.h). A task that blocks holds
  * more tickets while it competes (drawing.h).
  *
- * `transfers`: a task that waits for another lends it its tickets meanwhile, with those that it is
- * lent itself; so a server works with the tickets of the clients that wait for it. Who waits for
- * whom the host knows.
+ * `transfers`: a task that waits for another lends its tickets, including tickets lent to it. So a
+ * server works with the tickets of the clients that wait for it. The host knows the wait graph.
  *
- * `overtake`: of the tasks that wait for the same lock or channel, the one that goes on is drawn by
- * lot, too. With `transfers` that is the mutex of 1994.
+ * `overtake`: of the tasks that wait for the same lock or channel, the next owner is drawn by lot,
+ * too. With `transfers` that is the mutex of 1994.
  *
  * `currencies`: tickets count within the task's group, and groups share by their weights
- * (currencies.h). Without compensation, as a task that blocks is compensated within its group
- * alone.
+ * (currencies.h). There is no compensation: a task that blocks would be compensated only within its
+ * group.
  *
  * `nice`: the weight of a task's nice level is its number of tickets. With `currencies`, a task of
- * nice 0 counts as a group of weight 100 does.
+ * nice 0 counts as a group of weight 100.
  *
  * The lotteries of studies 1 and 3 are presets, too: studies/study-lottery.c.
  */
@@ -68,7 +66,7 @@ static const struct preset lottery_presets[] = {
 _Static_assert(sizeof(struct currency_task) <= POLICY_TASK_BYTES, "task state fits");
 _Static_assert(sizeof(struct currency_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
 
-/* The tickets that `task` was given. */
+/* Returns the tickets that users gave to `task`. */
 POLICY_FUNCTION uint64_t lottery_given(const scheduler_t *scheduler, const task_t *task)
 {
     if (scheduler->tunable[LOTTERY_NICE])
@@ -84,7 +82,7 @@ POLICY_FUNCTION void lottery_scheduler_init(scheduler_t *scheduler)
     scheduler->orders_waiters = scheduler->tunable[LOTTERY_OVERTAKE] != 0;
 }
 
-/* Counts anew what those that wait lend to the owner. */
+/* Recomputes the tickets that waiting tasks lend to the owner. */
 POLICY_FUNCTION bool lottery_waiters_changed(run_queue_t *queue, task_t *owner)
 {
     uint64_t before = owner->lent;
@@ -95,8 +93,8 @@ POLICY_FUNCTION bool lottery_waiters_changed(run_queue_t *queue, task_t *owner)
     return owner->lent != before;
 }
 
-/* Each takes the place of the one drawn before with its part of all tickets so far: so in the end
- * each has its part of them all. */
+/* Replaces the choice so far with a probability of the waiter's part of all tickets so far. So
+ * in the end each waiter's chance is its part of all tickets. */
 POLICY_FUNCTION bool lottery_overtakes(run_queue_t *queue, const task_t *waiter,
                                        const task_t *chosen)
 {
@@ -111,7 +109,7 @@ POLICY_FUNCTION bool lottery_has_currencies(const run_queue_t *queue)
     return queue->scheduler->tunable[LOTTERY_CURRENCIES] != 0;
 }
 
-/* The units of a ticket, of which there are several if a task may count more than once. */
+/* Returns the units of a ticket: several if a task's tickets may be multiplied. */
 POLICY_FUNCTION uint64_t lottery_unit(const scheduler_t *scheduler)
 {
     bool divided = scheduler->tunable[LOTTERY_CURRENCIES] != 0;
@@ -120,7 +118,7 @@ POLICY_FUNCTION uint64_t lottery_unit(const scheduler_t *scheduler)
     return scheduler->tunable[DRAWING_COMPENSATION] > 1 || divided ? SCALE : 1;
 }
 
-/* With currencies a task is compared with others by what its tickets are worth. */
+/* With currencies, tasks are compared by the value of their tickets. */
 POLICY_FUNCTION void lottery_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     const scheduler_t *scheduler = queue->scheduler;

@@ -5,30 +5,30 @@
 #include "policy.h"
 
 /*
- * How CPUs lie to each other, and how fast they are, for policies that ask. On a machine
- * whose shape is not known all CPUs are alike: each is a core of its own, all share one
- * cache and one node, and all are as fast as the fastest.
+ * The distances between CPUs and their speeds, for policies that ask. On a machine of unknown shape
+ * all CPUs are alike: each is its own core, all share one cache and one node, and all are as fast
+ * as the fastest.
  *
  * Every `cpu` is one of the machine's: below scheduler->cpus.
  */
 
 typedef const struct machine_shape SHARED_MEMORY machine_shape_t;
 
-/* How fast the CPU is at its highest level: CAPACITY_FULL if no CPU is faster. */
+/* Returns the CPU's speed at its highest level: CAPACITY_FULL if no CPU is faster. */
 POLICY_FUNCTION uint32_t cpu_capacity(const scheduler_t *scheduler, uint32_t cpu)
 {
     machine_shape_t *shape = scheduler->shape;
     return shape ? shape->kind[shape->cpu[cpu].kind].capacity[0] : CAPACITY_FULL;
 }
 
-/* The same at the level that the CPU has now. */
+/* Returns the CPU's speed at its present level. */
 POLICY_FUNCTION uint32_t cpu_capacity_now(const scheduler_t *scheduler, uint32_t cpu)
 {
     machine_shape_t *shape = scheduler->shape;
     return shape ? shape->cpu[cpu].capacity_now : CAPACITY_FULL;
 }
 
-/* The next hardware thread of the CPU's core, in a ring: the CPU itself if it is alone. */
+/* Returns the next hardware thread of the CPU's core, in a ring: the CPU itself if it is alone. */
 POLICY_FUNCTION uint32_t next_sibling(const scheduler_t *scheduler, uint32_t cpu)
 {
     machine_shape_t *shape = scheduler->shape;
@@ -53,7 +53,7 @@ POLICY_FUNCTION uint32_t node_of(const scheduler_t *scheduler, uint32_t cpu)
     return shape ? shape->cpu[cpu].node : 0;
 }
 
-/* How far the memory of `other`'s node is from the CPU: DISTANCE_LOCAL in the same node. */
+/* Returns the memory distance from the CPU to `other`'s node: DISTANCE_LOCAL in the same node. */
 POLICY_FUNCTION uint32_t node_distance(const scheduler_t *scheduler, uint32_t cpu, uint32_t other)
 {
     machine_shape_t *shape = scheduler->shape;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * A multi-level feedback queue: a task that uses much of the CPU sinks, level by
- * level, below those that use little; each level is served in turns, and only
- * while all above it are empty (feedback_levels.h). Level 0 is the lowest.
+ * A multi-level feedback queue: a task that uses much CPU is demoted, level by level, below tasks
+ * that use little. Each level is served in turns, and only while all higher levels are empty
+ * (feedback_levels.h). Level 0 is the lowest.
  *
- *   slice      how long a turn lasts at a level
+ *   slice      the length of a turn at a level
  *   allotment  how long a task may run at a level, over all its turns there,
- *              before it sinks
- *   boost      from time to time all rise to the top: no task starves, and one
- *              that changes its ways gets a new chance. A task that waits for one
- *              of a lower level (on a pipe, say) waits no longer than that one
- *              does; so the boost bounds priority inversion too, and nothing else
- *              does: a policy is not told which task waits for which.
+ *              before it is demoted
+ *   boost      periodically moves all tasks to the top: no task starves, and a
+ *              task that changes its behaviour gets a new chance. If a task waits
+ *              for one of a lower level (on a pipe, say), the boost bounds its
+ *              wait. Nothing else bounds this priority inversion: the policy does not know the wait
+ *              graph.
  *
- * What a task gets for sleeping cannot be had by pretending. A task pays for the
- * nanoseconds that it ran. Leaving the CPU just before a slice or a tick ends saves
- * nothing, nor does forking a child to go on with (it starts where its parent is).
- * Time asleep earns credit, which lifts a task above all levels for a while.
+ * Tasks cannot get the credit for sleeping by tricks. A task pays for the nanoseconds that it ran.
+ * Leaving the CPU just before a slice or a tick ends saves nothing. Forking a child to continue
+ * saves nothing either, because it starts where its parent is. Time asleep earns credit, which
+ * raises a task above all levels for a while.
  *
- * On several CPUs, too, no level is served for longer than a tick while a task of
- * a higher one waits (level_cpus.h).
+ * On several CPUs, too, no level is served for longer than a tick while a task of a higher one
+ * waits (level_cpus.h).
  *
- * The presets, which are those of studies 3 and 4, are in studies/study-mlfq.c.
+ * The presets, from studies 3 and 4, are in studies/study-mlfq.c.
  */
 
 #include "feedback_levels.h"
@@ -45,7 +45,7 @@ static const struct tunable mlfq_tunables[] = {
 /* Times are in nanoseconds. */
 struct mlfq_task {
     struct feedback_task feedback;
-    uint64_t charged_run_time; /* the part of its run time that it has paid for */
+    uint64_t charged_run_time; /* run time that is already charged */
     uint64_t charged_at;
     uint64_t credit;
 };
@@ -75,21 +75,19 @@ POLICY_FUNCTION mlfq_queue_t *mlfq_queue_of(const run_queue_t *queue)
 /* ---- credit ---- */
 
 /*
- * Time asleep earns credit at a low rate, up to a purse of a few ticks. Running
- * spends credit first and the allotment after it. A task that wakes with a full purse
- * enters the credit level, which is above all others, for half a purse; one that
- * has spent it all falls back to its base, the level to which its allotments have
- * brought it. So a task that turns interactive late is served at once before long,
- * and one that always was need not wait for all those that a boost has brought to
- * the top.
+ * Time asleep earns credit at a low rate, up to a limit of a few ticks (the purse). Running spends
+ * credit first, then the allotment. A task that wakes with a full purse enters the credit level,
+ * which is above all others, for half a purse. After spending its credit it returns to its base,
+ * the level set by its allotments. So a task that becomes interactive late is soon served at once.
+ * A task that always was interactive does not wait for all tasks that a boost has moved to the top.
  *
- * Invariant: a task is at the credit level for at most 1/16 (the rate) of the time
- * that it slept; and above level 0 for no longer than that and the allotments, once
- * for each boost. Many tasks together could fill a CPU on credit; so of the time
- * between two boosts half at most is for the credit level.
+ * Invariant: a task is at the credit level for at most 1/16 (the rate) of its time asleep. Once per
+ * boost, its time above level 0 is at most that plus the allotments. Many tasks together could fill
+ * a CPU on credit. So at most half of the time between two boosts belongs to the credit level.
  */
 
-/* Is the credit level still served in this epoch? Without boosts nothing bounds it. */
+/* Returns true if the credit level is still served in this epoch. Without boosts nothing bounds
+ * it. */
 POLICY_FUNCTION bool mlfq_credit_counts(const run_queue_t *queue)
 {
     uint64_t epoch_length = feedback_ticks(queue->scheduler, FEEDBACK_BOOST);
@@ -98,7 +96,7 @@ POLICY_FUNCTION bool mlfq_credit_counts(const run_queue_t *queue)
     return epoch_length == 0 || !spent_now || state->credit_time < epoch_length / 2;
 }
 
-/* Returns what the credit did not cover. */
+/* Spends credit. Returns the time that the credit did not cover. */
 POLICY_FUNCTION uint64_t mlfq_spend_credit(run_queue_t *queue, mlfq_task_t *own, uint64_t used)
 {
     uint64_t on_credit = used < own->credit ? used : own->credit;
@@ -115,7 +113,7 @@ POLICY_FUNCTION uint64_t mlfq_spend_credit(run_queue_t *queue, mlfq_task_t *own,
     return used - on_credit;
 }
 
-/* The task has slept since it was charged last. */
+/* Adds credit for the sleep since the last charge. */
 POLICY_FUNCTION void mlfq_earn_credit(const run_queue_t *queue, mlfq_task_t *own)
 {
     const scheduler_t *scheduler = queue->scheduler;
@@ -133,7 +131,7 @@ POLICY_FUNCTION void mlfq_earn_credit(const run_queue_t *queue, mlfq_task_t *own
     }
 }
 
-/* ---- what running costs ---- */
+/* ---- the cost of running ---- */
 
 POLICY_FUNCTION void mlfq_pay(run_queue_t *queue, mlfq_task_t *own, uint64_t used)
 {
@@ -141,7 +139,7 @@ POLICY_FUNCTION void mlfq_pay(run_queue_t *queue, mlfq_task_t *own, uint64_t use
     feedback_pay(queue->scheduler, &own->feedback, used, allotment);
 }
 
-/* The task has run: until a tick, or until now, when it stops. */
+/* Charges the task for its run: until a tick, or until now when it stops. */
 POLICY_FUNCTION void mlfq_charge(run_queue_t *queue, task_t *task)
 {
     mlfq_task_t *own = mlfq_task_of(task);
@@ -176,7 +174,7 @@ POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue
     feedback_boost_queue(queue);
     bool boosted = feedback_boost_task(queue, task);
     if (reason == ENQUEUE_NEW && !boosted)
-        mlfq_pay(queue, own, queue->now - own->charged_at); /* what its parent ran since */
+        mlfq_pay(queue, own, queue->now - own->charged_at); /* its parent's run since then */
     if (reason == ENQUEUE_WOKEN)
         mlfq_earn_credit(queue, own);
     bool lost_cpu = reason == ENQUEUE_EXPIRED || reason == ENQUEUE_PREEMPTED;
@@ -188,7 +186,7 @@ POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue
 
 POLICY_FUNCTION task_t *mlfq_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu; /* all that wait here may run here */
+    (void)cpu; /* all tasks that wait here may run here */
     task_t *task = feedback_take(queue, NO_CPU);
     if (task) {
         feedback_begin_turn(queue, task);

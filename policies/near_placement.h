@@ -6,13 +6,12 @@
 #include "placement.h"
 
 /*
- * A place() for policies with a queue for each CPU, on a machine with a shape: an idle
- * CPU, of which there may be several. One whose core is idle as a whole goes before one
- * whose sibling computes; then the faster one; then the nearer one, since a task finds
- * less of what it knows in caches the further it goes.
+ * A place() for policies with a queue for each CPU, on a machine with a shape: it chooses among the
+ * idle CPUs. It prefers a CPU whose whole core is idle over one with a busy sibling; then the
+ * faster CPU; then the nearer one, because more of the task's data is cached there.
  */
 
-/* Is nothing to do for all hardware threads of the CPU's core? */
+/* Returns true if all hardware threads of the CPU's core are idle. */
 POLICY_FUNCTION bool core_is_idle(const scheduler_t *scheduler, uint32_t cpu)
 {
     uint32_t thread = (uint32_t)LOOP_START(cpu);
@@ -26,7 +25,7 @@ POLICY_FUNCTION bool core_is_idle(const scheduler_t *scheduler, uint32_t cpu)
     return false;
 }
 
-/* How far a task that ran on `cpu` is on `other` from what it knows: 0 on the same CPU. */
+/* Returns the cache distance of `other` for a task that ran on `cpu`: 0 on the same CPU. */
 POLICY_FUNCTION uint32_t cpu_distance(const scheduler_t *scheduler, uint32_t cpu, uint32_t other)
 {
     if (cpu == other)
@@ -38,7 +37,7 @@ POLICY_FUNCTION uint32_t cpu_distance(const scheduler_t *scheduler, uint32_t cpu
     return node_distance(scheduler, cpu, other);
 }
 
-/* The less, the better: an idle CPU for a task that ran on `own`. */
+/* Ranks an idle CPU for a task that ran on `own`; lower is better. */
 POLICY_FUNCTION uint32_t idle_cpu_rank(const scheduler_t *scheduler, uint32_t own, uint32_t cpu)
 {
     uint32_t half = core_is_idle(scheduler, cpu) ? 0 : 1;
@@ -46,8 +45,8 @@ POLICY_FUNCTION uint32_t idle_cpu_rank(const scheduler_t *scheduler, uint32_t ow
     return half << 24 | slowness << 8 | cpu_distance(scheduler, own, cpu);
 }
 
-/* The best idle CPU on which the task may run, the lowest of several; if none is idle, the one
- * with the fewest tasks. */
+/* Returns the best idle CPU that the task may use, the lowest of several. If none is idle,
+ * returns the CPU with the fewest tasks. */
 POLICY_FUNCTION uint32_t place_near(const scheduler_t *scheduler, const task_t *task)
 {
     uint32_t own = place_own(scheduler, task);
@@ -57,8 +56,8 @@ POLICY_FUNCTION uint32_t place_near(const scheduler_t *scheduler, const task_t *
          cpu++) {
         if (queue_load(scheduler->queue[cpu]) > 0 || !task_may_run_on(task, cpu))
             continue;
-        /* Of the loop's own number nothing may become known by what a copy is compared with: BPF's
-         * verifier would follow each turn. */
+        /* A comparison with a copy must not reveal the loop counter's value: BPF's verifier
+         * would follow each iteration. */
         uint32_t copy = (uint32_t)LOOP_START(cpu);
         uint32_t rank = (uint32_t)LOOP_START(idle_cpu_rank(scheduler, own, copy));
         if (rank < best_rank) {

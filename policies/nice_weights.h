@@ -5,8 +5,8 @@
 #include "policy.h"
 
 /*
- * Linux's weights of the nice levels: each level has about 1.25 times the weight of the next, so
- * that of two tasks that compete, one level more is a tenth of the CPU less.
+ * Linux's weights of the nice levels. Each level has about 1.25 times the weight of the next. So if
+ * two tasks compete, one level more costs a task about a tenth of the CPU.
  */
 #define NICE_WEIGHT_USUAL 1024 /* of nice 0 */
 

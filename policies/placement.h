@@ -5,9 +5,9 @@
 #include "policy.h"
 
 /*
- * What policies do on several CPUs unless they know better. Loads are read
- * without locks and may be a moment old: the worst that follows is a task that
- * is placed second best, and the next balance mends it.
+ * The default placement on several CPUs. Loads are read without locks and may
+ * be slightly stale. At worst a task is placed second best, and the next
+ * balance corrects it.
  */
 
 POLICY_FUNCTION uint32_t queue_load(const run_queue_t *queue)
@@ -15,13 +15,14 @@ POLICY_FUNCTION uint32_t queue_load(const run_queue_t *queue)
     return queue->queued + queue->running;
 }
 
-/* Tasks that wait for a CPU now: those that the policy holds back wait for a time. */
+/* Returns the number of tasks that wait for a CPU now. Tasks that the policy holds wait for a
+ * time instead. */
 POLICY_FUNCTION uint32_t queue_waiting(const run_queue_t *queue)
 {
     uint32_t queued = queue->queued;
     uint32_t held = queue->held;
     return queued > held ? queued - held
-                         : 0; /* read without a lock: they may not be of one moment */
+                         : 0; /* read without a lock: the two values may not be consistent */
 }
 
 /* Tasks among which the CPU's time is shared now. */
@@ -30,7 +31,8 @@ POLICY_FUNCTION uint32_t queue_ready(const run_queue_t *queue)
     return queue_waiting(queue) + queue->running;
 }
 
-/* The lowest CPU on which the task may run; `otherwise` if there is none, which no host allows. */
+/* Returns the lowest CPU that the task may use; `otherwise` if there is none, which no host
+ * allows. */
 POLICY_RARE_FUNCTION uint32_t place_lowest(const scheduler_t *scheduler, const task_t *task,
                                            uint32_t otherwise)
 {
@@ -41,8 +43,8 @@ POLICY_RARE_FUNCTION uint32_t place_lowest(const scheduler_t *scheduler, const t
     return otherwise;
 }
 
-/* Where a search for a task's place begins: at its own CPU, or the lowest if it has none; or at the
- * lowest on which it may run, if that is another one. */
+/* Where a search for a task's place begins: at its own CPU, or the lowest if it has none; or at
+ * the lowest that it may use, if that is another CPU. */
 POLICY_FUNCTION uint32_t place_own(const scheduler_t *scheduler, const task_t *task)
 {
     uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
@@ -66,9 +68,9 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
 }
 
 /*
- * Does `cpu`, which runs a task, look through all queues at this tick? That takes the longer the
- * more there are, and each CPU does it: so from 16 queues on a CPU does it at some of its ticks
- * only, each CPU at others, and one look comes to 8 queues a tick, or 12 at most.
+ * Returns true if `cpu`, which runs a task, scans all queues at this tick. The scan's cost grows
+ * with the number of queues, and each CPU does it. So from 16 queues each CPU scans only at some of
+ * its ticks, different CPUs at different ticks. The average is 8 queues a tick, at most 12.
  */
 #define QUEUES_A_TICK 8u
 
@@ -78,8 +80,8 @@ POLICY_FUNCTION bool looks_around(const scheduler_t *scheduler, uint32_t cpu)
     return ticks <= 1 || (scheduler->queue[cpu]->now / scheduler->tick_ns + cpu) % ticks == 0;
 }
 
-/* An idle CPU (the lowest of several), if a task waits for the one that `cpu` runs. With many CPUs
- * at some ticks only. */
+/* Returns an idle CPU (the lowest of several) if a task waits for the CPU that `cpu` is. With
+ * many CPUs it scans only at some ticks. */
 POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu)
 {
     if (queue_waiting(scheduler->queue[cpu]) == 0 || !looks_around(scheduler, cpu))
@@ -92,10 +94,9 @@ POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu
 }
 
 /*
- * The CPU with the most tasks that may run (the lowest of several), if taking one
- * from it makes the two more even: it must have at least two more than `cpu`. So an
- * idle CPU leaves a task alone whose own CPU is about to run it. With many CPUs one
- * that is not idle looks at some ticks only.
+ * Returns the CPU with the most tasks that may run (the lowest of several), if taking one makes the
+ * two more even: it must have at least two more than `cpu`. So an idle CPU does not take a task
+ * that its own CPU is about to run. With many CPUs, a busy CPU scans only at some ticks.
  */
 POLICY_FUNCTION uint32_t balance_longest(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {

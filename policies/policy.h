@@ -5,12 +5,12 @@
 /*
  * The policy interface, version 2.
  *
- * A policy is one C file that defines one `struct policy`. The same source is
- * compiled into the kernel, into programs of the host, and into a Linux
- * sched_ext program; so a policy is freestanding C that
+ * A policy is one C file that defines one `struct policy`. The same source is compiled into the
+ * kernel, into programs of the host, and into a Linux sched_ext program; so a policy is
+ * freestanding C that
  *
- *   - keeps no variables of its own: what it must remember lives in the state
- *     that the host gives it for each scheduler, run queue and task;
+ *   - keeps no variables: its data lives in the state that the host gives it for each scheduler,
+ *     run queue and task;
  *   - calls nothing but the functions of policies/: time, randomness and locks
  *     are the host's, and reach it as data;
  *   - says what should happen by what it returns; the host makes it happen;
@@ -18,12 +18,12 @@
  *     with LOOP_START; never recurses, never divides by zero,
  *     has no more than five parameters to a function and 512 bytes of stack.
  *
- * Words: a task is what the host schedules (a process of the kernel, a thread
- * of Linux). A task is queued while it is runnable and not running: from its
- * enqueue() until pick(), dequeue() or steal() takes it out.
+ * Words: a task is what the host schedules (a process of the kernel, a thread of Linux). A task is
+ * queued while it is runnable and not running: from its enqueue() until pick(), dequeue() or
+ * steal() takes it out.
  *
- * docs/policy-interface.md explains all this with an example, and says in which
- * order a host does things that happen at the same time.
+ * docs/policy-interface.md explains all this with an example, and gives the order of a host's
+ * actions at the same time.
  */
 
 #ifdef __bpf__
@@ -38,7 +38,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#ifndef SHARED_MEMORY /* else the address space of a BPF arena, which a compiler is to check */
+#ifndef SHARED_MEMORY /* in BPF: the address space of an arena */
 #define SHARED_MEMORY
 #endif
 #define LOOP_GUARD        true
@@ -47,11 +47,11 @@
 #define POLICY_DEFINITION const struct policy
 #endif
 
-/* What hooks have to do now and then, in a function of its own: so it does not slow them down the
- * rest of the time by the registers that it needs. */
+/* Rare work of hooks, in a separate function: inlined, its registers would slow down the common
+ * path. */
 #define POLICY_RARE_FUNCTION static __attribute__((noinline, unused))
 
-/* BPF allows no more than eight calls in one another, and those of a host are among them. */
+/* BPF allows at most eight nested calls, including the host's. */
 #define POLICY_INLINE static inline __attribute__((always_inline, unused))
 
 /* Bytes of policy state; the host gives them zeroed, aligned to 8. */
@@ -74,9 +74,9 @@
 #define NICE_DEFAULT     0
 #define TASK_TIME_MAX    1000000000000 /* ns, of `slice` and what follows it; 0: the task has none */
 
-/* Groups of tasks: a tree, of which group 0 is the root. */
+/* Groups of tasks: a tree whose root is group 0. */
 #define GROUPS_MAX           32
-#define GROUP_WEIGHT_MAX     10000 /* as control groups of Linux have it: cpu.weight */
+#define GROUP_WEIGHT_MAX     10000 /* as cpu.weight of Linux control groups */
 #define GROUP_WEIGHT_DEFAULT 100
 #define GROUP_TIME_LEAST     1000000    /* ns, of a quota and of a period */
 #define GROUP_PERIOD_MOST    1000000000 /* ns */
@@ -94,16 +94,15 @@ typedef struct run_queue SHARED_MEMORY run_queue_t;
 typedef struct scheduler SHARED_MEMORY scheduler_t;
 
 /*
- * A task as policies see it. The policy owns `level`, `lent`, `next`, `previous` and
- * what `state` points to; the rest is the host's.
+ * A task as policies see it. The policy owns `level`, `lent`, `next`, `previous` and the memory
+ * that `state` points to; the rest is the host's.
  *
- * Users may change the attributes (policies/support/attributes.h lists them) at
- * any time. A queued task is taken out by dequeue(), changed, and enqueued again
- * (ENQUEUE_MOVED); so what the policy read in enqueue() still holds in dequeue().
- * One that runs is changed, and its CPU picks again; one that is blocked is only
- * changed. Each time changed() is told. The set of CPUs on which a task may run is
- * such an attribute, too: a task that is queued, or runs, where it may not run any more
- * is queued where it may.
+ * Users may change the attributes (policies/support/attributes.h lists them) at any time. A queued
+ * task is taken out by dequeue(), changed, and enqueued again (ENQUEUE_MOVED). So what the policy
+ * read in enqueue() still holds in dequeue(). A running task is changed, and its CPU picks again; a
+ * blocked task is only changed. Each change calls changed(). The set of CPUs allowed for a task is
+ * such an attribute, too. A task that is queued or runs on a CPU outside the new set is queued on a
+ * CPU in it.
  */
 struct task {
     int32_t pid;
@@ -112,32 +111,32 @@ struct task {
     uint32_t tickets; /* 1 to TICKETS_MAX */
     uint32_t weight;  /* 1 to WEIGHT_MAX */
     int32_t nice;     /* NICE_FIRST to NICE_LAST, as on Unix */
-    uint32_t cpu;     /* where it runs, is queued, or ran last */
+    uint32_t cpu;     /* where it runs, is queued, or last ran */
     uint32_t group;   /* 0 to GROUPS_MAX - 1: scheduler->group */
     uint64_t run_time;     /* nanoseconds on a CPU, until `counted`: see run_time_now() */
-    uint64_t counted;      /* when run_time was counted last; before picked_since: not now */
+    uint64_t counted;      /* when run_time was last counted; before picked_since: not now */
     uint64_t queued_since; /* when it was enqueued last */
     uint64_t picked_since; /* when it was picked last */
     uint64_t selections;   /* times it was picked */
-    uint64_t level;        /* for people to see: an effective priority, a queue; 0 at first */
-    uint64_t lent;         /* what tasks that wait for it lend to it; 0 at first */
+    uint64_t level;        /* displayed: an effective priority, a queue; 0 at first */
+    uint64_t lent;         /* lent by tasks that wait for it; 0 at first */
     task_t *next;          /* links, for the queue that holds it */
     task_t *previous;
     void SHARED_MEMORY *state; /* POLICY_TASK_BYTES */
     uint64_t slice;            /* nanoseconds that it wants to run at a time */
-    /* Of a task with deadlines: it needs `runtime` ns in each `period` of ns, within `deadline` of
-     * the period's beginning (0: within the period). It is one while runtime and period are not 0,
-     * and its children are none. Without a period, `runtime` is the ns of work that it has before
-     * it, from when that was set; 0: it is not known. */
+    /* Of a task with deadlines: it needs `runtime` ns in each `period` of ns, within `deadline`
+     * of the period's beginning (0: within the period). It has deadlines while runtime and
+     * period are not 0; its children have none. Without a period, `runtime` is the ns of work
+     * that remained when it was set; 0: not known. */
     uint64_t runtime;
     uint64_t deadline;
     uint64_t period;
-    /* Who waits for whom, if scheduler->follows_waits: read in waiters_changed() alone. */
+    /* The wait graph, if scheduler->follows_waits: read only in waiters_changed(). */
     task_t *waits_for;    /* the task that must act before this one, which is blocked; or null */
-    task_t *first_waiter; /* of those that wait for this one, the last to come first; each has */
-    task_t *next_waiter;  /* the next one here */
+    task_t *first_waiter; /* the last to come of the tasks that wait for this one; each has */
+    task_t *next_waiter;  /* the next waiter here */
     task_t *previous_waiter;
-    uint16_t ceiling;   /* 1 more than the highest ceiling of its locks; 0: none has one */
+    uint16_t ceiling;   /* 1 more than the highest ceiling of its locks; 0: no lock has one */
     uint16_t waker_cpu; /* where `waker` was */
     int32_t waker;      /* PID of the task that woke it last; 0: an interrupt did, or none yet */
     const struct cpu_set SHARED_MEMORY *cpus; /* for task_may_run_on(); null: all */
@@ -145,10 +144,10 @@ struct task {
 
 #define SAID_BYTES 48
 
-/* A remark in words; SAY() makes it. */
+/* An annotation; SAY() makes it. */
 struct said {
-    uint32_t told; /* 1: there is one, which the host has not taken yet */
-    int32_t pid;   /* of the task that it is about; 0: none */
+    uint32_t told; /* 1: present, and the host has not taken it yet */
+    int32_t pid;   /* of the task that it describes; 0: none */
     uint64_t text[SAID_BYTES / 8];
     int64_t value; /* for the first {} of the text */
     int32_t other; /* for the second */
@@ -157,54 +156,54 @@ struct said {
 /* One CPU's run queue, or the one run queue of all CPUs (see shared_queue). */
 struct run_queue {
     scheduler_t *scheduler;
-    uint64_t now;     /* nanoseconds; the time at which the hook is called */
+    uint64_t now;     /* nanoseconds; the time of the hook's call */
     uint32_t cpu;     /* whose queue this is; 0 for a shared one */
-    uint32_t queued;  /* tasks queued here; counted after the hook that queues or takes out */
-    uint32_t running; /* tasks that run from here; one that is picked or stopped is not counted */
-    task_t *current;  /* the one that runs, if the queue is of one CPU and the policy knows it; null
-                         in its own stopped() and in pick() */
-    uint64_t remark;  /* pick() may say why here (a ticket, a level); it goes into the trace */
-    /* What the policy asks for, by times as in `now`; 0: nothing. */
-    uint64_t turn_end; /* pick(), tick() and turn_over() say: when turn_over() is to be called */
-    uint64_t alarm;    /* every locked hook may say: when alarm() is to be called; a time that has
-                          passed is now */
+    uint32_t queued;  /* tasks queued here; updated after the hook that queues or takes out */
+    uint32_t running; /* running tasks of this queue; excludes a task being picked or stopped */
+    task_t *current;  /* the running task, if the queue serves one CPU and the policy knows the
+                       * task; null in its own stopped() and in pick() */
+    uint64_t remark;  /* pick() may give its reason here (a ticket, a level); it goes into the
+                       * trace */
+    /* Requests of the policy, as times on the clock of `now`; 0: none. */
+    uint64_t turn_end; /* set by pick(), tick() and turn_over(): when to call turn_over() */
+    uint64_t alarm;    /* set by any locked hook: when to call alarm(); a past time means now */
     uint32_t held;     /* the policy's count of queued tasks that may not run now: see pick() */
-    struct said said;  /* SAY() in any locked hook */
+    struct said said;  /* set by SAY() in any locked hook */
     bool bound;        /* a task that may not run on every CPU has been queued here */
     void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */
 };
 
 /*
  * A group of tasks and of other groups. Users may change it at any time: no hook is called, and a
- * value that a hook reads may be a moment old. State of a group is the policy's: an array of
- * GROUPS_MAX in a queue's state, or in the scheduler's.
+ * value that a hook reads may be slightly stale. The policy keeps its state of groups as an array
+ * of GROUPS_MAX in a queue's state or in the scheduler's.
  */
 struct share_group {
     uint32_t parent; /* a group with a lower number; of the root: 0 */
-    uint32_t weight; /* beside its siblings: 1 to GROUP_WEIGHT_MAX */
+    uint32_t weight; /* relative to its siblings: 1 to GROUP_WEIGHT_MAX */
     uint64_t
         quota; /* nanoseconds on all CPUs that its tasks may have in each period; 0: no limit */
     uint64_t period; /* nanoseconds; it begins whenever the time is a multiple of it */
 };
 
 /*
- * The machine's shape: which CPUs share a core, a cache and a node, how far nodes are from each
- * other, and how fast each CPU is. policies/machine_shape.h reads it. A core lies in one cache, a
- * cache in one node. Only `capacity_now` ever changes, and may be a moment old.
+ * The machine's shape: which CPUs share a core, a cache and a node, the distances between nodes,
+ * and the speed of each CPU. policies/machine_shape.h reads it. A core lies in one cache, a cache
+ * in one node. Only `capacity_now` ever changes, and may be slightly stale.
  */
-#define CAPACITY_FULL    1024 /* of the machine's fastest CPU, as Linux has it */
+#define CAPACITY_FULL    1024 /* of the machine's fastest CPU, as in Linux */
 #define SHAPE_KINDS_MAX  16
 #define SHAPE_LEVELS_MAX 16
 #define SHAPE_NODES_MAX  64
-#define DISTANCE_LOCAL   10 /* within a node, as ACPI's SLIT has it */
+#define DISTANCE_LOCAL   10 /* within a node, as in ACPI's SLIT */
 
 struct cpu_place {
     uint16_t core;         /* CPUs of one core are its hardware threads */
-    uint16_t cache;        /* the last one that CPUs share */
+    uint16_t cache;        /* the last-level cache that CPUs share */
     uint16_t node;         /* of memory: below `nodes` */
     uint16_t kind;         /* below `kinds` */
-    uint16_t sibling;      /* the next CPU of its core, in a ring: itself if it has none */
-    uint16_t capacity_now; /* at the level that it has now */
+    uint16_t sibling;      /* the next CPU of its core, in a ring: itself if it is alone */
+    uint16_t capacity_now; /* at its present frequency level */
 };
 
 /* CPUs of a kind are equally fast. */
@@ -226,12 +225,12 @@ struct scheduler {
     uint32_t cpus;
     uint32_t queues;      /* run queues in use: cpus, or 1 */
     uint64_t tick_ns;     /* length of a tick */
-    uint64_t overhead_ns; /* of a task's run_time, what the host itself takes at a tick or after a
-                           * pick, at most as a rule; 0: nothing */
+    uint64_t overhead_ns; /* part of a task's run_time that the host itself takes at a tick or
+                           * after a pick, usually at most this; 0: none */
     uint64_t seed;        /* of the policy's random generator, if it has one */
     bool ending;          /* another policy takes over: pick() gives the tasks that are held, too */
-    bool follows_waits;   /* scheduler_init() says so: waiters_changed() is to be called */
-    bool orders_waiters;  /* scheduler_init() says so: overtakes() is to be called */
+    bool follows_waits;   /* set by scheduler_init(): call waiters_changed() */
+    bool orders_waiters;  /* set by scheduler_init(): call overtakes() */
     int64_t tunable[POLICY_TUNABLES_MAX]; /* values now, in the order of policy->tunables */
     void SHARED_MEMORY *state;            /* POLICY_SCHEDULER_BYTES; see struct policy */
     run_queue_t *queue[POLICY_CPUS_MAX];
@@ -245,7 +244,7 @@ enum enqueue_reason {
     ENQUEUE_NEW,       /* forked */
     ENQUEUE_WOKEN,     /* was blocked */
     ENQUEUE_EXPIRED,   /* was running until tick() said TICK_PREEMPT */
-    ENQUEUE_PREEMPTED, /* was running until another task took its CPU, or its attribute changed */
+    ENQUEUE_PREEMPTED, /* was running until another task preempted it, or its attribute changed */
     ENQUEUE_YIELDED,   /* gave up its CPU by yield() */
     ENQUEUE_MOVED,     /* from another queue, or back after an attribute changed */
     ENQUEUE_ADOPTED,   /* the policy has just been switched to */
@@ -259,13 +258,13 @@ enum stop_reason {
 
 enum tick_verdict {
     TICK_CONTINUE,
-    TICK_PREEMPT, /* the task's turn is over */
+    TICK_PREEMPT, /* the task's turn ends */
     TICK_KILL,    /* end the task */
-    TICK_MOVE,    /* its turn is over, and place() says where it goes on */
+    TICK_MOVE,    /* its turn ends, and place() chooses its CPU */
 };
 
-/* The attribute that decides how large a task's share of the CPU is (abi/trace_format.h has the
- * same numbers). */
+/* The attribute that determines a task's share of the CPU (abi/trace_format.h has the same
+ * numbers). */
 enum share_attribute {
     SHARES_EQUAL = 0, /* none does */
     SHARES_BY_TICKETS = 2,
@@ -275,10 +274,10 @@ enum share_attribute {
     SHARES_BY_CURRENCIES = 100, /* of groups and, within them, tickets: no attribute's own number */
 };
 
-/* What a policy leaves in queue->remark when it picks. */
+/* The meaning of queue->remark when the policy picks. */
 enum remark_kind {
     REMARK_NONE,   /* nothing */
-    REMARK_LEVEL,  /* the level at which the task is served */
+    REMARK_LEVEL,  /* the task's serving level */
     REMARK_TICKET, /* the ticket that was drawn: see ticket_parts() */
     REMARK_TIME,   /* nanoseconds */
 };
@@ -290,14 +289,14 @@ enum level_order {
     LEVELS_HIGHEST_FIRST,
 };
 
-/* What `priority` decides: is the policy the queue of which theory knows the mean times? */
+/* The effect of `priority`: does queueing theory know the mean times of this policy? */
 enum priority_rule {
     PRIORITIES_NONE,    /* it is not */
-    PRIORITIES_WAIT,    /* the lowest number is next, when the task that runs ends or blocks */
-    PRIORITIES_PREEMPT, /* the lowest number takes the CPU */
+    PRIORITIES_WAIT,    /* the lowest number is next when the running task ends or blocks */
+    PRIORITIES_PREEMPT, /* the lowest number preempts */
 };
 
-/* How what enqueue() and pick() cost grows with the number of tasks, as `./schedlab dev bench`
+/* How the cost of enqueue() and pick() grows with the number of tasks, as `./schedlab dev bench`
  * verifies. */
 enum cost_growth {
     COST_UNSAID,
@@ -324,46 +323,44 @@ struct preset {
     struct preset_value values[POLICY_TUNABLES_MAX]; /* ends with a null name; others: standard */
 };
 
-/* Commands of sched_status that mean something else under one preset. */
+/* Commands of sched_status with another meaning under one preset. */
 struct preset_commands {
     const char *preset;
-    const char *const *numbered; /* what the numbers from 0 on choose; ends with a null. Any other
-                                    number is obeyed by doing nothing. */
-    uint32_t weight;             /* what a weight beyond the range is taken for */
+    const char *const *numbered; /* what the numbers from 0 choose; ends with a null. Any other
+                                  * number is accepted and has no effect. */
+    uint32_t weight;             /* the weight that replaces a weight out of range */
 };
 
 /*
- * Hooks marked "locked" are called with the lock of `queue` held, and may touch
- * all of its state and of its tasks. The others hold no lock: they may read any
- * queue's `now`, `queued` and `running`, and numbers in its state, and must be
- * content with values that are a moment old. What scheduler_init() leaves in the
- * scheduler's state is read by all; a hook that changes it later does so by atomic
- * operations (__sync_fetch_and_add()). A hook that is null does nothing; what
- * that means is said with each.
+ * Hooks marked "locked" are called with the lock of `queue` held, and may touch all of its state
+ * and of its tasks. The others hold no lock: they may read any queue's `now`, `queued` and
+ * `running`, and numbers in its state, which may be slightly stale. The scheduler's state, as
+ * scheduler_init() leaves it, is read by all; a hook that changes it later uses atomic operations
+ * (__sync_fetch_and_add()). A null hook does nothing; each hook's comment says what that means.
  *
- * Switching to a policy: all state is zero, tunables have their values, and the
- * host calls scheduler_init(), shared_queue(), and queue_init() for each queue.
- * A task that is alive already becomes known to the policy when it is queued
- * next: task_init() without a parent, then enqueue(ENQUEUE_ADOPTED). For those
- * that are queued now this is at once, in the order in which the old policy would
- * have run them; those that run leave their CPUs as soon as they can. Before that
- * no hook except place() is called for a task.
+ * Switching to a policy: all state is zero, tunables have their values, and the host calls
+ * scheduler_init(), shared_queue(), and queue_init() for each queue. A task that is alive already
+ * becomes known to the policy when it is next queued: task_init() without a parent, then
+ * enqueue(ENQUEUE_ADOPTED). For queued tasks this happens at once, in the old policy's order.
+ * Running tasks leave their CPUs as soon as they can. Before that no hook except place() is called
+ * for a task.
  *
- * Tunables do not change under a policy: to set one is to switch to the policy anew,
- * in the same way.
+ * Tunables do not change under an active policy: setting one switches to the policy again, in the
+ * same way.
  */
 struct policy {
     const char *name;
     const char *meaning; /* one line */
     const char *source;  /* author and year of the algorithm */
-    /* What a person needs to know to understand what is shown of it: a sentence each. */
-    const char *order;  /* in which order the tasks of a queue are served */
+    /* One sentence each, for displays of the policy's decisions. */
+    const char *order;  /* the order of service of a queue's tasks */
     const char *levels; /* what its levels are; null: it has none */
-    const char *remark; /* why a task was picked, with {} where the remark goes; null: not said */
-    const char *boost;  /* the tunable: ticks from one lift of all to the next; null: none */
-    /* The attributes of tasks that decide something, by the names that workload files have for
-     * them in the simulator, with spaces between them; "nice:linux=1": while that tunable has that
-     * value. Null: the policy does not say. */
+    const char *remark; /* why a task was picked, with {} for the value of queue->remark; null:
+                         * not given */
+    const char *boost;  /* the tunable: ticks from one boost to the next; null: none */
+    /* The task attributes that affect decisions, separated by spaces, by their names in workload
+     * files of the simulator. "nice:linux=1": only while that tunable has that value. Null: not
+     * declared. */
     const char *reads;
     enum level_order level_order;
     enum remark_kind remark_kind;
@@ -374,13 +371,13 @@ struct policy {
     const struct preset *presets;
     uint32_t preset_count;
     const char *by_number; /* the preset that the policy's number chooses; null: none */
-    const struct preset_commands *commands; /* null: those of all */
-    bool speaks;                            /* it makes remarks by SAY() */
-    bool by_groups; /* it goes by scheduler->group: a host that has groups of its own tells it of
-                       those, too */
-    /* A task that may run waits for so many rounds at most, and then for the next boost if there is
-     * one. In a round it has a turn of time_slice(), and each other task one for each time that its
-     * share holds this task's, or one. 0: a task may starve. Tasks that are held do not count. */
+    const struct preset_commands *commands; /* null: the commands of all policies */
+    bool speaks;                            /* it annotates decisions with SAY() */
+    bool by_groups; /* it uses scheduler->group: a host with its own groups passes those on, too */
+    /* A task that may run waits for at most this many rounds, and then for the next boost if
+     * there is one. In a round it has one turn of time_slice(). Each other task has one turn for
+     * each time that its share contains this task's share, at least one. 0: a task may starve.
+     * Tasks that are held do not count. */
     uint32_t rounds;
     /* Bytes of a task's state that the policy uses: a host may give it no more. 0: all of
      * POLICY_TASK_BYTES. */
@@ -388,95 +385,97 @@ struct policy {
 
     /* Required, locked. */
     void (*enqueue)(run_queue_t *queue, task_t *task, enum enqueue_reason reason);
-    /* Required, locked. Takes a queued task out, which is not run. */
+    /* Required, locked. Takes out a queued task that will not run. */
     void (*dequeue)(run_queue_t *queue, task_t *task);
-    /* Required, locked. Takes out the task to run next on `cpu`, of those that may run there; null
-     * only if none of them is queued, or if all are held: then queue->alarm says when that may end.
-     * For a CPU that gets nothing, it changes nothing that decides later. */
+    /* Required, locked. Takes out the task to run next on `cpu`, of those allowed there. Returns
+     * null only if no such task is queued, or if all are held; then queue->alarm says when that
+     * may end. If it returns null, it changes nothing that affects later decisions. */
     task_t *(*pick)(run_queue_t *queue, uint32_t cpu);
 
     /* Required, locked. Called at each tick of a CPU that runs `task`. */
     enum tick_verdict (*tick)(run_queue_t *queue, task_t *task);
-    /* Required, no lock. Ticks that `task` may run when picked; UINT64_MAX: without limit. */
+    /* Required, no lock. Returns the ticks that `task` may run when picked; UINT64_MAX: without
+     * limit. */
     uint64_t (*time_slice)(const scheduler_t *scheduler, const task_t *task);
 
     /* No lock, before any task; the first one before there are queues. Null: state stays zero. */
     void (*scheduler_init)(scheduler_t *scheduler);
     void (*queue_init)(run_queue_t *queue);
-    /* With or without the lock, before the task's first enqueue(). It is forked by `parent`, which
-     * runs and calls this itself, or (null) adopted. Null: its state stays zero. */
+    /* With or without the lock, before the task's first enqueue(). The task is forked by
+     * `parent`, which runs and calls this itself, or adopted (null). Null hook: its state stays
+     * zero. */
     void (*task_init)(scheduler_t *scheduler, task_t *task, const task_t *parent);
     /* With or without the lock. The task has ended. */
     void (*task_exit)(scheduler_t *scheduler, task_t *task);
     /* Locked. A picked task leaves its CPU. */
     void (*stopped)(run_queue_t *queue, task_t *task, enum stop_reason reason);
-    /* Locked. `task` still runs at the time, or after it, that queue->turn_end said last on its
-     * CPU. The verdict is as tick()'s; the hook may set queue->turn_end anew. Null hook: no policy
-     * without it sets turn_end. */
+    /* Locked. Called while `task` still runs at or after the last queue->turn_end of its CPU.
+     * The verdict is as tick()'s; the hook may set queue->turn_end again. Null hook: the policy
+     * never sets turn_end. */
     enum tick_verdict (*turn_over)(run_queue_t *queue, task_t *task);
-    /* Locked. The time that queue->alarm said has come; it is 0 now, and the hook may set it anew.
-     * Returns a queued task that may run from now on, for which the host looks for a CPU as if it
-     * had just been enqueued, or null if there is none. Null hook: no policy without it sets an
-     * alarm. */
+    /* Locked. Called when the time queue->alarm has come; it is 0 now, and the hook may set it
+     * again. Returns a queued task that may run now, or null. The host finds a CPU for the task
+     * as if it had just been enqueued. Null hook: the policy never sets an alarm. */
     task_t *(*alarm)(run_queue_t *queue);
-    /* Locked. An attribute of `task` was changed: before the enqueue() (ENQUEUE_MOVED) of one that
-     * was queued, before the CPU of one that runs picks again. Null: what enqueue() sees is
-     * enough. */
+    /* Locked. An attribute of `task` was changed. Called before the enqueue() (ENQUEUE_MOVED) of
+     * a task that was queued, or before the CPU of a running task picks again. Null: what
+     * enqueue() sees is enough. */
     void (*changed)(run_queue_t *queue, task_t *task);
     /* Locked. `task`, which is blocked, is about to be queued in another queue, or leaves the
-     * policy: what stopped() kept of it in this queue goes. Null: nothing was kept. */
+     * policy. Discards what stopped() kept of it in this queue. Null: nothing was kept. */
     void (*leave)(run_queue_t *queue, task_t *task);
-    /* Locked (the queue of `owner`). Other tasks wait for `owner` than before, or one of them has
-     * changed, or it has locks of another ceiling. Returns true if a queued owner is to be queued
-     * anew (dequeue(), which still finds all but `lent` as it was, then enqueue(ENQUEUE_MOVED)), or
-     * if the CPU of one that runs is to pick again. Then the same is told of the task for which
-     * `owner` waits itself, if it does. Null hook: no policy without it sets follows_waits. */
+    /* Locked (the queue of `owner`). The tasks that wait for `owner` changed, or its locks have
+     * another ceiling. Returns true if a queued owner must be requeued, or if the CPU of a
+     * running owner must pick again. Requeueing calls dequeue(), which still finds all but
+     * `lent` as it was, then enqueue(ENQUEUE_MOVED). The host then calls the hook for the task
+     * that `owner` itself waits for, if any. Null hook: the policy never sets follows_waits. */
     bool (*waiters_changed)(run_queue_t *queue, task_t *owner);
-    /* Locked (a queue of none of them: that of the CPU where it is decided). Of several tasks that
-     * wait for the same lock or channel one goes on. They are gone through in the order in which
-     * they came, and the first is chosen, with null as `chosen`, whatever the hook returns. Should
-     * `waiter`, which came later than `chosen`, go on in its place? The hook may read attributes
-     * and `lent` of the two. Null hook: no policy without it sets orders_waiters. */
+    /* Locked (the queue of the deciding CPU, which may hold none of the tasks). One of several
+     * tasks that wait for the same lock or channel continues. They are visited in the order of
+     * arrival. The first is chosen, with null as `chosen`, regardless of the result. Returns
+     * true if `waiter`, which came later than `chosen`, replaces it. The hook may read
+     * attributes and `lent` of the two. Null hook: the policy never sets orders_waiters. */
     bool (*overtakes)(run_queue_t *queue, const task_t *waiter, const task_t *chosen);
-    /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. Of
-     * several tasks that run from a shared queue, the one that the others would preempt gives
-     * way. */
+    /* Locked. Returns true if `task`, just enqueued, preempts `running` now. Null: never. Of
+     * several running tasks of a shared queue, it preempts the task that the others would
+     * preempt. */
     bool (*preempts)(run_queue_t *queue, const task_t *task, const task_t *running);
-    /* No lock. The CPU for a task that is forked or woken, or that leaves its CPU because it may
-     * not run there any more or by TICK_MOVE (ENQUEUE_MOVED): one on which it may run. The task's
-     * state may not be there yet. Null: place_fewest(). This hook and the next three are not called
-     * with a shared queue. */
+    /* No lock. Returns a CPU that the task may use. The task is forked or woken, or leaves its
+     * CPU because it may no longer run there or by TICK_MOVE (ENQUEUE_MOVED). The task's state
+     * may not exist yet. Null: place_fewest(). This hook and the next three are not called with
+     * a shared queue. */
     uint32_t (*place)(const scheduler_t *scheduler, const task_t *task, enum enqueue_reason reason);
-    /* No lock. At a tick of a CPU that runs a task, before balance(): to which CPU should `cpu`
-     * give one of its queued tasks? NO_CPU: none. Null: push_to_idle(). */
+    /* No lock. Called at a tick of a CPU that runs a task, before balance(). Returns the CPU to
+     * which `cpu` should give one of its queued tasks; NO_CPU: none. Null: push_to_idle(). */
     uint32_t (*push)(const scheduler_t *scheduler, uint32_t cpu);
-    /* No lock. At a tick and before idling: from which CPU should `cpu` take a task? NO_CPU: none.
-     * `idle`: the CPU has nothing to run. Null: balance_longest(). */
+    /* No lock. Called at a tick and before idling. Returns the CPU that `cpu` should take a task
+     * from; NO_CPU: none. `idle`: the CPU has nothing to run. Null: balance_longest(). */
     uint32_t (*balance)(const scheduler_t *scheduler, uint32_t cpu, bool idle);
-    /* Locked (the queue it is taken from). Takes out the task to be moved to `cpu`, of those that
-     * may run there; enqueue(ENQUEUE_MOVED) follows. Null: none. If no task may run there, it
-     * changes nothing that decides later. Null hook: pick(). */
+    /* Locked (the queue it is taken from). Takes out the task to be moved to `cpu`, of those
+     * allowed there, or returns null; enqueue(ENQUEUE_MOVED) follows. If it returns null, it
+     * changes nothing that affects later decisions. Null hook: pick(). */
     task_t *(*steal)(run_queue_t *queue, uint32_t cpu);
-    /* No lock, when the policy is switched to. One queue for all CPUs? Null: no. */
+    /* No lock, when the policy is switched to. Returns true for one queue for all CPUs. Null:
+     * no. */
     bool (*shared_queue)(const scheduler_t *scheduler);
-    /* No lock. Which attribute decides the tasks' shares of the CPU? Null: none. */
+    /* No lock. Returns the attribute that determines the tasks' shares of the CPU. Null: none. */
     enum share_attribute (*shares_by)(const scheduler_t *scheduler);
-    /* No lock; for people to see. The tickets that `task` draws with, if they are not its
-     * attribute. Null: they are. */
+    /* No lock; for display. Returns the tickets that `task` draws with, if they differ from its
+     * attribute. Null: they do not differ. */
     uint64_t (*tickets)(const scheduler_t *scheduler, const task_t *task);
-    /* No lock; for people to see. The level at which `task`, which waits, is served at `now`. Null:
-     * task->level, as it was queued. This hook knows of the task what a trace tells of it, without
-     * its state: PID, attributes, level and queued_since. */
+    /* No lock; for display. Returns the serving level of `task`, which waits, at `now`. Null:
+     * task->level, as it was queued. The hook gets only the task's fields that a trace contains,
+     * without its state: PID, attributes, level and queued_since. */
     uint64_t (*level)(const scheduler_t *scheduler, const task_t *task, uint64_t now);
-    /* No lock; for people to see. Into how many parts a draw divides a ticket; more than 1 if the
-     * policy multiplies tickets. Null: 1. */
+    /* No lock; for display. Returns the number of parts into which a draw divides a ticket; more
+     * than 1 if the policy multiplies tickets. Null: 1. */
     uint64_t (*ticket_parts)(const scheduler_t *scheduler);
 };
 
-/* The state that the host gave, as the policy's own type. */
+/* The state that the host provides, as the policy's own type. */
 #define STATE_OF(object, type) ((type SHARED_MEMORY *)(object)->state)
 
-/* The bytes of a text from `at` on, as a number that the compiler knows. */
+/* The text's bytes starting at `at`, as a compile-time number. */
 #define SAID_BYTE(text, at)                                                                        \
     ((uint64_t)(uint8_t)((at) < sizeof(text) ? (text)[(at) < sizeof(text) ? (at) : 0] : 0)         \
      << 8 * ((at) % 8))
@@ -486,10 +485,10 @@ struct policy {
      SAID_BYTE(text, (at) + 6) | SAID_BYTE(text, (at) + 7))
 
 /*
- * A remark in words, from any locked hook, about a task of it or none (null): a literal of at most
- * 48 characters, in which {} and a second {} stand for the two numbers, of 64 bits and of 32. It
- * goes into the trace when the queue is unlocked; of several until then, the last one at least. The
- * policy has `speaks` set: on Linux it is not heard otherwise.
+ * Annotates the decision with text, from any locked hook, about a task or none (null). The text is
+ * a literal of at most 48 characters, where {} and a second {} show the two numbers, of 64 bits and
+ * of 32. It goes into the trace when the queue is unlocked; of several until then, at least the
+ * last. The policy must set `speaks`: otherwise Linux ignores the text.
  */
 #define SAY(queue, task, words, first, second)                                                     \
     do {                                                                                           \
@@ -511,24 +510,24 @@ POLICY_FUNCTION int32_t said_of(const task_t *task)
     return task ? task->pid : 0;
 }
 
-/* May the task run on the CPU? NO_CPU, the only one with the highest bit, stands for any. Do not
- * compare the CPU here: a comparison tells the verifier its number, and the verifier then follows
- * a caller's loop through all CPUs iteration by iteration. */
+/* Returns true if the task may run on the CPU. NO_CPU, the only one with the highest bit, means
+ * any CPU. Do not compare the CPU here: a comparison reveals its number to the verifier. The
+ * verifier then follows a caller's loop through all CPUs iteration by iteration. */
 POLICY_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
 {
     return !task->cpus ||
            ((task->cpus->words[cpu / 64 % (POLICY_CPUS_MAX / 64)] >> cpu % 64 | cpu >> 31) & 1);
 }
 
-/* May a task be queued here that may not run on `cpu`? False is certain. All that are queued in the
- * queue of one CPU may run on that. */
+/* Returns true if a task may be queued here that may not run on `cpu`. False is certain. All
+ * tasks in the queue of one CPU may run on that CPU. */
 POLICY_FUNCTION bool queue_bars(const run_queue_t *queue, uint32_t cpu)
 {
     return queue->bound && (cpu != queue->cpu || queue->scheduler->queues == 1);
 }
 
-/* Returns the nanoseconds that a task which runs from the queue has been on a CPU until now. A host
- * may give its CPU away for a moment without a word to the policy: that does not count. */
+/* Returns the nanoseconds that a running task of the queue has been on a CPU so far. Time that
+ * the host lends the CPU elsewhere without notice does not count. */
 POLICY_FUNCTION uint64_t run_time_now(const run_queue_t *queue, const task_t *running)
 {
     bool counts = running->counted >= running->picked_since && queue->now > running->counted;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Priority scheduling: the task of the highest priority runs; those of equal
- * priority take turns. Level 0 is the highest. A task that waits rises by a level
- * at every multiple of the aging interval, so that none starves (aging_lists.h);
- * once it has had its turn it is back at its own level.
+ * Priority scheduling: the task of the highest priority runs; tasks of equal priority take turns.
+ * Level 0 is the highest. A waiting task rises by a level at every multiple of the aging interval,
+ * so that none starves (aging_lists.h). After its turn it returns to its own level.
  *
- * On several CPUs, too, no task runs for longer than a tick while a higher one
- * waits: one that wakes goes to the CPU that serves the lowest level, and at its ticks
- * each CPU looks for a task that is higher than its own (level_cpus.h).
+ * On several CPUs, too, no task runs for longer than a tick while a higher one waits. A task that
+ * wakes goes to the CPU that serves the lowest level. At its ticks each CPU looks for a task that
+ * is higher than its own (level_cpus.h).
  *
- * With `inherit`, a task that others wait for, or that has a lock, is served at a higher
- * level meanwhile (inheritance.h). With `overtake`, of those that wait for the same thing the most
- * urgent goes on, and not the one that came first.
+ * With `inherit`, a task is served at a higher level while others wait for it, or while it has a
+ * lock (inheritance.h). With `overtake`, of several tasks that wait for the same lock or channel
+ * the most urgent continues, and not the first to come.
  *
  * The presets of study 1 are in studies/study-priority.c.
  */
@@ -57,7 +56,7 @@ static const struct preset priority_presets[] = {
 /* A level's place in the order of service is its number. */
 struct priority_task {
     struct aging_task aging;
-    int32_t priority; /* its level, without raises, from when it was queued last; -1: none yet */
+    int32_t priority; /* its level when last queued, without raises; -1: none yet */
     uint32_t ticks;   /* used of its turn */
 };
 
@@ -80,7 +79,7 @@ POLICY_FUNCTION bool priority_ages(const scheduler_t *scheduler, const task_t *t
     return task->pid > scheduler->tunable[PRIORITY_EXEMPT_PIDS];
 }
 
-/* A raise is due. */
+/* Applies the raises since the last call. */
 POLICY_RARE_FUNCTION void priority_raise(run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
@@ -94,7 +93,7 @@ POLICY_RARE_FUNCTION void priority_raise(run_queue_t *queue)
                          level > rise ? level - (uint32_t)rise : 0, aging_waiting(state, level));
 }
 
-/* Brings the lists up to the queue's time: first of all in each hook that needs them. */
+/* Updates the lists to the queue's time. Each hook that needs the lists calls it first. */
 POLICY_FUNCTION void priority_age(run_queue_t *queue)
 {
     if (queue->now >= aging_queue_of(queue)->next_raise)
@@ -122,7 +121,7 @@ POLICY_FUNCTION void priority_task_init(scheduler_t *scheduler, task_t *task, co
     own->aging.ages = priority_ages(scheduler, task);
 }
 
-/* Sets the level at which the task is queued. Returns true if it goes on with its turn, before the
+/* Sets the level of the task to be queued. Returns true if it resumes its turn, before the
  * others at its level. */
 POLICY_FUNCTION bool priority_begin_wait(const scheduler_t *scheduler, const task_t *task,
                                          enum enqueue_reason reason)
@@ -149,7 +148,7 @@ POLICY_FUNCTION void priority_enqueue(run_queue_t *queue, task_t *task, enum enq
     aging_add(aging_queue_of(queue), task, aging_task_of(task)->level, goes_on);
 }
 
-/* Takes out a task, in a queue that is up to its time. */
+/* Takes out a task, in a queue whose lists are up to date. */
 POLICY_FUNCTION void priority_take(run_queue_t *queue, task_t *task)
 {
     aging_catch_up(aging_queue_of(queue), task);
@@ -165,7 +164,7 @@ POLICY_FUNCTION void priority_dequeue(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION task_t *priority_steal(run_queue_t *queue, uint32_t cpu)
 {
     if (!aging_first_on(aging_queue_of(queue), cpu))
-        return NULL; /* others read the counts, which a raise would change */
+        return NULL; /* other CPUs read the counts, and a raise would change them */
     priority_age(queue);
     task_t *task = aging_first_on(aging_queue_of(queue), cpu);
     priority_take(queue, task);
@@ -174,7 +173,7 @@ POLICY_FUNCTION task_t *priority_steal(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION task_t *priority_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu; /* all that wait here may run here */
+    (void)cpu; /* all tasks that wait here may run here */
     priority_age(queue);
     task_t *task = aging_first_on(aging_queue_of(queue), NO_CPU);
     if (task) {
@@ -191,7 +190,7 @@ POLICY_FUNCTION void priority_stopped(run_queue_t *queue, task_t *task, enum sto
     level_counts_of(queue)->running = NO_RANK;
 }
 
-/* One that runs goes on at the level that it has now; any other gets it when it is queued. */
+/* Updates the level of a running task; any other task gets its level when it is queued. */
 POLICY_FUNCTION bool priority_waiters_changed(run_queue_t *queue, task_t *owner)
 {
     priority_task_t *own = priority_task_of(owner);
@@ -220,7 +219,7 @@ POLICY_FUNCTION enum tick_verdict priority_tick(run_queue_t *queue, task_t *task
     priority_age(queue);
     own->ticks++;
     bool turn_is_over = own->ticks >= queue->scheduler->tunable[PRIORITY_SLICE];
-    if (turn_is_over) /* balance() must know that the raise of this turn is over, too */
+    if (turn_is_over) /* balance() must see that the raise of this turn has ended, too */
         counts->running = (uint32_t)own->priority;
     bool higher_waits = level_first(counts) < counts->running;
     return turn_is_over || higher_waits ? TICK_PREEMPT : TICK_CONTINUE;

@@ -5,8 +5,8 @@
 #include "policy.h"
 
 /*
- * Pseudo-random numbers. A generator's state is one number of the policy's state; any
- * value will do as a seed. The same seed gives the same numbers on every host.
+ * Pseudo-random numbers. A generator's state is one number of the policy's state; any value is a
+ * valid seed. The same seed gives the same numbers on every host.
  */
 typedef uint64_t SHARED_MEMORY random_state_t;
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Round-robin: each task runs for one time slice, then the next in line does.
+ * Round-robin: each task runs for one time slice, then the next task runs.
  *
- * As shipped: a first-in first-out run queue for each CPU. A task that is new,
- * wakes, yields or has used up its slice goes to the end of the line; one that
- * lost its CPU before goes on with its slice. Every operation is O(1).
+ * By default each CPU has a first-in first-out run queue. A task that is new,
+ * wakes, yields or has used up its slice goes to the end. A preempted task
+ * resumes its slice at the front. Every operation is O(1).
  *
  * Preset `table-scan`: the loop of a teaching kernel over its process table.
- * One queue serves all CPUs; each CPU takes the next runnable task in the order
- * of slots after the one that it took last, and every tick ends a turn. Finding
- * it costs O(n), as the loop does.
+ * One queue serves all CPUs. Each CPU takes the next runnable task, in the
+ * order of slots, after the task that it took last. Every tick ends a turn.
+ * Finding the task costs O(n), as in such a kernel.
  */
 
 #include "placement.h"
@@ -35,13 +35,13 @@ struct rr_task {
 
 struct rr_queue {
     struct task_list tasks;
-    uint32_t next_slot[POLICY_CPUS_MAX]; /* table scan: where each CPU looks first */
+    uint32_t next_slot[POLICY_CPUS_MAX]; /* table scan: the slot where each CPU's search starts */
 };
 
 _Static_assert(sizeof(struct rr_task) <= POLICY_TASK_BYTES, "task state fits");
 _Static_assert(sizeof(struct rr_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
 
-/* The first task of the list, which is in the order of slots, at `slot` or after it. */
+/* Returns the first task at `slot` or after it, or null. The list is ordered by slots. */
 POLICY_FUNCTION task_t *rr_first_from(run_queue_t *queue, uint32_t slot)
 {
     task_t *task = STATE_OF(queue, struct rr_queue)->tasks.first;
@@ -77,7 +77,8 @@ POLICY_FUNCTION task_t *rr_take(struct rr_queue SHARED_MEMORY *state, task_t *ta
     return task;
 }
 
-/* Takes the next task in turn from `task` on that may run on `cpu`, or returns null. */
+/* Takes the next task, starting with `task`, that may run on `cpu`. Returns null if there is
+ * none. */
 POLICY_RARE_FUNCTION task_t *rr_take_next_on(run_queue_t *queue, task_t *task, uint32_t cpu)
 {
     struct rr_queue SHARED_MEMORY *state = STATE_OF(queue, struct rr_queue);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Preemption at microseconds (Shinjuku: Kaffes and others 2019): one line for all CPUs, in the
- * order in which tasks came, and a quantum that may be far shorter than a tick. As soon as a task
- * waits, those that have used up their quantum give way, the one that was picked first before the
- * others, and go to the end of the line. So a request of a microsecond waits for the quanta of long
- * ones, and not for their ends; and where no task waits, none is interrupted.
+ * Preemption at microseconds (Shinjuku: Kaffes and others 2019): one list for all CPUs, in the
+ * order of arrival, and a quantum that may be far shorter than a tick. As soon as a task waits,
+ * tasks that have used up their quantum are preempted, the first picked first, and go to the end of
+ * the list. So a request of a microsecond waits for the quanta of long requests, and not until they
+ * finish. If no task waits, none is interrupted.
  *
- * All quanta are equally long: so the task that was picked first is the first whose quantum ends,
- * and one alarm for that is enough for all CPUs.
+ * All quanta are equally long. So the first quantum to end is that of the task picked first, and
+ * one alarm for it suffices for all CPUs.
  *
- * `targets`: each priority is a class of requests with a line of its own. The line is served whose
- * first task has waited the longest in proportion to the class's target, which is that task's
- * attribute `deadline`; a task without one has a tick. So each class comes to wait in proportion to
- * its target, and none starves.
+ * `targets`: each priority is a class of requests with a separate list. The next list to be served
+ * is the one whose first task has waited longest in proportion to the class's target. The target is
+ * that task's attribute `deadline`; a task without one has a tick. So the waits of classes become
+ * proportional to their targets, and none starves.
  */
 
 #include "policy.h"
@@ -37,12 +37,12 @@ static const struct preset shinjuku_presets[] = {
 };
 
 struct shinjuku_task {
-    uint64_t since; /* when it came into its line, or was picked from it */
+    uint64_t since; /* when it entered its list, or was picked from it */
 };
 
 struct shinjuku_queue {
     struct task_list line[CLASSES];
-    struct task_list running; /* in the order in which they were picked */
+    struct task_list running; /* in the order of their picks */
 };
 
 _Static_assert(sizeof(struct shinjuku_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -68,7 +68,7 @@ POLICY_FUNCTION bool shinjuku_quantum_is_over(const run_queue_t *queue, const ta
     return quantum > 0 && queue->now - STATE_OF(running, struct shinjuku_task)->since >= quantum;
 }
 
-/* A task waits: the alarm is for the end of the first quantum. */
+/* Sets the alarm to the end of the first quantum if a task waits. */
 POLICY_FUNCTION void shinjuku_set_alarm(run_queue_t *queue)
 {
     const task_t *first = STATE_OF(queue, struct shinjuku_queue)->running.first;
@@ -77,7 +77,7 @@ POLICY_FUNCTION void shinjuku_set_alarm(run_queue_t *queue)
         queue->alarm = STATE_OF(first, struct shinjuku_task)->since + quantum;
 }
 
-/* One that lost its CPU before its turn was over is the first of its line. */
+/* Queues a task. A preempted task whose turn had not ended is the first of its list. */
 POLICY_FUNCTION void shinjuku_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     bool first = reason == ENQUEUE_PREEMPTED && !shinjuku_quantum_is_over(queue, task);
@@ -93,14 +93,14 @@ POLICY_FUNCTION void shinjuku_dequeue(run_queue_t *queue, task_t *task)
     task_list_remove(shinjuku_line(queue, task), task);
 }
 
-/* How long the task has waited, in thousandths of its target. */
+/* Returns the task's wait, in thousandths of its target. */
 POLICY_FUNCTION uint64_t shinjuku_lateness(const run_queue_t *queue, const task_t *task)
 {
     uint64_t target = task->deadline ? task->deadline : queue->scheduler->tick_ns;
     return (queue->now - STATE_OF(task, struct shinjuku_task)->since) * 1000 / target;
 }
 
-/* The class that is served next on `cpu`, the first of several; NO_CLASS if none waits. */
+/* Returns the class to be served next on `cpu`, the first of several; NO_CLASS if none waits. */
 POLICY_FUNCTION uint32_t shinjuku_next_class(const run_queue_t *queue, uint32_t cpu)
 {
     const shinjuku_queue_t *own = STATE_OF(queue, struct shinjuku_queue);
@@ -117,7 +117,7 @@ POLICY_FUNCTION uint32_t shinjuku_next_class(const run_queue_t *queue, uint32_t 
     return latest;
 }
 
-/* The first task of the line that is served next, of those that may run on `cpu`; null if none
+/* Returns the first task, of the list to be served next, that may run on `cpu`; null if none
  * waits. */
 POLICY_FUNCTION task_t *shinjuku_next(run_queue_t *queue, uint32_t cpu)
 {
@@ -149,8 +149,8 @@ POLICY_FUNCTION void shinjuku_stopped(run_queue_t *queue, task_t *task, enum sto
     task_list_remove(&STATE_OF(queue, struct shinjuku_queue)->running, task);
 }
 
-/* The first of the line may have the CPU of a task whose quantum is over; if no CPU can be had for
- * it, which only the sets of CPUs can cause, another attempt is made later. */
+/* Returns the first task of the list, which may have the CPU of a task whose quantum has ended.
+ * If no CPU is found, which only CPU sets can cause, the alarm is set again for later. */
 POLICY_FUNCTION task_t *shinjuku_alarm(run_queue_t *queue)
 {
     uint64_t quantum = shinjuku_quantum(queue);

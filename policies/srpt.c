@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Shortest remaining processing time (Schrage 1968): the task with the least work left runs, on
- * whichever CPU. No policy has a lower mean turnaround on one CPU, if what it is told is true: so
- * this one shows what is possible.
+ * Shortest remaining processing time (Schrage 1968): the task with the least work left runs, on any
+ * CPU. No policy has a lower mean turnaround on one CPU, if the declared work is true. So this
+ * policy shows the optimum.
  *
- * What is known of a task is its attribute `runtime`: how long it is to compute, from when the
- * attribute was set. A task that blocks when it has done that begins anew with as much. Of one that
- * is told nothing, or has computed for longer than it was told, as much again is expected as it has
- * had: of such tasks, the one that has had the least runs, and they take turns of a tick (feedback:
- * Schrage 1967).
+ * A task declares its work by its attribute `runtime`: the computation ahead when the attribute was
+ * set. A task that blocks when its work is done starts again with the same amount. If a task
+ * declares nothing, or exceeds its declaration, its expected remaining work is the work done so
+ * far. Of such tasks the one with the least runs, and they take turns of a tick (feedback: Schrage
+ * 1967).
  *
- * `error`: what is told is off by a factor, drawn anew for each task, too much or too little alike.
- * `knows` 1: nothing is told, and what a task will compute before it blocks is foreseen as the
- * exponential average of how long it did before.
+ * `error`: the declaration is multiplied by a random factor for each task, equally likely too high
+ * or too low. `knows` 1: nothing is declared. The expected work until a task blocks is the
+ * exponential average of its earlier periods of work.
  */
 
 #include "policy.h"
@@ -42,9 +42,9 @@ static const struct preset srpt_presets[] = {
 
 struct srpt_task {
     struct task_heap_node node;
-    uint64_t told;     /* its runtime when that was read last */
-    uint64_t expected; /* nanoseconds of the piece of work that it is at */
-    uint64_t begun;    /* its run_time when it began that */
+    uint64_t told;     /* its runtime when it was last read */
+    uint64_t expected; /* nanoseconds of its present piece of work */
+    uint64_t begun;    /* its run_time when that piece began */
     uint64_t random;
 };
 
@@ -57,7 +57,7 @@ _Static_assert(sizeof(struct srpt_queue) <= POLICY_QUEUE_BYTES, "queue state fit
 
 typedef struct srpt_task SHARED_MEMORY srpt_task_t;
 
-/* The work as it is told, with the task's own error: whenever it is asked for, the same. */
+/* Returns the declared work with the task's error factor: the same value for each call. */
 POLICY_FUNCTION uint64_t srpt_told(const scheduler_t *scheduler, const task_t *task)
 {
     srpt_task_t *own = STATE_OF(task, struct srpt_task);
@@ -67,18 +67,18 @@ POLICY_FUNCTION uint64_t srpt_told(const scheduler_t *scheduler, const task_t *t
     return drawn & 1 ? task->runtime * factor / 100 : task->runtime * 100 / factor;
 }
 
-/* The task has a piece of work before it. */
+/* Starts a piece of work of the task. */
 POLICY_FUNCTION void srpt_begin(const scheduler_t *scheduler, task_t *task, uint64_t run_time)
 {
     srpt_task_t *own = STATE_OF(task, struct srpt_task);
     own->begun = run_time;
     if (scheduler->tunable[SRPT_KNOWS] != KNOWS_WORK)
-        return; /* an average stays what it was */
+        return; /* an average does not change */
     own->told = task->runtime;
     own->expected = srpt_told(scheduler, task);
 }
 
-/* What is expected that the task has still to do. */
+/* Returns the expected rest of the task's work. */
 POLICY_FUNCTION uint64_t srpt_left(const task_t *task, uint64_t run_time)
 {
     const srpt_task_t *own = STATE_OF(task, struct srpt_task);
@@ -92,7 +92,8 @@ POLICY_FUNCTION void srpt_task_init(scheduler_t *scheduler, task_t *task, const 
     srpt_begin(scheduler, task, task->run_time);
 }
 
-/* A task begins anew if it has done all and blocked, or if something else is told of it. */
+/* Queues the task. Its work starts again if it finished and blocked, or if its declaration
+ * changed. */
 POLICY_FUNCTION void srpt_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     const srpt_task_t *own = STATE_OF(task, struct srpt_task);
@@ -117,7 +118,7 @@ POLICY_FUNCTION task_t *srpt_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Has the task computed for longer than was told or foreseen, or is nothing known of it? */
+/* Returns true if the task exceeded its declared or expected work, or if neither exists. */
 POLICY_FUNCTION bool srpt_unknown(const task_t *task)
 {
     const srpt_task_t *own = STATE_OF(task, struct srpt_task);
@@ -143,7 +144,7 @@ POLICY_FUNCTION void srpt_stopped(run_queue_t *queue, task_t *task, enum stop_re
     own->expected = (alpha * burst + (100 - alpha) * before) / 100;
 }
 
-/* One of which nothing is known waits for the next tick. */
+/* A task of unknown work waits for the next tick. */
 POLICY_FUNCTION bool srpt_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
 {
     return queue->scheduler->tunable[SRPT_PREEMPTION] && !srpt_unknown(task) &&

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Stride scheduling (Waldspurger and Weihl 1995): the lottery without chance. A
- * task with twice the tickets gets twice the time, exactly.
+ * Stride scheduling (Waldspurger and Weihl 1995): the lottery without chance. A task with twice the
+ * tickets gets twice the time, exactly.
  *
- * Each task has a pass, its virtual time: while it runs, its pass moves on by the
- * time used, divided by its tickets. The task with the lowest pass runs next; of
- * equal ones, that with the lowest PID. What counts is the time really used: a task
- * that blocks in the middle of a slice pays for half a slice.
+ * Each task has a pass, its virtual time: it advances by the task's CPU use divided by its tickets.
+ * The task with the lowest pass runs next; for equal passes, the task with the lowest PID. Only
+ * time really used counts: a task that blocks in the middle of a slice pays for half a slice.
  *
- * Each run queue has a pass, too, which moves on as that of a task with all the
- * tickets of the queue would. A task that leaves (it blocks, moves to another CPU
- * or gets other tickets) keeps what remains of its turn, by how much it is ahead of
- * that, and joins again with as much: no task gains or loses by being away.
+ * Each run queue has a pass, too. It advances like the pass of a task with all the tickets of the
+ * queue. A task that leaves (it blocks, moves to another CPU or gets other tickets) keeps its lead
+ * over the queue's pass, and joins again with the same lead. So no task gains or loses by being
+ * away.
  *
- * All this is fair among the tasks of one CPU. Which task belongs on which CPU, so
- * that shares of the whole machine are fair, fair_shares.h tells.
+ * All this is fair among the tasks of one CPU. fair_shares.h assigns tasks to CPUs so that shares
+ * of the whole machine are fair.
  */
 
 #include "fair_shares.h"
@@ -37,9 +36,9 @@ struct stride_task {
     struct task_heap_node node;
     struct share_member member; /* of the tasks that share several CPUs */
     uint64_t pass;
-    uint64_t tickets; /* as they count in the queue; 0: the task has left it */
-    uint64_t charged; /* the part of its run_time that it has paid for */
-    int64_t remain;   /* while it has left: nanoseconds that it is ahead of the queue */
+    uint64_t tickets; /* as counted in the queue; 0: the task has left it */
+    uint64_t charged; /* run_time that is already charged */
+    int64_t remain;   /* while it has left: its lead over the queue, in nanoseconds */
     uint64_t ticks;   /* used of the slice */
 };
 
@@ -56,7 +55,7 @@ _Static_assert(sizeof(struct stride_queue) <= POLICY_QUEUE_BYTES, "queue state f
 typedef struct stride_task SHARED_MEMORY stride_task_t;
 typedef struct stride_queue SHARED_MEMORY stride_queue_t;
 
-/* How far a pass moves while `tickets` use the CPU for so many nanoseconds. */
+/* Returns the advance of a pass while `tickets` use the CPU for this many nanoseconds. */
 POLICY_FUNCTION uint64_t stride_pass(int64_t ns, uint64_t tickets)
 {
     return (uint64_t)(ns * PASS_PER_NS / (int64_t)tickets);
@@ -84,7 +83,7 @@ POLICY_FUNCTION void stride_leave(run_queue_t *queue, task_t *task)
     shares_leave(queue, &state->member);
 }
 
-/* The task pays for what it has used of the CPU since it paid last. */
+/* Charges the task for its CPU use since the last charge. */
 POLICY_FUNCTION void stride_charge(run_queue_t *queue, task_t *task)
 {
     stride_queue_t *all = STATE_OF(queue, struct stride_queue);
@@ -95,7 +94,7 @@ POLICY_FUNCTION void stride_charge(run_queue_t *queue, task_t *task)
     all->pass += stride_pass(used, all->tickets);
 }
 
-/* A newcomer begins one slice ahead: forking children brings no turns that come sooner. */
+/* A new task starts one slice ahead: forking children brings no earlier turns. */
 POLICY_FUNCTION void stride_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
 {
     (void)parent;
@@ -153,7 +152,7 @@ POLICY_FUNCTION enum tick_verdict stride_tick(run_queue_t *queue, task_t *task)
     return state->ticks >= slice ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
-/* Users may have changed its tickets while it ran: then it joins anew with them. */
+/* Users may have changed the tickets while the task ran: then it joins again with the new ones. */
 POLICY_FUNCTION void stride_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
     stride_charge(queue, task);

@@ -5,11 +5,11 @@
 #include "policy.h"
 
 /*
- * A heap of tasks: the one with the smallest key comes out first, of equal keys
- * the one with the lowest PID. It is a leftist heap (Crane 1972): a binary tree
- * in which each task comes before its children, and the way that keeps right is
- * the shortest way down, of at most log2(n + 1) tasks. Two heaps are made one
- * along these ways, and all else follows from that: every operation is O(log n).
+ * A heap of tasks: the task with the smallest key is taken first; for equal keys, the task with the
+ * lowest PID. It is a leftist heap (Crane 1972): a binary tree where each task precedes its
+ * children. Its rightmost path is the shortest path down, of at most log2(n + 1) tasks. Two heaps
+ * are merged along these paths, and all other operations use the merge. So every operation is O(log
+ * n).
  *
  * The tree lies in the tasks: a policy's task state begins with its node.
  */
@@ -18,7 +18,7 @@ struct task_heap_node {
     task_t *parent;
     task_t *left;
     task_t *right;
-    uint64_t rank; /* length of the shortest way down from here, this task counted */
+    uint64_t rank; /* length of the shortest path down, this task included */
 };
 
 struct task_heap {
@@ -40,7 +40,7 @@ POLICY_FUNCTION bool task_heap_before(const task_t *task, const task_t *other)
     return difference != 0 ? difference < 0 : task->pid < other->pid;
 }
 
-/* Puts the shorter way to the right. Returns false if the task's own rank stays what it was. */
+/* Moves the shorter subtree to the right. Returns false if the task's rank did not change. */
 POLICY_FUNCTION bool task_heap_mend(task_t *task)
 {
     task_heap_node_t *node = task_heap_node(task);
@@ -57,11 +57,11 @@ POLICY_FUNCTION bool task_heap_mend(task_t *task)
     return changed;
 }
 
-/* Makes one heap of two; either may be null. Returns its first task. */
+/* Merges two heaps; either may be null. Returns the first task. */
 POLICY_FUNCTION task_t *task_heap_meld(task_t *one, task_t *other)
 {
     task_t *root = NULL;
-    task_t *last = NULL; /* of the way to the right, so far */
+    task_t *last = NULL; /* of the rightmost path, so far */
     while ((one || other) && LOOP_GUARD) {
         bool take_one = !other || (one && task_heap_before(one, other));
         task_t *next = take_one ? one : other;
@@ -71,7 +71,7 @@ POLICY_FUNCTION task_t *task_heap_meld(task_t *one, task_t *other)
         else
             root = next;
         if (!one || !other)
-            break; /* the rest hangs on as it is */
+            break; /* the rest keeps its place */
         last = next;
         if (take_one)
             one = task_heap_node(one)->right;
@@ -109,13 +109,13 @@ POLICY_FUNCTION void task_heap_remove(task_heap_t *heap, task_t *task)
         task_heap_node(parent)->left = rest;
     else
         task_heap_node(parent)->right = rest;
-    /* Each rank that changes is one above the last: there are few. */
+    /* Each changed rank is one above the previous: there are few. */
     while (parent && task_heap_mend(parent) && LOOP_GUARD)
         parent = task_heap_node(parent)->parent;
 }
 
-/* Returns the first task that may run on `cpu` of a heap whose first one may not, or null if there
- * is none. Looks only below tasks that may not: so it costs a step or two for each of them. */
+/* Returns the first task that may run on `cpu` of a heap whose first task may not, or null.
+ * Searches only below tasks that may not run there: one or two steps for each of them. */
 POLICY_RARE_FUNCTION task_t *task_heap_search_on(task_t *root, uint32_t cpu)
 {
     task_t *best = NULL;
@@ -138,8 +138,8 @@ POLICY_RARE_FUNCTION task_t *task_heap_search_on(task_t *root, uint32_t cpu)
     return best;
 }
 
-/* Returns the first task that may run on `cpu`, or null if there is none. (Inline: BPF allows no
- * more than eight calls in one another.) */
+/* Returns the first task that may run on `cpu`, or null if there is none. (Inline: BPF allows at
+ * most eight nested calls.) */
 static inline __attribute__((always_inline, unused)) task_t *
 task_heap_first_on(const task_heap_t *heap, uint32_t cpu)
 {
@@ -156,7 +156,7 @@ POLICY_FUNCTION task_t *task_heap_take_first_on(task_heap_t *heap, uint32_t cpu)
     return task;
 }
 
-/* The task that comes out after the first; null: there is none. */
+/* Returns the task that would be taken after the first; null: none. */
 POLICY_FUNCTION task_t *task_heap_second(const task_heap_t *heap)
 {
     const task_heap_node_t *first = task_heap_node(heap->first);

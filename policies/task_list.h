@@ -91,7 +91,7 @@ POLICY_RARE_FUNCTION task_t *task_list_next_on(task_t *task, uint32_t cpu)
 }
 
 /* Returns the oldest task that may run on `cpu`, or null if there is none. Costs a step for each
- * older task that may not. (Inline: BPF allows no more than eight calls in one another.) */
+ * older task that may not. (Inline: BPF allows at most eight nested calls.) */
 static inline __attribute__((always_inline, unused)) task_t *
 task_list_first_on(const task_list_t *list, uint32_t cpu)
 {

@@ -5,17 +5,17 @@
 #include "policy.h"
 
 /*
- * Tasks in the order of their keys, of equal keys in that of their PIDs, in which the first
- * one whose value is low enough is found in O(log n), as are inserting and removing. Of another
- * value of each task, the least of all is known.
+ * Tasks ordered by key, and by PID for equal keys. Inserting, removing, and finding the first task
+ * with a low enough value are O(log n). The minimum of a second value over all tasks is also
+ * maintained.
  *
  * It is a balanced binary tree (Adelson-Velsky and Landis 1962): the heights of a task's two
- * subtrees differ by one at most. Each task knows the least values of its subtree, so that
- * a search leaves out the subtrees in which all values are too high. Keys and values may wrap
- * around: only their differences count, which must be below 2^63. Other values do not.
+ * subtrees differ by one at most. Each task knows the least values of its subtree, so that a search
+ * skips subtrees where all values are too high. Keys and values may wrap around: only their
+ * differences count, which must be below 2^63. Other values do not wrap.
  *
- * The tree lies in the tasks: a policy's task state begins with its node. Its loops go down the
- * tree or up, and none has another within it: so a BPF verifier need not follow many ways.
+ * The tree lies in the tasks: a policy's task state begins with its node. Its loops go down or up
+ * the tree and are never nested, so a BPF verifier has few paths to follow.
  */
 struct task_tree_node {
     uint64_t key;
@@ -37,15 +37,15 @@ typedef struct task_tree SHARED_MEMORY task_tree_t;
 #define TREE_NODE(task)   STATE_OF(task, struct task_tree_node)
 #define TREE_HEIGHT(task) ((task) ? TREE_NODE(task)->height : 0)
 
-/* Does `one` come before `other`? */
+/* Returns true if `one` comes before `other`. */
 POLICY_FUNCTION bool task_tree_before(const task_t *one, const task_t *other)
 {
     int64_t difference = (int64_t)(TREE_NODE(one)->key - TREE_NODE(other)->key);
     return difference != 0 ? difference < 0 : one->pid < other->pid;
 }
 
-/* What a subtree adds to what its parent knows. Inline: BPF allows no more than eight calls in one
- * another, and those of a host are among them. */
+/* Adds a subtree's values to its parent's. Inline: BPF allows at most eight nested calls,
+ * including the host's. */
 static inline __attribute__((always_inline, unused)) void
 task_tree_take_in(task_tree_node_t *node, const task_tree_node_t *child)
 {
@@ -57,7 +57,7 @@ task_tree_take_in(task_tree_node_t *node, const task_tree_node_t *child)
         node->least_other = child->least_other;
 }
 
-/* Height and least values, from the subtrees, which know theirs. */
+/* Recomputes height and least values from the subtrees. */
 POLICY_FUNCTION void task_tree_sum_up(task_t *task)
 {
     task_tree_node_t *node = TREE_NODE(task);
@@ -70,7 +70,7 @@ POLICY_FUNCTION void task_tree_sum_up(task_t *task)
         task_tree_take_in(node, TREE_NODE(node->child[1]));
 }
 
-/* Puts `task` (or none) in the place of `old` below `parent`, or at the root if that is null. */
+/* Replaces `old` by `task` (or nothing) below `parent`, or at the root if that is null. */
 POLICY_FUNCTION void task_tree_link(task_tree_t *tree, task_t *parent, const task_t *old,
                                     task_t *task)
 {
@@ -82,7 +82,7 @@ POLICY_FUNCTION void task_tree_link(task_tree_t *tree, task_t *parent, const tas
         TREE_NODE(task)->parent = parent;
 }
 
-/* Rotates: `task` takes the place of its parent, which goes below it. */
+/* Rotates: `task` takes the place of its parent, which becomes its child. */
 POLICY_FUNCTION void task_tree_lift(task_tree_t *tree, task_t *task)
 {
     task_t *parent = TREE_NODE(task)->parent;
@@ -98,8 +98,8 @@ POLICY_FUNCTION void task_tree_lift(task_tree_t *tree, task_t *task)
     task_tree_sum_up(task);
 }
 
-/* Mends all from `task`, below which something was changed, up to the root: one of its subtrees may
- * be higher than the other by two. */
+/* Rebalances and updates all tasks from `task` to the root after a change below `task`. The
+ * heights of a task's subtrees may differ by two. */
 POLICY_FUNCTION void task_tree_mend(task_tree_t *tree, task_t *task)
 {
     while (task && LOOP_GUARD) {
@@ -124,7 +124,7 @@ POLICY_FUNCTION void task_tree_mend(task_tree_t *tree, task_t *task)
     }
 }
 
-/* Puts in a task that is in no tree. */
+/* Inserts a task that is in no tree. */
 POLICY_FUNCTION void task_tree_insert(task_tree_t *tree, task_t *task, uint64_t key, uint64_t value,
                                       uint64_t other)
 {
@@ -152,8 +152,8 @@ POLICY_FUNCTION void task_tree_insert(task_tree_t *tree, task_t *task, uint64_t 
     task_tree_mend(tree, parent);
 }
 
-/* `task` has subtrees on both sides: the next one takes its place. Returns the lowest task below
- * which something was changed. */
+/* Removes `task`, which has two subtrees: the next task takes its place. Returns the lowest task
+ * below which something changed. */
 POLICY_FUNCTION task_t *task_tree_replace(task_tree_t *tree, task_t *task)
 {
     task_tree_node_t *node = TREE_NODE(task);
@@ -186,7 +186,7 @@ POLICY_FUNCTION void task_tree_remove(task_tree_t *tree, task_t *task)
     task_tree_mend(tree, changed);
 }
 
-/* The first task with a value of at most `limit`, or null if there is none. */
+/* Returns the first task with a value of at most `limit`, or null. */
 POLICY_FUNCTION task_t *task_tree_first(const task_tree_t *tree, uint64_t limit)
 {
     task_t *task = tree->root;
@@ -203,8 +203,8 @@ POLICY_FUNCTION task_t *task_tree_first(const task_tree_t *tree, uint64_t limit)
     return NULL;
 }
 
-/* Returns the first task with a value of at most `limit` that may run on `cpu`; if there is none,
- * the first of all that may run there, or null. Costs O(n). */
+/* Returns the first task with a value of at most `limit` that may run on `cpu`. If there is
+ * none, returns the first task that may run there, or null. Costs O(n). */
 POLICY_RARE_FUNCTION task_t *task_tree_search_on(const task_tree_t *tree, uint64_t limit,
                                                  uint32_t cpu)
 {

@@ -5,13 +5,13 @@
 #include "policy.h"
 
 /*
- * A set of tasks with tickets, in which the holder of a ticket is found in O(log n)
- * (after Wong and Easton 1980), as are inserting and removing.
+ * A set of tasks with tickets. Finding the holder of a ticket, inserting and removing are O(log n)
+ * (after Wong and Easton 1980).
  *
- * The tasks form a complete binary tree. Each holds the sum of tickets of its
- * subtree. Position 1 is the root, position p has the children 2p and 2p + 1: the
- * bits of a position after the first one are the way to it. A new task takes the
- * position after the last; the last one fills the place of one that leaves.
+ * The tasks form a complete binary tree. Each holds the sum of tickets of its subtree. Position 1
+ * is the root, position p has the children 2p and 2p + 1: the bits of a position after the first
+ * one give the path to it. A new task takes the position after the last; the last one fills the
+ * place of a leaving task.
  *
  * The node lies in the task: a policy's task state begins with a ticket_node.
  */
@@ -37,8 +37,8 @@ POLICY_FUNCTION uint64_t ticket_tree_total(const ticket_tree_t *tree)
 }
 
 /*
- * The task at `position`, which is taken. `tickets` are added to the sums of all those
- * above it (and taken away again by a negative number: sums count modulo 2^64).
+ * Returns the task at `position`, which is taken. Adds `tickets` to the sums of all tasks above it.
+ * (A negative number takes them away again: sums count modulo 2^64.)
  */
 POLICY_FUNCTION task_t *ticket_tree_descend(ticket_tree_t *tree, uint64_t position,
                                             uint64_t tickets)
@@ -64,7 +64,7 @@ POLICY_FUNCTION void ticket_tree_add(task_t *task, uint64_t tickets)
     }
 }
 
-/* Puts `task` (or none) in the place of `old` below its parent. */
+/* Replaces `old` by `task` (or nothing) below its parent. */
 POLICY_FUNCTION void ticket_tree_link(ticket_tree_t *tree, const task_t *old, task_t *task)
 {
     task_t *parent = TICKET_NODE(old)->parent;
@@ -76,13 +76,13 @@ POLICY_FUNCTION void ticket_tree_link(ticket_tree_t *tree, const task_t *old, ta
         TICKET_NODE(task)->parent = parent;
 }
 
-/* The task at a position from 1 to tree->count. */
+/* Returns the task at a position from 1 to tree->count. */
 POLICY_FUNCTION task_t *ticket_tree_at(ticket_tree_t *tree, uint64_t position)
 {
     return ticket_tree_descend(tree, position, 0);
 }
 
-/* Puts in a task that is in no tree, with at least one ticket. */
+/* Inserts a task that is in no tree and has at least one ticket. */
 POLICY_FUNCTION void ticket_tree_insert(ticket_tree_t *tree, task_t *task, uint64_t tickets)
 {
     ticket_node_t *node = TICKET_NODE(task);
@@ -157,7 +157,7 @@ POLICY_FUNCTION task_t *ticket_tree_holder(const ticket_tree_t *tree, uint64_t t
     return NULL;
 }
 
-/* ---- of the tasks that may run on a CPU, where not all may: O(n log n) ---- */
+/* ---- restricted to the tasks that may run on a CPU: O(n log n) ---- */
 
 /* Returns the number of tickets that they have. */
 POLICY_RARE_FUNCTION uint64_t ticket_tree_total_on(ticket_tree_t *tree, uint32_t cpu)
@@ -186,8 +186,7 @@ POLICY_RARE_FUNCTION task_t *ticket_tree_holder_on(ticket_tree_t *tree, uint64_t
     return NULL;
 }
 
-/* Returns the first one at a position that is at least `position`, or else the first one at all,
- * or null. */
+/* Returns the first such task at or after `position`, else the first one of all, or null. */
 POLICY_RARE_FUNCTION task_t *ticket_tree_any_on(ticket_tree_t *tree, uint64_t position,
                                                 uint32_t cpu)
 {

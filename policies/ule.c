@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * The interactivity score of ULE (Roberson 2003), FreeBSD's scheduler: what counts is how long a
- * task slept beside how long it ran, of late.
+ * The interactivity score of ULE (Roberson 2003), FreeBSD's scheduler: it compares how long a task
+ * recently slept with how long it ran.
  *
  *     score = 50 run / sleep           if it slept longer than it ran
  *           = 100 - 50 sleep / run     else
  *
- * A task whose score and nice value come to less than `threshold` is interactive: it waits in the
- * current queue by its score, before all others, and runs for short turns. The others wait in the
- * next queue, and run when no task is left in the current one: then the two change their names. So
- * each of them has one turn in a round, however it compares with the others.
+ * A task is interactive if its score plus its nice value is less than `threshold`. An interactive
+ * task waits in the current queue, ordered by score, before all others, and has short turns. The
+ * others wait in the next queue, and run when the current one is empty: then the two queues swap.
+ * So each of them has one turn in a round, regardless of its score.
  *
- * What is remembered is `history_ms` at most: when there is more, both times are cut to four
- * fifths of that, in their proportion. A child begins with its parent's, cut to a tenth: so it is
- * soon known for what it is.
+ * At most `history_ms` are remembered. Beyond that, both times are scaled down to four fifths of
+ * it. A child starts with its parent's times, scaled down to a tenth, so that its own behaviour
+ * soon dominates.
  *
  * The paper prints the second line as 50 / (run / sleep) + 50, which would be least for a task that
- * never sleeps; the line above joins the first at 50, and is 100 there. That an interactive task
- * takes the CPU from another at once is ours. Left out: turns by nice value, and what ULE does
- * on several CPUs, where the host's way is in force.
+ * never sleeps. The line above joins the first at 50, and is 100 for such a task. That an
+ * interactive task preempts another at once is schedlab's choice. Left out: turns by nice value,
+ * and ULE's rules for several CPUs; the host's defaults apply.
  */
 
 #include "level_lists.h"
@@ -36,13 +36,13 @@ static const struct tunable ule_tunables[] = {
                      5000, 1000000},
 };
 
-#define ULE_RANKS (RANKS_MAX / 2) /* of interactive tasks, and as many of others */
+#define ULE_RANKS (RANKS_MAX / 2) /* of interactive tasks; the others have the same number */
 
 struct ule_task {
-    uint64_t run;     /* nanoseconds, of what is remembered */
-    uint64_t sleep;   /* likewise */
-    uint64_t charged; /* the part of its run_time that is in it */
-    uint64_t slept;   /* since when it is blocked */
+    uint64_t run;     /* remembered run time, in nanoseconds */
+    uint64_t sleep;   /* remembered sleep, in nanoseconds */
+    uint64_t charged; /* run_time that `run` already includes */
+    uint64_t slept;   /* when it blocked */
     uint64_t turn;    /* its run_time when its turn began */
     uint32_t array;   /* where it waits */
     uint32_t rank;
@@ -72,7 +72,7 @@ POLICY_FUNCTION ule_task_t *ule_task_of(const task_t *task)
 
 /* ---- the score ---- */
 
-/* Cuts what is remembered if it is more than `most` nanoseconds. */
+/* Scales the remembered times down if they exceed `most` nanoseconds. */
 POLICY_FUNCTION void ule_forget(ule_task_t *own, uint64_t most)
 {
     uint64_t kept = most / 5 * 4;
@@ -98,7 +98,7 @@ POLICY_FUNCTION void ule_charge(const scheduler_t *scheduler, const task_t *task
     ule_forget(own, ule_history(scheduler));
 }
 
-/* 0 to 100, with the nice value on top. */
+/* Returns 0 to 100, plus the nice value. */
 POLICY_FUNCTION int64_t ule_score(const task_t *task)
 {
     const ule_task_t *own = ule_task_of(task);
@@ -179,7 +179,7 @@ POLICY_FUNCTION task_t *ule_pick(run_queue_t *queue, uint32_t cpu)
     ule_array_t *array = &all->array[(all->current + over) & 1];
     task_t *task = level_lists_take_first_on(&array->lists, &array->counts, cpu);
     array = &all->array[(all->current + 1) & 1];
-    if (!task && !over) /* those of this round may not run on the CPU */
+    if (!task && !over) /* the tasks of this round may not run on the CPU */
         task = level_lists_take_first_on(&array->lists, &array->counts, cpu);
     if (!task)
         return NULL;
@@ -188,8 +188,8 @@ POLICY_FUNCTION task_t *ule_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* A turn is over at the tick that is nearest to its end, or when an interactive task waits and this
- * one is none. */
+/* Ends the turn at the tick nearest to the planned end, or when an interactive task waits and
+ * this one is not interactive. */
 POLICY_FUNCTION enum tick_verdict ule_tick(run_queue_t *queue, task_t *task)
 {
     ule_queue_t *all = STATE_OF(queue, struct ule_queue);

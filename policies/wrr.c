@@ -1,40 +1,37 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Weighted round-robin: turns go round, and a turn lasts as long as the task is
- * heavy: its weight times the quantum. Every operation is O(1).
+ * Weighted round-robin: a task's turn lasts for its weight times the quantum. Every operation is
+ * O(1).
  *
- * As shipped, slices are exact in the long run, by time really used. Only ticks
- * end turns, so a turn ends at the tick that is nearest to its end: a task that is
- * picked within a tick, or whose slice is no whole number of ticks, runs half a
- * tick too long or too short at most. The difference is carried to its next turn,
- * as in deficit round-robin (Shreedhar and Varghese 1995). A task that blocks or
- * yields gives away the rest of its turn, but never a debt.
+ * By default, slices are exact in the long run, by time really used. Only ticks end turns, so a
+ * turn ends at the tick nearest to its planned end. The error is at most half a tick: for a task
+ * picked within a tick, or a slice of a fractional number of ticks. The difference is carried to
+ * its next turn, as in deficit round-robin (Shreedhar and Varghese 1995). A task that blocks or
+ * yields loses the rest of its turn, but keeps a debt.
  *
- * Deficit round-robin is O(1) only if a quantum buys the smallest thing that can
- * be bought, here a tick: so a quantum shorter than a tick counts as a tick, for
- * all weights alike, and shares are what they should be.
+ * Deficit round-robin is O(1) only if a quantum buys at least the smallest unit, here a tick. So a
+ * quantum shorter than a tick counts as a tick, for all weights alike, which preserves the shares.
  *
- * `shares`: nice levels decide in place of weights, alone or within groups, which share by their
- * own weights (group_shares.h). Their range is wide: so a turn is a task's part of what turns take
- * together, with a mean of the usual weight. A task whose turn would be shorter than half a tick
- * saves it, and others go first, until it is worth a turn.
+ * `shares`: nice levels replace weights, alone or within groups, which share by their weights
+ * (group_shares.h). Their range is wide. So a turn is a task's part of a fixed sum of turns, with a
+ * mean of the default weight. A task whose turn would be shorter than half a tick saves it, and
+ * others go first, until the sum is worth a turn.
  *
- * On several CPUs tasks change places so that each has its share of the whole
- * machine (fair_shares.h).
+ * On several CPUs tasks change places so that each has its share of the whole machine
+ * (fair_shares.h).
  *
- * `near`: on a machine with nodes of memory, a task that wakes goes to the nearest idle CPU, and a
- * CPU that has work takes none from another node: so shares are fair within each node alone.
+ * `near`: on a machine with several memory nodes, a task that wakes goes to the nearest idle CPU. A
+ * CPU that has work takes none from another node, so shares are fair only within each node.
  *
- * Preset `linux` (study 5): the study keeps all tasks of a CPU in a list and a
- * pointer to the one that was picked last; the next in the list is picked next, and
- * gets its slice at the pick, whatever it used before. New and woken tasks enter at
- * the front of the list: they have to wait until the pointer comes round, and the
- * newest is the first then. What differs: its pointer is one for all CPUs, and
- * goes astray when the task that it points to leaves the list; here each queue has
- * its own, and it goes on with the next. And its listing never ends a turn when
- * the slice is over (the number is for people to see, and Linux's own rule for fair
- * tasks decides); here turns end as its text says.
+ * Preset `linux` (study 5): the study keeps all tasks of a CPU in a list and a pointer to the task
+ * that was last picked. The next in the list is picked next, and gets its slice at the pick,
+ * regardless of what it used before. New and woken tasks enter at the front of the list: they wait
+ * until the pointer wraps around, and then the newest is first. Two things differ. The study's
+ * pointer is shared by all CPUs, and becomes invalid when its task leaves the list; here each queue
+ * has a pointer, which moves to the next task. And the study's listing never ends a turn when the
+ * slice ends (the number is only displayed, and Linux's rule for fair tasks decides); here turns
+ * end as its text says.
  */
 
 #include "fair_shares.h"
@@ -74,16 +71,17 @@ static const struct preset wrr_presets[] = {
 
 struct wrr_task {
     struct share_member member;
-    uint64_t charged_run_time; /* the part of its run time that it has paid for; ns */
-    int64_t left;              /* of its turn, ns; between turns: what it is owed, or owes */
+    uint64_t charged_run_time; /* run time that is already charged; ns */
+    int64_t left;              /* of its turn, ns; between turns: owed to it, or by it if
+                                * negative */
     struct group_member group; /* of shares by groups */
-    bool in_turn;              /* it has its slice, and goes on with it */
+    bool in_turn;              /* it has its slice, and resumes it */
 };
 
 struct wrr_queue {
     struct share_queue shares;
     struct task_list tasks;
-    task_t *next;               /* whose turn is next; null: the first */
+    task_t *next;               /* the task of the next turn; null: the first */
     uint64_t total[GROUPS_MAX]; /* of shares by groups: see group_survey() */
 };
 
@@ -107,14 +105,14 @@ POLICY_FUNCTION wrr_queue_t *wrr_queue_of(const run_queue_t *queue)
 #define WRR_BY_NICE   1
 #define WRR_BY_GROUPS 2
 #define WRR_PARTS     1024 /* of a mean turn */
-#define WRR_SAVERS    256  /* that one pick passes over, at most */
+#define WRR_SAVERS    256  /* the most that one pick skips */
 
 POLICY_INLINE bool wrr_divides(const scheduler_t *scheduler)
 {
     return scheduler->tunable[WRR_SHARES] != 0;
 }
 
-/* Nanoseconds. Of a task whose turn is a part of what turns take together, the mean. */
+/* In nanoseconds. If a task's turn is a part of a sum of turns, this is the mean. */
 POLICY_FUNCTION uint64_t wrr_slice(const scheduler_t *scheduler, const task_t *task)
 {
     uint64_t quantum = (uint64_t)scheduler->tunable[WRR_QUANTUM] * 1000;
@@ -122,7 +120,7 @@ POLICY_FUNCTION uint64_t wrr_slice(const scheduler_t *scheduler, const task_t *t
            (quantum > scheduler->tick_ns ? quantum : scheduler->tick_ns);
 }
 
-/* What the task counts as beside others. */
+/* Returns the task's weight among others. */
 POLICY_FUNCTION uint64_t wrr_weight(run_queue_t *queue, task_t *task)
 {
     const scheduler_t *scheduler = queue->scheduler;
@@ -137,7 +135,7 @@ POLICY_FUNCTION uint64_t wrr_weight(run_queue_t *queue, task_t *task)
     return group_value(scheduler, member, wrr_queue_of(queue)->total);
 }
 
-/* The task, which competes here, does so no more. */
+/* Removes the task, which competes here. */
 POLICY_FUNCTION void wrr_leave(run_queue_t *queue, task_t *task)
 {
     wrr_task_t *own = wrr_task_of(task);
@@ -146,7 +144,7 @@ POLICY_FUNCTION void wrr_leave(run_queue_t *queue, task_t *task)
         group_leave(queue->scheduler, &own->group);
 }
 
-/* The turn of a task that competes here, by its weight beside those of the others; ns. */
+/* Returns the turn of a task that competes here, by its weight relative to the others; ns. */
 POLICY_INLINE int64_t wrr_part(run_queue_t *queue, task_t *task)
 {
     const share_queue_t *all = SHARES(queue);
@@ -169,8 +167,8 @@ POLICY_FUNCTION void wrr_task_init(scheduler_t *scheduler, task_t *task, const t
 }
 
 /*
- * With the pointer, a task that ran comes back to its place, which is before the
- * next one. Those that were handed over by another policy are in order already.
+ * With the pointer, a task that ran returns to its place, which is before the next one. Tasks that
+ * another policy handed over are in order already.
  */
 POLICY_FUNCTION task_t *wrr_place_in_list(const run_queue_t *queue, enum enqueue_reason reason)
 {
@@ -218,7 +216,7 @@ POLICY_FUNCTION void wrr_dequeue(run_queue_t *queue, task_t *task)
     wrr_leave(queue, task);
 }
 
-/* Returns the task whose turn is next, or null if none waits. */
+/* Returns the task of the next turn, or null if none waits. */
 POLICY_FUNCTION task_t *wrr_next(const run_queue_t *queue)
 {
     const wrr_queue_t *state = wrr_queue_of(queue);
@@ -237,7 +235,7 @@ POLICY_FUNCTION task_t *wrr_steal(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* The next task saves its turn; the one after it is next. */
+/* The next task saves its turn; the task after it is next. */
 POLICY_FUNCTION void wrr_pass_over(run_queue_t *queue, task_t *task)
 {
     wrr_queue_t *state = wrr_queue_of(queue);
@@ -249,7 +247,7 @@ POLICY_FUNCTION void wrr_pass_over(run_queue_t *queue, task_t *task)
     task_list_insert_before(&state->tasks, task, NULL);
 }
 
-/* Of tasks whose turns are parts: the first one whose turn is worth a tick begins or goes on. */
+/* Where turns are parts of a sum: starts or resumes the first task whose turn is worth a tick. */
 POLICY_RARE_FUNCTION task_t *wrr_first_worth(run_queue_t *queue)
 {
     task_t *task = wrr_next(queue);

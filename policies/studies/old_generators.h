@@ -6,8 +6,9 @@
 #include "policies/random.h"
 
 /*
- * Generators of random numbers that studies used: narrower than ours. No study has as many tickets
- * as its generator has numbers; where there are more, what follows lets the later ones win, too.
+ * Random number generators of the studies, with a narrower range than policies/random.h. No study
+ * has as many tickets as its generator has numbers. With more tickets, the functions below let the
+ * later tickets win, too.
  */
 
 #define XORSHIFT31_RANGE (1ull << 31)
@@ -30,8 +31,8 @@ POLICY_FUNCTION uint64_t random_xorshift31(random_state_t *state)
 }
 
 /*
- * A number below `limit`, each as likely as any other: numbers from the largest multiple of the
- * limit on are drawn again. A limit beyond the generator's range takes two of its numbers, as one
+ * Returns a number below `limit`, uniformly distributed: numbers at or above the largest multiple
+ * of the limit are drawn again. A limit beyond the generator's range combines two numbers into one
  * of 62 bits.
  */
 POLICY_FUNCTION uint64_t random_xorshift31_below(random_state_t *state, uint64_t limit)
@@ -46,9 +47,9 @@ POLICY_FUNCTION uint64_t random_xorshift31_below(random_state_t *state, uint64_t
 }
 
 /*
- * A 16-bit linear-feedback shift register (Golomb 1967) with the taps 16, 14, 13 and
- * 11, stepped once a number: 1 to 65,535, each once in a period. A number is half of the
- * one before, plus 32,768 or not: two that follow each other are far from independent.
+ * A 16-bit linear-feedback shift register (Golomb 1967) with the taps 16, 14, 13 and 11, stepped
+ * once a number: 1 to 65,535, each once in a period. A number is half of the previous number, plus
+ * 32,768 or not: two consecutive numbers are far from independent.
  */
 POLICY_FUNCTION uint64_t random_lfsr16(random_state_t *state)
 {
@@ -61,8 +62,8 @@ POLICY_FUNCTION uint64_t random_lfsr16(random_state_t *state)
 }
 
 /*
- * A number below `limit`. A limit beyond the generator's range is reached in steps: the holder of
- * less than a 65,535th of all tickets may lie between two of them, and never wins.
+ * Returns a number below `limit`. A limit beyond the generator's range is reached in steps. So a
+ * holder of less than a 65,535th of all tickets may lie between two steps and never win.
  */
 POLICY_FUNCTION uint64_t random_lfsr16_below(random_state_t *state, uint64_t limit)
 {

@@ -6,14 +6,15 @@
 #include "policies/policy.h"
 
 /*
- * Study 1's clock of aging, for study-priority.c: its code counts passes of any CPU through the
- * scheduler. A CPU that has nothing to run passes all the time, `idle` times in a tick.
+ * Study 1's aging clock, for study-priority.c: its code counts passes of any CPU through the
+ * scheduler. An idle CPU passes all the time, `idle` times in a tick.
  *
- * Each queue counts the passes of its own CPU, under its lock; all are read without locks.
+ * Each queue counts the passes of its CPU, under its lock; other CPUs read the counts without
+ * locks.
  */
 struct passing_queue {
     struct aging_queue aging;
-    uint64_t passes;     /* until the CPU was idle last */
+    uint64_t passes;     /* until the CPU was last idle */
     uint64_t idle_since; /* nanoseconds; BUSY while the CPU runs a task */
 };
 typedef struct passing_queue SHARED_MEMORY passing_queue_t;
@@ -31,7 +32,7 @@ POLICY_FUNCTION uint64_t passes_while_idle(const run_queue_t *queue, uint64_t no
     return since < now ? (now - since) * idle / queue->scheduler->tick_ns : 0;
 }
 
-/* The passes of all CPUs so far. */
+/* Returns the number of passes of all CPUs so far. */
 POLICY_FUNCTION uint64_t passes_of_all(const scheduler_t *scheduler, uint64_t now, uint64_t idle)
 {
     uint64_t passes = 0;
@@ -43,14 +44,14 @@ POLICY_FUNCTION uint64_t passes_of_all(const scheduler_t *scheduler, uint64_t no
     return passes;
 }
 
-/* The CPU picks a task. */
+/* Called when the CPU picks a task. */
 POLICY_FUNCTION void passes_begin_turn(run_queue_t *queue, uint64_t idle)
 {
     passing_queue_of(queue)->passes += 1 + passes_while_idle(queue, queue->now, idle);
     passing_queue_of(queue)->idle_since = BUSY;
 }
 
-/* A task leaves the CPU. */
+/* Called when a task leaves the CPU. */
 POLICY_FUNCTION void passes_end_turn(run_queue_t *queue)
 {
     passing_queue_of(queue)->idle_since = queue->now;

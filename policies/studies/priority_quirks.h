@@ -6,25 +6,25 @@
 #include "policies/policy.h"
 
 /*
- * What study 1 does and proposes besides priorities and aging, for study-priority.c.
- * Limits of 0 are none.
+ * Study 1's rules and proposals besides priorities and aging, for study-priority.c. A limit of 0
+ * means none.
  */
 
-/* Such a task has the default priority for good. */
+/* Returns true for a task that keeps the default priority permanently. */
 POLICY_FUNCTION bool is_above_pid_limit(const task_t *task, int64_t limit)
 {
     return limit > 0 && task->pid > limit;
 }
 
-/* `limit` in nanoseconds. Such a task is ended. */
+/* `limit` is in nanoseconds. Returns true for a task that must be ended. */
 POLICY_FUNCTION bool has_run_for_longer(const task_t *task, uint64_t limit)
 {
     return limit > 0 && task->run_time > limit;
 }
 
 /*
- * A queue has stalled while the first in some line waits for longer than `patience`,
- * in nanoseconds. At `top` is the highest level, whose tasks cannot rise.
+ * Returns true if the first task in some list waits for longer than `patience`, in nanoseconds.
+ * `top` is the highest level, whose tasks cannot rise.
  */
 POLICY_FUNCTION bool has_stalled(const level_lists_t *lists, uint32_t top, uint64_t now,
                                  uint64_t patience)
@@ -38,22 +38,22 @@ POLICY_FUNCTION bool has_stalled(const level_lists_t *lists, uint32_t top, uint6
 }
 
 /*
- * Priority by behaviour (8.1): after each period of running and sleeping, a task that
- * hardly slept sinks by a level and one that mostly slept rises, by two levels at most. Time in the
- * queue does not count: it says nothing of what the task wants.
+ * Priority by behaviour (8.1). After each period of running and sleeping, a task that hardly slept
+ * is demoted by a level. A task that mostly slept rises, by two levels at most. Time in the queue
+ * does not count: it reveals nothing about the task.
  */
 
 enum { BEHAVIOUR_BIAS_MAX = 2 };
 
 struct behaviour {
-    uint64_t judged;     /* the task's run time when it was judged last */
+    uint64_t judged;     /* the task's run time at its last evaluation */
     uint64_t slept;      /* nanoseconds since then */
-    uint64_t blocked_at; /* the time; for a task that sleeps */
-    int32_t bias;        /* levels by which the task has sunk */
+    uint64_t blocked_at; /* when it blocked; for a sleeping task */
+    int32_t bias;        /* levels of demotion so far */
 };
 typedef struct behaviour SHARED_MEMORY behaviour_t;
 
-/* A period of 0: no task is judged. */
+/* Evaluates the task's behaviour. A period of 0 disables it. */
 POLICY_FUNCTION void behaviour_judge(behaviour_t *own, const task_t *task, uint64_t period)
 {
     uint64_t total = task->run_time - own->judged + own->slept;

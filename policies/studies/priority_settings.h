@@ -5,7 +5,7 @@
 #include "policies/policy.h"
 
 /*
- * What can be set of study-priority.c.
+ * The tunables of study-priority.c.
  */
 
 enum {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * The lotteries of two studies: policies/lottery.c with all that they do and propose
- * besides, each of which is a tunable.
+ * The lotteries of two studies: policies/lottery.c plus their rules and proposals, each as a
+ * tunable.
  *
- * Preset `thesis` (study 1): its loop (section 3.2) shuffles the array that it draws
- * from, which changes no chances, and counts recent selections, which do not enter the
- * draw. Its text names a linear congruential generator; this has the xorshift of its program.
- * What section 8.2 proposes is there to be set: other generators, sums of tickets
- * that are evened, tickets by behaviour, limits of waiting. Preset `proposed` has all of it.
+ * Preset `thesis` (study 1): its loop (section 3.2) shuffles the array before drawing, which
+ * changes no chances. It counts recent selections, which do not enter the draw. Its text names a
+ * linear congruential generator; this file has the xorshift of its program. The proposals of
+ * section 8.2 are tunables: other generators, balanced sums of tickets, tickets by behaviour,
+ * limits of waiting. Preset `proposed` enables all of them.
  *
- * Preset `equal-lfsr` (study 3): equal tickets, drawn by a scan of the process table
- * with a narrow generator.
+ * Preset `equal-lfsr` (study 3): equal tickets, drawn by a scan of the process table with a narrow
+ * generator.
  */
 
 #include "policies/drawing.h"
@@ -95,17 +95,17 @@ static const struct preset study_lottery_presets[] = {
 
 struct study_lottery_task {
     struct drawing_task drawing;
-    uint32_t recent;        /* selections, decayed, in parts of RECENT_ONE */
-    uint32_t decayed_until; /* the number of decays that `recent` has seen */
+    uint32_t recent;        /* selections, decayed, in units of 1/RECENT_ONE */
+    uint32_t decayed_until; /* the number of decays already applied to `recent` */
 };
 
 struct study_lottery_queue {
     struct drawing_queue drawing;
     struct task_list waiting;   /* in the order of enqueueing; by slots with a table scan */
-    struct task_list newcomers; /* likewise, those that were never picked, if there is a limit */
+    struct task_list newcomers; /* tasks never picked, in the same order, if there is a limit */
     uint64_t newcomer_count;
     uint64_t decisions;
-    uint64_t tickets_waiting; /* of those that are queued; read without the lock */
+    uint64_t tickets_waiting; /* of queued tasks; read without the lock */
 };
 
 _Static_assert(sizeof(struct study_lottery_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -116,9 +116,10 @@ typedef struct study_lottery_queue SHARED_MEMORY study_lottery_queue_t;
 
 /* ---- a task's tickets ---- */
 
-#define RECENT_ONE 256 /* of one selection, so that one decays too */
+#define RECENT_ONE 256 /* of one selection: fine enough that a single selection decays, too */
 
-/* Divides a ticket only if something multiplies tickets: narrow generators reach more then. */
+/* Returns the units of a ticket: several only if something multiplies tickets, because narrow
+ * generators then reach more tickets. */
 POLICY_FUNCTION uint64_t study_lottery_unit(const scheduler_t *scheduler)
 {
     bool multiplies = scheduler->tunable[DRAWING_COMPENSATION] > 1 ||
@@ -127,7 +128,7 @@ POLICY_FUNCTION uint64_t study_lottery_unit(const scheduler_t *scheduler)
     return multiplies ? SCALE : 1;
 }
 
-/* The tickets that `task` was given. */
+/* Returns the tickets that users gave to `task`. */
 POLICY_FUNCTION uint64_t study_lottery_given(const scheduler_t *scheduler, const task_t *task)
 {
     if (scheduler->tunable[STUDY_FIXED_TICKETS])
@@ -135,13 +136,13 @@ POLICY_FUNCTION uint64_t study_lottery_given(const scheduler_t *scheduler, const
     return task->tickets;
 }
 
-/* The same, in units. */
+/* Returns the same, in units. */
 POLICY_FUNCTION uint64_t study_lottery_own_tickets(const scheduler_t *scheduler, const task_t *task)
 {
     return study_lottery_given(scheduler, task) * study_lottery_unit(scheduler);
 }
 
-/* In percent: more than 100 if the task would use less than half a CPU, fewer if more. */
+/* Returns a percentage: above 100 if the task would use less than half a CPU, below if more. */
 POLICY_FUNCTION uint64_t study_lottery_adaptation(const run_history_t *history, uint64_t percent)
 {
     uint64_t total = history->ran + history->away;
@@ -160,7 +161,7 @@ POLICY_FUNCTION void study_lottery_decay(const run_queue_t *queue, study_lottery
     task->decayed_until = decays;
 }
 
-/* What a task holds in draws. */
+/* Returns a task's tickets in draws. */
 POLICY_FUNCTION uint64_t study_lottery_tickets(const run_queue_t *queue,
                                                const study_lottery_task_t *task)
 {
@@ -175,7 +176,7 @@ POLICY_FUNCTION uint64_t study_lottery_tickets(const run_queue_t *queue,
     return tickets > 0 ? tickets : 1;
 }
 
-/* ---- which task must be next, whatever the draw ---- */
+/* ---- tasks that must be next, regardless of the draw ---- */
 
 /* Returns the list that holds `task` while it is queued, or null if none is needed. */
 POLICY_FUNCTION task_list_t *study_lottery_list(run_queue_t *queue, const task_t *task)
@@ -189,7 +190,7 @@ POLICY_FUNCTION task_list_t *study_lottery_list(run_queue_t *queue, const task_t
     return scheduler->tunable[STUDY_WAIT_LIMIT] ? &state->waiting : NULL;
 }
 
-/* The first of the list, if it has waited for `limit` ticks (0: no limit). */
+/* Returns the first task of the list if it has waited for `limit` ticks (0: no limit). */
 POLICY_FUNCTION task_t *study_lottery_overdue(const run_queue_t *queue, const task_list_t *list,
                                               uint64_t limit)
 {
@@ -198,7 +199,8 @@ POLICY_FUNCTION task_t *study_lottery_overdue(const run_queue_t *queue, const ta
     return limit > 0 && first && queue->now - first->queued_since >= limit_ns ? first : NULL;
 }
 
-/* Of several newcomers the last must still be in time, so the first goes earlier. */
+/* Returns the overdue task to run now, or null. Of several new tasks the last must still be in
+ * time, so the first runs earlier. */
 POLICY_FUNCTION task_t *study_lottery_urgent(run_queue_t *queue)
 {
     study_lottery_queue_t *state = STATE_OF(queue, struct study_lottery_queue);
@@ -219,7 +221,7 @@ POLICY_FUNCTION task_t *study_lottery_urgent(run_queue_t *queue)
 
 /* ---- the draw ---- */
 
-/* A ticket below `total`. */
+/* Draws a ticket below `total`. */
 POLICY_FUNCTION uint64_t study_lottery_random(run_queue_t *queue, uint64_t total)
 {
     random_state_t *state = &drawing_queue_of(queue)->random;
@@ -233,8 +235,8 @@ POLICY_FUNCTION uint64_t study_lottery_random(run_queue_t *queue, uint64_t total
     }
 }
 
-/* The holder of a ticket of those that may run on `cpu`, where the tickets are in the order of
- * slots: O(n). */
+/* Returns the holder of a ticket among the tasks that may run on `cpu`. Tickets are in the order
+ * of slots: O(n). */
 POLICY_FUNCTION task_t *study_lottery_scan(const task_list_t *list, uint64_t ticket, uint32_t cpu)
 {
     task_t *task = list->first;
@@ -297,7 +299,7 @@ POLICY_FUNCTION task_t *study_lottery_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* ---- coming and going ---- */
+/* ---- arrival and departure ---- */
 
 POLICY_FUNCTION void study_lottery_list_insert(run_queue_t *queue, task_t *task)
 {
@@ -338,8 +340,8 @@ POLICY_FUNCTION void study_lottery_dequeue(run_queue_t *queue, task_t *task)
 
 /* ---- several CPUs ---- */
 
-/* The CPU where the fewest tickets wait, the lowest of several: a task that runs has left its
- * queue, and does not count. */
+/* Returns the CPU with the fewest waiting tickets, the lowest of several. A running task has
+ * left its queue and does not count. */
 POLICY_FUNCTION uint32_t study_lottery_fewest_waiting(const scheduler_t *scheduler,
                                                       const task_t *task)
 {
@@ -374,8 +376,8 @@ POLICY_FUNCTION uint32_t study_lottery_push(const scheduler_t *scheduler, uint32
     return moves ? push_to_idle(scheduler, cpu) : NO_CPU;
 }
 
-/* Returns the CPU with the most tickets among those where tasks wait, or NO_CPU if none has more.
- * */
+/* Returns the CPU with the most tickets among the CPUs with waiting tasks, or NO_CPU if none has
+ * more. */
 POLICY_FUNCTION uint32_t study_lottery_most_tickets(const scheduler_t *scheduler, uint32_t cpu)
 {
     uint64_t most = SHARES(scheduler->queue[cpu])->weight;
@@ -404,7 +406,7 @@ POLICY_FUNCTION uint32_t study_lottery_balance(const scheduler_t *scheduler, uin
     return due ? study_lottery_most_tickets(scheduler, cpu) : NO_CPU;
 }
 
-/* Is it good for `cpu` to have `task`, which is queued here? */
+/* Returns true if moving `task`, which is queued here, to `cpu` helps. */
 POLICY_FUNCTION bool study_lottery_should_move(run_queue_t *queue, const task_t *task, uint32_t cpu)
 {
     const scheduler_t *scheduler = queue->scheduler;

@@ -2,14 +2,14 @@
 
 /*
  * Preset `table-scan`: the feedback queue as study 4 built it (its section 3.2.2), without queues.
- * Each process has a level and a counter of ticks, and that is all. Each tick of each CPU
- * ends in the scheduler, which goes through the whole table of processes and takes the first
- * one of the highest level; the search begins where the last one ended, or at the process that
- * ran if its slice is not over. One queue serves all CPUs, and each decision costs O(n).
+ * Each process has only a level and a counter of ticks. Each tick of each CPU ends in the
+ * scheduler, which scans the whole process table and takes the first process of the highest level.
+ * The search begins where the last one ended, or at the process that ran if its slice has not
+ * ended. One queue serves all CPUs, and each decision costs O(n).
  *
- * Levels, slices, allotments and the boost are those of `allotment-boost`, which is the same
- * rule with lists. Two things differ: among equals slots decide which is next, not the order of
- * arrival; and one whose turn a higher level interrupts loses its place.
+ * Levels, slices, allotments and the boost are those of `allotment-boost`, which is the same rule
+ * with lists. Two things differ. Among equals the order of slots decides, not the order of arrival.
+ * And a process whose turn a higher level interrupts loses its place.
  */
 
 #include "policies/feedback_levels.h"
@@ -30,8 +30,8 @@ static const struct preset study_mlfq_scan_presets[] = {
 };
 
 struct scan_queue {
-    struct feedback_queue feedback; /* for its boosts: its lists stay empty */
-    struct task_list table;         /* those that wait, in any order */
+    struct feedback_queue feedback; /* used for its boosts: its lists stay empty */
+    struct task_list table;         /* waiting tasks, in any order */
     uint32_t next_slot[POLICY_CPUS_MAX];
 };
 
@@ -69,8 +69,8 @@ POLICY_FUNCTION void scan_dequeue(run_queue_t *queue, task_t *task)
     task_list_remove(&scan_queue_of(queue)->table, task);
 }
 
-/* How good it is to take this one next: by its level, then by how far it is from where the
- * search begins, round the table. */
+/* Ranks a task: by its level, then by its distance from the start of the search, around the
+ * table. */
 POLICY_FUNCTION uint64_t scan_worth(run_queue_t *queue, task_t *task, uint32_t from)
 {
     feedback_boost_task(queue, task);
@@ -102,7 +102,7 @@ POLICY_FUNCTION task_t *scan_pick(run_queue_t *queue, uint32_t cpu)
     return best;
 }
 
-/* Each tick ends in the scheduler: which process is next, the search tells. */
+/* Each tick ends in the scheduler, where the search finds the next process. */
 POLICY_FUNCTION enum tick_verdict scan_tick(run_queue_t *queue, task_t *task)
 {
     feedback_task_t *own = feedback_task_of(task);

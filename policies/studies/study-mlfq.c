@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * The feedback queues of two studies: policies/mlfq.c without credit, and with rules of
- * their own for what running costs, what blocking brings and when a task gives way.
+ * The feedback queues of two studies: policies/mlfq.c without credit, and with the studies' rules
+ * for the cost of running, the effect of blocking, and preemption.
  *
- * Preset `four-quanta` (study 3): a quantum is an allotment. Its section 4.1.3 counts the
- * quantum down at each tick, and checks it when the process returns to the scheduler; each
- * level is round-robin. That a process returns at every tick, so that a slice is one tick,
- * is xv6's behaviour and our reading: the study does not say it. By the other reading, the
- * preset `whole-quanta`, a process returns only when its quantum ends: a slice lasts the
- * whole quantum, and on the lowest level it has no end.
+ * Preset `four-quanta` (study 3): a quantum is an allotment. Its section 4.1.3 counts the quantum
+ * down at each tick, and checks it when the process returns to the scheduler; each level is
+ * round-robin. A process returns at every tick, so that a slice is one tick: this is xv6's
+ * behaviour and schedlab's reading, not a statement of the study. By the other reading, the preset
+ * `whole-quanta`, a process returns only when its quantum ends. A slice then lasts the whole
+ * quantum, and on the lowest level it has no end.
  *
- * In both, a task that blocks or yields before its quantum ends gets a new one. That is our
+ * In both, a task that blocks or yields before its quantum ends gets a new one. That is schedlab's
  * reading of section 3.1.3, which names "the time quantum applies across several rounds" as a
- * remedy that was not built. So both can be gamed, and the lowest level starves; tests show it.
- * The study finds the next task of a level by a scan of the process table; here it is the task
- * that has waited longest.
+ * remedy that was not built. So tasks can game both, and the lowest level starves; tests show it.
+ * The study finds the next task of a level by a scan of the process table; here it is the task that
+ * has waited longest.
  *
- * Three remedies that section 3.1.3 names and did not build are tunables: `release` (a task
- * that blocks often rises), `starved_after` (a starved task rises to the top) and `lend` (a
- * task is served at the level of the tasks that wait for it).
+ * Three remedies that section 3.1.3 names and did not build are tunables: `release` (a task that
+ * blocks often rises), `starved_after` (a starved task rises to the top) and `lend` (a task is
+ * served at the level of the tasks that wait for it).
  *
- * Preset `allotment-boost` (study 4): a process has a level and one counter of
- * ticks, which is compared with the allotment and (modulo the slice) ends its
- * turns. Hence: the process that is at work when a tick comes pays for it all; one
- * that wakes goes on with its slice where it left it; and as each slice divides
- * its level's allotment, none sinks within a slice (with other values it would
- * sink at once, and its turn be over). At each tick the highest level that is
- * ready runs (3.2.1): a task that wakes waits for the tick, not for the end of the
- * slice of a lower one. Among equals the running one goes on until its slice ends
+ * Preset `allotment-boost` (study 4): a process has a level and one counter of ticks. The counter
+ * is compared with the allotment and (modulo the slice) ends its turns. This has three
+ * consequences. The process that runs when a tick comes pays for the whole tick. A process that
+ * wakes resumes its slice where it left it. Each slice divides its level's allotment, so none is
+ * demoted within a slice. (With other values it would be demoted at once, and its turn would end.)
+ * At each tick the highest ready level runs (3.2.1): a task that wakes waits for the tick, not for
+ * the end of a lower task's slice. Among equals the running one continues until its slice ends
  * (3.2.2). The boost resets the counter, so it ends a turn.
  */
 
@@ -46,10 +45,10 @@ enum {
     STUDY_LEND,
 };
 
-/* What a task that blocks or yields gets for it. */
+/* The effect of blocking or yielding. */
 enum { RELEASE_KEEPS, RELEASE_FORGETS, RELEASE_RISES };
 
-/* When a task of a lower level gives way. */
+/* When a task of a lower level is preempted. */
 enum { PREEMPT_AFTER_TURN, PREEMPT_AT_TICK, PREEMPT_AT_ONCE };
 
 static const struct tunable study_mlfq_tunables[] = {
@@ -114,9 +113,9 @@ static const struct preset study_mlfq_presets[] = {
 /* Times are in nanoseconds. */
 struct study_mlfq_task {
     struct feedback_task feedback;
-    uint64_t charged_run_time; /* of its run time, what it has paid for */
+    uint64_t charged_run_time; /* run time that is already charged */
     uint64_t charged_at;
-    bool moved; /* of one that waits: it came from another CPU, at a tick of this one */
+    bool moved; /* for a waiting task: it came from another CPU, at a tick of this one */
 };
 
 _Static_assert(sizeof(struct study_mlfq_task) <= POLICY_TASK_BYTES, "task state fits");
@@ -129,7 +128,7 @@ POLICY_FUNCTION study_mlfq_task_t *study_mlfq_task_of(const task_t *task)
     return STATE_OF(task, struct study_mlfq_task);
 }
 
-/* The level at which the task is served: its own, or that of a task that waits for it. */
+/* Returns the task's serving level: its own, or that of a task that waits for it. */
 POLICY_FUNCTION uint32_t study_mlfq_level(const run_queue_t *queue, const task_t *task)
 {
     const feedback_task_t *own = feedback_task_of(task);
@@ -139,7 +138,7 @@ POLICY_FUNCTION uint32_t study_mlfq_level(const run_queue_t *queue, const task_t
     return lent > base ? lent - 1 : base;
 }
 
-/* The task has run: until a tick, or until now, when it stops. */
+/* Charges the task for its run: until a tick, or until now when it stops. */
 POLICY_FUNCTION void study_mlfq_charge(run_queue_t *queue, task_t *task, bool tick)
 {
     const scheduler_t *scheduler = queue->scheduler;
@@ -156,7 +155,7 @@ POLICY_FUNCTION void study_mlfq_charge(run_queue_t *queue, task_t *task, bool ti
     task->level = own->feedback.level;
 }
 
-/* The task gave up the CPU by blocking, and wakes now, or by yielding. */
+/* Handles a task that blocked and now wakes, or that yields. */
 POLICY_FUNCTION void study_mlfq_release(const run_queue_t *queue, feedback_task_t *own,
                                         bool blocked)
 {
@@ -188,7 +187,7 @@ POLICY_FUNCTION void study_mlfq_enqueue(run_queue_t *queue, task_t *task,
     study_mlfq_task_t *own = study_mlfq_task_of(task);
     feedback_boost_queue(queue);
     bool inherits = !feedback_boost_task(queue, task) && reason == ENQUEUE_NEW;
-    uint64_t since = queue->now - own->charged_at; /* what its parent ran since */
+    uint64_t since = queue->now - own->charged_at; /* its parent's run since then */
     if (inherits && !queue->scheduler->tunable[STUDY_CHARGE_TICKS])
         feedback_pay(queue->scheduler, &own->feedback, since, since);
     if (reason == ENQUEUE_WOKEN || reason == ENQUEUE_YIELDED)
@@ -205,8 +204,8 @@ POLICY_FUNCTION void study_mlfq_enqueue(run_queue_t *queue, task_t *task,
 }
 
 /* Raises the first task of each level that has waited too long. A level is first-in first-out
- * apart from a task that was preempted, so no task behind the first waits longer than
- * `starved_after` and a slice. */
+ * except for a preempted task. So no task behind the first waits longer than `starved_after`
+ * plus a slice. */
 POLICY_RARE_FUNCTION void study_mlfq_raise_starved(run_queue_t *queue)
 {
     feedback_queue_t *state = feedback_queue_of(queue);
@@ -224,7 +223,7 @@ POLICY_RARE_FUNCTION void study_mlfq_raise_starved(run_queue_t *queue)
     }
 }
 
-/* One that runs goes on at the level that it has now; any other gets it when it is queued. */
+/* Updates the level of a running task; any other task gets its level when it is queued. */
 POLICY_FUNCTION bool study_mlfq_waiters_changed(run_queue_t *queue, task_t *owner)
 {
     level_counts_t *counts = level_counts_of(queue);
@@ -259,7 +258,7 @@ POLICY_FUNCTION task_t *study_mlfq_steal(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION task_t *study_mlfq_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu; /* all that wait here may run here */
+    (void)cpu; /* all tasks that wait here may run here */
     task_t *task = feedback_take(queue, NO_CPU);
     if (task) {
         feedback_begin_turn(queue, task);
@@ -289,7 +288,7 @@ POLICY_FUNCTION void study_mlfq_stopped(run_queue_t *queue, task_t *task, enum s
     level_counts_of(queue)->running = NO_RANK;
 }
 
-/* A CPU takes tasks from others at its ticks: such a task may take over even where others may not
+/* A CPU takes tasks from others at its ticks. Such a task may preempt even where others may not
  * at once. */
 POLICY_FUNCTION bool study_mlfq_preempts(run_queue_t *queue, const task_t *task,
                                          const task_t *running)

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Priority scheduling as study 1 has it, and as it proposes it: policies/priority.c with
- * all that its thesis does and suggests besides, each of which is a tunable.
+ * Priority scheduling of study 1, as built and as proposed: policies/priority.c plus its thesis's
+ * rules and suggestions, each as a tunable.
  *
- * Preset `thesis`: a raise is permanent; level 5 is served before level 0; PIDs
- * above 100 are always at level 5; a process that has run for over 10,000 ticks is
- * ended; a new process goes to the CPU where the fewest wait (the one that runs there
- * does not count) and stays there; and a higher one that wakes must wait for the end of
- * the tick. Where the study's code differs from its text, this follows the text.
+ * Preset `thesis`: a raise is permanent. Level 5 is served before level 0, and PIDs above 100 are
+ * always at level 5. A process that has run for over 10,000 ticks is ended. A new process goes to
+ * the CPU with the fewest waiting processes (the running one does not count) and stays there. A
+ * higher task that wakes waits for the end of the tick. Where the study's code differs from its
+ * text, this preset follows the text.
  *
- * Preset `passes`: the same as the study's code has it, from which its tables are. It counts
- * passes of any CPU through the scheduler instead of ticks, and an idle CPU passes all the
- * time; all age, those that run or sleep and PIDs 1 and 2, too; and a process that wakes,
- * unless at level 5, is at level 0 from then on. That its code ends processes by age, not run
- * time, is left out.
+ * Preset `passes`: the same as in the study's code, which produced its tables. It counts passes of
+ * any CPU through the scheduler instead of ticks, and an idle CPU passes all the time. All
+ * processes age, even running and sleeping ones and PIDs 1 and 2. A process that wakes below level
+ * 5 moves to level 0 permanently. Left out: its code ends processes by age, not run time.
  *
- * Preset `proposed`: the policy as shipped with what the study proposes in section 8.1.
+ * Preset `proposed`: the default policy plus the proposals of the study's section 8.1.
  */
 
 #include "policies/aging_lists.h"
@@ -33,16 +32,16 @@ enum {
 
 struct study_priority_scheduler {
     int32_t lowest;     /* level */
-    uint32_t fast_lane; /* the level that is served first, out of its order */
+    uint32_t fast_lane; /* the level that is served first, out of order */
 };
 
 struct study_priority_task {
     struct aging_task aging;
     uint32_t ticks;   /* of its turn, used */
-    int32_t priority; /* the priority that its base comes from; -1: none yet */
-    int32_t base;     /* the level of its priority, less the raises that it keeps */
+    int32_t priority; /* the priority that determines its base; -1: none yet */
+    int32_t base;     /* the level of its priority, less its permanent raises */
     bool moved;       /* it came from another CPU, at a tick of this one, and waits here */
-    uint64_t left; /* on the clock of aging: when it stopped waiting; for one that ages then, too */
+    uint64_t left; /* on the aging clock: when it stopped waiting; for tasks that age then, too */
     struct behaviour behaviour;
 };
 
@@ -60,7 +59,7 @@ POLICY_FUNCTION study_priority_task_t *study_priority_task_of(const task_t *task
 
 /* ---- levels ---- */
 
-/* A level's place in the order of service; 0 comes first. */
+/* Returns a level's place in the order of service; 0 comes first. */
 POLICY_FUNCTION uint32_t study_priority_rank(const scheduler_t *scheduler, uint32_t level)
 {
     bool first = level == STATE_OF(scheduler, struct study_priority_scheduler)->fast_lane;
@@ -72,14 +71,14 @@ POLICY_FUNCTION bool study_priority_is_exempt(const scheduler_t *scheduler, cons
     return task->pid <= scheduler->tunable[STUDY_EXEMPT_PIDS];
 }
 
-/* Does the task rise while it waits? */
+/* Returns true if the task rises while it waits. */
 POLICY_FUNCTION bool study_priority_ages(const scheduler_t *scheduler, const task_t *task)
 {
     return !study_priority_is_exempt(scheduler, task) &&
            !is_above_pid_limit(task, scheduler->tunable[STUDY_PID_LIMIT]);
 }
 
-/* The level that the task's attributes say. */
+/* Returns the level by the task's attributes. */
 POLICY_FUNCTION int32_t study_priority_level(const scheduler_t *scheduler, const task_t *task)
 {
     bool above_limit = is_above_pid_limit(task, scheduler->tunable[STUDY_PID_LIMIT]);
@@ -87,7 +86,7 @@ POLICY_FUNCTION int32_t study_priority_level(const scheduler_t *scheduler, const
     return priority / (int32_t)scheduler->tunable[STUDY_LEVEL_WIDTH];
 }
 
-/* The task's own level, to which it returns after a turn. */
+/* Returns the task's own level; it returns there after a turn. */
 POLICY_FUNCTION uint32_t study_priority_own_level(const scheduler_t *scheduler, const task_t *task)
 {
     const study_priority_task_t *own = study_priority_task_of(task);
@@ -101,15 +100,15 @@ POLICY_FUNCTION uint64_t study_priority_ticks(const scheduler_t *scheduler, uint
     return (uint64_t)scheduler->tunable[tunable] * scheduler->tick_ns;
 }
 
-/* ---- the clock of aging ---- */
+/* ---- the aging clock ---- */
 
 POLICY_FUNCTION uint64_t study_priority_idle_passes(const scheduler_t *scheduler)
 {
     return (uint64_t)scheduler->tunable[STUDY_IDLE_PASSES];
 }
 
-/* Nanoseconds, or passes of the scheduler. Passes are counted without locks: where two CPUs pass at
- * once, the clock stands for a moment. */
+/* Returns nanoseconds, or passes of the scheduler. Passes are counted without locks: if two CPUs
+ * pass at once, the clock may miss one. */
 POLICY_FUNCTION uint64_t study_priority_clock(run_queue_t *queue)
 {
     if (!queue->scheduler->tunable[STUDY_AGING_BY_PASSES])
@@ -120,7 +119,7 @@ POLICY_FUNCTION uint64_t study_priority_clock(run_queue_t *queue)
     return passes > before ? passes : before;
 }
 
-/* The interval that the tunable sets, on that clock. */
+/* Returns the interval of the tunable, on that clock. */
 POLICY_FUNCTION uint64_t study_priority_interval(const scheduler_t *scheduler, uint32_t tunable)
 {
     if (scheduler->tunable[STUDY_AGING_BY_PASSES])
@@ -130,7 +129,7 @@ POLICY_FUNCTION uint64_t study_priority_interval(const scheduler_t *scheduler, u
 
 /* ---- aging ---- */
 
-/* A raise may be due. */
+/* Applies a raise if its time has come. */
 POLICY_RARE_FUNCTION void study_priority_raise(run_queue_t *queue, uint64_t clock)
 {
     const scheduler_t *scheduler = queue->scheduler;
@@ -155,7 +154,7 @@ POLICY_RARE_FUNCTION void study_priority_raise(run_queue_t *queue, uint64_t cloc
     }
 }
 
-/* Brings the lists up to the queue's time: first of all in each hook that needs them. */
+/* Updates the lists to the queue's time. Each hook that needs the lists calls it first. */
 POLICY_FUNCTION void study_priority_age(run_queue_t *queue)
 {
     uint64_t clock = study_priority_clock(queue);
@@ -163,8 +162,8 @@ POLICY_FUNCTION void study_priority_age(run_queue_t *queue)
         study_priority_raise(queue, clock);
 }
 
-/* What the study's code does to a task that comes to wait: while it ran or slept it aged, too, and
- * waking lifts it to the top. */
+/* Applies the study's code to a task that starts to wait: it aged while it ran or slept, and
+ * waking moves it to the top. */
 POLICY_FUNCTION void study_priority_come_back(run_queue_t *queue, task_t *task,
                                               enum enqueue_reason reason)
 {
@@ -209,7 +208,7 @@ POLICY_FUNCTION void study_priority_task_init(scheduler_t *scheduler, task_t *ta
     own->behaviour.judged = task->run_time;
 }
 
-/* Sets the level at which the task is queued. Returns true if it goes on with its turn, before the
+/* Sets the level of the task to be queued. Returns true if it resumes its turn, before the
  * others at its level. */
 POLICY_FUNCTION bool study_priority_begin_wait(const scheduler_t *scheduler, const task_t *task,
                                                enum enqueue_reason reason)
@@ -247,7 +246,7 @@ POLICY_FUNCTION void study_priority_enqueue(run_queue_t *queue, task_t *task,
               goes_on);
 }
 
-/* Takes out a task, in a queue that is up to its time. */
+/* Takes out a task, in a queue whose lists are up to date. */
 POLICY_FUNCTION void study_priority_take(run_queue_t *queue, task_t *task)
 {
     study_priority_task_t *own = study_priority_task_of(task);
@@ -268,7 +267,7 @@ POLICY_FUNCTION void study_priority_dequeue(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION task_t *study_priority_steal(run_queue_t *queue, uint32_t cpu)
 {
     if (!aging_first_on(aging_queue_of(queue), cpu))
-        return NULL; /* others read the counts, which a raise would change */
+        return NULL; /* other CPUs read the counts, and a raise would change them */
     study_priority_age(queue);
     task_t *task = aging_first_on(aging_queue_of(queue), cpu);
     study_priority_take(queue, task);
@@ -291,7 +290,7 @@ POLICY_RARE_FUNCTION task_t *study_priority_scan(const run_queue_t *queue)
 
 POLICY_FUNCTION task_t *study_priority_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu; /* all that wait here may run here */
+    (void)cpu; /* all tasks that wait here may run here */
     study_priority_age(queue);
     task_t *task = queue->scheduler->tunable[STUDY_SCAN] == 0
                        ? aging_first_on(aging_queue_of(queue), NO_CPU)
@@ -329,7 +328,7 @@ POLICY_FUNCTION enum tick_verdict study_priority_tick(run_queue_t *queue, task_t
     behaviour_judge(&own->behaviour, task, study_priority_ticks(scheduler, STUDY_BEHAVIOUR));
     own->ticks++;
     bool turn_is_over = own->ticks >= scheduler->tunable[STUDY_SLICE];
-    if (turn_is_over) /* balance() must know that the raise of this turn is over, too */
+    if (turn_is_over) /* balance() must see that the raise of this turn has ended, too */
         counts->running = study_priority_rank(scheduler, study_priority_own_level(scheduler, task));
     bool higher_waits = level_first(counts) < counts->running;
     return turn_is_over || higher_waits ? TICK_PREEMPT : TICK_CONTINUE;
@@ -341,7 +340,7 @@ POLICY_FUNCTION uint64_t study_priority_time_slice(const scheduler_t *scheduler,
     return (uint64_t)scheduler->tunable[STUDY_SLICE];
 }
 
-/* A CPU takes tasks from others at its ticks: such a task may take over even where others may not
+/* A CPU takes tasks from others at its ticks. Such a task may preempt even where others may not
  * at once. */
 POLICY_FUNCTION bool study_priority_preempts(run_queue_t *queue, const task_t *task,
                                              const task_t *running)
@@ -366,8 +365,9 @@ POLICY_FUNCTION uint32_t study_priority_balance(const scheduler_t *scheduler, ui
     return scheduler->tunable[STUDY_BALANCING] ? balance_by_level(scheduler, cpu, idle) : NO_CPU;
 }
 
-/* By the study's rules a new task goes where this is least, and stays there: the number of tasks
- * that wait, or the sum of 10 - level of those that wait or run. */
+/* Returns the measure that places a new task permanently, by the study's rules: at the CPU where
+ * it is least. It is the number of waiting tasks, or the sum of 10 - level over tasks that wait
+ * or run. */
 POLICY_FUNCTION uint64_t study_priority_crowd(const run_queue_t *queue)
 {
     const level_counts_t *counts = level_counts_of(queue);
@@ -430,8 +430,8 @@ static const struct preset study_priority_presets[] = {
       {"placement", PLACE_LEAST_WEIGHT}}},
 };
 
-/* As the task rises at the usual interval: a trace does not tell whether others have stalled, or
- * how often idle CPUs passed. */
+/* Assumes the default interval: a trace does not show whether others have stalled, or how often
+ * idle CPUs passed. */
 POLICY_FUNCTION uint64_t study_priority_level_now(const scheduler_t *scheduler, const task_t *task,
                                                   uint64_t now)
 {

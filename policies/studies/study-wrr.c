@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Preset `arrays`: the priority arrays that study 5 describes and would have back (its sections
- * 2.1 and 2.5), in Linux from 2002 to 2007.
+ * Preset `arrays`: the priority arrays that study 5 describes and wants back (its sections 2.1 and
+ * 2.5), in Linux from 2002 to 2007.
  *
- * Each CPU has two arrays of lists, a list for each level, and a bitmap of the levels where
- * tasks wait. The highest task of the active array runs next; one that has used up
- * its slice goes to the expired array, with a new slice. When no task is left in the
- * active array, the two change their names. So finding the next task, and all else, costs
- * the same however many tasks there are; and each task has its slice once in each round.
+ * Each CPU has two arrays of lists, a list for each level, and a bitmap of the levels with waiting
+ * tasks. The highest task of the active array runs next. A task that has used up its slice goes to
+ * the expired array, with a new slice. When the active array is empty, the two swap. So the cost of
+ * each operation is independent of the number of tasks, and each task has its slice once in each
+ * round.
  *
- * The study's text has neither the length of a slice nor what becomes of tasks that are new
- * or wake. Here a level is a weight, as its numbers from 1 to 10 are, and a slice is
- * its WRR's: weight times 10 ms. A task that wakes goes on with its slice in the active array,
- * and takes the CPU from a lower one. One that is new or yields goes to the expired
- * array: so none gets ahead of others by children or by yielding.
+ * The study's text gives neither the length of a slice nor the rule for tasks that are new or wake.
+ * Here a level is a weight, like the study's numbers from 1 to 10. A slice is that of its WRR:
+ * weight times 10 ms. A task that wakes resumes its slice in the active array, and preempts a lower
+ * task. A task that is new or yields goes to the expired array, so no task gains by children or by
+ * yielding.
  */
 
 #include "policies/level_lists.h"
@@ -35,10 +35,10 @@ static const struct preset study_wrr_presets[] = {
 
 struct arrays_task {
     int64_t left;              /* of its slice, ns */
-    uint64_t charged_run_time; /* the part of its run time that it has paid for; ns */
-    uint32_t array;            /* where it waits: a place in its queue's arrays */
-    uint32_t rank;             /* of the list where it waits */
-    bool expired;              /* of one that moves: it waited in the expired array */
+    uint64_t charged_run_time; /* run time that is already charged; ns */
+    uint32_t array;            /* while it waits: an index of its queue's arrays */
+    uint32_t rank;             /* of its list while it waits */
+    bool expired;              /* for a moving task: it waited in the expired array */
 };
 
 struct array {
@@ -127,7 +127,7 @@ POLICY_FUNCTION task_t *arrays_pick(run_queue_t *queue, uint32_t cpu)
     array_t *array = &both->array[(both->active + over) & 1];
     task_t *task = level_lists_take_first_on(&array->lists, &array->counts, cpu);
     array = &both->array[(both->active + 1) & 1];
-    if (!task && !over) /* those of this round may not run on the CPU */
+    if (!task && !over) /* the tasks of this round may not run on the CPU */
         task = level_lists_take_first_on(&array->lists, &array->counts, cpu);
     if (task)
         both->active ^= over;

@@ -9,8 +9,8 @@
 
 #define ATTRIBUTE_FUNCTION static inline __attribute__((always_inline, unused))
 
-/* Of each: its kind, its field in struct task, the field's type, its lowest value, the one that a
- * task has at first, its highest value; and whether a child has its parent's. */
+/* For each attribute: its kind, its field in struct task, the field's type, its lowest, initial
+ * and highest value, and whether a child inherits it. */
 #define ATTRIBUTES(EACH)                                                                           \
     EACH(PRIORITY, priority, int32_t, PRIORITY_HIGHEST, PRIORITY_DEFAULT, PRIORITY_LOWEST, true)   \
     EACH(TICKETS, tickets, uint32_t, 1, TICKETS_DEFAULT, TICKETS_MAX, true)                        \
@@ -34,7 +34,7 @@ ATTRIBUTE_FUNCTION int64_t attribute_lowest(uint32_t kind)
     return 1;
 }
 
-/* Of a kind that does not exist: less than its lowest, so that no value is allowed. */
+/* Returns, for an unknown kind, less than its lowest, so that no value is allowed. */
 ATTRIBUTE_FUNCTION int64_t attribute_highest(uint32_t kind)
 {
     switch (kind) {
@@ -52,14 +52,14 @@ ATTRIBUTE_FUNCTION bool attribute_allowed(uint32_t kind, int64_t value)
     return value >= attribute_lowest(kind) && value <= attribute_highest(kind);
 }
 
-/* A holder of attributes is a task, or what else has fields of their names. */
+/* A holder of attributes is a task, or any structure with fields of the same names. */
 
 #define STORE_ONE_ATTRIBUTE(kind_, field, type, lowest, first, highest, inherited)                 \
     case ATTRIBUTE_##kind_:                                                                        \
         stored_->field = (type)stored_value_;                                                      \
         break;
 
-/* The value is allowed. */
+/* The value must be allowed. */
 #define STORE_ATTRIBUTE(holder, kind, value)                                                       \
     do {                                                                                           \
         __typeof__(holder) stored_ = (holder);                                                     \
@@ -72,7 +72,7 @@ ATTRIBUTE_FUNCTION bool attribute_allowed(uint32_t kind, int64_t value)
 #define SET_FIRST_ATTRIBUTE(kind, field, type, lowest, first, highest, inherited)                  \
     set_->field = (type)(first);
 
-/* As they are before any was set. */
+/* Sets the initial values. */
 #define SET_FIRST_ATTRIBUTES(holder)                                                               \
     do {                                                                                           \
         __typeof__(holder) set_ = (holder);                                                        \
@@ -82,7 +82,7 @@ ATTRIBUTE_FUNCTION bool attribute_allowed(uint32_t kind, int64_t value)
 #define INHERIT_ATTRIBUTE(kind, field, type, lowest, first, highest, inherited)                    \
     child_->field = (inherited) ? parent_->field : (type)(first);
 
-/* What a child has of its parent's. */
+/* Copies the attributes that a child inherits. */
 #define INHERIT_ATTRIBUTES(child, parent)                                                          \
     do {                                                                                           \
         __typeof__(child) child_ = (child);                                                        \

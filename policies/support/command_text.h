@@ -2,7 +2,7 @@
 #ifndef SCHEDLAB_COMMAND_TEXT_H
 #define SCHEDLAB_COMMAND_TEXT_H
 
-/* How a command that is written to a file is read, for all hosts that offer such files. */
+/* Reads a command that is written to a file, for all hosts that offer such files. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ TEXT_FUNCTION size_t text_length(const char *text)
     return length;
 }
 
-/* Is it one digit or more, and nothing else? */
+/* Returns true if the text consists of one or more digits only. */
 TEXT_FUNCTION bool text_is_number(const char *text)
 {
     const char *end = text;
@@ -34,9 +34,9 @@ TEXT_FUNCTION bool text_is_number(const char *text)
 }
 
 /*
- * Returns the one line among the first `length` bytes of `written` (which has room for one
- * more), without the blanks at its ends, and ended by a 0; or null if it is empty, or more than
- * one line, or no text.
+ * Returns the one line among the first `length` bytes of `written`, without surrounding blanks and
+ * ended by a 0. Needs room for one more byte. Returns null if the line is empty, there is more than
+ * one, or it is not text.
  */
 TEXT_FUNCTION char *text_one_line(char *written, size_t length)
 {
@@ -55,7 +55,7 @@ TEXT_FUNCTION char *text_one_line(char *written, size_t length)
     return length > 0 ? written : NULL;
 }
 
-/* Returns the next word of the line, ended by a 0, or null if there is none. The line moves on. */
+/* Returns the next word of the line, ended by a 0, or null if there is none. Advances the line. */
 TEXT_FUNCTION char *text_take_word(char **line, const char *separators)
 {
     char *word = *line;

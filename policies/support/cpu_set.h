@@ -2,7 +2,7 @@
 #ifndef SCHEDLAB_CPU_SET_H
 #define SCHEDLAB_CPU_SET_H
 
-/* Sets of CPUs, for hosts that are no BPF programs. */
+/* Sets of CPUs, for hosts that are not BPF programs. */
 
 #include "policies/policy.h"
 
@@ -21,7 +21,7 @@ static inline void cpu_set_remove(struct cpu_set *set, uint32_t cpu)
     set->words[cpu / 64] &= ~(1ull << (cpu % 64));
 }
 
-/* Leaves only those below `cpus`. Returns how many there are. */
+/* Removes CPUs from `cpus` upwards. Returns the number of the remaining ones. */
 static inline uint32_t cpu_set_limit(struct cpu_set *set, uint32_t cpus)
 {
     uint32_t left = 0;
@@ -36,8 +36,8 @@ static inline uint32_t cpu_set_limit(struct cpu_set *set, uint32_t cpus)
     return left;
 }
 
-/* The task may run on the CPUs of `set` from now on, which are some of the machine's and have been
- * limited to those: `count` of them. `own` is the task's own memory. */
+/* Restricts the task to the CPUs of `set`, `count` of them. They must be limited to the
+ * machine's. `own` is the task's own memory. */
 static inline void cpu_set_give(struct task *task, struct cpu_set *own, const struct cpu_set *set,
                                 uint32_t count, uint32_t cpus)
 {
@@ -45,8 +45,7 @@ static inline void cpu_set_give(struct task *task, struct cpu_set *own, const st
     task->cpus = count < cpus ? own : NULL;
 }
 
-/* Returns the lowest CPU of the set that is `from` or above, and below `limit`, or NO_CPU if there
- * is none. */
+/* Returns the lowest CPU of the set that is at least `from` and below `limit`, or NO_CPU. */
 static inline uint32_t cpu_set_next(const struct cpu_set *set, uint32_t from, uint32_t limit)
 {
     for (uint32_t first = from; first < limit; first = (first / 64 + 1) * 64) {

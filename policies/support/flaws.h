@@ -2,7 +2,7 @@
 #ifndef SCHEDLAB_FLAWS_H
 #define SCHEDLAB_FLAWS_H
 
-/* What a policy, or a host's own count, has got wrong. */
+/* Errors of a policy, or of a host's counts. */
 enum queue_flaw {
     FLAW_NONE,
     FLAW_LOST,
@@ -14,7 +14,7 @@ enum queue_flaw {
     FLAW_PLACE,
 };
 
-/* What is said of it, after the policy's name. */
+/* The message that follows the policy's name. */
 #define BROKE_A_RULE   "broke a rule: "
 #define FLAW_LOST_TEXT BROKE_A_RULE "its pick() returned null while tasks are queued that may run"
 #define FLAW_HELD_TEXT                                                                             \

@@ -2,7 +2,7 @@
 #ifndef SCHEDLAB_GROUPS_H
 #define SCHEDLAB_GROUPS_H
 
-/* What users set of groups of tasks (enum group_field), for all hosts. */
+/* Users' settings of groups of tasks (enum group_field), for all hosts. */
 
 #include "abi/group_names.h"
 #include "policies/policy.h"
@@ -32,7 +32,7 @@ GROUP_FUNCTION bool group_value_allowed(uint64_t group, uint64_t field, int64_t 
     return false;
 }
 
-/* Groups of lower numbers that were not set are there from now on, too: children of the root. */
+/* Also creates the groups of lower numbers that were not set, as children of the root. */
 GROUP_FUNCTION void group_define(scheduler_t *scheduler, uint32_t group)
 {
     for (uint32_t i = (uint32_t)LOOP_START(scheduler->groups); i <= group && LOOP_GUARD; i++) {
@@ -46,7 +46,7 @@ GROUP_FUNCTION void group_define(scheduler_t *scheduler, uint32_t group)
         scheduler->groups = group + 1;
 }
 
-/* The value is allowed. */
+/* The value must be allowed. */
 GROUP_FUNCTION void group_set(scheduler_t *scheduler, uint32_t group, enum group_field field,
                               int64_t value)
 {

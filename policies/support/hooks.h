@@ -3,9 +3,9 @@
 #define SCHEDLAB_HOOKS_H
 
 /*
- * How hosts call the hooks that a policy may leave out. Each function says what
- * happens then, so that all hosts agree. In a BPF program `policy` must be a
- * constant: everything folds into direct calls.
+ * How hosts call the hooks that a policy may leave out. Each function
+ * implements the default, so that all hosts agree. In a BPF program `policy`
+ * must be a constant: then everything folds into direct calls.
  */
 
 #include "policies/placement.h"
@@ -14,9 +14,9 @@
 
 #define HOOK_FUNCTION static inline __attribute__((always_inline, unused))
 
-/* Hears of a CPU that place(), push() or balance() named and that does not exist (FLAW_CPU), or on
- * which the task may not run (FLAW_PLACE): another one is taken then. A host that can say so
- * defines it before. */
+/* Reports a CPU from place(), push() or balance() that does not exist (FLAW_CPU), or where the
+ * task may not run (FLAW_PLACE). Another CPU is then taken. A host that can report it defines
+ * the macro before. */
 #ifndef NOTE_BAD_CPU
 #define NOTE_BAD_CPU(scheduler, flaw) ((void)(scheduler))
 #endif
@@ -35,7 +35,7 @@ HOOK_FUNCTION bool policy_wants_shared_queue(const struct policy *policy,
     return policy->shared_queue && policy->shared_queue(scheduler);
 }
 
-/* How many run queues the policy wants: one for all CPUs, or one for each. */
+/* Returns the number of run queues that the policy wants: one for all CPUs, or one for each. */
 HOOK_FUNCTION uint32_t policy_run_queues(const struct policy *policy, const scheduler_t *scheduler)
 {
     return policy_wants_shared_queue(policy, scheduler) ? 1 : scheduler->cpus;
@@ -47,7 +47,7 @@ HOOK_FUNCTION void policy_init_queue(const struct policy *policy, run_queue_t *q
         policy->queue_init(queue);
 }
 
-/* `parent` is null for a task that is adopted. */
+/* `parent` is null for an adopted task. */
 HOOK_FUNCTION void policy_init_task(const struct policy *policy, scheduler_t *scheduler,
                                     task_t *task, const task_t *parent)
 {
@@ -75,14 +75,14 @@ HOOK_FUNCTION bool policy_preempts(const struct policy *policy, run_queue_t *que
     return policy->preempts && policy->preempts(queue, task, running);
 }
 
-/* Returns the CPU if the task may run there, or else the lowest on which it may. */
+/* Returns the CPU if the task may run there, or else the lowest CPU that it may use. */
 HOOK_FUNCTION uint32_t allowed_cpu(const scheduler_t *scheduler, const task_t *task, uint32_t cpu)
 {
     return task_may_run_on(task, cpu) ? cpu : place_lowest(scheduler, task, cpu);
 }
 
-/* The CPU for a task that is forked or woken, or may not run any more where it was: one on which it
- * may run. With one queue for all CPUs that is its own, if it may run there. */
+/* Returns an allowed CPU for a task that is forked or woken, or may no longer run where it was.
+ * With one queue for all CPUs it is the task's own, if allowed. */
 HOOK_FUNCTION uint32_t policy_place(const struct policy *policy, const scheduler_t *scheduler,
                                     const task_t *task, enum enqueue_reason reason)
 {
@@ -101,7 +101,7 @@ HOOK_FUNCTION uint32_t policy_place(const struct policy *policy, const scheduler
     return allowed_cpu(scheduler, task, cpu);
 }
 
-/* Another queue's number or NO_CPU, of what push() or balance() of `cpu` returned. */
+/* Returns the result of push() or balance() of `cpu` as another queue's number, or NO_CPU. */
 HOOK_FUNCTION uint32_t policy_other_queue(const scheduler_t *scheduler, uint32_t cpu,
                                           uint32_t named)
 {
@@ -112,8 +112,8 @@ HOOK_FUNCTION uint32_t policy_other_queue(const scheduler_t *scheduler, uint32_t
     return NO_CPU;
 }
 
-/* The queue to which `cpu` should give a task: below scheduler->queues and not its own, or
- * NO_CPU. */
+/* Returns the queue that `cpu` should give a task to: below scheduler->queues and not its own,
+ * or NO_CPU. */
 HOOK_FUNCTION uint32_t policy_push(const struct policy *policy, const scheduler_t *scheduler,
                                    uint32_t cpu)
 {
@@ -123,8 +123,8 @@ HOOK_FUNCTION uint32_t policy_push(const struct policy *policy, const scheduler_
     return policy_other_queue(scheduler, cpu, to);
 }
 
-/* The queue from which `cpu` should take a task: below scheduler->queues and not its own, or
- * NO_CPU. */
+/* Returns the queue that `cpu` should take a task from: below scheduler->queues and not its own,
+ * or NO_CPU. */
 HOOK_FUNCTION uint32_t policy_balance(const struct policy *policy, const scheduler_t *scheduler,
                                       uint32_t cpu, bool idle)
 {
@@ -146,21 +146,21 @@ HOOK_FUNCTION enum share_attribute policy_shares_by(const struct policy *policy,
     return policy->shares_by ? policy->shares_by(scheduler) : SHARES_EQUAL;
 }
 
-/* The tickets that tables show to people. */
+/* Returns the tickets for display. */
 HOOK_FUNCTION uint64_t policy_tickets(const struct policy *policy, const scheduler_t *scheduler,
                                       const task_t *task)
 {
     return policy->tickets ? policy->tickets(scheduler, task) : task->tickets;
 }
 
-/* The level that people see of a task that waits. */
+/* Returns the level of a waiting task for display. */
 HOOK_FUNCTION uint64_t policy_level(const struct policy *policy, const scheduler_t *scheduler,
                                     const task_t *task, uint64_t now)
 {
     return policy->level ? policy->level(scheduler, task, now) : task->level;
 }
 
-/* The parts of a ticket in a draw that people see: 1 or more. */
+/* Returns the number of parts of a ticket in a draw, for display: 1 or more. */
 HOOK_FUNCTION uint64_t policy_ticket_parts(const struct policy *policy,
                                            const scheduler_t *scheduler)
 {

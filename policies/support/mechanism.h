@@ -2,8 +2,8 @@
 #ifndef SCHEDLAB_MECHANISM_H
 #define SCHEDLAB_MECHANISM_H
 
-/* Of what hosts of policies share, and of what they define for it: each is folded into its caller,
- * which the BPF verifier then knows all about. */
+/* For functions that hosts share, and that they define for the shared ones: each is inlined, so
+ * the BPF verifier knows all about it. */
 #define MECHANISM_FUNCTION static inline __attribute__((always_inline, unused))
 
 #endif

@@ -2,24 +2,26 @@
 #ifndef SCHEDLAB_PREEMPTION_H
 #define SCHEDLAB_PREEMPTION_H
 
-/* Which CPU hears that a task was queued, for all hosts. How it hears, and when, is the host's. */
+/* Which CPU must be notified that a task was queued, for all hosts. The host decides how and
+ * when. */
 
 #include "policies/support/queueing.h"
 
-/* ---- what the host defines ---- */
+/* ---- defined by the host ---- */
 
-/* Returns the task that has the CPU, or null if none has it, or one that may not be preempted. */
+/* Returns the task that has the CPU, or null if the CPU is idle or the task may not be
+ * preempted. */
 MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint32_t cpu);
-/* Does the host run the task before all that the policy orders? */
+/* Returns true if the host runs the task before all tasks that the policy orders. */
 MECHANISM_FUNCTION bool task_is_urgent(const task_t *task);
-/* Is the CPU idle and not called yet? Then it counts as called. */
+/* Returns true if the CPU is idle and not notified yet, and marks it as notified. */
 MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *scheduler, uint32_t cpu);
-/* Returns the lowest such CPU on which the task may run, or NO_CPU if there is none. */
+/* Returns the lowest such CPU that the task may use, or NO_CPU. */
 MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, const task_t *task);
 
-/* ---- which CPU gives way ---- */
+/* ---- the CPU to preempt ---- */
 
-/* Would `task` take the CPU from the task that has it? */
+/* Returns true if `task` would preempt the task that has the CPU. */
 MECHANISM_FUNCTION bool task_preempts(const struct policy *policy, run_queue_t *queue,
                                       const task_t *task, uint32_t cpu)
 {
@@ -32,8 +34,8 @@ MECHANISM_FUNCTION bool task_preempts(const struct policy *policy, run_queue_t *
            policy_preempts(policy, queue, task, running);
 }
 
-/* Returns the CPU that must give way to `task`, just queued in the one queue of all CPUs, or NO_CPU
- * if none must. Of several it is one whose task the others would preempt, too. */
+/* Returns the CPU that `task`, just queued in the one queue of all CPUs, must preempt, or
+ * NO_CPU. Of several it is a CPU whose task the others would preempt, too. */
 MECHANISM_FUNCTION uint32_t find_preempted(const struct policy *policy, run_queue_t *queue,
                                            const task_t *task)
 {
@@ -48,9 +50,8 @@ MECHANISM_FUNCTION uint32_t find_preempted(const struct policy *policy, run_queu
 }
 
 /*
- * Returns the CPU to be called for `task`, just queued, or NO_CPU if there is none: an idle CPU
- * of its queue should run it, or a busy one give way to it; else an idle CPU of another queue
- * may come and take it.
+ * Returns the CPU to notify of `task`, just queued, or NO_CPU. An idle CPU of its queue should run
+ * it, or it should preempt a busy one; else an idle CPU of another queue may take it.
  */
 MECHANISM_FUNCTION uint32_t find_cpu_to_call(const struct policy *policy, run_queue_t *queue,
                                              const task_t *task)

@@ -3,10 +3,10 @@
 #define SCHEDLAB_QUEUEING_H
 
 /*
- * The mechanism of run queues, for all hosts: how a task becomes known to the policy,
- * is queued, taken out, picked, run and stopped; which hooks are called for it, what is
- * counted, and what must hold. All is done with the queue locked. Locks, records and
- * interrupts are the host's, and so is where it keeps what it knows of a task.
+ * The mechanism of run queues, for all hosts: how a task becomes known to the policy, is queued,
+ * taken out, picked, run and stopped. It also defines which hooks are called, what is counted, and
+ * the invariants. All functions need the queue's lock. Locks, records and interrupts belong to the
+ * host, and so does the storage of its data about a task.
  *
  * As in hooks.h, `policy` must be a constant in a BPF program.
  */
@@ -15,23 +15,23 @@
 #include "policies/support/hooks.h"
 #include "policies/support/mechanism.h"
 
-/* ---- what the host defines ---- */
+/* ---- defined by the host ---- */
 
-/* Has the policy in force heard of the task, by task_init()? */
+/* Returns true if task_init() of the active policy was called for the task. */
 MECHANISM_FUNCTION bool task_is_known(const task_t *task);
 MECHANISM_FUNCTION void task_set_known(task_t *task);
-/* Is the task in the policy's hands? */
+/* Returns true if the policy holds the task. */
 MECHANISM_FUNCTION bool task_is_queued(const task_t *task);
 MECHANISM_FUNCTION void task_set_queued(task_t *task, bool queued);
-/* Bytes of state that the policy has of each task. */
+/* Returns the policy's bytes of state for each task. */
 MECHANISM_FUNCTION uint32_t task_state_bytes(const scheduler_t *scheduler);
-/* `task` is null if the flaw is of no task. */
+/* `task` is null if the flaw concerns no task. */
 MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
                                   enum queue_flaw flaw);
 
 /* ---- state ---- */
 
-/* States are zeroed word by word, whatever types their policies give them afterwards. */
+/* States are zeroed word by word, regardless of the types that policies later give them. */
 typedef uint64_t __attribute__((may_alias)) state_word_t;
 
 MECHANISM_FUNCTION void clear_state(void SHARED_MEMORY *state, uint32_t bytes)
@@ -42,7 +42,7 @@ MECHANISM_FUNCTION void clear_state(void SHARED_MEMORY *state, uint32_t bytes)
         words[i] = 0;
 }
 
-/* A queue without tasks, whose `state` and `now` the host has set. */
+/* Initializes an empty queue, whose `state` and `now` the host has set. */
 MECHANISM_FUNCTION void run_queue_begin(const struct policy *policy, scheduler_t *scheduler,
                                         run_queue_t *queue, uint32_t cpu)
 {
@@ -62,9 +62,8 @@ MECHANISM_FUNCTION void run_queue_begin(const struct policy *policy, scheduler_t
     policy_init_queue(policy, queue);
 }
 
-/* Makes the task known to the policy, before it is queued for `reason`. A task that is forked
- * inherits from its parent, if it has one and the policy knows it. Returns the reason with which it
- * is queued then. */
+/* Makes the task known to the policy, before it is queued for `reason`. A forked task inherits
+ * from its parent, if it has one and the policy knows it. Returns the reason for queueing it. */
 MECHANISM_FUNCTION enum enqueue_reason task_introduce(const struct policy *policy,
                                                       scheduler_t *scheduler, task_t *task,
                                                       enum enqueue_reason reason,
@@ -80,10 +79,10 @@ MECHANISM_FUNCTION enum enqueue_reason task_introduce(const struct policy *polic
     return reason == ENQUEUE_NEW ? reason : ENQUEUE_ADOPTED;
 }
 
-/* ---- remarks in words ---- */
+/* ---- annotations ---- */
 
-/* Takes what hooks have said of the queue since. Returns false if they said nothing. (Field by
- * field: BPF copies no structure out of an arena.) */
+/* Takes the annotation that hooks made since the last call. Returns false if there is none.
+ * (Field by field: BPF copies no structure from an arena.) */
 MECHANISM_FUNCTION bool take_said(run_queue_t *queue, struct said *said)
 {
     if (!queue->said.told)
@@ -101,9 +100,9 @@ MECHANISM_FUNCTION bool take_said(run_queue_t *queue, struct said *said)
     return true;
 }
 
-/* ---- into the policy's hands, and out of them ---- */
+/* ---- queueing and taking out ---- */
 
-/* Queues a task that is known, if need be by task_introduce(). */
+/* Queues a known task; task_introduce() makes it known. */
 MECHANISM_FUNCTION void run_queue_add(const struct policy *policy, run_queue_t *queue, task_t *task,
                                       enum enqueue_reason reason)
 {
@@ -134,8 +133,8 @@ MECHANISM_FUNCTION void run_queue_remove(const struct policy *policy, run_queue_
     task_taken_out(queue, task);
 }
 
-/* Notes what is wrong, if anything is: pick() gave no task although some are queued, which maybe
- * may not run on `cpu`. */
+/* Reports an error, if any: pick() returned no task although some are queued, possibly none that
+ * may run on `cpu`. */
 POLICY_RARE_FUNCTION void check_nothing_picked(const run_queue_t *queue, uint32_t cpu)
 {
     if (queue_bars(queue, cpu))
@@ -146,8 +145,8 @@ POLICY_RARE_FUNCTION void check_nothing_picked(const run_queue_t *queue, uint32_
         note_flaw(queue, NULL, FLAW_HELD);
 }
 
-/* Takes out the task to run next on `cpu`, which run_queue_enter() is to follow, and leaves in
- * queue->turn_end until when it may. Returns null if none is queued that may run. */
+/* Takes out the task to run next on `cpu`, for run_queue_enter(). Sets queue->turn_end to the
+ * end of its turn. Returns null if no queued task may run. */
 MECHANISM_FUNCTION task_t *run_queue_pick(const struct policy *policy, run_queue_t *queue,
                                           uint32_t cpu)
 {
@@ -176,12 +175,12 @@ MECHANISM_FUNCTION task_t *run_queue_steal(const struct policy *policy, run_queu
 /* ---- tasks that may not run on every CPU ---- */
 
 /*
- * The policy passed over the set of a task, which it just handed out for `cpu`: no task runs where
- * it may not. Sets the task aside and asks again, until a task may run there or the policy has
- * none; then queues what was set aside, the last one first. To the policy, a task that it picked
- * was preempted at once. So its order may suffer. Tasks that are handed out while the policy ends
- * run nowhere. Only policies that ask task_may_run_on(), or have
- * the lists and trees of policies/ ask, never come here.
+ * Handles a policy that ignored the CPU set of a task that it just handed out for `cpu`: no task
+ * may run outside its set. Sets the task aside and asks again, until a task may run there or the
+ * policy has none. Then requeues the tasks set aside, in reverse order. To the policy, a task that
+ * it picked was preempted at once, so its order may suffer. Tasks that are handed out while the
+ * policy ends run nowhere. Policies that call task_may_run_on(), or use the lists and trees of
+ * policies/, never get here.
  */
 POLICY_RARE_FUNCTION task_t *ask_again(const struct policy *policy, run_queue_t *queue,
                                        task_t *task, uint32_t cpu, bool steals)
@@ -210,7 +209,7 @@ POLICY_RARE_FUNCTION task_t *ask_again(const struct policy *policy, run_queue_t 
     return task;
 }
 
-/* As run_queue_pick(), of the tasks that may run on the CPU. */
+/* Like run_queue_pick(), restricted to tasks that may run on the CPU. */
 MECHANISM_FUNCTION task_t *run_queue_pick_for(const struct policy *policy, run_queue_t *queue,
                                               uint32_t cpu)
 {
@@ -218,7 +217,7 @@ MECHANISM_FUNCTION task_t *run_queue_pick_for(const struct policy *policy, run_q
     return task && task->cpus ? ask_again(policy, queue, task, cpu, false) : task;
 }
 
-/* As run_queue_steal(), of the tasks that may run on the CPU. */
+/* Like run_queue_steal(), restricted to tasks that may run on the CPU. */
 MECHANISM_FUNCTION task_t *run_queue_steal_for(const struct policy *policy, run_queue_t *queue,
                                                uint32_t cpu)
 {
@@ -226,12 +225,12 @@ MECHANISM_FUNCTION task_t *run_queue_steal_for(const struct policy *policy, run_
     return task && task->cpus ? ask_again(policy, queue, task, cpu, true) : task;
 }
 
-/* ---- what is different for a task, or in time ---- */
+/* ---- changes of a task, and alarms ---- */
 
-/* A queued task is about to get another attribute: take it out, store that, and call
- * run_queue_changed() before it is queued again. */
+/* To change an attribute of a queued task: take it out, store the attribute, and call
+ * run_queue_changed() before queueing it again. */
 
-/* Tells the policy that an attribute of the task was changed, wherever the task is. */
+/* Notifies the policy that an attribute of the task was changed, wherever the task is. */
 MECHANISM_FUNCTION void run_queue_changed(const struct policy *policy, run_queue_t *queue,
                                           task_t *task)
 {
@@ -239,18 +238,18 @@ MECHANISM_FUNCTION void run_queue_changed(const struct policy *policy, run_queue
         policy->changed(queue, task);
 }
 
-/* Other tasks wait for `owner` than before. Returns true if it is to be queued anew, or its CPU to
- * pick again. */
+/* Handles a change of the tasks that wait for `owner`. Returns true if the owner must be
+ * requeued, or its CPU must pick again. */
 MECHANISM_FUNCTION bool run_queue_waiters_changed(const struct policy *policy, run_queue_t *queue,
                                                   task_t *owner)
 {
     return policy->waiters_changed && task_is_known(owner) && policy->waiters_changed(queue, owner);
 }
 
-/* Tasks that wait for the same thing are gone through in the order in which they came, to find the
- * one that goes on: `waiter` is next, and of those before it `chosen` would be the one, or null.
- * Returns which of the two it is now. A policy is asked about tasks that it knows, so one that
- * waits since before the policy came keeps its place. */
+/* Chooses which task continues among tasks that wait for the same lock or channel. The host
+ * visits them in the order of arrival: `waiter` is next, and `chosen` is the choice so far, or
+ * null. Returns the new choice. The policy is asked only about known tasks. So a task that waits
+ * since before the policy was active keeps its place. */
 MECHANISM_FUNCTION task_t *run_queue_choose_waiter(const struct policy *policy, run_queue_t *queue,
                                                    task_t *chosen, task_t *waiter)
 {
@@ -268,14 +267,15 @@ MECHANISM_FUNCTION void run_queue_forget(const struct policy *policy, run_queue_
         policy->leave(queue, task);
 }
 
-/* Returns a queued task that may run from now on, or null. The queue's alarm was due. */
+/* Calls the policy's alarm, whose time has come. Returns a queued task that may run now, or
+ * null. */
 MECHANISM_FUNCTION task_t *run_queue_alarm(const struct policy *policy, run_queue_t *queue)
 {
     queue->alarm = 0;
     return policy->alarm ? policy->alarm(queue) : NULL;
 }
 
-/* Does a task wait that may run? */
+/* Returns true if a task waits that may run. */
 MECHANISM_FUNCTION bool run_queue_waits(const run_queue_t *queue)
 {
     return queue->queued > queue->held;
@@ -283,14 +283,14 @@ MECHANISM_FUNCTION bool run_queue_waits(const run_queue_t *queue)
 
 /* ---- on a CPU ---- */
 
-/* Adds to run_time what has passed until `now`, of a task that runs. */
+/* Adds the time until `now` to the run_time of a running task. */
 MECHANISM_FUNCTION void task_count_run_time(task_t *task, uint64_t now)
 {
     task->run_time += now - task->counted;
     task->counted = now;
 }
 
-/* The task, just picked, gets a CPU of the queue. */
+/* Gives a CPU of the queue to the task, just picked. */
 MECHANISM_FUNCTION void run_queue_enter(run_queue_t *queue, task_t *task)
 {
     task->picked_since = queue->now;
@@ -299,7 +299,7 @@ MECHANISM_FUNCTION void run_queue_enter(run_queue_t *queue, task_t *task)
     queue->running++;
 }
 
-/* A verdict other than TICK_CONTINUE, as tick() or turn_over() returned it. */
+/* Checks a verdict other than TICK_CONTINUE from tick() or turn_over(). */
 MECHANISM_FUNCTION enum tick_verdict checked_verdict(const run_queue_t *queue, const task_t *task,
                                                      enum tick_verdict verdict)
 {
@@ -311,8 +311,8 @@ MECHANISM_FUNCTION enum tick_verdict checked_verdict(const run_queue_t *queue, c
     return TICK_CONTINUE;
 }
 
-/* A tick of the CPU that runs the task, whose run time was counted. Leaves in queue->turn_end when
- * turn_over() is to be called, or 0 if that stays as it was. */
+/* Handles a tick of the CPU that runs the task. The run time is up to date. Sets queue->turn_end
+ * to the time for turn_over(), or 0 if it does not change. */
 MECHANISM_FUNCTION enum tick_verdict run_queue_tick(const struct policy *policy, run_queue_t *queue,
                                                     task_t *task)
 {
@@ -323,7 +323,7 @@ MECHANISM_FUNCTION enum tick_verdict run_queue_tick(const struct policy *policy,
     return verdict == TICK_CONTINUE ? verdict : checked_verdict(queue, task, verdict);
 }
 
-/* The time has come that the policy set. Leaves in queue->turn_end a new one, or 0. */
+/* Handles the time that the policy set. Sets queue->turn_end to a new time, or 0. */
 MECHANISM_FUNCTION enum tick_verdict run_queue_turn_over(const struct policy *policy,
                                                          run_queue_t *queue, task_t *task)
 {
@@ -334,7 +334,7 @@ MECHANISM_FUNCTION enum tick_verdict run_queue_turn_over(const struct policy *po
     return verdict == TICK_CONTINUE ? verdict : checked_verdict(queue, task, verdict);
 }
 
-/* The CPU takes a task that the policy does not know, in place of one of the queue's. */
+/* The CPU takes a task that the policy does not know, instead of a task of the queue. */
 MECHANISM_FUNCTION void run_queue_pick_none(run_queue_t *queue)
 {
     queue->remark = 0;
@@ -342,7 +342,7 @@ MECHANISM_FUNCTION void run_queue_pick_none(run_queue_t *queue)
     queue->current = NULL;
 }
 
-/* The task, which runs and is known, runs on without the policy, to which it has ended. */
+/* Ends the task for the policy; the task is known, and continues to run without the policy. */
 MECHANISM_FUNCTION void run_queue_disown(const struct policy *policy, run_queue_t *queue,
                                          task_t *task)
 {
@@ -354,7 +354,7 @@ MECHANISM_FUNCTION void run_queue_disown(const struct policy *policy, run_queue_
     task->level = 0;
 }
 
-/* The task leaves its CPU. */
+/* Removes the task from its CPU. */
 MECHANISM_FUNCTION void run_queue_leave(const struct policy *policy, run_queue_t *queue,
                                         task_t *task, enum stop_reason reason)
 {

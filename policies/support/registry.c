@@ -21,7 +21,7 @@ const char *policy_error_text(enum policy_error error)
     return "unknown error";
 }
 
-/* Is `text` of `length` bytes the whole of `name`? */
+/* Returns true if `text` of `length` bytes is the whole of `name`. */
 static bool same_name(const char *name, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -96,13 +96,13 @@ const struct policy *policy_next_source(const struct policy *source)
     return NULL;
 }
 
-/* Reads an optional minus sign and decimal digits. Returns false if there is anything else, or the
+/* Reads an optional minus sign and decimal digits. Returns false for other text, or if the
  * number is too large. */
 static bool parse_number(const char *text, size_t length, int64_t *number)
 {
     bool negative = length > 0 && text[0] == '-';
     size_t first = negative ? 1 : 0;
-    int64_t value = 0; /* kept negative: INT64_MIN has no positive twin */
+    int64_t value = 0; /* kept negative: INT64_MIN has no positive counterpart */
     if (first == length)
         return false;
     for (size_t i = first; i < length; i++) {
@@ -119,8 +119,8 @@ static bool parse_number(const char *text, size_t length, int64_t *number)
     return true;
 }
 
-/* Looks through all sources of the policy; *policy becomes the one that holds it. Returns null if
- * none does. */
+/* Searches all sources of the policy and sets *policy to the source with the preset. Returns
+ * null if there is none. */
 static const struct preset *find_preset(const struct policy **policy, const char *name,
                                         size_t length)
 {
@@ -218,8 +218,8 @@ enum policy_error tunable_parse(const struct policy *policy, const char *text, s
     return POLICY_OK;
 }
 
-/* A name is made of lower-case letters and digits, with '-' or '_' within, and begins with a
- * letter: never taken for a number. */
+/* Returns true if the name starts with a letter and has only lower-case letters, digits, '-' or
+ * '_' within. So no name looks like a number. */
 static bool is_name(const char *name)
 {
     if (!name || name[0] < 'a' || name[0] > 'z')
@@ -276,8 +276,7 @@ static bool has_slot(const char *sentence)
     return *sentence != '\0';
 }
 
-/* Returns what is wrong with what the policy says of its queue to people, or null if all is right.
- * */
+/* Returns what is wrong with the policy's texts for display, or null. */
 static const char *words_flaw(const struct policy *policy)
 {
     if (!policy->order)
@@ -294,7 +293,7 @@ static const char *words_flaw(const struct policy *policy)
     return NULL;
 }
 
-/* Returns what is wrong with what every policy has, or null. */
+/* Returns what is wrong with the parts that every policy must have, or null. */
 static const char *required_flaw(const struct policy *policy)
 {
     const struct {

@@ -2,7 +2,7 @@
 #ifndef SCHEDLAB_ROUNDS_H
 #define SCHEDLAB_ROUNDS_H
 
-/* How long a task waits at most, by the rounds that its policy states. */
+/* The longest wait of a task, from the rounds that its policy declares. */
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 #define NO_LIMIT UINT64_MAX
 
-/* A task's share, in units that only have a meaning beside those of other tasks. */
+/* Returns a task's share, in units that are only comparable between tasks. */
 static inline uint64_t round_share(const struct policy *policy, const scheduler_t *scheduler,
                                    const task_t *task)
 {
@@ -30,7 +30,7 @@ static inline uint64_t round_share(const struct policy *policy, const scheduler_
     }
 }
 
-/* Returns the nanoseconds that `other` runs in a round in which `task` has a turn, or NO_LIMIT. */
+/* Returns the nanoseconds that `other` runs in a round where `task` has one turn, or NO_LIMIT. */
 static inline uint64_t round_part(const struct policy *policy, const scheduler_t *scheduler,
                                   const task_t *task, const task_t *other)
 {
@@ -40,8 +40,8 @@ static inline uint64_t round_part(const struct policy *policy, const scheduler_t
     return ticks > UINT32_MAX ? NO_LIMIT : ticks * scheduler->tick_ns * (turns > 0 ? turns : 1);
 }
 
-/* Returns the nanoseconds that a task waits at most if a round lasts for `round`, or NO_LIMIT if it
- * may starve. Where tasks wait for a boost, rounds begin after it. */
+/* Returns the longest wait of a task, in nanoseconds, if a round lasts for `round`; NO_LIMIT if
+ * the task may starve. Where tasks wait for a boost, rounds begin after it. */
 static inline uint64_t longest_wait(const struct policy *policy, const scheduler_t *scheduler,
                                     uint64_t round)
 {

@@ -4,33 +4,32 @@
 
 /*
  * The texts of sched_status, sched_tunables and sched_policies, for all hosts that offer these
- * files: docs/system-calls.md describes them. Columns are aligned for people, and no entry but the
- * last of a line has blanks in it, for programs.
+ * files: docs/system-calls.md describes them. Columns are aligned for readability. Only the last
+ * entry of a line may contain blanks, so that programs can split it.
  *
- * A file that includes this has declared before, as the kernel's fs/text_file.h and
- * lib/print.h do: `struct text`, text_add() and format_text().
+ * A file that includes this must first declare, as the kernel's fs/text_file.h and lib/print.h do:
+ * `struct text`, text_add() and format_text().
  */
 
 #include "policies/registry.h"
 #include "policies/support/command_text.h"
 
-/* How text_add() is told of an int64_t and a uint64_t: on some hosts a long, on others a long long.
- */
+/* text_add() formats of int64_t and uint64_t: a long on some hosts, a long long on others. */
 #define INTEGER  __INT64_FMTd__
 #define UNSIGNED __UINT64_FMTu__
 
-#define POLICY_NUMBERS_MAX     10000 /* no policy has a number as high */
+#define POLICY_NUMBERS_MAX     10000 /* above the highest number of a policy */
 #define SCHEDULER_NAME_BYTES   16    /* of a task, with its final 0 */
 #define SCHEDULER_CHOICE_BYTES 64    /* of a policy's name and preset, with the final 0 */
 
-/* What a machine schedules by. */
+/* A machine's policy and settings. */
 struct scheduler_view {
     const char *name;            /* "rr:table-scan" */
-    struct policy_choice choice; /* no policy: one that is not ours */
+    struct policy_choice choice; /* no policy: it is not one of schedlab's */
     const int64_t *tunable;      /* values now */
     enum share_attribute shares_by;
     uint64_t tick_ns;
-    const struct share_group *group; /* those that were set, from the root on */
+    const struct share_group *group; /* the groups that were set, starting with the root */
     uint32_t groups;
 };
 
@@ -41,12 +40,12 @@ struct task_view {
     int32_t priority;
     uint32_t weight;
     uint64_t slice;   /* ticks; 0: the policy does not know the task yet */
-    uint64_t tickets; /* that it draws with */
+    uint64_t tickets; /* the tickets that it draws with */
 };
 
 /* ---- sched_status ---- */
 
-/* Returns the commands of the preset in force, or null if they are those of all. */
+/* Returns the commands of the active preset, or null if they are the common ones. */
 TEXT_FUNCTION const struct preset_commands *scheduler_commands(const struct policy_choice *choice)
 {
     const struct preset_commands *commands = choice->policy ? choice->policy->commands : NULL;
@@ -56,8 +55,8 @@ TEXT_FUNCTION const struct preset_commands *scheduler_commands(const struct poli
     return own ? commands : NULL;
 }
 
-/* Returns the policy's name for which `word` stands: mostly itself. Null: a number to which the
- * preset in force gives no policy. */
+/* Returns the name of the policy that `word` selects: usually the word itself. Null: a number
+ * without a policy under the active preset. */
 TEXT_FUNCTION const char *scheduler_chosen(const struct policy_choice *choice, const char *word)
 {
     const struct preset_commands *commands = scheduler_commands(choice);
@@ -74,21 +73,21 @@ TEXT_FUNCTION const char *scheduler_chosen(const struct policy_choice *choice, c
     return NULL;
 }
 
-/* What a value stands for that is to be the attribute in the column PRIORITY. */
+/* Returns the attribute that a value in the column PRIORITY sets. */
 TEXT_FUNCTION int64_t scheduler_weight(const struct policy_choice *choice, int64_t value)
 {
     const struct preset_commands *commands = scheduler_commands(choice);
     return commands && (value < 1 || value > WEIGHT_MAX) ? commands->weight : value;
 }
 
-/* Study 5 calls priority what we call weight: with a policy that shares by weight, PRIORITY is the
- * weight. */
+/* Study 5's priority is schedlab's weight: with a policy that shares by weight, the column
+ * PRIORITY shows the weight. */
 TEXT_FUNCTION bool scheduler_shows_weight(const struct scheduler_view *view)
 {
     return view->shares_by == SHARES_BY_WEIGHT;
 }
 
-/* As one word: a file's name, and so a task's, may have any characters. */
+/* Writes the name as one word: a file's name, and so a task's, may contain any characters. */
 TEXT_FUNCTION void write_name(char name[SCHEDULER_NAME_BYTES], const char *from)
 {
     size_t i = 0;
@@ -99,7 +98,7 @@ TEXT_FUNCTION void write_name(char name[SCHEDULER_NAME_BYTES], const char *from)
     name[i] = '\0';
 }
 
-/* Milliseconds, with as many decimals as it takes down to microseconds. */
+/* Writes milliseconds, with as many decimals as needed, down to microseconds. */
 TEXT_FUNCTION void write_slice(char *slice, size_t size, uint64_t ticks, uint64_t tick_ns)
 {
     uint64_t tick_us = tick_ns / 1000;
@@ -124,7 +123,7 @@ TEXT_FUNCTION void add_task(struct text *text, const struct scheduler_view *view
              task->tickets);
 }
 
-/* The tunables that differ from what the policy or preset says. */
+/* Adds the tunables that differ from the values of the policy or preset. */
 TEXT_FUNCTION void add_changes(struct text *text, const struct scheduler_view *view)
 {
     const struct policy *policy = view->choice.policy;
@@ -152,7 +151,7 @@ TEXT_FUNCTION void add_groups(struct text *text, const struct scheduler_view *vi
     }
 }
 
-/* The lines before the tasks. `remark`: one more line; null: none. */
+/* Adds the lines before the tasks. `remark`: one more line; null: none. */
 TEXT_FUNCTION void add_status_head(struct text *text, const struct scheduler_view *view,
                                    const char *remark)
 {

@@ -3,19 +3,19 @@
 #define SCHEDLAB_SHAPE_TEXT_H
 
 /*
- * A machine's shape as hosts are told it, in one line without blanks, for example
+ * A machine's shape as a host option, in one line without blanks, for example
  *
  *     core%4,cache/4,node/4,distance10.21:21.10,kind0.0.0.0.1.1.1.1,speed1024:512.256
  *
- * What is not said is as if all CPUs were alike. `core`, `cache`, `node` and `kind` say the
- * number of each CPU's: one after the other, or by a rule, in which %M takes the rest of the
- * CPU's number by M, and /N then divides by N. `speed`: the capacities of each kind at its
- * levels, the highest first. `distance`: from each node to each. What the simulator's model
- * needs besides: `threads`, the speed in thousandths that a CPU has left while one, two,
- * ... siblings are busy; `cold`, the nanoseconds that a process computes longer after it came
- * from another CPU of its core, of its cache, of its node; `demand`, CPUs change their level.
+ * Parts that are left out mean that all CPUs are alike. `core`, `cache`, `node` and `kind` give
+ * each CPU's number: as a list, or by a rule. In a rule, %M takes the CPU's number modulo M, and /N
+ * then divides by N. `speed`: the capacities of each kind at its levels, the highest first.
+ * `distance`: from each node to each. The simulator's model also reads three parts. `threads`: the
+ * speed in thousandths that a CPU has left while one, two, ... siblings are busy. `cold`: the extra
+ * nanoseconds of computation after a process came from another CPU of its core, of its cache, of
+ * its node. `demand`: CPUs change their level.
  *
- * Files of shapes (docs/shapes.md) are for people; Python makes this text of them.
+ * Users write shape files (docs/shapes.md); Python converts them to this text.
  */
 
 #include "policies/policy.h"
@@ -26,7 +26,7 @@
 #define SHAPE_COLD_MAX    100000000
 #define SPEED_WHOLE       1000 /* of a CPU whose siblings are idle */
 
-/* The places of shape_model.cold: from another CPU of the same core, cache, node. */
+/* The indexes of shape_model.cold: from another CPU of the same core, cache, node. */
 enum shape_cold { COLD_CORE, COLD_CACHE, COLD_NODE, COLD_KINDS };
 
 struct shape_model {
@@ -40,7 +40,7 @@ struct shape_reader {
     const char *flaw; /* null: none so far */
 };
 
-/* Returns 0 if there is no number from `least` to `most`: then the reader has a flaw. */
+/* Reads a number from `least` to `most`. Returns 0 and sets the reader's flaw if there is none. */
 SHAPE_TEXT uint32_t shape_number(struct shape_reader *reader, uint32_t least, uint32_t most)
 {
     uint64_t number = 0;
@@ -54,7 +54,7 @@ SHAPE_TEXT uint32_t shape_number(struct shape_reader *reader, uint32_t least, ui
     return good && !reader->flaw ? (uint32_t)number : 0;
 }
 
-/* Is this character next? Then it is read. */
+/* Reads this character if it is next; else returns false. */
 SHAPE_TEXT bool shape_takes(struct shape_reader *reader, char character)
 {
     bool found = *reader->next == character && !reader->flaw;
@@ -62,7 +62,7 @@ SHAPE_TEXT bool shape_takes(struct shape_reader *reader, char character)
     return found;
 }
 
-/* Does this word begin here? Then it is read. */
+/* Reads this word if it begins here; else returns false. */
 SHAPE_TEXT bool shape_word(struct shape_reader *reader, const char *word)
 {
     const char *text = reader->next;
@@ -76,7 +76,8 @@ SHAPE_TEXT bool shape_word(struct shape_reader *reader, const char *word)
     return true;
 }
 
-/* Numbers from `least` to `most` with points between them. Returns how many: at most `room`. */
+/* Reads numbers from `least` to `most`, separated by points. Returns their number: at most
+ * `room`. */
 SHAPE_TEXT uint32_t shape_numbers(struct shape_reader *reader, uint32_t *into, uint32_t room,
                                   uint32_t least, uint32_t most)
 {
@@ -187,9 +188,10 @@ SHAPE_TEXT void shape_read_word(struct shape_reader *reader, struct machine_shap
     }
 }
 
-/* ---- what must hold ---- */
+/* ---- invariants ---- */
 
-/* Returns what is wrong, or null: numbers of nodes and kinds, of which there are some. */
+/* Returns what is wrong, or null. Checks that each CPU's kind and node are defined, that
+ * distances are valid, and that some CPU has full capacity. */
 SHAPE_TEXT const char *shape_numbers_flaw(const struct machine_shape *shape, uint32_t cpus)
 {
     bool fastest = false;
@@ -210,8 +212,8 @@ SHAPE_TEXT const char *shape_numbers_flaw(const struct machine_shape *shape, uin
     return fastest ? NULL : "no CPU has the capacity 1024, which the fastest has";
 }
 
-/* Returns what is wrong, or null: a core lies in one cache and is of one kind, a cache in one node.
- * Makes the rings of siblings. */
+/* Returns what is wrong, or null. Checks that a core lies in one cache and is of one kind, and a
+ * cache in one node. Links the rings of siblings. */
 SHAPE_TEXT const char *shape_link(struct machine_shape *shape, uint32_t cpus)
 {
     for (uint32_t cpu = 0; cpu < cpus; cpu++) {
@@ -237,7 +239,7 @@ SHAPE_TEXT const char *shape_link(struct machine_shape *shape, uint32_t cpus)
     return NULL;
 }
 
-/* All CPUs are alike: each is a core. */
+/* Starts with CPUs that are all alike: each is a core. */
 SHAPE_TEXT void shape_begin(struct machine_shape *shape, uint32_t cpus)
 {
     __builtin_memset(shape, 0, sizeof(*shape)); /* it is too large for a stack */
@@ -250,8 +252,8 @@ SHAPE_TEXT void shape_begin(struct machine_shape *shape, uint32_t cpus)
         shape->cpu[cpu].core = (uint16_t)cpu;
 }
 
-/* What it says of CPUs, kinds and nodes is there: makes the rest. Returns what is wrong, as the end
- * of an error message, or null. */
+/* Completes a shape whose text is read: derives the rest. Returns what is wrong, as the end of
+ * an error message, or null. */
 SHAPE_TEXT const char *shape_complete(struct machine_shape *shape, uint32_t cpus)
 {
     const char *flaw = shape_numbers_flaw(shape, cpus);
@@ -263,8 +265,8 @@ SHAPE_TEXT const char *shape_complete(struct machine_shape *shape, uint32_t cpus
 }
 
 /*
- * Reads a shape for a machine of that many CPUs. Returns what is wrong with it, as the end of an
- * error message, or null.
+ * Reads a shape for a machine with this many CPUs. Returns what is wrong, as the end of an error
+ * message, or null.
  */
 SHAPE_TEXT const char *shape_read(const char *text, uint32_t cpus, struct machine_shape *shape,
                                   struct shape_model *model)

@@ -2,13 +2,14 @@
 #ifndef SCHEDLAB_WAIT_LINKS_H
 #define SCHEDLAB_WAIT_LINKS_H
 
-/* The links between tasks that wait and their owners (waits.h). One CPU at a time is here. */
+/* The links between waiting tasks and their owners (waits.h). Only one CPU at a time may run
+ * this code. */
 
 #include "policies/policy.h"
 #include "policies/support/mechanism.h"
 
-/* What a chain of owners that wait for others has at most. It ends also where tasks wait for each
- * other in a ring. */
+/* The longest chain of owners that wait for others. The limit also ends the walk if tasks wait
+ * for each other in a ring. */
 #define OWNERS_MAX 32
 
 MECHANISM_FUNCTION void link_waiter(task_t *waiter, task_t *owner)
@@ -34,7 +35,7 @@ MECHANISM_FUNCTION void unlink_waiter(task_t *waiter)
     waiter->previous_waiter = NULL;
 }
 
-/* No task waits for `owner` any more: it ends, or the policy does. */
+/* Removes all waiters of `owner`: it ends, or the policy does. */
 MECHANISM_FUNCTION void drop_waiters(task_t *owner)
 {
     while (owner->first_waiter && LOOP_GUARD)

@@ -3,25 +3,25 @@
 #define SCHEDLAB_WAITS_H
 
 /*
- * Who waits for whom, for all hosts: a task that is blocked waits for at most one
- * other, its owner, which must act before it goes on (it holds the lock, it writes to
- * the pipe). The host sees to it that one CPU at a time is here, and holds no run
- * queue's lock.
+ * The wait graph, for all hosts: a blocked task waits for at most one other, its owner. The owner
+ * must act before the task continues (it holds the lock, it writes to the pipe). The host ensures
+ * that one CPU at a time runs this code, and that it holds no run queue's lock.
  */
 
 #include "policies/policy.h"
 #include "policies/support/wait_links.h"
 
-/* ---- what the host defines ---- */
+/* ---- defined by the host ---- */
 
-/* Locks the owner's queue, and there calls run_queue_waiters_changed() on behalf of CPU `here`. If
- * that returns true, an owner that is queued is queued anew and announced, and the CPU of one that
- * runs picks again. */
+/* Locks the owner's queue, and there calls run_queue_waiters_changed() on behalf of CPU `here`.
+ * If that returns true, a queued owner is requeued and announced, and the CPU of a running owner
+ * picks again. */
 MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t here);
 
-/* ---- what happens ---- */
+/* ---- changes ---- */
 
-/* Something is different for `owner`, which may be null, and so for the task that it waits for. */
+/* Notifies the policy of a change of `owner`, which may be null, and of the tasks along its
+ * chain of owners. */
 MECHANISM_FUNCTION void tell_owners(scheduler_t *scheduler, task_t *owner, uint32_t here)
 {
     uint32_t left = (uint32_t)LOOP_START(OWNERS_MAX);
@@ -31,13 +31,13 @@ MECHANISM_FUNCTION void tell_owners(scheduler_t *scheduler, task_t *owner, uint3
     }
 }
 
-/* The waiter, which is blocked or about to be, waits for `owner` from now on; for no task if that
- * is null. */
+/* Records that the waiter, which is blocked or about to be, waits for `owner`; null: for no
+ * task. */
 MECHANISM_FUNCTION void wait_for_task(scheduler_t *scheduler, task_t *waiter, task_t *owner,
                                       uint32_t here)
 {
     task_t *before = waiter->waits_for;
-    if (waiter == owner) /* what it waited for is its own now */
+    if (waiter == owner) /* it now owns what it waited for */
         owner = NULL;
     if (before == owner)
         return;
@@ -51,7 +51,7 @@ MECHANISM_FUNCTION void wait_for_task(scheduler_t *scheduler, task_t *waiter, ta
     }
 }
 
-/* The highest ceiling of the locks that the task has: 1 more than its priority, or 0. */
+/* Sets the highest ceiling of the task's locks: 1 more than its priority, or 0. */
 MECHANISM_FUNCTION void set_task_ceiling(scheduler_t *scheduler, task_t *task, uint32_t ceiling,
                                          uint32_t here)
 {
