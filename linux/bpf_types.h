@@ -3,8 +3,8 @@
 #define LINUX_BPF_TYPES_H
 
 /*
- * What policies expect of the language, for a BPF program that has no vmlinux.h:
- * clang's own <stdint.h> is not for this target.
+ * The language features that policies expect, for a BPF program without vmlinux.h: clang's
+ * <stdint.h> is not for this target.
  */
 typedef __INT32_TYPE__ int32_t;
 typedef __INT64_TYPE__ int64_t;

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 #
 # make linux-host LINUX_SDK=FOLDER    build/linux/schedlab-linux: the loader, one static program
-#                                     build/linux/bpf/*.bpf.o: the policies, and the observer of the kernel
-#                                     build/linux/steer: steers a guest for a monitor
-# make linux-stripped LINUX_SDK=FOLDER  the first two without what debuggers need: build/linux/stripped
-# make build/linux/taking_turns.so    what QEMU's two threads need to take turns
+#                                     build/linux/bpf/*.bpf.o: the policies, and the observer of the
+#                                     kernel
+#                                     build/linux/steer: controls a guest for a monitor
+# make linux-stripped LINUX_SDK=FOLDER  the first two without debugging information:
+#                                     build/linux/stripped
+# make build/linux/taking_turns.so    makes QEMU's two threads take turns
 # make linux-tests LINUX_SDK=FOLDER   the same in build/linux-tests, with the policies of
-#                                     tests/linux/policies, most of which do what no policy should;
-#                                     what does not depend on the policies comes from build/linux
+#                                     tests/linux/policies; many break a rule on purpose;
+#                                     parts that do not depend on the policies come from build/linux
 #
 # LINUX_SDK holds Debian's packages unpacked: vmlinux.h (linux-bpf-dev), and the headers and static
 # libraries of libbpf-dev, libelf-dev, zlib1g-dev, libzstd-dev and libfuse3-dev.
@@ -23,7 +25,7 @@ LINUX_LINK     := $(patsubst %,$(LINUX_LIBRARY)/lib%.a,fuse3 bpf elf z zstd)
 LINUX_LOADER   := $(sort $(wildcard linux/loader/*.c))
 LINUX_ADAPTER  ?= linux/bpf/policy_host.bpf.c
 LINUX_PARTS    := $(filter-out $(LINUX_ADAPTER),$(sort $(wildcard linux/bpf/*.bpf.c)))
-LINUX_PATIENCE_MS := 4000 # of the kernel with policies of the tests: they are meant to try it
+LINUX_PATIENCE_MS := 4000 # the kernel's patience with misbehaving policies of the tests
 LINUX_MISUSED  := policies/rr.c policies/mlfq.c $(sort $(wildcard tests/linux/policies/*.c)) \
                   tests/kernel_policies/mover.c tests/kernel_policies/surveyor.c
 
@@ -31,15 +33,15 @@ LINUX_VERSION_IN := python/schedlab/__init__.py
 LINUX_VERSION    := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(LINUX_VERSION_IN))
 
 LOADER_C := $(HOST_C) -DSCHEDLAB_VERSION='"$(LINUX_VERSION)"' -isystem $(LINUX_SDK)/usr/include
-# vmlinux.h has anonymous members of named types; libbpf's BPF_PROG() gives each function a parameter
-# that most do not use.
+# vmlinux.h has anonymous members of named types; libbpf's BPF_PROG() gives each function a
+# parameter that most do not use.
 BPF_C    := -target bpf -mcpu=v4 -O2 -g -fms-extensions -fno-builtin $(WARNINGS) -Wno-microsoft-anon-tag \
             -Wno-unused-parameter -D__TARGET_ARCH_x86 -MMD -MP -I. -Ilinux/bpf/include \
             -isystem $(LINUX_SDK)/usr/include -isystem $(LINUX_VMLINUX)
 
 .PHONY: linux-host linux-stripped linux-tests linux-observed
 
-# Other packages are other headers, which the lists of dependencies leave out.
+# The lists of dependencies leave out system headers, which differ between packages.
 LINUX_SDK_PLACE := $(shell readlink -f '$(LINUX_SDK)')
 ifneq ($(strip $(shell cat $B/linux-sdk.name 2>/dev/null)),$(strip $(LINUX_SDK_PLACE)))
 $(shell mkdir -p $B; echo '$(LINUX_SDK_PLACE)' > $B/linux-sdk.name)
@@ -67,7 +69,7 @@ $B/linux-tests/bpf/%.bpf.o: $B/linux/bpf/%.bpf.o
 	@mkdir -p $(@D)
 	@cp $< $@
 
-# $(1): folder of build/. $(2): policies.
+# $(1): directory in build/. $(2): policies.
 define LINUX_HOST_RULES
 $B/$(1)/policy_table.c: tools/make_policy_table.sh $(2) $B/policies.list linux/linux.mk
 	@mkdir -p $$(@D)
@@ -84,7 +86,7 @@ $B/$(1)/schedlab-linux: $(patsubst %.c,$B/linux/objects/%.o,$(LINUX_LOADER) $(2)
 	@$$(SYSTEM_CLANG) --ld-path=$$$$(command -v $(SYSTEM_LINKER)) -static -pthread $$^ -o $$@
 endef
 
-# $(1): folder of build/. $(2): a policy. $(3): its name. $(4): flags.
+# $(1): directory in build/. $(2): a policy. $(3): its name. $(4): flags.
 define LINUX_POLICY_RULE
 $B/$(1)/bpf/$(3).bpf.o: $$(LINUX_ADAPTER) $(2) $$(LINUX_ALL_NEED)
 	@mkdir -p $$(@D)
@@ -93,7 +95,7 @@ $B/$(1)/bpf/$(3).bpf.o: $$(LINUX_ADAPTER) $(2) $$(LINUX_ALL_NEED)
 	    -DPOLICY_NAME='"$(subst -,_,$(3))"' -c $$< -o $$@
 endef
 
-# All that is made in folder $(1) of build/, of policies $(2).
+# All products in directory $(1) of build/, for policies $(2).
 linux_products = $B/$(1)/schedlab-linux $(patsubst linux/bpf/%.c,$B/$(1)/bpf/%.o,$(LINUX_PARTS)) \
                  $(foreach policy,$(2),$B/$(1)/bpf/$(basename $(notdir $(policy))).bpf.o)
 
@@ -108,7 +110,7 @@ $(foreach policy,$(LINUX_MISUSED),\
     $(eval $(call LINUX_POLICY_RULE,linux-tests,$(policy),$(basename $(notdir $(policy))),\
         -DWATCHDOG_MS=$(LINUX_PATIENCE_MS))))
 
-# Of BPF objects libbpf needs the types (BTF), which stay.
+# libbpf needs the types (BTF) of BPF objects, so they stay.
 linux-stripped: $(patsubst $B/linux/%,$B/linux/stripped/%,$(call linux_products,linux,$(POLICIES)))
 
 $B/linux/stripped/schedlab-linux: $B/linux/schedlab-linux

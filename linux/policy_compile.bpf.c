@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Is a policy a BPF program? Built with
+ * Checks that a policy compiles as a BPF program. Built with
  *
  *     -DPOLICY_SOURCE='"policies/rr.c"' -DPOLICY=policy_rr
  *
- * this calls each of its hooks from a program of its own, so that the compiler
- * must emit all of it. Not to be loaded: it takes what the hooks are given from
- * the program's context, where the true adapter finds them in its arena.
+ * this calls each hook from a separate program, so that the compiler must emit
+ * all of it. Not for loading: it takes the hooks' arguments from the program's
+ * context, while the real adapter finds them in its arena.
  */
 
 #include "bpf_types.h"

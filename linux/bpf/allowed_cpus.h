@@ -2,7 +2,8 @@
 #ifndef LINUX_BPF_ALLOWED_CPUS_H
 #define LINUX_BPF_ALLOWED_CPUS_H
 
-/* On which CPUs a thread may run, as AFFINITY has it: a word for each 64 CPUs of the machine. */
+/* The CPUs that a thread may use, in the format of AFFINITY: a word for each 64 CPUs of the
+ * machine. */
 
 #include "observed_cpu.h"
 #include "trace_emit.h"
@@ -25,8 +26,8 @@ static uint64_t allowed_word(struct task_struct *task, uint32_t word)
 }
 
 /*
- * Writes the set of a thread that the trace knows. A sequence number is taken before a word is
- * read: so if another CPU changes the set meanwhile, and tells it, what it tells comes later.
+ * Writes the CPU set of a thread that the trace knows. A sequence number is taken before a word is
+ * read. So if another CPU changes the set at the same time, its record comes later.
  */
 static __attribute__((noinline)) int emit_allowed(struct trace_state *state,
                                                   struct task_struct *task, uint32_t pid)
@@ -43,8 +44,7 @@ static __attribute__((noinline)) int emit_allowed(struct trace_state *state,
     return 0;
 }
 
-/* Returns true if the two may run on the same CPUs; `other`: null for a thread that may run on all.
- */
+/* Returns true if the two may use the same CPUs; `other`: null for a thread that may use all. */
 static __attribute__((noinline)) bool same_allowed(struct task_struct *task,
                                                    struct task_struct *other)
 {

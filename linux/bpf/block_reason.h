@@ -3,13 +3,12 @@
 #define LINUX_BPF_BLOCK_REASON_H
 
 /*
- * Finds out why a thread of Linux is about to block, as far as that is cheap at a
- * switch: from the thread's system call, and from the file that it reads or writes.
- * All other reasons are BLOCK_OTHER: sockets, poll(), signals, a kernel thread
- * without work.
+ * Determines why a thread of Linux is about to block, if that is cheap at a switch. It uses the
+ * thread's system call, and the file that it reads or writes. All other reasons are BLOCK_OTHER:
+ * sockets, poll(), signals, a kernel thread without work.
  *
- * System calls have different numbers on each architecture. Only those of x86-64 are
- * known here: elsewhere the reason is BLOCK_DISK, BLOCK_LOCK or BLOCK_OTHER.
+ * System calls have different numbers on each architecture. Only those of x86-64 are known here:
+ * elsewhere the reason is BLOCK_DISK, BLOCK_LOCK or BLOCK_OTHER.
  */
 
 #include "abi/process_info.h"
@@ -19,7 +18,7 @@
 #define STATE_IDLE            0x0400u     /* added to that if the sleep is not counted as load */
 #define STATE_DEAD            0x0080u
 #define STATE_NEW             0x0800u
-#define STATE_FREEZABLE       0x2000u /* waits outside the kernel's own locks */
+#define STATE_FREEZABLE       0x2000u /* waits outside the kernel's locks */
 
 #ifdef __TARGET_ARCH_x86
 
@@ -74,8 +73,8 @@ static uint32_t file_reason(struct task_struct *task, uint32_t descriptor)
     return BLOCK_OTHER;
 }
 
-/* Returns the reason that the thread's system call gives; BLOCK_NONE if it gives none, or if there
- * is no system call. */
+/* Returns the reason according to the thread's system call; BLOCK_NONE if the call gives none,
+ * or if the thread is not in a system call. */
 static uint32_t call_reason(struct task_struct *task, uint32_t state)
 {
     struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -90,7 +89,7 @@ static uint32_t call_reason(struct task_struct *task, uint32_t state)
     case CALL_WAIT4:
     case CALL_WAITID:
         return state & STATE_UNINTERRUPTIBLE ? BLOCK_NONE : BLOCK_CHILD;
-    case CALL_VFORK: /* these three block until the child gives up the memory that both share */
+    case CALL_VFORK: /* these three block until the child releases the shared memory */
     case CALL_CLONE:
     case CALL_CLONE3:
         return state & STATE_FREEZABLE ? BLOCK_CHILD : BLOCK_NONE;
@@ -126,8 +125,8 @@ static uint32_t block_reason(struct task_struct *task, uint32_t state)
         reason = call_reason(task, state);
     if (reason != BLOCK_NONE && reason != BLOCK_OTHER)
         return reason;
-    /* A sleep that no signal ends and that is not I/O is short: it waits for a mutex of the kernel.
-     */
+    /* A sleep is short if no signal ends it and it is not I/O: it waits for a mutex of the
+     * kernel. */
 
     return (state & STATE_UNINTERRUPTIBLE) && !(state & STATE_IDLE) ? BLOCK_LOCK : BLOCK_OTHER;
 }

@@ -3,14 +3,13 @@
 #define LINUX_BPF_CONTROL_GROUPS_H
 
 /*
- * The groups of a policy that goes by groups. A number is either a control group's (one that has
- * the CPU controller) or users', who name theirs by the control files; those that begin at
- * FIRST_CHOICE go to control groups first. A thread is in the group to which a user has put it, or
- * else in its control group's. A control group for which no number is left is a part of its
- * parent's.
+ * The groups of a policy that uses groups. A number belongs to a control group (one with the CPU
+ * controller) or to a group that users name by the control files. Control groups get the numbers
+ * from FIRST_CHOICE first. A thread is in the group that a user chose for it, or else in its
+ * control group's. If no number is free for a control group, it counts as a part of its parent.
  *
- * The loader drops the callbacks below for a policy that goes by no groups. Linux calls those of
- * one control group one after the other, and makes and removes one at a time.
+ * The loader drops the callbacks below for a policy that does not use groups. Linux calls the
+ * callbacks of one control group sequentially, and creates and removes one control group at a time.
  */
 
 #include "locked_queues.h"
@@ -21,8 +20,8 @@
 #define NS_PER_US    1000
 
 struct numbered {
-    uint32_t number; /* that it has, or its parent */
-    uint32_t own;    /* 1: it has it */
+    uint32_t number; /* its own, or its parent's */
+    uint32_t own;    /* 1: `number` is its own */
 };
 
 struct {
@@ -32,7 +31,7 @@ struct {
     __type(value, struct numbered);
 } numbers SEC(".maps");
 
-/* For people to see, by number. */
+/* For display, by number. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, GROUPS_MAX);
@@ -48,7 +47,7 @@ static __noinline uint32_t number_of(struct cgroup *group)
 
 /* ---- numbers ---- */
 
-/* Returns the lowest number from `from` on that is neither users' nor taken, or 0. */
+/* Returns the lowest number, at least `from`, that is neither named by users nor taken, or 0. */
 static __noinline uint32_t free_number(uint32_t from)
 {
     uint32_t taken = host->users_groups | host->control_groups;
@@ -59,7 +58,8 @@ static __noinline uint32_t free_number(uint32_t from)
     return 0;
 }
 
-/* A user names a number, which no control group gets from now on. Returns false if one has it. */
+/* Reserves a number for users. No control group can then get it. Returns false if a control
+ * group uses it. */
 static __noinline bool claim_number(uint32_t number)
 {
     uint32_t bit = 1u << (number & 31);
@@ -71,7 +71,7 @@ static __noinline bool claim_number(uint32_t number)
     return true;
 }
 
-/* A group has a higher number than its parent. */
+/* A group's number is higher than its parent's. */
 static __noinline uint32_t take_number(uint32_t parent)
 {
     uint32_t number = unseen(free_number(parent < FIRST_CHOICE ? FIRST_CHOICE : parent + 1));
@@ -82,7 +82,7 @@ static __noinline uint32_t take_number(uint32_t parent)
     return number;
 }
 
-/* ---- what a group has ---- */
+/* ---- the values of a group ---- */
 
 static __noinline void set_field(uint32_t number, uint32_t field, uint64_t value)
 {
@@ -95,7 +95,7 @@ static __noinline void set_field(uint32_t number, uint32_t field, uint64_t value
     bpf_local_irq_restore(&flags);
 }
 
-/* Linux's words for no limit are more than a quota can be. */
+/* Linux's representation of "no limit" exceeds any quota. */
 static __noinline void set_limit(uint32_t number, uint64_t period_us, uint64_t quota_us)
 {
     bool limited = quota_us <= TASK_TIME_MAX / NS_PER_US;
@@ -103,7 +103,7 @@ static __noinline void set_limit(uint32_t number, uint64_t period_us, uint64_t q
     set_field(number, GROUP_QUOTA, limited ? quota_us * NS_PER_US : 0);
 }
 
-/* `group`: null if the number is no control group's any more. */
+/* `group`: null if the number no longer belongs to a control group. */
 static __noinline int show(uint32_t number, struct cgroup *group)
 {
     uint32_t key = number % GROUPS_MAX;
@@ -157,7 +157,7 @@ s32 BPF_PROG(host_cgroup_init, struct cgroup *group, struct scx_cgroup_init_args
     return 0;
 }
 
-/* No thread is left in it. Its number is to be as if it had never been set. */
+/* The group has no threads any more. Its number must look as if it had never been set. */
 SEC("struct_ops/cgroup_exit")
 void BPF_PROG(host_cgroup_exit, struct cgroup *group)
 {
@@ -198,14 +198,13 @@ void BPF_PROG(host_cgroup_set_bandwidth, struct cgroup *group, u64 period_us, u6
 
 /* ---- the threads of a group ---- */
 
-/* A thread that a user has put into no group is in that of its control group. Returns its number.
- */
+/* Returns the number of the thread's control group, for a thread that users put into no group. */
 static __always_inline uint32_t group_of_thread(const slot_t *slot, uint32_t of_user)
 {
     return of_user ? of_user : slot->control_group;
 }
 
-/* Returns the group to which a user has put the thread, or 0. */
+/* Returns the group that a user chose for the thread, or 0. */
 static __noinline uint32_t group_by_user(struct task_struct *thread)
 {
     struct task_attributes *kept = bpf_task_storage_get(&attributes, thread, NULL, 0);
@@ -220,8 +219,8 @@ static __noinline void tell_group(uint32_t pid, uint32_t group)
     bpf_local_irq_restore(&flags);
 }
 
-/* The policy is yet to hear of the thread. A reader of the trace takes a child for one of its
- * parent's group; that it is not can be told once its FORK is written. */
+/* Joins the thread to its group before the policy knows it. A reader of the trace assumes that a
+ * child is in its parent's group. A different group can only be recorded after FORK is written. */
 static __always_inline void join_control_group(struct task_struct *thread, slot_t *slot,
                                                const slot_t *parent,
                                                struct scx_init_task_args *arguments)
@@ -245,7 +244,7 @@ static __always_inline void tell_untold(slot_t *slot)
     tell_group((uint32_t)slot->task.pid, slot->task.group);
 }
 
-/* The policy goes, or the thread has ended. */
+/* The policy ends, or the thread has ended. */
 static __always_inline void leave_control_group(struct task_struct *thread, const slot_t *slot)
 {
     if (!POLICY.by_groups || thread->exit_state)
@@ -255,7 +254,7 @@ static __always_inline void leave_control_group(struct task_struct *thread, cons
         tell_group((uint32_t)thread->pid, by_user);
 }
 
-/* Linux has taken it off its queue for that. */
+/* Linux has taken the thread off its queue for the move. */
 SEC("struct_ops/cgroup_move")
 void BPF_PROG(host_cgroup_move, struct task_struct *thread, struct cgroup *from, struct cgroup *to)
 {

@@ -8,7 +8,7 @@
 
 #include "policies/policy.h"
 
-/* Of include/linux/sched.h, which vmlinux.h lacks. */
+/* From include/linux/sched.h; vmlinux.h lacks it. */
 #ifndef PF_KTHREAD
 #define PF_KTHREAD 0x00200000
 #endif
@@ -23,7 +23,7 @@ static __attribute__((noinline, unused)) uint32_t host_task_state(const struct t
     return thread->__state == 0 ? HOST_TASK_RUNNABLE : HOST_TASK_BLOCKED;
 }
 
-/* Fills in the whole row; the fields that only a policy knows are 0. */
+/* Fills in the whole row; fields that only a policy knows are 0. */
 
 static __attribute__((always_inline, unused)) inline void describe_task(struct host_task *row,
                                                                         struct task_struct *thread)

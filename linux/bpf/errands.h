@@ -2,7 +2,7 @@
 #ifndef LINUX_BPF_ERRANDS_H
 #define LINUX_BPF_ERRANDS_H
 
-/* What the adapter does when no queue is locked: errands, the end of a policy, requests. */
+/* The adapter's actions while no queue is locked: errands, the end of a policy, requests. */
 
 #include "numbers.h"
 #include "run_queue.h"
@@ -10,10 +10,10 @@
 #include "trace_emit.h"
 
 /*
- * Marks a function that the verifier checks once for each program, whatever its arguments
- * are; it checks all other functions anew at each call. Such a function may not be called
- * with a lock held, and may return nothing but numbers. (It is weak because the compiler
- * would otherwise drop the arguments that some policy does not use.)
+ * Marks a function that the verifier checks once for each program, for all arguments. It checks all
+ * other functions again at each call. Such a function must not be called with a lock held, and may
+ * return only numbers. (It is weak because the compiler would otherwise drop arguments that some
+ * policy does not use.)
  */
 #define PROVED __weak __noinline
 #define ARENA  __attribute__((btf_decl_tag("arg:arena"))) /* marks a pointer into the arena */
@@ -29,7 +29,7 @@ static __always_inline struct lock *lock_of(uint32_t cpu)
     return bpf_map_lookup_elem(&queue_locks, &key);
 }
 
-/* A remark in words. */
+/* Writes an annotation. */
 static __attribute__((noinline, unused)) void trace_said(const struct said *said)
 {
     unsigned long flags;
@@ -47,7 +47,7 @@ static __attribute__((noinline, unused)) void trace_said(const struct said *said
 /* Ends the policy, with a message that names it. */
 static __noinline void give_up(const char *what)
 {
-    static char format[] = "policy %s %s"; /* the kernel asks for memory that could be written */
+    static char format[] = "policy %s %s"; /* not const: the kernel requires writable memory */
     static const char name[] = POLICY_NAME;
     unsigned long long arguments[] = {(unsigned long)name, (unsigned long)what};
     scx_bpf_error_bstr(format, arguments, sizeof(arguments));
@@ -91,8 +91,8 @@ static __always_inline void run_errand(uint64_t errand)
         preempt(ERRAND_CPU(errand), PREEMPT_WAKEUP);
 }
 
-/* Asks the loader, if the ring has room. A request that is lost does no harm: a kill is asked for
- * anew at each tick. */
+/* Sends a request to the loader if the ring has space. A lost request is harmless: a kill is
+ * requested again at each tick. */
 static __noinline void ask_loader(enum host_request_kind kind, int32_t pid)
 {
     struct host_request *request = bpf_ringbuf_reserve(&requests, sizeof(*request), 0);

@@ -4,8 +4,8 @@
 
 #include "numbers.h"
 
-/* Returns true if the thread may not move to another CPU for now, whatever CPUs it may have. A BPF
- * program that runs on a thread forbids that itself: it counts one. */
+/* Returns true if the thread may not move to another CPU at present, regardless of its CPU set.
+ * A BPF program that runs on a thread also forbids moves: it counts as one reason. */
 static bool is_held(struct task_struct *thread)
 {
     int held = thread->migration_disabled;

@@ -2,16 +2,16 @@
 #ifndef LINUX_BPF_INTERRUPTS_H
 #define LINUX_BPF_INTERRUPTS_H
 
-/* Does what happens now happen in an interrupt, which acts for no thread? */
+/* Detects code that runs in an interrupt, which acts for no thread. */
 
 #ifdef __TARGET_ARCH_x86
 extern const int __preempt_count __ksym __weak;
 #endif
 
 /*
- * The fields of the preempt count. The field of hard interrupts is bits 16 to 19. Kernels
- * that count disabled interrupts there have it in bits 24 to 27, which are 0 in all other
- * kernels: so the first hard interrupt shows which kind of kernel this is.
+ * The fields of the preempt count. The field of hard interrupts is bits 16 to 19. In kernels that
+ * count disabled interrupts there, it is bits 24 to 27, which are 0 in all other kernels. So the
+ * first hard interrupt reveals the kind of kernel.
  */
 #define COUNT_SOFT_INTERRUPT  0x00000100u
 #define COUNT_INTERRUPTS      0x000f0000u

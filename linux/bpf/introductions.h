@@ -2,8 +2,7 @@
 #ifndef LINUX_BPF_INTRODUCTIONS_H
 #define LINUX_BPF_INTRODUCTIONS_H
 
-/* Threads that the trace names: by FOUND if they lived before it, by EXEC if they get another name.
- */
+/* Records that name threads: FOUND for a thread older than the trace, EXEC for a new name. */
 
 #include "policies/support/attributes.h"
 
@@ -78,11 +77,10 @@ static void emit_attributes(struct task_struct *task, uint32_t pid)
 #define FOUND_RECORDS 3
 
 /*
- * Introduces a thread that lived before the trace, by FOUND and its name. Two CPUs may
- * find it at the same time: one of them wins. Returns true on that CPU. The records'
- * sequence numbers and time are taken before the winner is decided, so that every other
- * record of the thread comes after them. The CPU that loses writes LOST of no records
- * into its room instead.
+ * Introduces a thread that is older than the trace, by FOUND and its name. Two CPUs may find it at
+ * the same time: one of them wins, and returns true. The records' sequence numbers and time are
+ * taken before the winner is decided. So every other record of the thread comes after them. The
+ * losing CPU fills its reserved space with a LOST of no records.
  */
 static __attribute__((noinline)) bool introduce(struct trace_state *state, struct task_struct *task,
                                                 struct observed *thread, uint32_t now)
@@ -135,7 +133,7 @@ static void tell_name(struct trace_state *state, struct observed *thread, const 
     emit_name(state, thread->pid, from, flags);
 }
 
-/* Returns true if the thread has another name than the one that was told last. */
+/* Returns true if the thread's name differs from the last recorded name. */
 static bool is_renamed(const struct observed *thread, const struct task_struct *task)
 {
     uint64_t name[HOST_NAME / 8];
@@ -143,7 +141,7 @@ static bool is_renamed(const struct observed *thread, const struct task_struct *
     return name[0] != thread->name[0] || name[1] != thread->name[1];
 }
 
-/* Returns what the trace knows of a thread, or null if there was no memory for it. */
+/* Returns the trace's data about a thread, or null if memory is short. */
 static struct observed *observed_of(struct trace_state *state, struct task_struct *task)
 {
     struct observed *thread =

@@ -2,7 +2,7 @@
 #ifndef LINUX_BPF_LANGUAGE_H
 #define LINUX_BPF_LANGUAGE_H
 
-/* Macros that policies need: vmlinux.h has types alone. */
+/* Macros that policies need: vmlinux.h contains only types. */
 
 #ifndef NULL
 #define NULL ((void *)0)
@@ -13,9 +13,9 @@
 #define UINT64_MAX __UINT64_MAX__
 
 /*
- * True while the program may go on looping: the instruction `may_goto` counts
- * and jumps when the kernel's limit is reached, which lets the verifier accept
- * a loop whose end it cannot see.
+ * True while the program may continue looping. The instruction `may_goto`
+ * counts, and jumps when the kernel's limit is reached. So the verifier accepts
+ * a loop whose end it cannot prove.
  */
 #define can_loop                                                                                   \
     ({                                                                                             \
@@ -30,10 +30,10 @@
     })
 
 /*
- * Returns the same number, but hides its value from the verifier: an atomic addition makes
- * the verifier forget what is on the stack. If it knows a loop's counter or result, it
- * follows the loop turn by turn, with all that comes after, until it gives up. If it does
- * not know the number, it proves at once that every turn is safe.
+ * Returns the same number, but hides its value from the verifier: an atomic addition makes the
+ * verifier forget what is on the stack. If it knows a loop's counter or result, it follows each
+ * iteration, with all code after it, until it gives up. If it does not know the number, it proves
+ * at once that every iteration is safe.
  */
 
 static __attribute__((always_inline, unused)) uint64_t unseen(uint64_t number)

@@ -3,16 +3,16 @@
 #define LINUX_BPF_LOCK_OWNERS_H
 
 /*
- * Who waits for whom, for a policy that asks: Linux knows the owner of a lock that is to pass
- * priorities on (an rt_mutex, as which the kernel has a futex of FUTEX_LOCK_PI that is waited for).
- * All else that threads wait for has no owner here, as plain futexes have none.
+ * The wait graph, for a policy that asks for it. Linux knows the owner of a lock that passes
+ * priorities on: an rt_mutex. The kernel uses one for a FUTEX_LOCK_PI futex with waiters.
+ * Everything else that threads wait for has no owner here, plain futexes included.
  *
- * A thread that blocks on such a lock waits for its owner. When it wakes, either the lock has been
- * handed to it, or another thread has it, or the thread has given up: what the other waiters of the
- * same lock wait for is looked up again then.
+ * A thread that blocks on such a lock waits for its owner. When it wakes, it has received the lock,
+ * or another thread owns the lock, or it has given up. The owner for the lock's other waiters is
+ * then looked up again.
  *
- * waits_lock guards the links between tasks. It is taken before a run queue's lock, under which a
- * policy reads them.
+ * waits_lock guards the links between tasks. It is taken before a run queue's lock; a policy reads
+ * the links under the run queue's lock.
  */
 
 #include "locked_queues.h"
@@ -34,16 +34,16 @@ static __always_inline struct lock *lock_of_waits(void)
     return bpf_map_lookup_elem(&waits_lock, &key);
 }
 
-/* ---- what Linux knows ---- */
+/* ---- Linux's data ---- */
 
-/* The thread waits for that lock, or did until it was woken; 0: for none. */
+/* Returns the lock that the thread waits for, or waited for until it was woken; 0: none. */
 static __always_inline uint64_t lock_waited_for(struct task_struct *thread)
 {
     return (uint64_t)BPF_CORE_READ(thread, pi_blocked_on, lock);
 }
 
-/* Returns the PID of the thread that has the lock or, if it is being handed over, of the one that
- * gets it: the first that waits. 0: there is none. (It may change at any moment.) */
+/* Returns the PID of the lock's owner. During a handover, returns the next owner: the first
+ * waiter. 0: none. (It may change at any moment.) */
 static __noinline int32_t owner_of_lock(uint64_t place)
 {
     struct rt_mutex_base *lock = (struct rt_mutex_base *)place;
@@ -56,7 +56,7 @@ static __noinline int32_t owner_of_lock(uint64_t place)
     return owner ? BPF_CORE_READ((struct task_struct *)owner, pid) : 0;
 }
 
-/* Returns the number of the slot that the thread has, or NO_SLOT. */
+/* Returns the number of the thread's slot, or NO_SLOT. */
 static __noinline uint32_t slot_of_pid(int32_t pid)
 {
     struct task_struct *thread = pid ? bpf_task_from_pid(pid) : NULL;
@@ -68,9 +68,9 @@ static __noinline uint32_t slot_of_pid(int32_t pid)
     return number;
 }
 
-/* ---- the policy is told ---- */
+/* ---- notifying the policy ---- */
 
-/* Both locks are held. Returns what is to be done once none is. */
+/* Needs both locks. Returns the errand to run once no lock is held. */
 static __always_inline uint64_t waiters_changed(queue_t *queue, slot_t *owner,
                                                 struct queued *queued)
 {
@@ -89,9 +89,9 @@ static __always_inline uint64_t waiters_changed(queue_t *queue, slot_t *owner,
     return ERRAND(ERRAND_CHANGE, owner->task.cpu);
 }
 
-/* Tells the policy that other tasks wait for `owner` than before. Returns the slot of whom is to be
- * told next, or NO_SLOT: the one for which the owner waits, or the owner again if it was moved to
- * another queue before its own was locked. */
+/* Notifies the policy that the tasks that wait for `owner` changed. Returns the slot to notify
+ * next, or NO_SLOT. That is the task that the owner waits for, or again the owner if it moved to
+ * another queue before its queue was locked. */
 PROVED uint32_t tell_owner(slot_t *owner ARENA)
 {
     uint64_t errand = 0;
@@ -133,9 +133,9 @@ static __noinline void tell_owners(uint32_t number)
         number = unseen(tell_owner(&host->slots[number]));
 }
 
-/* ---- what happens ---- */
+/* ---- changes ---- */
 
-/* Returns the slot of the owner of before, or NO_SLOT. */
+/* Returns the slot of the previous owner, or NO_SLOT. */
 static __noinline uint32_t unlink(slot_t *slot)
 {
     uint32_t before = slot->task.waits_for ? slot->task.waits_for->slot : NO_SLOT;
@@ -155,7 +155,7 @@ static __noinline void link_to(slot_t *slot, slot_t *owner, uint64_t lock)
     bpf_res_spin_unlock(&waits->spin);
 }
 
-/* The thread has just blocked. */
+/* Called when the thread has just blocked. */
 static __always_inline void begin_wait(struct task_struct *thread, slot_t *slot)
 {
     if (!POLICY.waiters_changed || !host->scheduler.follows_waits || !thread->pi_blocked_on)
@@ -168,8 +168,8 @@ static __always_inline void begin_wait(struct task_struct *thread, slot_t *slot)
     tell_owners(owner);
 }
 
-/* Those that wait for `before` on the same lock wait for `heir` from now on, who may be one of
- * them, or null if the policy does not have it. waits_lock is held. */
+/* Makes the tasks that wait for `before` on the same lock wait for `heir`. The heir may be one
+ * of them, or null if the policy does not manage it. Needs waits_lock. */
 static __noinline void hand_on(slot_t *before, slot_t *heir, uint64_t lock)
 {
     task_t *next;
@@ -183,8 +183,8 @@ static __noinline void hand_on(slot_t *before, slot_t *heir, uint64_t lock)
     }
 }
 
-/* The thread waits no more; `owner` is the slot of the lock's owner now. Returns that of the owner
- * of before. */
+/* Ends the thread's wait; `owner` is the slot of the lock's present owner. Returns the slot of
+ * the previous owner. */
 static __noinline uint32_t end_link(slot_t *slot, uint32_t owner)
 {
     struct lock *waits = lock_of_waits();
@@ -198,7 +198,7 @@ static __noinline uint32_t end_link(slot_t *slot, uint32_t owner)
     return before;
 }
 
-/* The thread is woken. */
+/* Called when the thread is woken. */
 static __always_inline void end_wait(struct task_struct *thread, slot_t *slot)
 {
     if (!POLICY.waiters_changed || !slot->task.waits_for)
@@ -211,7 +211,7 @@ static __always_inline void end_wait(struct task_struct *thread, slot_t *slot)
         tell_owners(owner);
 }
 
-/* An attribute of the thread, which may wait, has changed. Interrupts are on. */
+/* Notifies of a changed attribute of the thread, which may wait. Interrupts are on. */
 static __always_inline void tell_of_change(const slot_t *slot)
 {
     unsigned long flags;
@@ -222,7 +222,7 @@ static __always_inline void tell_of_change(const slot_t *slot)
     bpf_local_irq_restore(&flags);
 }
 
-/* The thread has ended, or the policy does: it waits for none, and none for it. */
+/* The thread has ended, or the policy ends: it waits for no task, and none for it. */
 static __always_inline void leave_waits(slot_t *slot)
 {
     struct lock *waits = POLICY.waiters_changed ? lock_of_waits() : NULL;

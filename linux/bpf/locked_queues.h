@@ -2,14 +2,14 @@
 #ifndef LINUX_BPF_LOCKED_QUEUES_H
 #define LINUX_BPF_LOCKED_QUEUES_H
 
-/* What is done with run queues locked: each function locks what it needs, and runs the errand that
- * comes of it once no lock is held. */
+/* Operations with run queues locked. Each function locks what it needs, and runs the resulting
+ * errand once no lock is held. */
 
 #include "policy_timers.h"
 #include "queued_record.h"
 
-/* The queue is locked. Returns false if the policy wants the thread elsewhere: it was taken out
- * then. */
+/* Returns false if the policy wants the thread elsewhere: it was then taken out. Needs the
+ * queue's lock. */
 static __always_inline bool stays(queue_t *queue, slot_t *slot, uint32_t reason)
 {
     queue_add(queue, slot, reason);
@@ -19,8 +19,8 @@ static __always_inline bool stays(queue_t *queue, slot_t *slot, uint32_t reason)
     return false;
 }
 
-/* Puts a thread into the queue of `cpu`, if it stays there. Returns false if the lock could not be
- * had. */
+/* Puts a thread into the queue of `cpu`, if it stays there. Returns false if the lock could not
+ * be taken. */
 PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
 {
     uint64_t now = clock_ns();
@@ -45,8 +45,8 @@ PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
     return true;
 }
 
-/* Removes a thread from its queue or its CPU. Returns false if the lock could not be had, or if
- * the thread was moved to another queue before its own was locked. */
+/* Removes a thread from its queue or its CPU. Returns false if the lock could not be taken, or
+ * if the thread moved to another queue before its queue was locked. */
 static __noinline bool remove_thread(slot_t *slot, uint32_t stop)
 {
     uint64_t now = clock_ns();
@@ -65,7 +65,7 @@ static __noinline bool remove_thread(slot_t *slot, uint32_t stop)
     return !moved;
 }
 
-/* Removes a thread, however often it is moved to another queue meanwhile. */
+/* Removes a thread, even if it moves to other queues in between. */
 PROVED void take_away(slot_t *slot ARENA, uint32_t stop)
 {
     while (can_loop) {
@@ -77,8 +77,8 @@ PROVED void take_away(slot_t *slot ARENA, uint32_t stop)
 
 struct choice {
     slot_t *slot;    /* null: no thread */
-    uint32_t cpu;    /* where it is to run */
-    uint32_t queued; /* how many threads stayed queued */
+    uint32_t cpu;    /* the CPU where it must run */
+    uint32_t queued; /* the number of threads that stayed queued */
     uint64_t remark;
 };
 
@@ -94,8 +94,9 @@ static __always_inline void note_choice(struct choice *choice, queue_t *queue, s
     choice->remark = queue->view.remark;
 }
 
-/* Picks from the CPU's own queue, once `leaving` is back in it, unless it is to go elsewhere: the
- * thread whose turn is over, or null. Returns false if the lock could not be had. */
+/* Picks from the CPU's own queue, after requeueing `leaving`, the thread whose turn has ended,
+ * or null. `leaving` may have to go elsewhere instead. Returns false if the lock could not be
+ * taken. */
 PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choice)
 {
     uint64_t now = clock_ns();
@@ -121,8 +122,8 @@ PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choic
     return true;
 }
 
-/* Moves one thread between the queues of two CPUs; that of the lower CPU is locked first. Returns
- * what is to be done once no lock is held. */
+/* Moves one thread between the queues of two CPUs; the queue of the lower CPU is locked first.
+ * Returns the errand to run once no lock is held. */
 PROVED uint64_t move_locked(uint32_t from, uint32_t to, uint32_t low, uint32_t high)
 {
     uint64_t errand = 0;
@@ -163,7 +164,7 @@ static __always_inline uint64_t move_between(uint32_t from, uint32_t to)
     return move_locked(from, to, from < to ? from : to, from < to ? to : from);
 }
 
-/* Pulls a thread to `cpu` if the policy names a CPU to take it from. Returns false if it names
+/* Pulls a thread to `cpu` if the policy names a CPU as its source. Returns false if it names
  * none. */
 PROVED bool pull(uint32_t cpu, bool idle)
 {
@@ -191,8 +192,8 @@ PROVED void forget(slot_t *slot ARENA)
     unlock(lock, queue);
 }
 
-/* A thread runs that the policy did not pick: its class has just changed, or Linux chose it by
- * itself. */
+/* Handles a running thread that the policy did not pick: its class has just changed, or Linux
+ * chose it. */
 PROVED void occupy(slot_t *slot ARENA, uint32_t cpu, uint64_t now)
 {
     struct lock *lock = lock_of(cpu);
@@ -209,11 +210,11 @@ PROVED void occupy(slot_t *slot ARENA, uint32_t cpu, uint64_t now)
     slot->fresh = 0;
     slot->stopped = 0;
     enter(queue, slot, cpu, 0);
-    slot->turn = ENQUEUE_ADOPTED + 1; /* from the next tick on */
+    slot->turn = ENQUEUE_ADOPTED + 1; /* from the next tick */
     bpf_res_spin_unlock(&lock->spin);
 }
 
-/* The queue is locked, and the thread has a CPU of it. */
+/* Needs the queue's lock; the thread has a CPU of the queue. */
 static __always_inline uint32_t call_tick(queue_t *queue, slot_t *slot)
 {
     uint32_t verdict = run_queue_tick(&POLICY, &queue->view, &slot->task);
@@ -231,8 +232,8 @@ static __always_inline uint32_t call_turn_over(queue_t *queue, slot_t *slot)
     return verdict;
 }
 
-/* Asks the policy of the thread that runs on `cpu`, at a tick or at the end of its turn. Returns
- * TICK_PREEMPT if that is over, wherever it goes on. */
+/* Asks the policy about the thread that runs on `cpu`, at a tick or at the end of its turn.
+ * Returns TICK_PREEMPT if the turn ends, wherever the thread continues. */
 PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu, bool at_tick)
 {
     uint32_t verdict = TICK_CONTINUE;
@@ -264,13 +265,12 @@ PROVED void push(uint32_t cpu)
         run_errand(move_between(cpu, to));
 }
 
-/* Where an attribute is in struct task, and its bytes times 2^32. */
+/* The offset of an attribute in struct task, and its size times 2^32. */
 #define ATTRIBUTE_PLACE(kind, field, type, lowest, first, highest, inherited)                      \
     case ATTRIBUTE_##kind:                                                                         \
         return __builtin_offsetof(struct task, field) | (uint64_t)sizeof(type) << 32;
 
-/* The verifier does not know which it is: so it has not as many ways to follow as there are kinds.
- */
+/* Hides the kind from the verifier, which would otherwise follow a path for each kind. */
 PROVED uint64_t attribute_place(uint32_t kind)
 {
     switch (kind) {
@@ -288,8 +288,8 @@ static __always_inline void store_attribute(slot_t *slot, uint64_t place, int64_
         *(int32_t SHARED_MEMORY *)field = (int32_t)value;
 }
 
-/* The queue is locked. A queued thread is queued anew; the CPU of a running one picks again.
- * Returns what is to be done once no lock is held. */
+/* Requeues a queued thread; the CPU of a running thread picks again. Returns the errand to run
+ * once no lock is held. Needs the queue's lock. */
 static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint64_t place,
                                          int64_t value)
 {
@@ -309,8 +309,7 @@ static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint64_t 
     return ERRAND(ERRAND_CHANGE, slot->task.cpu);
 }
 
-/* Returns false if the thread was moved to another queue meanwhile, or the lock could not be had.
- */
+/* Returns false if the thread moved to another queue in between, or the lock could not be taken. */
 static __noinline bool change_slot(slot_t *slot, uint64_t place, int64_t value)
 {
     uint64_t now = clock_ns();
@@ -336,8 +335,8 @@ static __noinline bool change_slot(slot_t *slot, uint64_t place, int64_t value)
     return there;
 }
 
-/* The attribute of a thread becomes `value`, for the trace and for the policy; `slot` is null if
- * the policy does not have it. */
+/* Sets the attribute of a thread to `value`, for the trace and for the policy; `slot` is null if
+ * the policy does not manage it. */
 static __noinline void change_task(slot_t *slot, uint32_t pid, uint32_t kind, int64_t value)
 {
     unsigned long flags;

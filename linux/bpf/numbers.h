@@ -2,7 +2,7 @@
 #ifndef LINUX_BPF_NUMBERS_H
 #define LINUX_BPF_NUMBERS_H
 
-/* Numbers that are macros of Linux, which vmlinux.h does not have. */
+/* Values of macros of Linux, which vmlinux.h does not contain. */
 
 #define ESRCH  3
 #define ENOMEM 12
@@ -10,7 +10,7 @@
 #define EINVAL 22
 #define ERANGE 34
 
-/* In struct affinity_context: a thread may not move for now; it may move again. */
+/* In struct affinity_context: a thread may not move at present; it may move again. */
 #define SCA_MIGRATE_DISABLE 0x2
 #define SCA_MIGRATE_ENABLE  0x4
 

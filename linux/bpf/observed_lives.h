@@ -40,8 +40,8 @@ int BPF_PROG(observe_fork, struct task_struct *task)
     return 0;
 }
 
-/* A new thread is about to be queued. Attached only if the trace has records of queues: FORK must
- * come before the thread's first QUEUED. */
+/* Called before a new thread is queued. Attached only if the trace has records of queues: FORK
+ * must precede the thread's first QUEUED. */
 SEC("fentry/post_init_entity_util_avg")
 int BPF_PROG(observe_fork_before_it_is_queued, struct task_struct *task)
 {
@@ -55,7 +55,7 @@ int BPF_PROG(observe_fork_before_it_is_queued, struct task_struct *task)
     return 0;
 }
 
-/* A child has its parent's attributes from before a policy queues it for the first time. */
+/* A child needs its parent's attributes before a policy queues it for the first time. */
 SEC("fentry/post_init_entity_util_avg")
 int BPF_PROG(inherit_attributes, struct task_struct *task)
 {
@@ -111,9 +111,9 @@ int BPF_PROG(observe_name, struct task_struct *task, const char *name)
 }
 
 /*
- * A thread may run on other CPUs from now on: its run queue is locked, so no CPU switches to it
- * meanwhile. One that may not be moved for a moment still runs where it was; it is told once it may
- * move. (A BPF program that runs on a thread counts as one reason why that may not be moved.)
+ * The thread's CPU set changed. Its run queue is locked, so no CPU can switch to it. A thread that
+ * may not move at present still runs where it was; the change is recorded once it may move. (A BPF
+ * program that runs on a thread counts as one reason why the thread may not move.)
  */
 SEC("fexit/set_cpus_allowed_common")
 int BPF_PROG(observe_allowed, struct task_struct *task, struct affinity_context *change)
@@ -146,10 +146,10 @@ static void emit_exit(struct observed_cpu *cpu, struct task_struct *task)
 }
 
 /*
- * The running thread has given back all that it had, and others are about to be told: so its EXIT
- * comes before all that they do for that reason, on whatever CPU. What the thread still has to do
- * before it leaves its CPU is the scheduler's. If it is preempted meanwhile, it leaves as a zombie,
- * and what it does after that is idle time. Interrupts are off.
+ * Writes EXIT of the running thread. It has released everything, and others are about to be
+ * notified. So its EXIT precedes all their reactions, on any CPU. What the thread still does before
+ * it leaves its CPU belongs to the scheduler. If it is preempted there, it leaves as a zombie, and
+ * its time after that is idle time. Interrupts are off.
  */
 static __attribute__((noinline)) int end_running(struct trace_state *state,
                                                  struct observed_cpu *cpu)
@@ -162,14 +162,14 @@ static __attribute__((noinline)) int end_running(struct trace_state *state,
         thread->state = PROCESS_ZOMBIE;
         cpu->ended = 1;
     }
-    /* Another thread of its process may take over its PID by exec() as soon as it has ended. */
+    /* Another thread of its process may take over its PID by exec() immediately. */
     if (cpu->ended && task->pid == task->tgid && task->signal->nr_threads > 1)
         emit_switch(cpu, 0, PROCESS_ZOMBIE);
     return 0;
 }
 
-/* The kernel may skip this program (see observer.bpf.c): then the next one, a wake-up by the
- * thread, or its last switch, ends it. */
+/* The kernel may skip this program (see observer.bpf.c). Then the next program, a wake-up by the
+ * thread, or its last switch ends it. */
 SEC("fentry/exit_notify")
 int BPF_PROG(observe_end)
 {
@@ -194,9 +194,9 @@ int BPF_PROG(observe_parent_told, struct task_struct *task)
 }
 
 /*
- * A thread that calls exec() and is not the first of its process takes the first one's
- * PID; all its other threads have ended. In the trace, the caller forks a process of
- * that PID, and ends.
+ * Handles exec() by a thread that is not the first of its process: it takes the first thread's PID,
+ * and all its other threads have ended. In the trace, the caller forks a process of that PID, and
+ * ends.
  */
 static void change_pid(struct observed_cpu *cpu, struct observed *thread, uint32_t pid)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Watches Linux's scheduler, whatever class or policy runs, and writes the event
- * trace (docs/trace-format.md, docs/linux-trace.md). It also hands a thread's
- * attributes on to those that it forks, traced or not.
+ * Watches Linux's scheduler, with any class or policy, and writes the event trace
+ * (docs/trace-format.md, docs/linux-trace.md). It also copies a thread's attributes to its forked
+ * threads, traced or not.
  *
- * What the trace knows of a thread is kept in that thread's storage (`observed`).
- * A thread that the trace does not know yet is introduced by FOUND before any other
- * record names it. Three write to that storage:
+ * The trace's data about a thread is kept in that thread's storage (`observed`). An unknown thread
+ * is introduced by FOUND before any other record names it. Three contexts write to that storage:
  *
  *   - at a switch, the CPU that switches, which holds its run queue's lock;
  *   - at a wake-up, the waker, which holds the thread's pi_lock;
@@ -16,10 +15,9 @@
  * Each program keeps interrupts off from its first record to its last.
  *
  * A thread that is preempted inside a program keeps the kernel from running that program for other
- * threads of its CPU (bpf_prog_info.recursion_misses). So what everything else relies on is watched
- * where interrupts are off already; an end or a name that was missed is told later (end_running(),
- * observe_switch()); and marks and yields that were missed count as lost (observer_skipped() of the
- * loader).
+ * threads of its CPU (bpf_prog_info.recursion_misses). So all essential events are watched where
+ * interrupts are off already. A missed end or name is recorded later (end_running(),
+ * observe_switch()). Missed marks and yields count as lost (observer_skipped() of the loader).
  */
 
 #include "vmlinux.h"
@@ -76,7 +74,7 @@ static void emit_stop(struct observed_cpu *cpu)
         trace_emit(TRACE_PREEMPT, cpu->current, reason ? reason : PREEMPT_SLICE, 0);
 }
 
-/* Writes why the current thread stops. Returns the state in which it leaves. */
+/* Writes why the current thread stops. Returns its state when it leaves. */
 static uint32_t stop(struct observed_cpu *cpu, struct task_struct *task, bool preempted,
                      uint32_t state)
 {
@@ -97,8 +95,8 @@ static uint32_t stop(struct observed_cpu *cpu, struct task_struct *task, bool pr
     return PROCESS_BLOCKED;
 }
 
-/* A thread is about to run: the trace must know it as runnable first. Returns its PID; 0 if it has
- * ended for the trace. */
+/* A thread is about to run: the trace must first know it as runnable. Returns its PID; 0 if it
+ * has ended for the trace. */
 static uint32_t come(struct trace_state *state, struct task_struct *task, struct observed *thread)
 {
     if (thread->state == PROCESS_ZOMBIE)
@@ -131,11 +129,12 @@ int BPF_PROG(observe_switch, bool preempted, struct task_struct *previous, struc
     uint32_t pid = entered ? come(state, next, entered) : 0;
     if (pid != cpu->current)
         emit_switch(cpu, pid, state_left);
-    /* Comes last: a waker that sees this state writes WAKEUP at once, which must follow SWITCH. */
+    /* Must be last: a waker that sees this state writes WAKEUP at once, and WAKEUP must follow
+     * SWITCH. */
     if (left)
         *(volatile uint32_t *)&left->state = state_left;
     if (entered && entered->fresh) {
-        /* A new thread returns from its first switch by another way, which has no sched_exit_tp. */
+        /* A new thread returns from its first switch on another path, without sched_exit_tp. */
         entered->fresh = 0;
         leave_scheduler(cpu);
     }
@@ -164,9 +163,8 @@ static void wake(struct task_struct *task, struct observed *thread, uint32_t wak
 }
 
 /*
- * A thread is going to be woken: from here on it waits for a CPU. If it has not left its
- * CPU yet, observe_woken() writes the wake-up, or the thread goes on running.
- * Interrupts are off.
+ * A thread is about to be woken, and then waits for a CPU. If it has not left its CPU yet,
+ * observe_woken() writes the wake-up, or the thread continues to run. Interrupts are off.
  */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(observe_waking, struct task_struct *task)
@@ -189,8 +187,8 @@ int BPF_PROG(observe_waking, struct task_struct *task)
     return 0;
 }
 
-/* If this CPU has just asked the CPU of `task` to pick again, the wake-up of `task` was the reason.
- */
+/* If this CPU has just asked the CPU of `task` to pick again, the wake-up of `task` was the
+ * reason. */
 static void blame_wakeup(struct observed_cpu *cpu, struct task_struct *task)
 {
     uint32_t target = task->thread_info.cpu;
@@ -223,9 +221,9 @@ int BPF_PROG(observe_woken, struct task_struct *task)
 }
 
 /*
- * A CPU is asked to pick again. Interrupts are off, and its run queue is locked. (No program may
- * be attached to the tracepoint for this, sched_set_need_resched_tp: Linux 7.3 also calls it on
- * leaving a BPF program, which would run the program again, without end.)
+ * A CPU is asked to pick again. Interrupts are off, and its run queue is locked. (No program may be
+ * attached to the tracepoint for this, sched_set_need_resched_tp. Linux 7.3 also calls it on
+ * leaving a BPF program, which would run the program again, endlessly.)
  */
 static void note_request(struct rq *queue)
 {
@@ -238,7 +236,7 @@ static void note_request(struct rq *queue)
     if (cpu->forked_to == target + 1)
         *said = PREEMPT_WAKEUP;
     else if (in_hard_interrupt())
-        *said = PREEMPT_SLICE; /* the tick, unless observe_woken() finds that it was a wake-up */
+        *said = PREEMPT_SLICE; /* the tick, unless observe_woken() finds a wake-up */
     else if (in_interrupt())
         *said = PREEMPT_WAKEUP; /* balancing has brought another thread here */
     else
@@ -260,7 +258,7 @@ int BPF_PROG(observe_lazy_request, struct rq *queue)
     return 0;
 }
 
-/* --- what programs say */
+/* --- records on behalf of programs */
 
 SEC("tp_btf/task_prctl_unknown")
 int BPF_PROG(observe_mark, int operation, unsigned long kind, unsigned long value)
@@ -292,7 +290,7 @@ int BPF_PROG(observe_yield)
     return 0;
 }
 
-/* --- what the loader asks for */
+/* --- requests of the loader */
 
 /* Introduces each living thread that the trace does not know yet. */
 SEC("iter/task")
@@ -314,7 +312,7 @@ int find_tasks(struct bpf_iter__task *context)
     return 0;
 }
 
-/* Writes the text from byte `from` on, in as many TEXT records as it needs. */
+/* Writes the text, starting at byte `from`, in as many TEXT records as needed. */
 static void emit_text(const struct trace_told *told, uint32_t from)
 {
     for (uint32_t i = 0; i < TOLD_TEXT / TEXT_BYTES; i++) {
@@ -329,8 +327,8 @@ static void emit_text(const struct trace_told *told, uint32_t from)
     }
 }
 
-/* Starts this CPU, and writes the loader's record, if there is one. Returns 1 if it is written; the
- * end of its text may be lost even so. */
+/* Starts this CPU, and writes the loader's record, if there is one. Returns 1 if it is written;
+ * the end of its text may still be lost. */
 
 SEC("syscall")
 int tell(struct trace_told *told)

@@ -2,13 +2,13 @@
 #ifndef LINUX_BPF_OUTSIDE_H
 #define LINUX_BPF_OUTSIDE_H
 
-/* What the loader asks for: an attribute becomes another, a row for each thread. */
+/* Programs that the loader runs: changing an attribute, describing each thread. */
 
 #include "control_groups.h"
 #include "describe_task.h"
 #include "lock_owners.h"
 
-/* Keeps an attribute with the thread: its children inherit it, and the next policy finds it. */
+/* Stores an attribute with the thread: its children inherit it, and the next policy finds it. */
 static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
 {
     struct task_attributes *kept =
@@ -57,7 +57,8 @@ int attribute_changed(struct attribute_change *change)
     return 0;
 }
 
-/* Run by the loader for what users have set of groups: when they do, and when a policy begins. */
+/* Run by the loader with the users' settings of groups: when they change, and when a policy
+ * begins. */
 SEC("syscall")
 int group_changed(struct group_change *change)
 {
@@ -70,7 +71,7 @@ int group_changed(struct group_change *change)
     return 0;
 }
 
-/* Writes a row for each thread of a program, from which the loader makes sched_status. */
+/* Writes a row for each thread of a program; the loader makes sched_status from the rows. */
 
 SEC("iter/task")
 int describe_tasks(struct bpf_iter__task *context)

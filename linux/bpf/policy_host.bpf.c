@@ -5,16 +5,15 @@
  *
  *     -DPOLICY_SOURCE='"policies/rr.c"' -DPOLICY=policy_rr -DPOLICY_NAME='"rr"'
  *
- * this maps the callbacks of sched_ext to the hooks of policies/policy.h. A
- * thread that the policy picks gets a slice without end. The policy's tick() ends
- * its turn: it sets `turn` in the thread's slot and the slice to 0, and Linux then
- * asks dispatch() for the next thread.
+ * this maps the callbacks of sched_ext to the hooks of policies/policy.h. A thread that the policy
+ * picks gets an endless slice. The policy's tick() ends its turn: it sets `turn` in the thread's
+ * slot and the slice to 0. Linux then asks dispatch() for the next thread.
  *
- * The policy does not see what Linux schedules by itself: a kernel thread that runs
- * for a moment, or a real-time thread, is to the policy what an interrupt is on our
- * own kernel. The thread that was pushed aside goes on afterwards.
+ * The policy does not see what Linux schedules itself. A kernel thread that runs briefly, or a
+ * real-time thread, is to the policy what an interrupt is on the schedlab kernel. The interrupted
+ * thread resumes afterwards.
  *
- * docs/linux-adapter.md says which callback does what, and lists special cases.
+ * docs/linux-adapter.md explains what each callback does, and lists special cases.
  */
 
 /* clang-format off */
@@ -41,16 +40,16 @@ char _license[] SEC("license") = "GPL";
 
 _Static_assert(HOST_TUNABLES == POLICY_TUNABLES_MAX, "the loader gives each tunable its value");
 
-/* Longer than any turn: the policy alone ends turns. */
+/* Longer than any turn: only the policy ends turns. */
 #define HOLD_NS 3600000000000ull
 
 #ifndef WATCHDOG_MS
 #define WATCHDOG_MS 30000 /* the longest that the kernel allows */
 #endif
 
-#define PICKS_MAX 8 /* in one dispatch(): a thread that is picked may have to run elsewhere */
+#define PICKS_MAX 8 /* in one dispatch(): a picked thread may have to run elsewhere */
 
-/* ---- a thread is queued and removed ---- */
+/* ---- queueing and removing a thread ---- */
 
 static __always_inline uint32_t reason_of(const slot_t *slot, uint64_t enqueue_flags)
 {
@@ -82,8 +81,8 @@ static __always_inline void serve_directly(struct task_struct *thread, u64 flags
     scx_bpf_dsq_insert(thread, SCX_DSQ_LOCAL, SCX_SLICE_DFL, flags | preempt);
 }
 
-/* The thread is in the policy's queue already, by dispatch(). If another CPU has picked it since,
- * it goes to that CPU. */
+/* The thread is already in the policy's queue, by dispatch(). If another CPU has picked it
+ * since, it goes to that CPU. */
 static __noinline void hand_over(struct task_struct *thread, slot_t *slot, u64 flags)
 {
     uint32_t custody = __sync_lock_test_and_set(&slot->custody, CUSTODY_OURS);
@@ -93,14 +92,15 @@ static __noinline void hand_over(struct task_struct *thread, slot_t *slot, u64 f
     scx_bpf_dsq_insert(thread, SCX_DSQ_LOCAL_ON | (custody - CUSTODY_SENT), HOLD_NS, flags);
 }
 
-/* The thread on this CPU wakes it, or an interrupt does. */
+/* Records the waker: the thread on this CPU, or an interrupt. */
 static __noinline void note_waker(slot_t *slot)
 {
     slot->task.waker = in_interrupt() ? 0 : (int32_t)bpf_get_current_pid_tgid();
     slot->task.waker_cpu = bpf_get_smp_processor_id();
 }
 
-/* The policy said so at the end of its turn. It may be picked from now on, by another CPU, too. */
+/* Places a thread as the policy requested at the end of its turn. Any CPU may pick it after
+ * this. */
 static __noinline void place_anew(slot_t *slot, uint32_t cpu)
 {
     if (!add_thread(slot, place_thread(slot, ENQUEUE_MOVED, cpu), ENQUEUE_MOVED))
@@ -160,8 +160,8 @@ void BPF_PROG(host_dequeue, struct task_struct *thread, u64 flags)
 
 /* ---- a CPU asks for its next thread ---- */
 
-/* Gives the chosen thread to its CPU. If host_enqueue() has yet to come for it, `custody` tells
- * hand_over() to which CPU it goes. */
+/* Gives the chosen thread to its CPU. If host_enqueue() for it is still to come, `custody` tells
+ * hand_over() the CPU. */
 static __noinline void send(const struct choice *choice, uint32_t cpu)
 {
     slot_t *slot = choice->slot;
@@ -184,8 +184,8 @@ static __always_inline void trace_choice(const struct choice *choice)
         trace_emit(TRACE_DECISION, pid, choice->queued, choice->remark);
 }
 
-/* To the policy, a thread that is about to end has ended when its turn is over: it may have lost
- * its PID, by which it would be picked. Linux serves it from then on as it does its own threads. */
+/* Ends a thread for the policy that is about to end and whose turn has ended. It may have lost
+ * its PID, which a pick needs. Linux then schedules it like its own threads. */
 static __noinline void end_for_policy(slot_t *slot)
 {
     take_away(slot, STOP_ENDED);
@@ -203,7 +203,7 @@ static __always_inline void stay(struct task_struct *thread, slot_t *slot, uint3
     scx_bpf_task_set_slice(thread, HOLD_NS);
 }
 
-/* Gives the CPU its next thread. Returns false if there is none that may run. */
+/* Gives the CPU its next thread. Returns false if none may run. */
 static __always_inline bool give_next(uint32_t cpu, struct task_struct *previous, slot_t *leaving)
 {
     uint32_t picks_max = unseen(PICKS_MAX);
@@ -248,8 +248,8 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
     }
     if (leaving)
         learn_traced_pid(leaving, previous);
-    /* A thread that Linux serves goes on: nothing else would, and without a slice it would be taken
-     * off. */
+    /* A thread that Linux schedules continues: nothing else would run, and without a slice it
+     * would be taken off. */
     if (!give_next(cpu, previous, leaving) && previous && !leaving)
         scx_bpf_task_set_slice(previous, SCX_SLICE_DFL);
     if (leaving && leaving->custody == CUSTODY_LEAVING && leaving->place == PLACE_NOWHERE)
@@ -308,7 +308,7 @@ void BPF_PROG(host_tick, struct task_struct *thread)
     start_turn_timer(cpu, slot);
     if (slot->turn)
         trace_preempt_reason(cpu, slot->known ? PREEMPT_SLICE : PREEMPT_POLICY);
-    /* Kernel threads that wait for this CPU run within a tick; the policy's thread then goes on. */
+    /* Kernel threads that wait for this CPU run within a tick; then the policy's thread resumes. */
     if (slot->turn || scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL_ON | cpu) > 0)
         scx_bpf_task_set_slice(thread, 0);
     push(cpu);
@@ -413,7 +413,7 @@ struct sched_ext_ops schedlab_ops = {
     .set_cpumask = (void *)host_set_cpumask,
     .init_task = (void *)host_init_task,
     .exit_task = (void *)host_exit_task,
-    /* The loader drops these for a policy that goes by no groups, and what the kernel lacks. */
+    /* the loader drops these if the policy does not use groups or the kernel lacks them */
     .cgroup_init = (void *)host_cgroup_init,
     .cgroup_exit = (void *)host_cgroup_exit,
     .cgroup_move = (void *)host_cgroup_move,

@@ -6,7 +6,7 @@
 
 #include "policy_times.h"
 
-/* Of a policy that comes back, nothing is left; queues are cleared when they begin. */
+/* A policy that comes back must find no old state; queues are cleared when they begin. */
 static __noinline void clear_host(void)
 {
     uint64_t SHARED_MEMORY *words = (uint64_t SHARED_MEMORY *)host;
@@ -18,14 +18,14 @@ static __noinline void clear_host(void)
 #define SHAPE_WORDS (sizeof(struct machine_shape) / sizeof(uint64_t))
 _Static_assert(sizeof(struct machine_shape) % sizeof(uint64_t) == 0, "it is copied by words");
 
-/* Policies read it in the arena alone. */
+/* Policies read the shape only in the arena. */
 static __noinline void take_shape(const struct machine_shape *given)
 {
     const uint64_t *from = (const uint64_t *)given;
     uint64_t SHARED_MEMORY *to = (uint64_t SHARED_MEMORY *)&host->shape;
     for (uint32_t i = unseen(0); i < SHAPE_WORDS && can_loop; i++) {
-        uint64_t word =
-            unseen(i); /* else the compiler steps a pointer, of whose end nothing is known */
+        uint64_t word = unseen(i); /* otherwise the compiler steps a pointer, and the verifier does
+                                    * not know its end */
         if (word < SHAPE_WORDS)
             to[word] = from[word];
     }

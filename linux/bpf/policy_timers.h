@@ -3,12 +3,11 @@
 #define LINUX_BPF_POLICY_TIMERS_H
 
 /*
- * The times at which a policy wants to be called: the end of a turn on each CPU, and the
- * alarm of each queue. Each has a timer of the kernel's, which is started when no lock is
- * held. A timer is left alone if it comes before the time that is wanted now: the policy's
- * times are looked at when it comes, and it is started again. So a CPU that changes from
- * thread to thread starts no timer for each. All of this is left out of the program of a
- * policy that has neither of the two hooks.
+ * The times that a policy sets: the end of a turn on each CPU, and the alarm of each queue. Each
+ * has a timer of the kernel's, which is started when no lock is held. A timer that expires before
+ * the wanted time keeps running. When it expires, the policy's times are checked, and it is started
+ * again. So a CPU that switches between threads starts no timer for each. The program of a policy
+ * without these two hooks contains none of this.
  */
 
 #include "errands.h"
@@ -52,8 +51,8 @@ static __always_inline void start_turn_timer(uint32_t cpu, const slot_t *slot)
     start_timer(TURN_TIMER(cpu), end);
 }
 
-/* Notes the queue's alarm, if its timer would come too late. The queue is locked; the caller starts
- * the timer once no lock is held. */
+/* Records the queue's alarm, if its timer would expire too late. The queue is locked; the caller
+ * starts the timer once no lock is held. */
 static __always_inline bool note_alarm(queue_t *queue)
 {
     if (!POLICY.alarm)
@@ -65,8 +64,8 @@ static __always_inline bool note_alarm(queue_t *queue)
     return true;
 }
 
-/* Another CPU may have noted another time since, and started the timer before: then it is started
- * again for that. */
+/* If another CPU has recorded another time since, and started the timer before, it is started
+ * again for that time. */
 static __noinline void start_alarm_timer(queue_t *queue)
 {
     while (can_loop) {
@@ -79,7 +78,7 @@ static __noinline void start_alarm_timer(queue_t *queue)
     }
 }
 
-/* What hooks left that were called with the queue locked: is seen to once no lock is held. */
+/* Results of hooks that were called with the queue locked; handled once no lock is held. */
 struct wishes {
     bool alarm;
     bool told;

@@ -2,15 +2,15 @@
 #ifndef LINUX_BPF_POLICY_TIMES_H
 #define LINUX_BPF_POLICY_TIMES_H
 
-/* A time has come at which the policy wants to be called. Timers call with interrupts on, and so
- * these turn them off: a tick would want the same lock. */
+/* Handles the times that the policy set. Timers call with interrupts on, so these functions turn
+ * them off: a tick would want the same lock. */
 
 #include "locked_queues.h"
 
 #define CLOCK_BOOTTIME 7 /* as in clock_ns() */
 
-/* The timer may have come for a turn that has ended since, or for a thread that was pushed aside:
- * its turn ends when it runs again. */
+/* Handles a turn timer. It may be for a turn that has ended since, or for an interrupted thread:
+ * that turn ends when the thread runs again. */
 static __noinline void turn_timer_comes(uint32_t cpu)
 {
     slot_t *slot = host->occupant[cpu % POLICY_CPUS_MAX];
@@ -22,14 +22,14 @@ static __noinline void turn_timer_comes(uint32_t cpu)
         ask_loader(REQUEST_KILL, slot->task.pid);
     if (verdict == TICK_PREEMPT)
         preempt(cpu, PREEMPT_SLICE);
-    /* A timer for a turn that is over would come again and again until the thread is off its CPU,
-     * and Linux would put off all its timers. */
+    /* A timer for an ended turn would expire repeatedly until the thread is off its CPU, and
+     * Linux would delay all its timers. */
     if (verdict == TICK_CONTINUE)
         start_turn_timer(cpu, slot);
 }
 
-/* Calls the policy if its alarm is due. Returns true if it is due again. The timer, which has come,
- * is started for the next alarm, except for one that the caller sees to. */
+/* Calls the policy if its alarm has come. Returns true if another alarm has come already. Starts
+ * the expired timer for the next alarm, except for an alarm that the caller handles. */
 PROVED bool ring(uint32_t cpu, bool last)
 {
     uint64_t errand = 0;
@@ -56,7 +56,7 @@ PROVED bool ring(uint32_t cpu, bool last)
     return again;
 }
 
-/* A queue has no more to announce than it holds. */
+/* A queue never announces more tasks than it holds. */
 static __noinline void alarm_timer_comes(uint32_t cpu)
 {
     uint32_t left = unseen(host->queues[cpu % POLICY_CPUS_MAX].view.queued + 1);

@@ -13,12 +13,11 @@
 const volatile bool told_queues SEC(".rodata.trace");
 
 /*
- * A QUEUED record that is being made. Its sequence number is taken while the queue is
- * locked, so that no CPU that picks the thread can write a record with a lower one. A BPF
- * program may call no kernel function while it holds a lock: so room in the ring is
- * reserved before, and the record is kept here until the lock is free. (The room is held
- * by a dynptr, which must be given back even if there was no room: so the verifier has one
- * case to check instead of two.)
+ * A QUEUED record in preparation. Its sequence number is taken while the queue is locked, so that
+ * no CPU that picks the thread can write a record with a lower one. A BPF program may call no
+ * kernel function while it holds a lock. So space in the ring is reserved before, and the record is
+ * kept here until the lock is free. (A dynptr holds the space. It must be released even if there
+ * was no space, so the verifier has one case to check instead of two.)
  */
 struct queued {
     struct bpf_dynptr place;
@@ -65,8 +64,8 @@ static __always_inline void queued_end(struct queued *queued)
     }
 }
 
-/* Notes the PID by which the trace knows a thread: exec() may have given it another one, which the
- * trace does not have yet. A queued thread calls no exec(). It is 0 if the thread has ended for the
+/* Records the PID that the trace uses for a thread: exec() may have changed it, and the trace
+ * does not know yet. A queued thread calls no exec(). It is 0 if the thread has ended for the
  * trace. */
 static __always_inline void learn_traced_pid(slot_t *slot, struct task_struct *thread)
 {

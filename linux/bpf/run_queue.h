@@ -3,25 +3,25 @@
 #define LINUX_BPF_RUN_QUEUE_H
 
 /*
- * The run queues, and which CPU is told of a thread that is queued. All functions
- * here except place_thread() are called with the lock of `queue` held, and call no
- * kernel function: a BPF program may not while it holds a lock. What a decision
- * requires is returned as an errand, which the caller runs once it holds no lock.
+ * The run queues, and which CPU is notified of a queued thread. All functions here except
+ * place_thread() need the lock of `queue`, and call no kernel function: a BPF program may not while
+ * it holds a lock. If a decision requires an action, it is returned as an errand, which the caller
+ * runs once it holds no lock.
  */
 
 #include "policies/support/preemption.h"
 
 #include "slots.h"
 
-/* What went wrong under a lock (enum queue_flaw), to be reported after it. */
+/* An error under a lock (enum queue_flaw), to be reported after it. */
 uint32_t flaw;
 
-/* What the named CPU is to be told once no lock is held. */
+/* What to do for the CPU once no lock is held. */
 enum errand_kind {
     ERRAND_NONE,
-    ERRAND_WAKE,    /* it idles, and there is something to run */
-    ERRAND_PREEMPT, /* its thread gives way to another */
-    ERRAND_CHANGE,  /* its thread was changed, and is to be judged anew */
+    ERRAND_WAKE,    /* it is idle, and there is something to run */
+    ERRAND_PREEMPT, /* its thread is preempted */
+    ERRAND_CHANGE,  /* its thread was changed, and must be judged again */
 };
 
 #define ERRAND(kind, cpu)   ((uint64_t)(kind) << 32 | (cpu))
@@ -43,7 +43,7 @@ static __always_inline slot_t *slot_of_task(task_t *task)
     return (slot_t *)task; /* its first member */
 }
 
-/* ---- what policies/support/queueing.h asks for ---- */
+/* ---- required by policies/support/queueing.h ---- */
 
 MECHANISM_FUNCTION bool task_is_known(const task_t *task)
 {
@@ -78,15 +78,15 @@ MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
 
 /* ---- tasks in queues and on CPUs ---- */
 
-/* The queue has just been locked, for what happens at `now`. The clock is read before the lock is
- * had, but to the policy no time goes back. */
+/* Sets the queue's time after it was locked, for an event at `now`. The clock is read before the
+ * lock is taken, but for the policy no time goes back. */
 static __always_inline void begin_hooks(queue_t *queue, uint64_t now)
 {
     if (now > queue->view.now)
         queue->view.now = now;
 }
 
-/* Adds to run_time what has passed until `now`, if Linux has the thread on a CPU. */
+/* Adds the time until `now` to run_time, if Linux has the thread on a CPU. */
 static __always_inline void account(slot_t *slot, uint64_t now)
 {
     if (slot->task.counted && now > slot->task.counted)
@@ -98,8 +98,8 @@ static __always_inline bool alarm_is_due(const queue_t *queue)
     return queue->view.alarm && queue->view.alarm <= queue->view.now;
 }
 
-/* `parent` is null if the thread was not forked, but adopted. Returns the reason to queue it for.
- */
+/* `parent` is null if the thread was not forked, but adopted. Returns the reason for queueing
+ * it. */
 static __noinline uint32_t introduce(slot_t *slot, uint32_t reason, const slot_t *parent)
 {
     return task_introduce(&POLICY, &host->scheduler, &slot->task, (enum enqueue_reason)reason,
@@ -153,7 +153,7 @@ static __noinline void leave(queue_t *queue, slot_t *slot, uint32_t stop)
     run_queue_leave(&POLICY, &queue->view, &slot->task, (enum stop_reason)stop);
 }
 
-/* ---- what policies/support/preemption.h asks for ---- */
+/* ---- required by policies/support/preemption.h ---- */
 
 MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint32_t cpu)
 {
@@ -166,13 +166,13 @@ MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
     return false;
 }
 
-/* A CPU that was called counts as idle until it has picked: a second call does no harm. */
+/* A notified CPU counts as idle until it has picked: a second notification is harmless. */
 MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *scheduler, uint32_t cpu)
 {
     return !host->occupant[cpu % POLICY_CPUS_MAX];
 }
 
-/* Returns the lowest idle CPU on which `slot` may run, or NO_CPU if there is none. */
+/* Returns the lowest idle CPU that `slot` may use, or NO_CPU. */
 static __noinline uint32_t find_idle(const slot_t *slot)
 {
     for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
@@ -188,7 +188,7 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, 
 }
 
 /* Returns the errand for a thread that was queued. An idle CPU of another queue, which is not
- * locked here, may have got a thread meanwhile: so it is only woken. */
+ * locked here, may have received a thread since: so it is only woken. */
 static __noinline uint64_t announce(queue_t *queue, slot_t *slot)
 {
     uint32_t cpu = unseen(find_cpu_to_call(&POLICY, &queue->view, &slot->task));
@@ -204,8 +204,8 @@ static __noinline uint64_t announce(queue_t *queue, slot_t *slot)
 }
 
 /*
- * Moves a queued thread from one queue to the other; both are locked. Returns null if
- * the policy has no thread to move, or chose one that Linux does not let run there.
+ * Moves a queued thread between two queues; both are locked. Returns null if the policy has no
+ * thread to move, or chose a thread that Linux does not allow there.
  */
 static __noinline slot_t *move(queue_t *from, queue_t *to, uint32_t cpu)
 {

@@ -3,8 +3,8 @@
 #define LINUX_BPF_SHARED_MAPS_H
 
 /*
- * Maps that the observer and all policies use together: each object declares
- * them, and the loader gives those of the observer to every policy.
+ * Maps that the observer and all policies use together. Each object declares
+ * them, and the loader gives the observer's maps to every policy.
  */
 
 #include <bpf/bpf_helpers.h>
@@ -33,8 +33,8 @@ struct {
     __type(value, struct trace_state);
 } trace_state SEC(".maps");
 
-/* For each CPU, why it was last asked to pick again: enum preempt_reason; 0: it was not asked since
- * its last switch. A hint, which no lock protects. */
+/* For each CPU, why it was last asked to pick again: enum preempt_reason; 0: not asked since its
+ * last switch. A hint, which no lock protects. */
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -43,7 +43,7 @@ struct {
     __type(value, uint32_t);
 } preempt_reasons SEC(".maps");
 
-/* The observer alone writes it. */
+/* Only the observer writes it. */
 struct {
     __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
     __uint(map_flags, BPF_F_NO_PREALLOC);

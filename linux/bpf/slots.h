@@ -7,8 +7,8 @@
 #include "host.h"
 
 /*
- * Returns null for a thread that Linux schedules by itself. The PID is read anew each time:
- * a thread that calls exec() takes over the PID of its process's first thread.
+ * Returns null for a thread that Linux schedules itself. The PID is read again each time: a thread
+ * that calls exec() takes over the PID of its process's first thread.
  */
 static __always_inline slot_t *slot_of(struct task_struct *thread)
 {
@@ -20,7 +20,7 @@ static __always_inline slot_t *slot_of(struct task_struct *thread)
     return slot;
 }
 
-/* Returns the number of the slot that is taken, or SLOTS_MAX if none was free. Under slots_lock. */
+/* Returns the number of the slot that is taken, or SLOTS_MAX if none was free. Needs slots_lock. */
 static __noinline uint32_t take_lowest_slot(void)
 {
     uint32_t words = unseen(SLOT_WORDS);
@@ -68,7 +68,7 @@ static __noinline void release_slot(uint32_t number)
     bpf_res_spin_unlock_irqrestore(&lock->spin, &flags);
 }
 
-/* A thread without attributes of its own has the default ones. */
+/* A thread without stored attributes has the default ones. */
 static __always_inline void read_attributes(slot_t *slot, const struct task_attributes *attributes)
 {
     if (attributes && attributes->set)
@@ -77,7 +77,7 @@ static __always_inline void read_attributes(slot_t *slot, const struct task_attr
         SET_FIRST_ATTRIBUTES(&slot->task);
 }
 
-/* The policy sees no set of a thread that may run on all CPUs. */
+/* The policy sees no set of a thread that may use all CPUs. */
 static __noinline void read_allowed(slot_t *slot, const struct cpumask *mask)
 {
     uint32_t allowed = unseen(0);

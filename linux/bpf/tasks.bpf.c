@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Describes all threads while no policy of ours is loaded: the rows of a policy's own
- * iterator, without the fields that only a policy knows.
+ * Describes all threads while no schedlab policy is loaded: the rows of a policy's iterator,
+ * without the fields that only a policy knows.
  */
 
 #include "vmlinux.h"

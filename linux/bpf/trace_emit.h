@@ -15,11 +15,10 @@ static inline __attribute__((always_inline)) uint32_t trace_numbers(struct trace
 }
 
 /*
- * Returns room for records of this CPU, which trace_fill() fills and
- * bpf_ringbuf_submit() hands over; null if there is no room, and the records count as
- * lost. Only records with room take sequence numbers, so a reader that waits for each
- * number does not wait for ever. The caller has interrupts off, so the records of a
- * CPU are in the order of their times.
+ * Reserves space for records of this CPU; trace_fill() fills it and bpf_ringbuf_submit() submits
+ * it. Returns null if there is no space, and the records count as lost. Only records with space
+ * take sequence numbers, so a reader that waits for each number never waits endlessly. The caller
+ * has interrupts off, so a CPU's records are in the order of their times.
  */
 static inline __attribute__((always_inline)) struct trace_record *
 trace_reserve(struct trace_state *state, uint32_t count)
@@ -45,7 +44,7 @@ static inline __attribute__((always_inline)) void trace_fill(struct trace_record
     record->second = second;
 }
 
-/* Returns the trace's own numbers, or null if nothing is recorded now. */
+/* Returns the trace's counters, or null if nothing is recorded now. */
 static inline __attribute__((always_inline)) struct trace_state *trace_recording(void)
 {
     uint32_t key = 0;
@@ -53,8 +52,8 @@ static inline __attribute__((always_inline)) struct trace_state *trace_recording
     return state && state->on ? state : 0;
 }
 
-/* Writes one record with the present time. Returns 1 if it is written, and 0 if nothing is recorded
- * or there is no room. The caller has interrupts off. */
+/* Writes one record with the present time. Returns 1 if it is written, and 0 if nothing is
+ * recorded or the ring is full. The caller has interrupts off. */
 static __attribute__((noinline, unused)) int trace_emit(uint32_t kind, uint32_t process,
                                                         uint32_t first, uint64_t second)
 {
@@ -71,8 +70,8 @@ static __attribute__((noinline, unused)) int trace_emit(uint32_t kind, uint32_t 
 }
 
 /*
- * Notes why `cpu` is about to be asked to pick again, for the PREEMPT that may follow: a
- * policy knows the reason, which the kernel's tracepoints do not give.
+ * Records why `cpu` is about to be asked to pick again, for the PREEMPT that may follow. A policy
+ * knows the reason, which the kernel's tracepoints do not give.
  */
 
 static __attribute__((noinline, unused)) void trace_preempt_reason(uint32_t cpu,

@@ -2,7 +2,7 @@
 #ifndef LINUX_BPF_VISITS_H
 #define LINUX_BPF_VISITS_H
 
-/* The CPU's way through the scheduler, from one thread to the next. */
+/* The CPU's visits to the scheduler, from one thread to the next. */
 
 #include "introductions.h"
 
@@ -31,9 +31,8 @@ static void emit_switch(struct observed_cpu *cpu, uint32_t next, uint32_t state_
 }
 
 /*
- * Writes START, and the thread that runs here: even at sched_switch, that is still the
- * current one. If another CPU has already introduced it, as a thread that waits, the
- * trace switches to it.
+ * Writes START, and the thread that runs here: at sched_switch that is still the current thread. If
+ * another CPU has already introduced it as a waiting thread, the trace switches to it.
  */
 static __attribute__((noinline)) int start_cpu(struct trace_state *state, struct observed_cpu *cpu)
 {
@@ -65,8 +64,7 @@ static struct observed_cpu *started_cpu(struct trace_state *state)
     return cpu;
 }
 
-/* Returns why this CPU was asked to pick again, and forgets it; PREEMPT_NONE if it was not asked.
- */
+/* Returns why this CPU was asked to pick again, and clears it; PREEMPT_NONE if it was not asked. */
 #define PREEMPT_NONE 0
 static uint32_t take_preempt_reason(void)
 {

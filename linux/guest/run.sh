@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
 #
-# Runs one command under one policy, in a guest or on this machine: run.sh SEED SECONDS POLICY COMMAND [OPTION]...
-# The options are those of `schedlab-linux serve`. What came of it is left in /result: the trace,
-# what the command printed (output), what the server said (server).
+# Runs one command under one policy, in a guest or on this machine: run.sh SEED SECONDS POLICY
+# COMMAND [OPTION]... The options are those of `schedlab-linux serve`. The results are in /result:
+# the trace, the command's output (output), the server's messages (server).
 #
-# With BEGIN_AT, the command begins so many seconds after the machine, at the earliest. What the kernel
-# does of its own, some milliseconds every few seconds, then falls into the same parts of all runs,
-# however long their policies took to be loaded.
+# With BEGIN_AT, the command starts at the earliest this many seconds after the machine. The
+# kernel's periodic work, some milliseconds every few seconds, then falls into the same parts of all
+# runs, regardless of the policies' load times.
 #
-# A policy "scx:NAME" is a scheduler of sched_ext that the program $SCHEDULER brings to the kernel. The
-# server watches then.
+# A policy "scx:NAME" is a scheduler of sched_ext that the program $SCHEDULER loads into the kernel.
+# The server then only watches.
 #
-# Exit status: 0; 1, the command failed; 102, it was not done after SECONDS; 103, the policy could
-# not be brought to the kernel; 104, the kernel threw it out while the command ran; 105, the server
-# had ended before the command, such as when its trace was full.
+# Exit status: 0; 1, the command failed; 102, it had not finished after SECONDS; 103, the policy
+# could not be loaded; 104, the kernel unloaded it while the command ran; 105, the server had ended
+# before the command, for example because its trace was full.
 
 seed=$1 seconds=$2 policy=$3 command=$4
 shift 4
@@ -23,7 +23,7 @@ control=${WORKLOAD_CONTROL:-/run/schedlab} result=${RESULT:-/result}
 export PATH="$here/workloads:$here:$PATH"
 export WORKLOAD_SEED="$seed" WORKLOAD_TICK_US="${WORKLOAD_TICK_US:-4000}"
 
-# The process that looks after the run must not depend on the policy that it is about.
+# The process that controls the run must not depend on the policy under test.
 chrt --fifo --pid 80 $$
 
 served=$policy
@@ -33,7 +33,7 @@ in_force() {
     sed -n 's/^Policy: //p' "$control/sched_status"
 }
 
-# Brings another program's scheduler to the kernel, if one is wanted.
+# Loads another program's scheduler, if one is wanted.
 begin_scheduler() {
     [ -n "$SCHEDULER" ] || return 0
     setsid "$SCHEDULER" >"$result"/scheduler 2>&1 &
@@ -46,7 +46,7 @@ begin_scheduler() {
     done
 }
 
-# It takes its scheduler out by itself when it is asked to end; else the kernel does.
+# It unloads its scheduler when it is asked to end; else the kernel does.
 end_scheduler() {
     [ -n "$scheduler" ] || return 0
     kill -s TERM "$scheduler" 2>/dev/null
@@ -60,14 +60,14 @@ end_scheduler() {
     scheduler=
 }
 
-# Each is the first process of a session of its own, or is about to be.
+# Each process is the first of a separate session, or is about to be.
 end_all() {
     for first in "$@"; do
         [ -z "$first" ] || kill -s KILL -- "-$first" "$first" 2>/dev/null
     done
 }
 
-# Asked to end, it leaves nothing that runs. The server ends with this process in any case.
+# When asked to end, leaves no process behind. The server ends with this process in any case.
 workload= scheduler= watch= alive=
 leave() {
     end_all "$workload" "$watch" "$alive"
@@ -101,7 +101,7 @@ setsid sh -c 'read -r line <alive; kill -KILL "-$1"' alive "$workload" &
 alive=$!
 wait "$workload"
 status=$?
-end_all "$watch" "$alive" "$workload" # and whatever that has left in the background
+end_all "$watch" "$alive" "$workload" # and its background processes
 
 [ -e "$control/sched_status" ] || exit 105
 ruled=$(in_force)

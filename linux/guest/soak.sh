@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# For `./schedlab dev soak`, in a guest: soak.sh SECONDS POLICY... serves the policies, goes from one to the
-# next while processes come and go, and tells on the console what the server and the kernel hold.
+# For `./schedlab dev soak`, in a guest: soak.sh SECONDS POLICY... serves the policies and switches
+# between them while processes start and end. It reports on the console the resources that the
+# server and the kernel hold.
 #
-# Exit status: 0; 103, the server did not begin; 104, a policy was not in force when its turn ended.
+# Exit status: 0; 103, the server did not begin; 104, a policy was not active when its turn ended.
 
 seconds=$1
 shift
@@ -11,13 +12,13 @@ shift
 tar -xf programs.tar && rm programs.tar && mv workloads/* . || exit
 control=/run/schedlab
 
-# The process that looks after the guest must not depend on the policy.
+# The process that controls the guest must not depend on the policy.
 chrt --fifo --pid 80 $$
 
 schedlab-linux serve --background --policy fair --trace /dev/null --trace-queues || exit 103
 server=$(pidof schedlab-linux)
 
-# The number of FIELD in a file of the form "FIELD: NUMBER kB".
+# Prints the number of FIELD in a file of the form "FIELD: NUMBER kB".
 field() {
     while read -r name number rest; do
         [ "$name" != "$1:" ] || echo "$number"
@@ -32,7 +33,7 @@ tell() {
         "kernel_memory_kib=$(field SUnreclaim /proc/meminfo) guest_processes=$processes"
 }
 
-# Processes that come and go, block and wake each other, for a few seconds.
+# Runs processes that start, end, block and wake each other, for a few seconds.
 work() {
     chrt --other 0 sh -c '
         for round in 1 2 3 4 5; do

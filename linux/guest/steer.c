@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Steers a guest for a monitor outside, by lines over a port:
+ * Controls a guest for a monitor outside, by lines over a port:
  *
- *     steer PORT       obeys until it is told to end
- *     steer --cost     prints what a record of the trace takes, in picoseconds
+ *     steer PORT       runs commands until it receives "end"
+ *     steer --cost     prints the time for a record of the trace, in picoseconds
  *
- * A line is "@@ NUMBER COMMAND"; each line of the answer begins with "@@ NUMBER",
- * and the last one goes on with "ok" or "error ERRNO TEXT". What takes long says
- * "|wait" every five seconds. Commands:
+ * A line is "@@ NUMBER COMMAND". Each line of the answer begins with "@@ NUMBER", and the last one
+ * continues with "ok" or "error ERRNO TEXT". A slow command answers "|wait" every five seconds.
+ * Commands:
  *
- *     read FILE                the lines of a control file, each behind a "|"
+ *     read FILE                the lines of a control file, each after a "|"
  *     write FILE TEXT
  *     set PID KIND VALUE       an attribute: priority, tickets or weight
  *     start PROGRAM WORD...    "ok PID"
  *     kill PID
- *     end                      the last one
+ *     end                      the last command
  *
- * When it is ready it says "@@ 0 ready PID PICOSECONDS" of itself and of --cost.
+ * When ready, it prints "@@ 0 ready PID PICOSECONDS", with its PID and the result of --cost.
  *
- * It is started with real-time priority, and keeps it: no policy can keep it from
- * its work. What it starts has none.
+ * It is started with real-time priority, and keeps it, so that no policy can stop it. Programs that
+ * it starts get none.
  */
 
 #include <errno.h>
@@ -49,10 +49,10 @@
 #define RECONNECT_US   50000
 #define LIFE_SIGN_S    5
 
-/* ---- answers: whole ones, since a slow command answers while others are obeyed ---- */
+/* ---- answers: written as a whole, since a slow command answers while others run ---- */
 
 static FILE *port;
-static pthread_mutex_t port_lock = PTHREAD_MUTEX_INITIALIZER; /* of `port`, for an answer each */
+static pthread_mutex_t port_lock = PTHREAD_MUTEX_INITIALIZER; /* of `port`, for one answer */
 
 static void answer(const char *number, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -124,7 +124,7 @@ static int write_file(const char *name, const char *text)
     return error;
 }
 
-/* What the server says was wrong; the error's own text if it says nothing. */
+/* Answers with the server's error message, or the error's own text if there is none. */
 static void answer_problem(const char *number, int error)
 {
     char path[LINE_MAX];
@@ -138,7 +138,7 @@ static void answer_problem(const char *number, int error)
 }
 
 struct wish {
-    int error; /* what came of it */
+    int error; /* the result */
     char number[24];
     char file[32];
     char text[LINE_MAX];
@@ -151,7 +151,7 @@ static void *grant(void *argument)
     return NULL;
 }
 
-/* Waits for a thread; a line now and then says that it takes its time. */
+/* Waits for a thread; a line every few seconds shows that it is still working. */
 static void await(pthread_t thread, const char *number)
 {
     struct timespec until;
@@ -180,7 +180,7 @@ static void *see_through(void *argument)
     return NULL;
 }
 
-/* By threads of its own: a policy may have to be loaded first, which takes seconds. */
+/* Uses a separate thread: a policy may have to be loaded first, which takes seconds. */
 static void write_later(const char *number, const char *file, const char *text)
 {
     pthread_t thread;
@@ -213,7 +213,7 @@ static _Noreturn void become(char **words)
     _exit(127);
 }
 
-/* The answer does not wait for exec(), to which the policy may let the child come late. */
+/* Does not wait for exec(): the policy may run the child late. */
 static void start(const char *number, char *command)
 {
     char *words[WORDS_MAX + 1] = {NULL};
@@ -247,7 +247,7 @@ static void end_process(const char *number, const char *text)
 
 /* ---- lines ---- */
 
-/* The next word; what follows it is *rest. */
+/* Returns the next word; *rest is set to the text after it. */
 static char *take_word(char **rest)
 {
     char *word = *rest + strspn(*rest, " ");
@@ -257,7 +257,7 @@ static char *take_word(char **rest)
     return word;
 }
 
-/* Returns false if it was the last. */
+/* Returns false after the last command. */
 static bool obey(const char *number, const char *command, char *rest)
 {
     if (strcmp(command, "read") == 0)
@@ -290,7 +290,7 @@ static bool take_line(char *line)
     return obey(number, command, line);
 }
 
-/* ---- what a record takes ---- */
+/* ---- the cost of a record ---- */
 
 #define COST_BATCHES 8
 #define COST_CALLS   64
@@ -302,7 +302,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The shortest time of a batch: no interrupt came into that one. */
+/* Returns the shortest time of a batch, because no interrupt came into that one. */
 static uint64_t shortest(int operation, unsigned long kind)
 {
     uint64_t least = UINT64_MAX;
@@ -316,8 +316,8 @@ static uint64_t shortest(int operation, unsigned long kind)
     return least;
 }
 
-/* Picoseconds of a call that leaves a record, here a name of nothing, beyond one that leaves none.
- * What a mark takes is what other records take, too, except the kernel's own part. */
+/* Returns the picoseconds of a call that leaves a record (here an empty name), minus those of a
+ * call that leaves none. A mark costs as much as other records, except for the kernel's part. */
 static uint64_t record_cost(void)
 {
     uint64_t with = shortest(TRACE_MARK_PRCTL, MARK_NAME);
@@ -325,7 +325,7 @@ static uint64_t record_cost(void)
     return with > without ? (with - without) * 1000 / COST_CALLS : 0;
 }
 
-/* ---- the whole ---- */
+/* ---- the main program ---- */
 
 static void serve(FILE *lines)
 {
@@ -347,7 +347,7 @@ int main(int count, char **words)
         printf("%" PRIu64 "\n", record_cost());
         return 0;
     }
-    /* Once: a port cannot be opened twice. */
+    /* only once: a port cannot be opened twice */
     int descriptor = count == 2 ? open(words[1], O_RDWR | O_CLOEXEC) : -1;
     FILE *lines = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
     port = lines ? fdopen(fcntl(descriptor, F_DUPFD_CLOEXEC, 0), "w") : NULL;
@@ -356,7 +356,7 @@ int main(int count, char **words)
                 count == 2 ? strerror(errno) : "one is wanted");
         return WRONG_USAGE;
     }
-    signal(SIGCHLD, SIG_IGN); /* what it started leaves no zombies */
+    signal(SIGCHLD, SIG_IGN); /* programs that it started leave no zombies */
     signal(SIGPIPE, SIG_IGN);
     answer("0", "ready %d %" PRIu64, getpid(), record_cost());
     serve(lines);

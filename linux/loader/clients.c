@@ -59,7 +59,7 @@ static int read_control_file(const struct client *client, const char *name, stru
 
 /* ---- commands ---- */
 
-/* Returns true if the words were wrong, and not the machine. */
+/* Returns true if the command was wrong, and not the machine. */
 static bool is_usage_error(int error)
 {
     return error == EINVAL || error == ESRCH || error == ERANGE || error == ENAMETOOLONG;
@@ -162,7 +162,7 @@ static void print_value(const char *text, size_t length)
         print_string(text, length);
 }
 
-/* Returns the next word of the line, and its length, or 0 if there is none. The line moves on. */
+/* Returns the next word of the line, and its length, or 0 if there is none. Advances the line. */
 static size_t next_word(const char **line, const char **word)
 {
     *line += strspn(*line, " ");
@@ -176,7 +176,7 @@ static size_t next_word(const char **line, const char **word)
 struct column {
     const char *name;
     bool is_text;       /* never a number */
-    bool is_all_others; /* all that is left of the line, as one text */
+    bool is_all_others; /* the rest of the line, as one text */
 };
 
 static void print_row(const char *line, const struct column *columns, size_t count)
@@ -196,7 +196,7 @@ static void print_row(const char *line, const struct column *columns, size_t cou
     printf("}");
 }
 
-/* The lines from `line` on, which follow the headings. */
+/* Prints the lines from `line`, which follow the headings. */
 static void print_rows(const char *line, const struct column *columns, size_t count)
 {
     printf("[");
@@ -266,7 +266,7 @@ static void print_status_json(const char *text)
     printf("}\n");
 }
 
-/* A table whose headings are the first line. */
+/* Prints a table whose headings are the first line. */
 static void print_table_json(const char *text, const struct column *columns, size_t count)
 {
     const char *first = text ? strchr(text, '\n') : NULL;

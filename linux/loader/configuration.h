@@ -3,18 +3,19 @@
 #define LINUX_LOADER_CONFIGURATION_H
 
 /*
- * A configuration file: lines "NAME = VALUE", where "#" begins a comment. What
- * names there are is the caller's to say.
+ * A configuration file: lines "NAME = VALUE", where "#" begins a comment. The
+ * caller defines the names.
  */
 
-/* Takes one setting; both texts last as long as the process. Does not return if it is wrong, and
- * has said so, behind configuration_place(). */
+/* Takes one setting; both texts last as long as the process. If it is wrong, prints that after
+ * configuration_place() and does not return. */
 typedef void configuration_take(void *context, const char *name, char *value);
 
-/* Reads the file. Returns 0; or -1 if it cannot be read, or a line has another form, and said. */
+/* Reads the file. Returns 0, or -1 after a message if it cannot be read or a line has another
+ * form. */
 int configuration_read(const char *path, configuration_take *take, void *context);
 
-/* "FILE, line 3: " while a line of it is taken, else "". */
+/* "FILE, line 3: " while that line is processed, else "". */
 const char *configuration_place(void);
 
 #endif

@@ -35,7 +35,7 @@ static const struct control_file files[] = {
 };
 #define FILES (sizeof(files) / sizeof(files[0]))
 
-/* Inodes: 1 is the folder; then the files. */
+/* Inodes: 1 is the directory; then the files. */
 static const struct control_file *file_of(fuse_ino_t inode)
 {
     size_t index = inode - FUSE_ROOT_ID - 1;
@@ -47,7 +47,7 @@ static fuse_ino_t inode_of(const struct control_file *file)
     return FUSE_ROOT_ID + 1 + (fuse_ino_t)(file - files);
 }
 
-/* What one open() shows: made by its first read. */
+/* The contents that one open() shows: made by its first read. */
 struct view {
     struct text text;
     bool made;
@@ -69,7 +69,8 @@ static bool folder_was_made;
 
 /* ---- names and attributes ---- */
 
-/* How long the text is now: sendfile(), by which some copy, reads no farther than to that. */
+/* Returns the present length of the text: sendfile(), which some copy programs use, reads no
+ * further. */
 static off_t length_now(const struct control_file *file)
 {
     struct text text = {0};
@@ -112,7 +113,7 @@ static void get_attributes(fuse_req_t request, fuse_ino_t inode, struct fuse_fil
     fuse_reply_attr(request, &status, 0);
 }
 
-/* What the opening of a file for writing asks for, such as to truncate it, changes nothing. */
+/* Opening a file for writing may request changes such as truncation; they have no effect. */
 static void set_attributes(fuse_req_t request, fuse_ino_t inode, struct stat *wanted, int what,
                            struct fuse_file_info *open_file)
 {
@@ -156,7 +157,7 @@ static void open_view(fuse_req_t request, fuse_ino_t inode, struct fuse_file_inf
         return;
     }
     open_file->fh = (uint64_t)(uintptr_t)view;
-    open_file->direct_io = 1; /* each read() and write() comes here as it is */
+    open_file->direct_io = 1; /* each read() and write() comes here unchanged */
     if (fuse_reply_open(request, open_file))
         free(view);
 }
@@ -188,7 +189,7 @@ static void close_view(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
 
 /* ---- writing ---- */
 
-/* As file->obey(), from what was written. */
+/* Runs the file's command handler on the written text. */
 static int obey(const struct control_file *file, const char *written, size_t size)
 {
     char copy[COMMAND_BYTES];
@@ -219,7 +220,7 @@ static void wait_for_load(fuse_req_t request, const struct control_file *file, c
     first_waiting = waiting;
 }
 
-/* Answers all writes that wait with an error. */
+/* Answers all waiting writes with an error. */
 static void refuse_waiting(void)
 {
     while (first_waiting) {
@@ -230,8 +231,8 @@ static void refuse_waiting(void)
     }
 }
 
-/* A user who asks for the fair class has it from now on: a policy that is still loading is dropped.
- */
+/* A user's request for the fair class takes effect at once: a policy that is still loading is
+ * dropped. */
 static bool asks_for_fair_class(const char *written, size_t size)
 {
     char copy[COMMAND_BYTES];

@@ -4,13 +4,13 @@
 
 #include <stdbool.h>
 
-/* What the running kernel has, by its type information. */
+/* The running kernel's features, by its type information. */
 
 struct btf;
 
 bool has_tracepoint(const struct btf *kernel, const char *name);
 bool has_function(const struct btf *kernel, const char *name);
-/* Does sched_ext call schedulers by that name? */
+/* Returns true if sched_ext has a callback of that name. */
 bool has_callback(const struct btf *kernel, const char *name);
 
 #endif

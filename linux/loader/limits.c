@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_MAX  5 /* of each kind; of the others, their number */
+#define SHOWN_MAX  5 /* of each kind; only the number of the others is shown */
 #define DEPTH_MAX  64
 #define PATH_BYTES 4096
 /* Fields of a task's stat behind its name, from its state on: proc_pid_stat(5). */
@@ -26,7 +26,7 @@ struct findings {
     size_t count;
 };
 
-/* Names are others' to give: nothing of them reaches a terminal that it would obey. */
+/* Names come from other users: no control character in them may reach a terminal. */
 static void add(struct findings *findings, const char *what, const char *value, const char *whose)
 {
     char line[512];
@@ -48,11 +48,11 @@ static void add_the_rest(const struct findings *findings, const char *what)
 
 /* ---- control groups ---- */
 
-/* Files of a control group, and what each holds where nothing is limited. */
+/* Files of a control group, and their contents where nothing is limited. */
 static const struct group_file {
     const char *name;
     const char *harmless; /* its first word */
-    unsigned honoured;    /* a policy that honours this takes it over */
+    unsigned honoured;    /* a policy that honours this handles it */
 } group_files[] = {
     {"cpu.max", "max", HONOURS_QUOTAS},
     {"cpu.weight", "100", HONOURS_WEIGHTS},
@@ -81,7 +81,7 @@ static void look_at_group(const char *folder, size_t root_length, struct finding
     }
 }
 
-/* `path` has room for PATH_BYTES bytes; it is as it was, afterwards. */
+/* `path` must have space for PATH_BYTES bytes; it is unchanged afterwards. */
 static void look_below(char *path, size_t root_length, int depth, struct findings *findings)
 {
     size_t length = strlen(path);
@@ -114,7 +114,8 @@ static void find_groups(const char *cgroups, unsigned honoured, struct text *tex
 
 /* ---- nice values ---- */
 
-/* Of a stat: the fields behind the name, which may hold anything. Returns false if it is cut. */
+/* Reads the fields of a stat after the name, which may contain anything. Returns false if it is
+ * truncated. */
 static bool read_fields(const char *stat, int64_t fields[FIELDS])
 {
     const char *place = strrchr(stat, ')');

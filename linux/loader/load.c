@@ -27,7 +27,7 @@ int load_need(struct policy_object *object)
     if (object->state == LOADING)
         return SCHEDULER_IS_LOADING;
     if (object->load_error) {
-        object->load_error = 0; /* to ask again is to try again */
+        object->load_error = 0; /* the next request tries again */
         return fail(-EIO, "%s", object->problem.bytes);
     }
     if (loading)

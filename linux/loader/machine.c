@@ -48,7 +48,7 @@ uint64_t machine_tick_ns(void)
     return (uint64_t)tick.tv_sec * 1000000000 + (uint64_t)tick.tv_nsec;
 }
 
-/* QEMU gives its name where hypervisors do, in three registers. */
+/* QEMU reports its name where hypervisors do, in three registers. */
 bool machine_cpus_take_turns(void)
 {
     uint32_t highest, name[3];
@@ -94,7 +94,7 @@ bool machine_wait_for_fair_class(void)
 
 static int lock_file = -1;
 
-/* A record lock: the kernel takes it back however its holder ends, and tells the holder's PID. */
+/* A record lock: the kernel releases it however its holder ends, and reports the holder's PID. */
 static struct flock whole_file(void)
 {
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -104,7 +104,7 @@ bool machine_take_lock(char *why, size_t size)
 {
     struct flock lock = whole_file();
     struct stat status;
-    do { /* its last holder may have removed the file that we opened */
+    do { /* its last holder may have removed the file that was opened */
         if (lock_file >= 0)
             close(lock_file);
         lock_file = open(LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -140,7 +140,7 @@ void machine_release_lock(void)
     lock_file = -1;
 }
 
-/* ---- checks: each gives true, or the reason ---- */
+/* ---- checks: each returns true, or a reason ---- */
 
 struct reason {
     char text[2048 + TRUSTED_WHY_BYTES];
@@ -229,9 +229,9 @@ static bool no_other_scheduler(const struct machine_wishes *wishes, struct reaso
     char name[128];
     (void)wishes;
     if (!machine_has_sched_ext())
-        return true; /* said by another check */
+        return true; /* reported by another check */
     if (sched_ext_is("disabling"))
-        machine_wait_for_fair_class(); /* a server is on its way out */
+        machine_wait_for_fair_class(); /* a server is about to end */
     if (!machine_is_scheduled_otherwise(name, sizeof(name)))
         return true;
     snprintf(why->text, sizeof(why->text),
@@ -307,7 +307,7 @@ unsigned machine_honours(const struct policy *policy)
     return honoured;
 }
 
-/* The fair class honours them, and goes on if no policy is wanted. */
+/* The fair class honours them, and stays active if no policy is wanted. */
 static bool has_no_limits(const struct machine_wishes *wishes, struct reason *why)
 {
     struct text found = {0};

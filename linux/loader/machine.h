@@ -9,49 +9,50 @@
 
 #include "policies/registry.h"
 
-/* What this machine is, and whether policies can be brought to it. */
+/* Properties of this machine, and whether it can run policies. */
 
 #define KERNEL_FOLDER "/sys/kernel/sched_ext"
 
 /* Returns the number of the highest CPU in use, plus 1, or 0 if the kernel does not say. */
 uint32_t machine_cpus(void);
-/* Is this a guest of QEMU without KVM, with several CPUs? They take turns on one thread of the
- * host, and what one of them sees as time has the others' turns in it. */
+/* Returns true for a guest of QEMU without KVM, with several CPUs. Its CPUs take turns on one
+ * thread of the host, and each CPU's time includes the others' turns. */
 bool machine_cpus_take_turns(void);
 /* Returns the time from one tick of the kernel's clock to the next: 1/CONFIG_HZ. */
 uint64_t machine_tick_ns(void);
 
 bool machine_has_sched_ext(void);
-/* Does a scheduler of sched_ext rule? Its name, as the kernel has it, in `name`. */
+/* Returns true if a scheduler of sched_ext schedules the machine; `name` gets its name in the
+ * kernel. */
 bool machine_is_scheduled_by(char *name, size_t size);
-/* Is a scheduler of sched_ext loaded, or on its way in or out? Its name, as the kernel has it, in
- * `name`. */
+/* Returns true if a scheduler of sched_ext is loaded, loading or unloading; `name` gets its name
+ * in the kernel. */
 bool machine_is_scheduled_otherwise(char *name, size_t size);
-/* Waits, for two seconds at most, until no policy is in force. Returns false if one still is. */
+/* Waits, for two seconds at most, until no policy is active. Returns false if one still is. */
 bool machine_wait_for_fair_class(void);
 
-/* Returns what the policy honours of what this machine shares out by the fair class: limits.h. */
+/* Returns the features of the machine's fair class that the policy honours: limits.h. */
 unsigned machine_honours(const struct policy *policy);
 
-/* What is asked of a machine before anything is changed on it. */
+/* Requirements to check before anything is changed on a machine. */
 struct machine_wishes {
-    const char *objects;         /* folder of the BPF objects */
-    const struct policy *policy; /* whose object must be there; null: the fair class */
-    const char *control;         /* folder for the control files */
+    const char *objects;         /* directory of the BPF objects */
+    const struct policy *policy; /* its object must exist; null: the fair class */
+    const char *control;         /* directory for the control files */
     bool ignore_limits;
 };
 
 /*
- * Looks, and changes nothing. Returns true if all is well. Prints what is amiss on standard
- * error; with `tell_all`, what is well, too, on standard output.
+ * Checks, and changes nothing. Returns true if all requirements are met. Prints the problems on
+ * standard error and, with `tell_all`, the passed checks on standard output.
  */
 bool machine_is_fit(const struct machine_wishes *wishes, bool tell_all);
 
-/* Takes the right to serve, which one process of the machine has, until it ends. Returns false if
- * another has it. Writes the reason. */
+/* Takes the exclusive right to serve on this machine, until the process ends. Returns false if
+ * another process holds it. Writes the reason. */
 bool machine_take_lock(char *why, size_t size);
 void machine_release_lock(void);
-/* Returns the PID of the server, or 0 if there is none. The server itself must not ask. */
+/* Returns the PID of the server, or 0 if there is none. The server itself must not call it. */
 pid_t machine_server(void);
 
 #endif

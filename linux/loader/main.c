@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * schedlab-linux: brings schedlab's policies to a Linux kernel that has
- * sched_ext, and asks of the server that does so. docs/linux.md explains it.
+ * schedlab-linux: brings schedlab's policies to a Linux kernel with sched_ext,
+ * and sends commands to the server that does so. docs/linux.md explains it.
  */
 
 #include <errno.h>
@@ -161,8 +161,8 @@ static void add_setting(struct serve_options *options, char *setting)
     options->settings[options->setting_count++] = setting;
 }
 
-/* A policy of the command line begins without the tunables that the configuration sets for its own.
- */
+/* A policy from the command line starts without the tunables that the configuration sets for its
+ * policy. */
 static void choose_policy(struct serve_options *options, char *name)
 {
     size_t others = options->setting_count - options->configured_settings;
@@ -221,7 +221,7 @@ static void take_serve_option(struct serve_options *options, int option)
     case OPTION_WHILE:
         options->lifeline = (pid_t)number_between("--while", optarg, 1, INT32_MAX);
         break;
-    case OPTION_CONFIG: /* it was read before all others */
+    case OPTION_CONFIG: /* it was read before all other options */
         break;
     case OPTION_BACKGROUND:
         options->background = true;
@@ -235,7 +235,7 @@ static void take_serve_option(struct serve_options *options, int option)
     case 'h':
         print_usage_and_exit();
         break;
-    default: /* getopt has said what is wrong */
+    default: /* getopt has printed the error */
         exit(WRONG_USAGE);
     }
 }
@@ -251,7 +251,8 @@ static bool is_yes(const char *name, const char *value)
     return value[0] == 'y';
 }
 
-/* A setting is an option of serve without its dashes. What is asked of one start is none. */
+/* A setting is an option of serve without its dashes. Options for a single start are not
+ * settings. */
 static void take_setting(void *options, const char *name, char *value)
 {
     static const char *const of_a_start[] = {"config", "while", "background", "dry-run", "help"};
@@ -285,17 +286,17 @@ static const char *configuration_of(int count, char **words, const char *otherwi
 {
     int option;
     const char *path = otherwise;
-    opterr = 0; /* what is wrong is said when all are taken */
+    opterr = 0; /* errors are reported when all options are processed */
     while ((option = getopt_long(count, words, "h", serve_long_options, NULL)) >= 0)
         path = option == OPTION_CONFIG ? optarg : path;
     opterr = 1;
-    optind = 0; /* from the beginning again */
+    optind = 0; /* start over */
     return path;
 }
 
 /* ---- serve, start ---- */
 
-/* The folder bpf beside this program. */
+/* Returns the directory bpf next to this program. */
 static const char *own_objects(void)
 {
     static char path[4096];
@@ -363,7 +364,7 @@ static bool systemd_has_unit(void)
     return found && access("/run/systemd/system", F_OK) == 0;
 }
 
-/* What is wrong is told here, not in systemd's journal. */
+/* Errors are reported here, not in systemd's journal. */
 static int start_by_systemd(const struct serve_options *options)
 {
     if (!serve_is_right_usage(options) || !serve_is_possible(options))

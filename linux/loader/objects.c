@@ -30,7 +30,7 @@
 
 /* ---- messages of libbpf ---- */
 
-/* What libbpf says of the load that this thread is at; null: it goes to standard error. */
+/* libbpf's messages about this thread's load; null: they go to standard error. */
 static _Thread_local struct text *load_messages;
 
 static int take_message(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -53,7 +53,7 @@ static void ignore_signal(int number)
 
 void objects_init(void)
 {
-    /* Does nothing: the signal is there to interrupt a system call. */
+    /* does nothing: the signal only interrupts a system call */
     struct sigaction interrupt = {.sa_handler = ignore_signal};
     sigaction(SIGUSR1, &interrupt, NULL);
     libbpf_set_print(take_message);
@@ -61,7 +61,7 @@ void objects_init(void)
 
 /* ---- opening and loading ---- */
 
-/* The objects' kernel log goes to `log`, which a failed load leaves filled. */
+/* Opens an object. Its kernel log goes to `log`, which a failed load leaves filled. */
 static struct bpf_object *open_object(const char *folder, const char *name, char *log)
 {
     char path[4096];
@@ -71,7 +71,7 @@ static struct bpf_object *open_object(const char *folder, const char *name, char
     return bpf_object__open_file(path, &options);
 }
 
-/* Those that the object has of the maps in linux/bpf/shared_maps.h are to be the observer's. */
+/* Makes the object use the observer's maps of linux/bpf/shared_maps.h. */
 static int reuse_shared_maps(struct bpf_object *object, const struct shared_objects *shared)
 {
     static const char *const names[] = {"attributes", "events", "trace_state", "preempt_reasons",
@@ -95,7 +95,7 @@ static size_t count_instructions(const struct bpf_object *object)
     return count;
 }
 
-/* Instructions that the verifier went through, over all paths. */
+/* Returns the number of instructions that the verifier processed, over all paths. */
 static uint64_t count_verified(const struct bpf_object *object)
 {
     struct bpf_program *program = NULL;
@@ -201,7 +201,7 @@ static int program_of(const struct bpf_object *object, const char *name)
     return program ? bpf_program__fd(program) : -ENOENT;
 }
 
-/* The parts by which the loader handles the object. */
+/* Finds the parts that the loader uses to control the object. */
 static int find_parts(struct policy_object *object)
 {
     object->operations = bpf_object__find_map_by_name(object->object, "schedlab_ops");
@@ -220,7 +220,7 @@ static int find_parts(struct policy_object *object)
     return 0;
 }
 
-/* Called before the object is loaded: the kernel leaves out what is not wanted. */
+/* Called before the object is loaded: the kernel removes unused code. */
 static int set_constants(struct policy_object *object)
 {
     size_t size = 0;
@@ -232,13 +232,13 @@ static int set_constants(struct policy_object *object)
     return 0;
 }
 
-/* Callbacks of the adapter that are left out of what the kernel is given, if the policy has no use
- * for them or the kernel has none. */
+/* Callbacks of the adapter that are withheld from the kernel if the policy does not need them or
+ * the kernel lacks them. */
 static const char *const optional[] = {"cgroup_init", "cgroup_exit", "cgroup_move",
                                        "cgroup_set_weight", "cgroup_set_bandwidth"};
 
-/* Where `operations` has the pointer of that name, or null. The map has the layout of the type in
- * `types`. */
+/* Returns where `operations` has the pointer of that name, or null. The map has the layout of
+ * the type in `types`. */
 static void *callback_place(const struct btf *types, struct bpf_map *operations, const char *name)
 {
     size_t size = 0;
@@ -289,7 +289,7 @@ static int load(struct policy_object *object, char *log)
     return error ? error : find_parts(object);
 }
 
-/* As the system call takes it: the C library has no such type. */
+/* The layout that the system call takes: the C library has no such type. */
 struct deadline_class {
     uint32_t size;
     uint32_t policy;
@@ -302,10 +302,9 @@ struct deadline_class {
 };
 
 /*
- * Three quarters of a CPU, whatever the policy in force and however busy the
- * machine, and no more: the others of that CPU must not starve meanwhile, by which
- * the kernel would find fault with the policy. Where that is refused, the thread
- * is one among all.
+ * Reserves three quarters of a CPU for this thread, regardless of the active policy and the load.
+ * More would starve the other threads of that CPU, and the kernel would then blame the policy. If
+ * the kernel refuses, the thread runs like any other.
  */
 static void take_share_of_a_cpu(void)
 {
@@ -338,7 +337,7 @@ static void *load_in_thread(void *argument)
     int error = log ? load(object, log) : -ENOMEM;
     load_messages = NULL;
     if (error && atomic_load(&object->interrupted))
-        error = -EINTR; /* whatever became of that on its way through libbpf */
+        error = -EINTR; /* regardless of the error that libbpf returned */
     if (error)
         explain_failed_load(&object->problem, object->name, error, messages.bytes, log);
     else
@@ -397,7 +396,7 @@ void policy_object_interrupt_load(struct policy_object *object)
     pthread_kill(object->thread, SIGUSR1);
 }
 
-/* ---- a policy in force ---- */
+/* ---- the active policy ---- */
 
 int policy_object_attach(struct policy_object *object, const struct host_settings *settings,
                          const struct machine_shape *shape)
@@ -449,8 +448,8 @@ void policy_object_consume(struct policy_object *object)
     ring_buffer__consume(object->requests);
 }
 
-/* Calls a program of type "syscall" with `context`, which it may change. Returns 0 or a negative
- * errno. */
+/* Calls a program of type "syscall" with `context`, which the program may change. Returns 0 or a
+ * negative errno. */
 static int run_program(int program, void *context, uint32_t size)
 {
     LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = context, .ctx_size_in = size);

@@ -13,8 +13,8 @@
 #include "linux/bpf/shared.h"
 #include "machine.h"
 
-/* Where CPUs take turns, one is often taken off in the middle of a visit to the scheduler, and the
- * visit would have the others' work in it. */
+/* Returns false where CPUs take turns. A CPU is then often interrupted in the middle of a visit
+ * to the scheduler, and the visit's time would include other CPUs' work. */
 static bool can_time_visits(const struct btf *kernel)
 {
     return has_tracepoint(kernel, "sched_entry_tp") && !machine_cpus_take_turns();
@@ -39,17 +39,17 @@ static bool can_attach(const struct btf *kernel, const struct bpf_program *progr
     return true;
 }
 
-/* Programs for what kernels have under several names, or put into other functions: the first name
- * that this one has is taken. */
+/* Programs for functions that kernels have under several names, or have inlined: the first
+ * existing name is used. */
 #define NAMES 3
 static const struct {
     const char *program;
     const char *names[NAMES];
 } by_name[] = {
     {"observe_yield", {"do_sched_yield", "__do_sys_sched_yield", "__x64_sys_sched_yield"}},
-    /* The last two are called right before the first. */
+    /* the last two are called right before the first */
     {"observe_end", {"exit_notify", "exit_tasks_rcu_start", "flush_ptrace_hw_breakpoint"}},
-    /* The first has its run queue locked. */
+    /* the first has its run queue locked */
     {"observe_fork_before_it_is_queued", {"post_init_entity_util_avg", "wake_up_new_task"}},
     {"inherit_attributes", {"post_init_entity_util_avg", "wake_up_new_task"}},
 };
@@ -72,7 +72,7 @@ static bool fit(const struct btf *kernel, struct bpf_program *program)
 }
 
 #define BEFORE_QUEUES "observe_fork_before_it_is_queued"
-#define INHERITS      "inherit_attributes" /* the one program that is of use without a trace */
+#define INHERITS      "inherit_attributes" /* the only program that is needed without a trace */
 
 static bool is_wanted(const struct bpf_program *program, enum told told_of, bool visits)
 {
@@ -88,7 +88,7 @@ void observer_fit(struct bpf_object *observer, enum told told_of)
 {
     struct btf *kernel = btf__load_vmlinux_btf();
     if (!kernel)
-        return; /* loading will say what is wrong */
+        return; /* loading will report the error */
     bool visits = can_time_visits(kernel);
     struct bpf_program *program;
     bpf_object__for_each_program(program, observer)
@@ -109,7 +109,7 @@ int observer_start(struct bpf_object *observer)
     struct bpf_program *program = bpf_object__find_program_by_name(observer, INHERITS);
     if (!program)
         return -ENOENT;
-    /* Until the process ends, when the kernel closes it. */
+    /* until the process ends, when the kernel closes it */
     return bpf_program__attach(program) ? 0 : -errno;
 }
 

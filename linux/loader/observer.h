@@ -5,30 +5,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The observer (linux/bpf/observer.bpf.c) on this kernel: which of its programs serve here. */
+/* The observer (linux/bpf/observer.bpf.c) on this kernel: which of its programs are used. */
 
 struct bpf_object;
 struct bpf_program;
 
-/* What a trace is told of. */
+/* The contents of a trace. */
 enum told {
     TOLD_NOTHING, /* there is none */
     TOLD_EVENTS,
-    TOLD_EVENTS_AND_QUEUES, /* also of each enqueue() of a policy */
+    TOLD_EVENTS_AND_QUEUES, /* also each enqueue() of a policy */
 };
 
-/* Before the object is loaded: leaves out what no trace is told of, what watches things that this
- * kernel does not have, and what cannot be timed here. */
+/* Must be called before the object is loaded. Excludes the programs for records that the trace
+ * does not have, for things that this kernel lacks, and for times that cannot be measured here. */
 void observer_fit(struct bpf_object *observer, enum told told);
 
-/* After it was loaded: from now on, forked threads inherit attributes. */
+/* Must be called after the object is loaded. Makes forked threads inherit attributes. */
 int observer_start(struct bpf_object *observer);
 
-/* Returns true for a program that is attached while a trace is made. */
+/* Returns true for a program that is attached while a trace is recorded. */
 bool observes_for_trace(const struct bpf_program *program);
 
-/* Returns how many records are missing because the kernel skipped the one program that writes them
- * (see observer.bpf.c), since the object was loaded. */
+/* Returns the number of records lost since the load because the kernel skipped the only program
+ * that writes them (see observer.bpf.c). */
 uint64_t observer_skipped(const struct bpf_object *observer);
 
 #endif

@@ -27,7 +27,7 @@ void requests_end(void)
     requests = -1;
 }
 
-/* Once, however many control groups there are. */
+/* only once, regardless of the number of control groups */
 static void say_that_numbers_are_used_up(void)
 {
     static bool said;
@@ -38,7 +38,7 @@ static void say_that_numbers_are_used_up(void)
     said = true;
 }
 
-/* The kernel's threads, process 1 and this one are no policy's to kill. */
+/* A policy may not kill the kernel's threads, process 1 or this process. */
 static int handle_policy_request(void *context, void *data, size_t size)
 {
     const struct host_request *request = data;

@@ -6,19 +6,19 @@
 
 #include "objects.h"
 
-/* What policies in the kernel ask of the server: to have a process killed, or to see that the
- * kernel has ended the policy. It belongs to the main thread. */
+/* Requests of policies in the kernel to the server: kill a process, or notice that the kernel
+ * has ended the policy. It belongs to the main thread. */
 
 struct request_listener {
     void (*policy_ended)(void); /* the kernel may have ended the policy */
     const char *(*policy_name)(void);
 };
 
-/* Returns false if no requests can be heard; errno says why. */
+/* Returns false if no requests can be received; errno gives the reason. */
 bool requests_begin(const struct request_listener *listener);
-/* From now on what this object's policy asks for is heard. The object is loaded. */
+/* Starts receiving the requests of this object's policy. The object must be loaded. */
 void requests_watch(struct policy_object *object);
-/* Returns an epoll descriptor: readable when a policy asks for something. */
+/* Returns an epoll descriptor: readable when a policy has a request. */
 int requests_descriptor(void);
 void requests_handle(void);
 void requests_end(void);

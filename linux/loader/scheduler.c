@@ -24,7 +24,7 @@
 #include "policies/support/groups.h"
 #include "policies/support/hooks.h"
 
-/* What is in force. */
+/* The active policy, or the fair class. */
 struct in_force {
     struct policy_object *object; /* null: the fair class */
     struct policy_choice choice;
@@ -37,13 +37,14 @@ static struct scheduler_options options;
 static struct shared_objects shared;
 static struct policy_object *objects; /* one for each policy, in the order of their numbers */
 static struct in_force now = {.name = FAIR_CLASS};
-static char fair_since[1400]; /* "": the fair class is there because a user wanted it */
+static char fair_since[1400]; /* "": a user chose the fair class */
 static struct trace *trace;   /* null: none */
 static uint32_t cpus;
 static uint64_t tick_ns;
 static struct machine_shape shape;
-static struct scheduler kept; /* its groups: those that users have set, whatever is in force */
-static uint32_t users_groups; /* the numbers that they have named: a bit for each */
+static struct scheduler kept; /* its groups are the users' settings, independent of the active
+                               * policy */
+static uint32_t users_groups; /* the numbers that users have named: a bit for each */
 
 const char *scheduler_name(void)
 {
@@ -168,8 +169,8 @@ static int read_choice(const char *name, struct in_force *wanted)
     return 0;
 }
 
-/* Nothing keeps a policy from taking over from the fair class, or from a policy that honours more.
- * Returns 0, or a negative errno. */
+/* Checks whether a policy may replace the fair class, or a policy that honours more. Returns 0,
+ * or a negative errno. */
 static int check_limits(const struct policy *policy)
 {
     struct text found = {0};
@@ -194,11 +195,11 @@ static void describe_exit(const struct host_exit *exit, char *text, size_t size)
              exit->message);
     for (char *c = text; *c; c++) {
         if (*c == '\n')
-            *c = ' '; /* a line of sched_status */
+            *c = ' '; /* the text becomes a line of sched_status */
     }
 }
 
-/* Tells the trace, too. */
+/* Also writes the change to the trace. */
 static void begin_force(const struct in_force *wanted)
 {
     now = *wanted;
@@ -232,7 +233,7 @@ static int attach_wanted(const struct in_force *wanted)
     return error == -EBUSY ? -EBUSY : -EIO;
 }
 
-/* Tells the policy in force of the groups, of which a new one knows nothing. */
+/* Passes the groups to the active policy; a new policy does not know them. */
 static void tell_groups(void)
 {
     for (uint32_t i = 0; now.object && i < kept.groups; i++) {
@@ -246,7 +247,7 @@ static void tell_groups(void)
     }
 }
 
-/* From what is in force to what is wanted, whose object is loaded. */
+/* Switches from the active policy to the wanted one, whose object is loaded. */
 static int switch_to(const struct in_force *wanted)
 {
     static const struct in_force fair = {.name = FAIR_CLASS};
@@ -432,8 +433,8 @@ static struct scheduler_view view_now(void)
     };
 }
 
-/* Writes the groups that the policy in force goes by into `all`: those that users have set, and
- * control groups, whose names are added to `names`, a line each. */
+/* Writes the groups of the active policy into `all`: those set by users, and control groups. The
+ * control groups' names are added to `names`, a line each. */
 static void list_groups(struct scheduler *all, struct text *names)
 {
     struct control_group found;
@@ -500,7 +501,7 @@ void scheduler_handle_loaded(void)
         requests_watch(loaded);
 }
 
-/* Another program may have loaded a scheduler of its own, or ended it: the trace is to tell. */
+/* Another program may have loaded or ended a scheduler: the trace must record it. */
 static void check_others(void)
 {
     struct in_force found = {.name = FAIR_CLASS};

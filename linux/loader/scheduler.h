@@ -12,56 +12,54 @@
 #include "policies/support/scheduler_text.h"
 
 /*
- * By what this machine schedules: a policy of ours, or the kernel's own fair
- * class, which goes by the name "fair" here. All of it belongs to the main thread.
+ * The machine's scheduler: a schedlab policy, or the kernel's fair class, whose name here is
+ * "fair". All of it belongs to the main thread.
  */
 
 #define FAIR_CLASS "fair"
-#define OTHERS                                                                                     \
-    "scx:" /* what stands before the name of a scheduler that another program has loaded */
+#define OTHERS     "scx:" /* prefix of the name of a scheduler that another program has loaded */
 
 struct scheduler_options {
     const char *objects; /* folder */
     uint64_t seed;
-    unsigned load_limit_s; /* after which a load is broken off */
-    bool ignore_limits;    /* a policy takes over although limits_in_use() */
+    unsigned load_limit_s; /* a load is aborted after this time */
+    bool ignore_limits;    /* a policy starts even if limits_in_use() */
     enum told told;
 };
 
 struct trace_settings;
 
-/* Loads what every policy needs; the fair class stays in force. Returns 0, or a negative errno, and
- * said.
- */
+/* Loads the objects that every policy needs; the fair class stays active. Returns 0, or a
+ * negative errno after a message. */
 int scheduler_begin(const struct scheduler_options *options);
-/* The fair class is in force when this returns, and the trace complete. Returns 0, or a negative
- * errno, and said: it is not. */
+/* Returns with the fair class active and the trace complete. Otherwise returns a negative errno
+ * after a message. */
 int scheduler_end(void);
 
 /*
- * Commands. Each is obeyed, or nothing has changed, and scheduler_problem() says
- * why. They may change the line. What they give besides 0 and a negative errno:
+ * Commands. If one fails, nothing has changed, and scheduler_problem() gives the reason. They may
+ * change the line. Their results besides 0 and a negative errno:
  */
-#define SCHEDULER_IS_LOADING 1 /* ask again once scheduler_handle_loaded() was called */
+#define SCHEDULER_IS_LOADING 1 /* retry after scheduler_handle_loaded() was called */
 
 /* "POLICY[:PRESET]", "fair", "PID VALUE", "PID ATTRIBUTE VALUE" or "group NUMBER FIELD VALUE" */
 int scheduler_obey(char *line);
 /* "NAME VALUE" or "NAME=VALUE" */
 int scheduler_obey_tunables(char *line);
-/* Begins the event trace; once. What the settings say of this machine is filled in. Returns 0, or a
- * negative errno, and said. */
+/* Begins the event trace; only once. Fills in the settings that describe this machine. Returns
+ * 0, or a negative errno after a message. */
 int scheduler_begin_trace(struct trace_settings settings);
-/* Returns why the trace has to end now, in words; null: it goes on, or there is none. */
+/* Returns why the trace has to end now; null: it continues, or there is none. */
 const char *scheduler_trace_problem(void);
-/* Loads what the policy of that name needs, and leaves the one in force. */
+/* Loads the objects for the named policy, and keeps the active one. */
 int scheduler_prepare(const char *name);
-/* The policy, and its tunables from the beginning on. Texts as from a command line. */
+/* Chooses the policy with its initial tunables. Texts as from a command line. */
 int scheduler_choose(const char *name, char *const *settings, size_t count);
-/* Would that be obeyed, as far as names and ranges go? Needs no scheduler_begin(). */
+/* Returns true if the names and ranges are valid. Does not need scheduler_begin(). */
 bool scheduler_accepts(const char *name, char *const *settings, size_t count);
 
-/* Returns what was wrong with the last command that failed, or why the kernel has ended a policy
- * since; "" if neither has happened. */
+/* Returns the error of the last failed command, or why the kernel has ended a policy since; ""
+ * if neither has happened. */
 const char *scheduler_problem(void);
 
 /* "rr:table-scan", "fair", "scx:simple". */
@@ -72,18 +70,18 @@ void scheduler_add_tunables(struct text *text);
 void scheduler_add_policies(struct text *text);
 void scheduler_add_problem(struct text *text);
 
-/* ---- what the main thread waits for ---- */
+/* ---- events for the main thread ---- */
 
-/* Returns a descriptor that is readable when a load has ended, or -1 if none goes on. */
+/* Returns a descriptor that is readable when a load has ended, or -1 if none is in progress. */
 int scheduler_loading(void);
 void scheduler_handle_loaded(void);
-/* To be called now and then while a load goes on, so that it ends at its limit. Returns true if it
- * is being broken off, which takes some calls. */
+/* Must be called regularly during a load, so that it ends at its limit. Returns true while the
+ * load is being aborted, which takes several calls. */
 bool scheduler_check_load(void);
-/* Breaks the load off: it is not wanted any more. */
+/* Aborts the load: it is not needed any more. */
 void scheduler_abandon_load(void);
-/* Has the kernel ended the policy, or another program brought one of its own? To be called now and
- * then. */
+/* Checks whether the kernel has ended the policy, or another program has loaded a scheduler.
+ * Must be called regularly. */
 void scheduler_check_exit(void);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The server: brings policies to this machine, and leaves it to the fair class
- * however it ends. One thread does all of it, waiting for events; it has
- * real-time priority and locked memory, so that no policy can keep it from being
- * told to stop.
+ * The server: brings policies to this machine, and leaves it to the fair class however it ends. One
+ * thread does all of it, waiting for events. It has real-time priority and locked memory, so that
+ * no policy can delay a request to stop.
  */
 
 #include "serve.h"
@@ -34,8 +33,8 @@
 
 #define FAILED      1
 #define WRONG_USAGE 2
-/* Nanoseconds between looks at whether the kernel has ended the policy, and whether a load takes
- * too long; and while one is being broken off. */
+/* Nanoseconds between checks whether the kernel has ended the policy, and whether a load takes
+ * too long; and while a load is being aborted. */
 #define LOOK_EVERY 1000000000
 #define LOOK_SOON  50000000
 
@@ -43,10 +42,10 @@ struct server {
     int events; /* an epoll descriptor */
     int signals;
     int looks;    /* a timer */
-    int trial;    /* a timer that ends it; -1: none */
-    int lifeline; /* a process with which it ends; -1: none */
-    int loading;  /* what is watched for the end of a load; -1: nothing */
-    int ready_to; /* a pipe that is told when the server is ready; -1: none */
+    int trial;    /* a timer that ends the server; -1: none */
+    int lifeline; /* the server ends with this process; -1: none */
+    int loading;  /* descriptor for the end of a load; -1: none */
+    int ready_to; /* a pipe to notify when the server is ready; -1: none */
     bool ended;
 };
 
@@ -98,9 +97,9 @@ bool serve_is_possible(const struct serve_options *options)
 
 /* ---- priority ---- */
 
-/* The program, so that it need not be read from a disk to end a policy. Not what comes later: to
- * lock the memory of BPF programs that is mapped here (an arena) is to fill it in, and they find
- * none left to allocate. */
+/* Locks the program in memory, so that ending a policy needs no disk. Memory that is mapped
+ * later is excluded. Locking an arena of a BPF program would allocate all of it, and leave the
+ * program nothing to allocate. */
 static void lock_memory(void)
 {
     if (mlockall(MCL_CURRENT))
@@ -147,7 +146,7 @@ static bool server_begin(struct server *server)
            look_in(server, LOOK_EVERY);
 }
 
-/* From now on, in which the policy is in force. Returns false if there can be no such timer. */
+/* Starts the trial now, with the policy active. Returns false if the timer cannot be created. */
 static bool begin_trial(struct server *server, int64_t seconds)
 {
     struct itimerspec once = {.it_value = {.tv_sec = seconds}};
@@ -155,7 +154,7 @@ static bool begin_trial(struct server *server, int64_t seconds)
     return timerfd_settime(server->trial, 0, &once, NULL) == 0 && watch(server, server->trial);
 }
 
-/* Returns false if there is no such process any more. */
+/* Returns false if the process has ended. */
 static bool tie_to(struct server *server, pid_t process)
 {
     server->lifeline = (int)syscall(SYS_pidfd_open, process, 0);
@@ -169,7 +168,7 @@ static void watch_load(struct server *server)
         return;
     if (descriptor >= 0)
         watch(server, descriptor);
-    server->loading = descriptor; /* one that was closed is watched no longer */
+    server->loading = descriptor; /* a closed descriptor is not watched any more */
 }
 
 static void handle_look(struct server *server)
@@ -223,8 +222,8 @@ static int begin_trace(const struct serve_options *options)
     return scheduler_begin_trace(settings);
 }
 
-/* The first policy: it is loaded before the trace begins. Returns 0, or a negative errno, and said.
- */
+/* Starts the first policy: it is loaded before the trace begins. Returns 0, or a negative errno
+ * after a message. */
 static int begin_policy(struct server *server, const struct serve_options *options)
 {
     int error;
@@ -311,7 +310,7 @@ static int serve_here(const struct serve_options *options, int ready_to)
     return status;
 }
 
-/* The server is a child that goes on; this returns once it is ready, or has failed. */
+/* Starts the server as a child that continues; returns once it is ready, or has failed. */
 static int serve_in_background(const struct serve_options *options)
 {
     int ready[2];
@@ -335,8 +334,8 @@ static int serve_in_background(const struct serve_options *options)
     return WIFEXITED(status) ? WEXITSTATUS(status) : FAILED;
 }
 
-/* Each policy that is loaded has some fifty open files, and all may be: more than a process may
- * have open unless it asks. */
+/* Raises the limit of open files. Each loaded policy has about fifty, and all may be loaded:
+ * more than a process may open by default. */
 static void allow_open_files(void)
 {
     struct rlimit files;

@@ -13,7 +13,7 @@ struct serve_options {
     const char *policy;
     char *settings[SETTINGS_MAX]; /* NAME=VALUE */
     size_t setting_count;
-    size_t configured_settings; /* of these, the first ones: those of a configuration file */
+    size_t configured_settings; /* the first of these come from a configuration file */
     const char *control;
     const char *objects;
     const char *trace; /* null: no trace */
@@ -23,16 +23,16 @@ struct serve_options {
     unsigned trace_limit_mib;
     bool background;
     bool dry_run;
-    bool ignore_limits; /* policies begin where limits are in use that they do not honour */
+    bool ignore_limits; /* policies start even where limits are in use that they do not honour */
     uint64_t seed;
     unsigned load_limit_s;
-    int64_t trial_s; /* after which it ends by itself; 0: it goes on */
-    pid_t lifeline;  /* a process with which it ends; 0: none */
+    int64_t trial_s; /* the server ends after this time; 0: no limit */
+    pid_t lifeline;  /* the server ends with this process; 0: none */
 };
 
-/* Would it be obeyed, as far as names and ranges go? Else says why not. */
+/* Returns true if names and ranges are valid. Else prints why not. */
 bool serve_is_right_usage(const struct serve_options *options);
-/* Can this machine do it? Else says why not. Nothing is changed. */
+/* Returns true if this machine can serve. Else prints why not. Changes nothing. */
 bool serve_is_possible(const struct serve_options *options);
 /* Returns the exit status. */
 int serve(const struct serve_options *options);

@@ -25,6 +25,6 @@ void supervisor_tell_ready(void)
         return;
     ssize_t sent = sendto(end, ready, sizeof(ready) - 1, MSG_NOSIGNAL,
                           (const struct sockaddr *)&address, length);
-    (void)sent; /* systemd says itself that it has heard nothing */
+    (void)sent; /* systemd itself reports a missing notification */
     close(end);
 }

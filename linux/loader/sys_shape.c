@@ -15,9 +15,9 @@
 
 #define CACHES_MAX       16 /* of a CPU */
 #define DISTANCE_UNKNOWN 20
-#define SPEED_MOST       (1ull << 40) /* of what is told as a frequency, in kHz */
+#define SPEED_MOST       (1ull << 40) /* of a value given as a frequency, in kHz */
 
-/* What is read of one machine. */
+/* Data read about one machine. */
 struct sys {
     const char *folder; /* /sys */
     uint32_t cpus;
@@ -47,7 +47,7 @@ static void note(struct sys *sys, enum sys_gap gap)
     sys->gaps |= 1u << gap;
 }
 
-/* The text of a file whose name printf() makes. Returns false if there is none. */
+/* Reads the text of a file whose name printf() makes. Returns false if there is none. */
 __attribute__((format(printf, 4, 5))) static bool read_text(const struct sys *sys, char *text,
                                                             size_t size, const char *format, ...)
 {
@@ -60,7 +60,7 @@ __attribute__((format(printf, 4, 5))) static bool read_text(const struct sys *sy
     return read_small_file(path, text, size) && *text;
 }
 
-/* A number of a file of `cpu` or of a part of it; 0: there is none. */
+/* Reads a number from a file of `cpu` or of a part of it; 0: none. */
 static uint64_t read_number(const struct sys *sys, uint32_t cpu, const char *name)
 {
     char text[32];
@@ -69,7 +69,7 @@ static uint64_t read_number(const struct sys *sys, uint32_t cpu, const char *nam
     return read && text_to_number(text, &number) && number > 0 ? (uint64_t)number : 0;
 }
 
-/* A set of CPUs. Returns false if none is told. */
+/* Reads a set of CPUs. Returns false if none is given. */
 static bool read_set(const struct sys *sys, uint32_t cpu, const char *name, struct cpu_set *set)
 {
     char text[8192];
@@ -87,7 +87,7 @@ static void read_core(struct sys *sys, uint32_t cpu)
         note(sys, GAP_THREADS);
 }
 
-/* The CPUs that share the CPU's last cache. Returns false if none is told. */
+/* Reads the CPUs that share the CPU's last-level cache. Returns false if none is given. */
 static bool read_last_cache(const struct sys *sys, uint32_t cpu, struct cpu_set *shared)
 {
     uint64_t last = 0;
@@ -110,8 +110,8 @@ static bool read_last_cache(const struct sys *sys, uint32_t cpu, struct cpu_set 
     return last > 0;
 }
 
-/* A cache has the number of the lowest CPU of its node that shares it: so none lies in two nodes.
- * The CPUs of a core share what the first one does. */
+/* A cache has the number of the lowest CPU of its node that shares it: so no cache lies in two
+ * nodes. The CPUs of a core share the first CPU's cache. */
 static void read_cache(struct sys *sys, uint32_t cpu)
 {
     struct cpu_place *places = sys->shape->cpu;
@@ -133,7 +133,7 @@ static void read_cache(struct sys *sys, uint32_t cpu)
 
 /* ---- nodes ---- */
 
-/* Puts the CPUs of a node into it, and notes in `placed` which they are. */
+/* Assigns the CPUs of a node to it, and records them in `placed`. */
 static void read_node(const struct sys *sys, uint32_t node, struct cpu_set *placed)
 {
     char text[8192];
@@ -149,7 +149,7 @@ static void read_node(const struct sys *sys, uint32_t node, struct cpu_set *plac
     }
 }
 
-/* Returns false if not each CPU that is online is in a node. */
+/* Returns false if some online CPU is in no node. */
 static bool read_nodes(const struct sys *sys, struct cpu_set *nodes)
 {
     char text[4096];
@@ -169,7 +169,7 @@ static bool read_nodes(const struct sys *sys, struct cpu_set *nodes)
     return true;
 }
 
-/* Returns false if the distances from a node are not told, or cannot be. */
+/* Returns false if the distances from a node are missing or invalid. */
 static bool read_distances(const struct sys *sys, uint32_t node, const struct cpu_set *nodes)
 {
     char text[4096];
@@ -219,7 +219,7 @@ static void read_memory(struct sys *sys)
 
 /* ---- how fast CPUs are ---- */
 
-/* How fast the CPU is beside others. */
+/* Returns the CPU's speed relative to others. */
 static uint64_t speed_of(struct sys *sys, uint32_t cpu)
 {
     uint64_t capacity = read_number(sys, cpu, "cpu_capacity");
@@ -243,7 +243,7 @@ static int higher_first(const void *a, const void *b)
     return (first < second) - (first > second);
 }
 
-/* The capacities at the frequencies that the CPU has, the highest first; all of them different. */
+/* Computes the capacities at the CPU's frequencies, the highest first; all of them different. */
 static void read_levels(const struct sys *sys, uint32_t cpu, struct cpu_kind *kind)
 {
     char text[1024];
@@ -274,8 +274,7 @@ static void read_levels(const struct sys *sys, uint32_t cpu, struct cpu_kind *ki
     kind->levels = kind->levels ? kind->levels : 1;
 }
 
-/* Returns the number of the kind, which is a new one if there is room; SHAPE_KINDS_MAX: there is
- * none. */
+/* Returns the number of the kind, adding it if necessary; SHAPE_KINDS_MAX: all are used. */
 static uint32_t number_of(struct machine_shape *shape, const struct cpu_kind *kind)
 {
     uint32_t number = 0;
@@ -288,8 +287,8 @@ static uint32_t number_of(struct machine_shape *shape, const struct cpu_kind *ki
     return number;
 }
 
-/* The first kind is that of the lowest CPU, as which those that are offline count. CPUs of a core
- * are of one. */
+/* The first kind is that of the lowest CPU; offline CPUs count as of this kind. CPUs of a core
+ * are of one kind. */
 static void read_kinds(struct sys *sys)
 {
     struct machine_shape *shape = sys->shape;
@@ -319,7 +318,7 @@ static void read_kinds(struct sys *sys)
         shape->cpu[cpu].kind = 0;
 }
 
-/* A core that is larger than any is none. */
+/* If a core has more threads than the maximum, each CPU counts as a core. */
 static void check_cores(struct sys *sys)
 {
     uint32_t threads[POLICY_CPUS_MAX] = {0};

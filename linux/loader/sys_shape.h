@@ -7,11 +7,11 @@
 #include "policies/policy.h"
 
 /*
- * The machine's shape by its /sys, for the loader, and for `./schedlab shape --sys`
+ * Reads the machine's shape from its /sys, for the loader, and for `./schedlab shape --sys`
  * (tools/sys_shape.c). In containers and virtual machines much is missing or made up.
  */
 
-/* What /sys does not tell, or tells in a way that cannot be; and what is taken instead. */
+/* Missing or impossible values in /sys, and their replacements. */
 enum sys_gap {
     GAP_NODES,
     GAP_DISTANCES,
@@ -25,13 +25,13 @@ enum sys_gap {
     GAPS,
 };
 
-/* Returns what the gap is, in words. */
+/* Returns a description of the gap. */
 const char *sys_gap_text(enum sys_gap gap);
 
 /*
- * Reads the shape of CPUs 0 to cpus - 1, at most POLICY_CPUS_MAX, some of which may be offline:
- * each of those is a core by itself. `folder` is /sys, or a copy of its devices/system/cpu and
- * /node. Returns the gaps, a bit for each.
+ * Reads the shape of CPUs 0 to cpus - 1, at most POLICY_CPUS_MAX. Each offline CPU counts as a
+ * separate core. `folder` is /sys, or a copy of its devices/system/cpu and /node. Returns the gaps,
+ * a bit for each.
  */
 uint32_t sys_shape_read(const char *folder, uint32_t cpus, struct machine_shape *shape);
 

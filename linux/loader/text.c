@@ -12,7 +12,7 @@
 
 #define TEXT_FIRST_ROOM 4096
 
-/* Makes room for `length` more bytes and a final 0. */
+/* Reserves memory for `length` more bytes and a final 0. */
 static bool text_grow(struct text *text, size_t length)
 {
     size_t room = text->room ? text->room : TEXT_FIRST_ROOM;
@@ -134,5 +134,5 @@ void say(const char *format, ...)
         length = (int)sizeof(message) - 2;
     message[length++] = '\n';
     ssize_t written = write(STDERR_FILENO, message, (size_t)length);
-    (void)written; /* there is no place left to tell of an error */
+    (void)written; /* an error cannot be reported anywhere */
 }

@@ -36,7 +36,7 @@ int store_attribute(int attributes, int32_t pid, uint32_t kind, int64_t value)
     return error;
 }
 
-/* Fields of /proc/PID/stat behind the name, which may hold anything: state is the first. */
+/* Fields of /proc/PID/stat after the name, which may contain anything: state is the first. */
 static bool thread_has_flags(int32_t pid, unsigned long flags, bool *ended)
 {
     char path[64];
@@ -107,7 +107,7 @@ static struct host_task *read_rows(int descriptor, size_t *count)
         }
         more = read(descriptor, rows + length, room - length);
         if (more < 0 && errno == EAGAIN)
-            more = 1; /* the kernel stopped to give others a chance */
+            more = 1; /* the kernel stopped to let others run */
         else if (more > 0)
             length += (size_t)more;
     }

@@ -31,8 +31,8 @@
 #define CYCLES_PER_SECOND 1000000000 /* the scheduler's visits are measured by the clock */
 
 /*
- * While the thread lives, `file`, `ring` and `told_lost` are the thread's own;
- * the rest belongs to the thread that begins and ends the trace.
+ * While the thread lives, it owns `file`, `ring` and `told_lost`; the thread
+ * that begins and ends the trace owns the rest.
  */
 struct trace {
     struct bpf_object *observer;
@@ -44,11 +44,11 @@ struct trace {
     uint32_t cpus;
     struct trace_file file;
     bool has_file;
-    uint64_t told_lost; /* of state->lost, what the trace says already */
+    uint64_t told_lost; /* the part of state->lost that the trace already reports */
     uint32_t delay_ms;
     pthread_t thread;
     bool has_thread;
-    int wake; /* an eventfd: the thread is to end */
+    int wake; /* an eventfd: makes the thread end */
     atomic_bool stop;
     atomic_int problem; /* enum trace_problem */
 };
@@ -88,7 +88,7 @@ static int attach_all(struct trace *trace, char *problem, size_t size)
 static int take_record(void *context, void *data, size_t size)
 {
     struct trace *trace = context;
-    const struct trace_record *records = data; /* those that belong together */
+    const struct trace_record *records = data; /* records that belong together */
     for (size_t i = 0; i < size / sizeof(records[0]); i++)
         trace_file_take(&trace->file, &records[i]);
     return 0;
@@ -103,7 +103,7 @@ static uint32_t tell(struct trace *trace, struct trace_told *told)
     return options.retval;
 }
 
-/* What the ring had no room for is told as soon as it has: a reader learns of it at once. */
+/* Reports lost records as soon as the ring has space, so that a reader learns of them at once. */
 static void tell_losses(struct trace *trace)
 {
     uint64_t lost = __atomic_load_n(&trace->state->lost, __ATOMIC_SEQ_CST);
@@ -119,7 +119,7 @@ static void drain(struct trace *trace)
     trace_file_flush(&trace->file);
     enum trace_problem problem = trace_file_problem(&trace->file);
     if (problem && !atomic_exchange(&trace->problem, (int)problem))
-        kill(getpid(), SIGTERM); /* the server ends as by its user */
+        kill(getpid(), SIGTERM); /* the server ends as if its user had ended it */
 }
 
 const char *trace_problem(const struct trace *trace)
@@ -146,7 +146,7 @@ static void *drain_until_end(void *context)
     return NULL;
 }
 
-/* With real-time priority, if that is allowed: else busy programs could fill the ring. */
+/* Uses real-time priority, if allowed: otherwise busy programs could fill the ring. */
 static int begin_thread(struct trace *trace)
 {
     pthread_attr_t attributes;
@@ -169,12 +169,12 @@ static void end_thread(struct trace *trace)
     if (!trace->has_thread)
         return;
     atomic_store(&trace->stop, true);
-    eventfd_write(trace->wake, 1); /* should that fail, the thread wakes by itself */
+    eventfd_write(trace->wake, 1); /* if that fails, the thread wakes by itself */
     pthread_join(trace->thread, NULL);
     trace->has_thread = false;
 }
 
-/* --- what the loader says */
+/* --- records of the loader */
 
 static void set_text(struct trace_told *told, const char *text)
 {
@@ -219,9 +219,8 @@ void trace_group(struct trace *trace, uint32_t group, uint32_t field, int64_t va
 /* --- begin */
 
 /*
- * Runs on each CPU once. To begin with, that writes the START of each. In the end,
- * whatever program of the observer was under way on a CPU has come to its own end:
- * it runs without being preempted.
+ * Runs on each CPU once. At the start, this writes the START of each. At the end, it ensures that
+ * any program of the observer on a CPU has finished: it runs without being preempted.
  */
 static void visit_cpus(struct trace *trace)
 {
@@ -376,7 +375,7 @@ static uint64_t boot_time(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The observer's counter of that name, alone in a section. */
+/* Returns the observer's counter of that name, which has a separate section. */
 static uint64_t unexplained(struct trace *trace)
 {
     uint32_t key = 0;
@@ -385,7 +384,7 @@ static uint64_t unexplained(struct trace *trace)
     return map >= 0 && bpf_map_lookup_elem(map, &key, &count) == 0 ? count : 0;
 }
 
-/* The kernel stops writing, and all that it has written is taken. */
+/* Stops the kernel's writing, and takes all that it has written. */
 static void stop(struct trace *trace)
 {
     __atomic_store_n(&trace->state->on, 0, __ATOMIC_SEQ_CST);

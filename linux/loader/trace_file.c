@@ -14,16 +14,16 @@
 
 #define CHUNK_RECORDS 32768 /* 1 MiB */
 #define RESERVE_BYTES (256ull << 20)
-#define HURRY_MS      2000 /* that a reader has for each step, once the trace is to end */
+#define HURRY_MS      2000 /* time for a reader per step, once the trace must end */
 
-/* Records that wait to be written; more chunks than one only in memory. */
+/* Records that wait to be written; several chunks only in memory. */
 struct record_chunk {
     struct record_chunk *next;
     size_t used;
     struct trace_record records[CHUNK_RECORDS];
 };
 
-/* Returns false if there is none, or it does not read and the trace is to end. */
+/* Returns false if there is no reader, or it does not read and the trace must end. */
 static bool wait_for_reader(const struct trace_file *file)
 {
     struct pollfd wait[] = {{.fd = file->descriptor, .events = POLLOUT},
@@ -70,7 +70,7 @@ static void add_chunk(struct trace_file *file)
     file->last = chunk;
 }
 
-/* Returns room for a record, or null if there is no memory. */
+/* Returns space for a record, or null if memory is short. */
 static struct trace_record *next_place(struct trace_file *file)
 {
     if (!file->last || file->last->used == CHUNK_RECORDS) {
@@ -83,7 +83,7 @@ static struct trace_record *next_place(struct trace_file *file)
     return chunk && chunk->used < CHUNK_RECORDS ? &chunk->records[chunk->used++] : NULL;
 }
 
-/* `value`, or what it was before if that was more. */
+/* Returns `value`, or the previous value if that is larger. */
 static uint64_t not_before(uint64_t value, uint64_t *before)
 {
     if (value > *before)
@@ -98,8 +98,8 @@ static bool counts_cycles(const struct trace_record *record)
 }
 
 /*
- * The clock that the kernel has for tracers may step back by some nanoseconds
- * when it is adjusted; in a trace a CPU's time never does.
+ * The kernel's tracing clock may step back by some nanoseconds when it is
+ * adjusted; in a trace a CPU's time never does.
  */
 static void keep(struct trace_file *file, const struct trace_record *record)
 {
@@ -116,7 +116,7 @@ static void keep(struct trace_file *file, const struct trace_record *record)
     cpu->records++;
 }
 
-/* Free bytes of the disk on which the file is; UINT64_MAX: it is on none, or that is not known. */
+/* Returns the free bytes of the file's disk; UINT64_MAX: it is on none, or that is not known. */
 static uint64_t free_bytes(const struct trace_file *file)
 {
     struct statvfs disk;
@@ -125,7 +125,7 @@ static uint64_t free_bytes(const struct trace_file *file)
     return (uint64_t)disk.f_bavail * disk.f_frsize;
 }
 
-/* UINT64_MAX: it is not known. */
+/* UINT64_MAX: not known. */
 static uint64_t available_memory_bytes(void)
 {
     char line[128];
@@ -175,7 +175,7 @@ void trace_file_take(struct trace_file *file, const struct trace_record *record)
     }
     file->room -= file->room > 0;
     if (record->cpu >= file->header.cpus)
-        file->header.cpus = record->cpu + 1u; /* it was not there when the trace began */
+        file->header.cpus = record->cpu + 1u; /* it did not exist when the trace began */
     keep(file, record);
 }
 
@@ -185,7 +185,7 @@ void trace_file_flush(struct trace_file *file)
         write_chunk(file, file->last);
 }
 
-/* Each CPU's last words; of one that was never heard, its first ones, too. */
+/* Writes each CPU's final record; for a CPU without records, its first record, too. */
 static void add_ends(struct trace_file *file, uint64_t time, uint32_t sequence, uint64_t lost)
 {
     for (uint32_t cpu = 0; cpu < file->header.cpus && cpu < HOST_CPUS; cpu++) {
@@ -228,7 +228,7 @@ static void close_file(struct trace_file *file)
     file->last = NULL;
 }
 
-/* There may be more CPUs than when the trace began. */
+/* CPUs may have been added since the trace began. */
 static void complete_header(struct trace_file *file)
 {
     ssize_t size = sizeof(file->header);
@@ -241,7 +241,7 @@ static void complete_header(struct trace_file *file)
 int trace_file_finish(struct trace_file *file, uint64_t time, uint32_t sequence, uint64_t lost)
 {
     add_ends(file, time, sequence, lost + file->dropped);
-    while (file->first) { /* a guest's file is in memory, too: no record is there twice */
+    while (file->first) { /* a guest's file is in memory, too: avoids storing any record twice */
         write_chunk(file, file->first);
         free_first_chunk(file);
     }

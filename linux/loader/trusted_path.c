@@ -19,8 +19,8 @@
 #define LINKS_MAX 40
 
 struct walk {
-    int folder;              /* a descriptor of the folder that has been reached */
-    char rest[PATH_MAX + 1]; /* what is still to go from there */
+    int folder;              /* a descriptor of the directory reached so far */
+    char rest[PATH_MAX + 1]; /* the rest of the path from there */
     char name[NAME_MAX + 1]; /* the next step */
     int links;               /* that were followed */
     char *why;
@@ -28,7 +28,7 @@ struct walk {
 
 /* ---- trust ---- */
 
-/* The user who called sudo; else the user who runs this. */
+/* Returns the user who called sudo; else the current user. */
 static uid_t calling_user(void)
 {
     const char *text = getenv("SUDO_UID");
@@ -48,7 +48,8 @@ static bool has_trusted_owner(const struct stat *status)
     return is_of_root_or_us(status) || status->st_uid == calling_user();
 }
 
-/* Can another user put other things there? A group with the owner's number is the owner's alone. */
+/* Returns true if another user can replace its entries. A group with the owner's number belongs
+ * only to the owner. */
 static bool others_write(const struct stat *status)
 {
     bool group =
@@ -87,7 +88,7 @@ static int check_file(struct walk *walk, const struct stat *status)
     return 0;
 }
 
-/* ---- the way ---- */
+/* ---- walking the path ---- */
 
 static int enter(struct walk *walk, int folder)
 {
@@ -106,7 +107,7 @@ static int enter_first(struct walk *walk)
     return enter(walk, open(first, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/* Takes the next step out of `rest`. Returns 1, 0 if there is none, or a negative errno. */
+/* Takes the next name out of `rest`. Returns 1, 0 if there is none, or a negative errno. */
 static int next_name(struct walk *walk)
 {
     const char *begin = walk->rest + strspn(walk->rest, "/");
@@ -120,14 +121,14 @@ static int next_name(struct walk *walk)
     return length > 0;
 }
 
-/* Links there lead to what this process has open: a name of theirs means nothing. */
+/* Links there lead to files that this process has open: their names mean nothing. */
 static bool is_in_proc(int descriptor)
 {
     struct statfs status;
     return fstatfs(descriptor, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Puts what a link says before what is left of the way. */
+/* Puts the link's target before the rest of the path. */
 static int follow_link(struct walk *walk, int link, const struct stat *status)
 {
     char text[2 * sizeof(walk->rest)];
@@ -145,8 +146,8 @@ static int follow_link(struct walk *walk, int link, const struct stat *status)
     return walk->rest[0] == '/' ? enter_first(walk) : 0;
 }
 
-/* Goes a step on: into a folder, or along a link. Returns 1 if `name` is the last one, and neither
- * of them. */
+/* Takes one step: into a directory, or along a link. Returns 1 if `name` is the last one, and
+ * neither of them. */
 static int step(struct walk *walk)
 {
     struct stat status;
@@ -167,7 +168,7 @@ static int step(struct walk *walk)
     return error;
 }
 
-/* Goes to the folder of the last name. Returns 1 if it is reached, or a negative errno. */
+/* Walks to the directory of the last name. Returns 1 on arrival, or a negative errno. */
 static int walk_to_last(struct walk *walk, const char *path, char *why)
 {
     *walk = (struct walk){.folder = -1, .why = why};

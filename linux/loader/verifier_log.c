@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A verifier's log may have a million lines. Those that help are few. Newer
- * kernels end it with a report, from "Verification failed: …" on. Others end it
- * with the reason: what helps is that, the line of source before it, and the
- * instructions that lead there.
+ * Extracts the useful lines of a verifier's log, which may have a million
+ * lines. Newer kernels end it with a report that starts with "Verification
+ * failed: …". Others end it with the reason. For those, the useful lines are
+ * the reason, the line of source before it, and the instructions that lead
+ * there.
  */
 
 #include "verifier_log.h"
@@ -17,11 +18,10 @@
 #define LINES_SHOWN    12
 #define REPORT_LINES   24
 #define REPORT         "Verification failed: "
-#define CAUSES         "Causal path:" /* of the report; it may be long */
+#define CAUSES         "Causal path:" /* part of the report; it may be long */
 #define MESSAGES_SHOWN 6
 
-/* Returns the beginning of the line before the one that begins at `line`, or null if there is none.
- * */
+/* Returns the beginning of the line before `line`, or null if there is none. */
 static const char *line_before(const char *log, const char *line)
 {
     if (line == log)
@@ -37,7 +37,7 @@ static int line_length(const char *line)
     return (int)strcspn(line, "\n");
 }
 
-/* Counts of what the verifier did, which end each log. */
+/* Returns true for a counter of the verifier's work; they end each log. */
 static bool is_statistics(const char *line)
 {
     static const char *const beginnings[] = {"processed ", "verification time ", "stack depth ",
@@ -49,7 +49,7 @@ static bool is_statistics(const char *line)
     return *line == '\n' || *line == '\0';
 }
 
-/* Returns the line that says why, or null if the log has none. */
+/* Returns the line with the reason, or null if the log has none. */
 static const char *find_reason(const char *log)
 {
     const char *line = line_before(log, log + strlen(log));
@@ -58,8 +58,7 @@ static const char *find_reason(const char *log)
     return line;
 }
 
-/* Returns the line of source that the verifier was at ("; code @ file.c:12"), or null if it does
- * not say. */
+/* Returns the line of source that the verifier was at ("; code @ file.c:12"), or null. */
 static const char *find_source(const char *log, const char *line)
 {
     while (line && *line != ';')
@@ -78,7 +77,7 @@ static void add_last_lines(struct text *text, const char *log, const char *last)
     }
 }
 
-/* "Verification failed: WHAT", and the lines that follow it but the empty ones. */
+/* Adds "Verification failed: WHAT", and the non-empty lines that follow it. */
 static void add_report(struct text *text, const char *report)
 {
     const char *line = report;
@@ -92,7 +91,7 @@ static void add_report(struct text *text, const char *report)
     }
 }
 
-/* The reason, and what comes before it. */
+/* Adds the reason, and what comes before it. */
 static void add_reason(struct text *text, const char *log)
 {
     const char *reason = find_reason(log);
@@ -103,7 +102,7 @@ static void add_reason(struct text *text, const char *log)
     add_last_lines(text, log, reason);
 }
 
-/* The program that libbpf complains of: "prog 'NAME': …". */
+/* Adds the program that libbpf complains about: "prog 'NAME': …". */
 static void add_program(struct text *text, const char *messages)
 {
     const char *found = messages ? strstr(messages, "prog '") : NULL;

@@ -5,9 +5,9 @@
 struct text;
 
 /*
- * Adds why the object of this name could not be loaded: one line, and what the
- * verifier saw last, if it was the verifier. `error`: negative errno. `messages`:
- * libbpf's, null if there are none. `log`: the kernel's, which may be empty.
+ * Adds why the object of this name could not be loaded: one line and, if the verifier refused it,
+ * the verifier's last lines. `error`: negative errno. `messages`: libbpf's, null if there are none.
+ * `log`: the kernel's, which may be empty.
  */
 void explain_failed_load(struct text *text, const char *name, int error, const char *messages,
                          const char *log);

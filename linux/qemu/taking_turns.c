@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Makes QEMU's two threads take turns where it counts instructions: its main loop goes round only
-// while the thread of the emulated CPUs waits. A library that is loaded before QEMU's own.
+// Makes QEMU's two threads take turns when QEMU counts instructions: its main loop runs only while
+// the thread of the emulated CPUs waits. It is a library that is loaded before QEMU's own.
 //
-// Where idle time passes at once (-icount sleep=off), the main loop moves the clock on to the next
-// timer as soon as it sees that all CPUs halt. But each timer wakes it, too, and so it looks while
-// the CPUs run. If it looks between the instruction that halts the last CPU and the line of QEMU
-// that adds up what was run since the last timer, then the clock goes too far by that; if it looks
-// just after, then the timer that has CPUs take turns keeps another phase. Which it is depends on
-// how the host schedules two threads: now and then a run of the same guest comes out different.
-// QEMU's record mode excludes the first of the two, for machines with one CPU.
+// Where idle time passes at once (-icount sleep=off), the main loop advances the clock to the next
+// timer as soon as it sees that all CPUs halt. But each timer wakes it, too, so it looks while the
+// CPUs run. Two moments cause errors. First, it may look between the instruction that halts the
+// last CPU and the line of QEMU that adds up the instructions since the last timer. Then the clock
+// advances too far by that number. Second, it may look just after that line. Then the timer that
+// makes CPUs take turns keeps another phase. The result depends on how the host schedules two
+// threads, so a run of the same guest occasionally differs. QEMU's record mode excludes the first
+// error, for machines with one CPU.
 //
-// Invariant: from when the main thread takes the lock of all devices until it wakes the CPUs'
-// thread, that one is in pthread_cond_wait().
+// Invariant: after the main thread takes the lock of all devices, and until it wakes the CPUs'
+// thread, that thread is in pthread_cond_wait().
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,15 +25,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// For what only the main loop can do while the CPUs are busy without end, such as switching off a
-// guest whose kernel asked for that and now tests in a loop whether it was done.
+// Bounds the wait for actions that only the main loop can do while the CPUs are permanently busy.
+// An example is switching off a guest whose kernel asked for that and now tests in a loop whether
+// it was done.
 enum { PATIENCE_MS = 10000 };
 
 // The lock of all devices. The main thread waits with it once it has started the CPUs' thread.
 static pthread_mutex_t *_Atomic device_lock;
-// What the CPUs' thread waits for.
+// The condition that the CPUs' thread waits for.
 static pthread_cond_t *_Atomic cpus_woken;
-// A QEMU whose CPUs' thread never waits in the way that is known here is left as it is.
+// UNKNOWN: the CPUs' thread has not waited in the known way, and QEMU is left unchanged.
 static _Atomic enum { UNKNOWN, WAITING, RUNNING } cpus;
 // Written to each time the CPUs' thread begins to wait.
 static int doorbell = -1;
@@ -49,7 +51,7 @@ static void find(const char *name, const char *version, void *function)
     *(void **)function = dlvsym(RTLD_NEXT, name, version);
 }
 
-// Libraries that begin before this one call what is replaced here.
+// Libraries that start before this one call the functions that are replaced here.
 static void prepare(void)
 {
     if (doorbell >= 0)
@@ -110,7 +112,7 @@ int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
     return result;
 }
 
-// The CPUs' thread counts as running from when it is woken, not from when the host lets it run.
+// The CPUs' thread counts as running from its wake-up, not from when the host lets it run.
 static void note_waking(const pthread_cond_t *condition)
 {
     if (condition == cpus_woken)
