@@ -7,13 +7,13 @@
 
 #if __has_feature(address_sanitizer)
 #include <sanitizer/asan_interface.h>
-#define GAP 64 /* between arrays, not to be touched */
+#define GAP 64 /* bytes between arrays that must not be accessed */
 #else
 #define GAP 0
 #endif
 
 #ifdef __wasi__
-#define UNRESERVED 0 /* its mmap() takes the memory at once */
+#define UNRESERVED 0 /* this system's mmap() reserves the memory at once */
 #else
 #define UNRESERVED MAP_NORESERVE
 #endif

@@ -7,22 +7,21 @@
 #include <stdint.h>
 
 /*
- * All memory of a machine: one piece of address space, zeroed, from which arrays are
- * taken one after the other and never given back. Pages that are never written to
- * take no memory.
+ * All memory of a machine: one zeroed range of addresses. Arrays are taken from it one after the
+ * other and never returned. Pages that are never written to use no memory.
  */
 struct arena {
-    unsigned char *base; /* null: nothing is mapped, and it only counts what would be taken */
+    unsigned char *base; /* null: nothing is mapped, and only sizes are counted */
     size_t bytes;        /* mapped */
     size_t taken;
 };
 
-/* Returns false if there is no memory. */
+/* Returns false if memory is short. */
 bool arena_map(struct arena *arena, size_t bytes);
 void arena_unmap(const struct arena *arena);
 
-/* Returns an array of zeros, on a cache line of its own. Not null, even if it is empty, unless
- * nothing is mapped. */
+/* Returns an array of zeros that starts on a new cache line. The result is not null, even if the
+ * array is empty, unless nothing is mapped. */
 void *arena_take(struct arena *arena, size_t count, size_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Checks for tests: no process is lost, doubled or in two places. */
+/* Checks for tests: no process is lost, duplicated or in two places. */
 
 #include <string.h>
 
@@ -63,13 +63,13 @@ static bool compare(uint64_t counted, uint64_t found, const char *what, uint32_t
     return counted == found;
 }
 
-/* Has the CPU something to do that it has not come to yet? */
+/* Returns true if the CPU has a pending notification. */
 static bool is_called(const struct cpu *cpu)
 {
     return cpu->reschedule || cpu->late || cpu->due_first != NOBODY;
 }
 
-/* How many processes wait in the queue that the CPU could run. */
+/* Returns the number of waiting processes in the queue that the CPU could run. */
 static uint32_t waiting_for(const struct simulator *simulator, uint32_t queue, uint32_t cpu)
 {
     const struct run_queue *waiting = &simulator->queues[queue];
@@ -84,8 +84,8 @@ static uint32_t waiting_for(const struct simulator *simulator, uint32_t queue, u
     return waiting->queued > kept ? waiting->queued - kept : 0;
 }
 
-/* No CPU that could run a process idles, unless another is on its way to it. A queue serves all
- * CPUs, or its own. */
+/* Invariant: no CPU that could run a process is idle, unless another CPU was notified for it. A
+ * queue serves all CPUs, or one. */
 static bool check_idle(const struct simulator *simulator, uint32_t queue,
                        struct simulator_error *error)
 {
@@ -116,8 +116,8 @@ static bool check_current(const struct cpu *cpu, struct simulator_error *error)
     return false;
 }
 
-/* Returns how many processes stand in a line, or UINT32_MAX if some wait for something else, or the
- * line has no end. */
+/* Returns the length of a channel's list, or UINT32_MAX if some process in it waits for
+ * something else, or the list has a cycle. */
 static uint32_t line_length(const struct simulator *simulator, uint32_t first,
                             enum process_wait waits)
 {
@@ -132,7 +132,7 @@ static uint32_t line_length(const struct simulator *simulator, uint32_t first,
     return length;
 }
 
-/* Those that wait are in the lines that they wait in. */
+/* Invariant: waiting processes are in the lists of what they wait for. */
 static bool check_lines(const struct simulator *simulator, const struct tally *tally,
                         struct simulator_error *error)
 {
@@ -153,7 +153,7 @@ static bool check_lines(const struct simulator *simulator, const struct tally *t
            compare(timers->count - timers->dead, tally->waiting[WAIT_TIMER], "timers", 0, error);
 }
 
-/* Each CPU has the speed that its level and its siblings leave it. */
+/* Invariant: each CPU has the speed that its level and its siblings allow. */
 static bool check_speeds(const struct simulator *simulator, struct simulator_error *error)
 {
     const struct speeds *speeds = simulator->speeds;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Machines in files. A file has what the machine is made of and all that was done to it
- * (sim/recipe.h), not its memory: only a policy can tell its own lists, heaps and trees
- * from crafted ones, and one wrong pointer in them reads or writes anywhere. So the machine is made
- * anew, and all is done to it again, by the functions that check what they are asked for. That
+ * Saves machines in files. A file contains the machine's setup and all actions on it
+ * (sim/recipe.h), not its memory. Only a policy can distinguish its own lists, heaps and trees from
+ * crafted ones, and one wrong pointer in them could read or write anywhere. So the machine is
+ * created again, and all actions are repeated by the functions that check their arguments. That
  * takes as long as the run took, without its trace.
  */
 
@@ -17,7 +17,7 @@
 #include "sim/recipe_reading.h"
 #include "sim/tracing.h"
 
-#define NO_TRACE    "/dev/null" /* of what is done again */
+#define NO_TRACE    "/dev/null" /* used while actions are repeated */
 #define PIECE_TICKS 64
 
 bool simulator_save(struct simulator *simulator, const char *path, struct simulator_error *error)
@@ -39,8 +39,8 @@ bool simulator_save(struct simulator *simulator, const char *path, struct simula
     return checkpoint_write(simulator, path, error);
 }
 
-/* Has more happened than the file says? Then the machine that it describes has not written it. So
- * nothing takes longer than the file says. */
+/* Returns true if more has happened than the file declares. Then the described machine did not
+ * write the file. So nothing takes longer than declared. */
 static bool is_too_much(const struct simulator *simulator, const struct simulator_counts *said)
 {
     struct simulator_counts now;
@@ -50,7 +50,7 @@ static bool is_too_much(const struct simulator *simulator, const struct simulato
            now.idle_switches > said->idle_switches;
 }
 
-/* Is the machine what the file says? (Where nothing was traced any more, records were counted
+/* Returns true if the machine matches the file. (If tracing had stopped, records were counted
  * before that.) */
 static bool is_as_said(const struct simulator *simulator, const struct simulator_counts *said)
 {
@@ -134,7 +134,7 @@ static bool act_again(struct simulator *simulator, const struct recipe_entry *en
     return false;
 }
 
-/* Does all that was done to the machine, and runs it to its time. */
+/* Repeats all actions on the machine, and runs it to its time. */
 static bool do_again(struct simulator *simulator, const struct checkpoint_header *header,
                      struct recipe_rest *rest)
 {
@@ -164,7 +164,7 @@ static struct simulator *make_again(const struct checkpoint_header *header,
     return NULL;
 }
 
-/* Traces from here on into this file. */
+/* Continues the trace in this file. */
 static bool go_on_tracing(struct simulator *simulator, const struct checkpoint_header *header,
                           const char *path, const char *trace, struct simulator_error *error)
 {

@@ -15,13 +15,13 @@
 #define FORMAT_VERSION 3
 #define FIRST_ROOM     65536
 
-/* A hash of the objects that the simulator is made of: made by sim.mk. */
+/* A hash of the objects that make up the simulator; created by sim.mk. */
 extern const char build_name[];
 
 #define CHECKSUM_BEGIN 0xcbf29ce484222325ull
 
-/* No two texts that differ in one word have the same; others by chance. After FNV-1a (Fowler, Noll,
- * Vo 1991), with words and rotations. */
+/* Two texts that differ in one word always have different checksums; others almost always. After
+ * FNV-1a (Fowler, Noll, Vo 1991), with words and rotations. */
 static uint64_t checksum(const void *data, size_t bytes)
 {
     const unsigned char *next = data;
@@ -54,7 +54,7 @@ static struct checkpoint_header header_of(const struct simulator *simulator)
     return header;
 }
 
-/* Returns false if it cannot; errno says why. */
+/* Returns false on failure; errno gives the reason. */
 static bool write_machine(const struct simulator *simulator, FILE *file)
 {
     const struct checkpoint_header header = header_of(simulator);
@@ -63,8 +63,8 @@ static bool write_machine(const struct simulator *simulator, FILE *file)
            fflush(file) == 0;
 }
 
-/* Returns a new file beside it, of a name that no other file has, or null; errno says why. The
- * caller frees `name`. */
+/* Creates a file next to it, with a name that no other file has. Returns null on failure; errno
+ * gives the reason. The caller frees `name`. */
 static FILE *create_beside(const char *path, char **name)
 {
     size_t bytes = strlen(path) + 48;
@@ -118,8 +118,8 @@ static const char *header_flaw(const struct checkpoint_header *header)
     return NULL;
 }
 
-/* Returns the recipe, as much of it as there is (a file may say that it is longer than it is), or
- * null if there is no memory. */
+/* Returns the recipe, or its existing part (a file may declare too great a length), or null if
+ * memory is short. */
 static unsigned char *read_recipe(FILE *file, uint64_t wanted, uint64_t *found)
 {
     size_t room = FIRST_ROOM;

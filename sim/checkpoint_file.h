@@ -17,14 +17,14 @@ struct checkpoint_header {
     char build[CHECKPOINT_BUILD_BYTES];
     uint64_t recipe_bytes;
     uint64_t recipe_checksum;
-    uint64_t until;  /* to which it ran last */
-    uint32_t ran;    /* since the recipe's last entry */
-    uint32_t traced; /* the trace goes on */
+    uint64_t until;  /* the time of its last run */
+    uint32_t ran;    /* 1: it ran since the recipe's last entry */
+    uint32_t traced; /* the trace is still being written */
     struct simulator_counts counts;
-    uint64_t checksum; /* of what is before it */
+    uint64_t checksum; /* of everything before it */
 };
 
-/* Writes the whole file, or none. (Checksums show what a loss of power leaves half-written.) */
+/* Writes the whole file, or none. (Checksums detect a file that a power loss left incomplete.) */
 bool checkpoint_write(const struct simulator *simulator, const char *path,
                       struct simulator_error *error);
 /* Reads the header and the recipe, which the caller frees. Returns null, or what is wrong. */

@@ -17,7 +17,7 @@ static bool is_cpu_list(const char *text)
     return cpu_list_read(text, words);
 }
 
-/* Returns what is wrong with a step, or null. `place`: its place in its program. */
+/* Returns what is wrong with a step, or null. `place`: its index in its program. */
 static const char *step_flaw(const struct simulator_workload *workload,
                              const struct workload_step *step, uint32_t place)
 {
@@ -71,7 +71,7 @@ static const char *step_flaw(const struct simulator_workload *workload,
     return NULL;
 }
 
-/* Loops that go to a loop within themselves alone would never end. */
+/* A loop that contains only an inner loop would never end. */
 static bool loop_is_empty(const struct simulator_program *program, uint32_t place)
 {
     for (uint32_t i = program->steps[place].target; i < place; i++) {
@@ -100,7 +100,7 @@ static bool check_program(const struct simulator_workload *workload,
     return !flaw;
 }
 
-/* A process may run on one CPU of the machine at least. */
+/* A process must be allowed on at least one CPU of the machine. */
 static bool check_affinity(const struct simulator_workload *workload,
                            const struct simulator_program *program, uint32_t cpus,
                            struct simulator_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Checks acts from outside, and has the engine do them. */
+/* Checks actions from outside, and makes the engine do them. */
 
 #include "sim/control.h"
 
@@ -11,8 +11,8 @@
 #include "sim/ticking.h"
 
 /*
- * Nothing can be done to a run that is over. Ticks may have been left out because all
- * processes slept: from now on there are ticks again, until all sleep once more.
+ * A run that has ended accepts no action. Ticks may have been skipped because all processes slept:
+ * ticks resume, until all sleep again.
  */
 bool begin_act(struct simulator *simulator, struct simulator_error *error)
 {

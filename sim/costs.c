@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What things take, and how it is said in text. */
+/* Costs of operations, and their representation as text. */
 
 #include "sim/costs.h"
 
@@ -47,7 +47,7 @@ struct simulator_costs simulator_costs_kernel(void)
     struct simulator_costs costs;
     struct simulator_error error;
     if (!simulator_read_costs(&costs, "kernel", &error))
-        abort(); /* a test reads it, too */
+        abort(); /* a test also reads this list */
     return costs;
 }
 
@@ -56,7 +56,7 @@ static uint64_t *cost_at(struct simulator_costs *costs, uint32_t number)
     return (uint64_t *)(void *)((char *)costs + all_costs[number].offset);
 }
 
-/* COSTS: there is none of that name. */
+/* Returns COSTS if there is none of that name. */
 static uint32_t find_cost(const char *name, size_t length)
 {
     uint32_t i = 0;
@@ -76,15 +76,15 @@ static bool read_number(const char *text, size_t length, uint64_t *value)
     return errno == 0 && end == text + length;
 }
 
-/* Does a cost of `policy` hold for `other`, too? It does for its presets; null is all policies. */
+/* Returns true if a cost of `policy` applies to `other`, too. It applies to its presets; null is
+ * all policies. */
 static bool covers(const char *policy, size_t length, const char *other)
 {
     return !policy ||
            (strncmp(other, policy, length) == 0 && (other[length] == '\0' || other[length] == ':'));
 }
 
-/* What is said last holds: forgets what was said before of the same policies, or of some of them.
- */
+/* The last value wins: removes earlier values of the same policies, or of some of them. */
 static void forget_covered(struct simulator_costs *costs, uint32_t number, const char *policy,
                            size_t length)
 {
@@ -97,7 +97,7 @@ static void forget_covered(struct simulator_costs *costs, uint32_t number, const
     costs->policy_count = kept;
 }
 
-/* Returns the place of a policy's own cost, which is not there yet, or null if there is no room. */
+/* Returns a new entry for a policy's own cost, or null if all entries are used. */
 static uint64_t *cost_of_policy(struct simulator_costs *costs, uint32_t number, const char *policy,
                                 size_t length)
 {
@@ -123,8 +123,8 @@ static bool wrong_name(const char *text, size_t length, struct simulator_error *
     return false;
 }
 
-/* Returns where the value of "NAME" or "NAME.POLICY" goes, or null if there is no such cost; the
- * error says why. */
+/* Returns where to store the value of "NAME" or "NAME.POLICY", or null with the error if there
+ * is no such cost. */
 static uint64_t *named_cost(struct simulator_costs *costs, const char *text, size_t length,
                             struct simulator_error *error)
 {

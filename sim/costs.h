@@ -5,10 +5,10 @@
 #include "policies/registry.h"
 #include "sim/simulator.h"
 
-/* What is built in as "kernel", from sim/costs/kernel.json: "NAME=NANOSECONDS,...". */
+/* The built-in profile "kernel", from sim/costs/kernel.json: "NAME=NANOSECONDS,...". */
 extern const char costs_of_kernel[];
 
-/* Returns false if a cost is out of range. */
+/* Returns false if a cost exceeds its range. */
 bool costs_check(const struct simulator_costs *costs, struct simulator_error *error);
 
 /* Returns the costs under a policy: the preset's, else the policy's, else those of all policies. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How a machine is made: its memory is laid out, its first processes are put into it. */
+/* Creates a machine: lays out its memory, and adds its first processes. */
 
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #define PROCESSES_STANDARD 4096
 #define ADDED_CHARACTERS   32 /* of names and texts, for each step that may be added */
 
-/* Policies that come into force later may need more. */
+/* Policies that are activated later may need more. */
 static bool switches_policy(const struct simulator_workload *workload)
 {
     for (uint32_t i = 0; i < workload->program_count; i++) {
@@ -55,7 +55,7 @@ static bool fits(const struct extent *part, const struct extent *used, const str
            part->characters <= room->characters - used->characters;
 }
 
-/* How much of each there is in a workload that was checked. */
+/* Returns the size of a workload that was checked. */
 static struct extent extent_of(const struct simulator_workload *workload)
 {
     struct extent extent = {.programs = workload->program_count,
@@ -75,7 +75,7 @@ static struct extent extent_of(const struct simulator_workload *workload)
     return extent;
 }
 
-/* What a process needs besides its place: rounds of loops, and timers. */
+/* Computes a process's needs in addition to its structure: rounds of loops, and timers. */
 static void measure_processes(struct simulator *simulator,
                               const struct simulator_workload *workload)
 {
@@ -92,7 +92,7 @@ static void measure_processes(struct simulator *simulator,
     simulator->timer_count += simulator->room.shared_timers > 0;
 }
 
-/* How much there is of what lay_out() takes memory for. */
+/* Computes the sizes for lay_out(). */
 static void measure(struct simulator *simulator, const struct simulator_setup *setup,
                     const struct simulator_workload *workload)
 {
@@ -120,8 +120,8 @@ static void measure(struct simulator *simulator, const struct simulator_setup *s
         bytes_of_process(any_policy ? POLICY_TASK_BYTES : simulator->state_bytes);
 }
 
-/* Takes all memory except that of the trace's buffer. With an arena that only counts, the pointers
- * are null. */
+/* Takes all memory except that of the trace's buffer. With an arena that only counts, the
+ * pointers are null. */
 static void lay_out(struct simulator *simulator, uint32_t cpus)
 {
     struct arena *arena = &simulator->arena;
@@ -159,8 +159,8 @@ static void lay_out(struct simulator *simulator, uint32_t cpus)
     simulator->processes = arena_take(arena, limit, simulator->process_bytes);
 }
 
-/* Returns a machine in an arena in which there is also room for a policy that keeps more of each
- * process, or null if there is no memory. */
+/* Returns a machine in an arena that can also hold a policy with more state per process, or null
+ * if memory is short. */
 static struct simulator *allocate(struct simulator draft, uint32_t cpus)
 {
     size_t largest = bytes_of_process(POLICY_TASK_BYTES);
@@ -177,7 +177,7 @@ static struct simulator *allocate(struct simulator draft, uint32_t cpus)
     return simulator;
 }
 
-/* ---- what is in it at first ---- */
+/* ---- initial contents ---- */
 
 static char *copy_text(struct simulator *simulator, const char *text)
 {
@@ -187,8 +187,8 @@ static char *copy_text(struct simulator *simulator, const char *text)
     return memcpy(copy, text, bytes);
 }
 
-/* The steps of init: it waits while the machine boots, then starts the workload, whose times count
- * from there. */
+/* Adds the steps of init: it waits while the machine boots, then starts the workload, whose
+ * times start there. */
 static void add_init(struct simulator *simulator)
 {
     struct workload_step *next = simulator->steps;
@@ -199,8 +199,8 @@ static void add_init(struct simulator *simulator)
     simulator->used.steps = INIT_STEPS;
 }
 
-/* A step's numbers are those within its workload, before which there is `base` already, and its
- * times count from `begin`. */
+/* Adjusts a step's numbers, which are relative to its workload, by `base`, and its times by
+ * `begin`. */
 static struct workload_step placed(struct workload_step step, const struct extent *base,
                                    uint32_t program_first, uint64_t begin)
 {
@@ -260,7 +260,7 @@ static void copy_program(struct simulator *simulator, const struct simulator_pro
         simulator->steps[used->steps++] = placed(program->steps[i], base, first, begin);
 }
 
-/* For which there is room. What it says of times counts from `begin`. */
+/* Copies a workload into reserved memory. Its times are relative to `begin`. */
 static void copy_workload(struct simulator *simulator, const struct simulator_workload *workload,
                           uint64_t begin)
 {
@@ -293,7 +293,7 @@ static void make_cpus(struct simulator *simulator)
     simulator->ticked = cpus;
 }
 
-/* All that does not depend on where it lies. */
+/* Sets everything that does not depend on the memory's address. */
 static bool draft_machine(struct simulator *draft, const struct simulator_setup *setup,
                           const struct simulator_workload *workload, struct simulator_error *error)
 {
@@ -358,7 +358,7 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
     return simulator;
 }
 
-/* ---- what is added while it runs ---- */
+/* ---- additions during a run ---- */
 
 uint32_t simulator_add_workload(struct simulator *simulator,
                                 const struct simulator_workload *workload,

@@ -2,7 +2,7 @@
 
 /*
  * The text of the library's headers, one after the other and then a 0, as the symbol
- * simulator_declarations: bindings read from it what the library offers.
+ * simulator_declarations. Bindings read the library's interface from it.
  */
 
 #ifdef __APPLE__

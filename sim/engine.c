@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The scheduler's mechanism, in the parts that sim/engine/ holds, and what happens
- * next. Compiled once for each policy, whose source comes before this one: the hooks
- * fold into direct calls. ENGINE is the name of the engine, POLICY of the policy.
+ * The scheduler's mechanism, in the parts of sim/engine/, and the order of events. Compiled once
+ * for each policy, whose source comes before this one: the hooks fold into direct calls. ENGINE is
+ * the name of the engine, POLICY of the policy.
  *
- * It follows kernel/scheduler/ function by function, without locks: here one thing
- * happens after the other. docs/simulator.md has the order of events.
+ * It follows kernel/scheduler/ function by function, without locks, because events here are
+ * sequential. docs/simulator.md has the order of events.
  */
 
 #include <string.h>
 
 #include "sim/engine/ticks.h"
 
-/* ---- what happens next ---- */
+/* ---- the next event ---- */
 
-/* The ticks of a moment: one CPU's, or, if they are not apart, those of all, one after the other,
- * each with all that comes of it. */
+/* Runs the ticks of a moment: one CPU's or, if they are simultaneous, those of all CPUs, one
+ * after the other, each with all its consequences. */
 static void tick_next(struct simulator *simulator)
 {
     uint32_t cpus = simulator->scheduler.cpus;
@@ -30,7 +30,7 @@ static void tick_next(struct simulator *simulator)
     } while (simulator->next_tick == simulator->now);
 }
 
-/* Between ticks: the timers of one CPU. */
+/* Between ticks: runs the timers of one CPU. */
 static void expire(struct simulator *simulator)
 {
     struct cpu *cpu = &simulator->cpus[timer_cpu(&simulator->timers.heap[0])];
@@ -44,7 +44,7 @@ static void expire(struct simulator *simulator)
     settle(simulator, cpu->id);
 }
 
-/* Between ticks: what CPU `i` does by itself. */
+/* Between ticks: runs the next action of CPU `i`. */
 static void happen(struct simulator *simulator, uint32_t i)
 {
     struct cpu *cpu = &simulator->cpus[i];
@@ -58,8 +58,8 @@ static void happen(struct simulator *simulator, uint32_t i)
         settle(simulator, i);
 }
 
-/* Leaves out the ticks of idle CPUs until the next timer, since nothing goes on before that.
- * Returns false if there is no timer. */
+/* Skips the ticks of idle CPUs until the next timer, because nothing happens before it. Returns
+ * false if there is no timer. */
 static bool skip_idle_ticks(struct simulator *simulator)
 {
     uint64_t timer = timers_next(&simulator->timers);
@@ -70,8 +70,8 @@ static bool skip_idle_ticks(struct simulator *simulator)
     return timer != NEVER;
 }
 
-/* Returns the first CPU whose process acts before the tick or timers of the same time, or NO_CPU.
- */
+/* Returns the first CPU whose process acts before the tick or timers of the same time, or
+ * NO_CPU. */
 static __attribute__((noinline)) uint32_t cpu_that_acts_first(const struct simulator *simulator,
                                                               uint64_t when)
 {
@@ -82,8 +82,8 @@ static __attribute__((noinline)) uint32_t cpu_that_acts_first(const struct simul
     return NO_CPU;
 }
 
-/* Returns the CPU that does something by itself next, or NO_CPU if a tick or a timer comes before:
- * at the same time they do, unless a process acts first. */
+/* Returns the CPU with the next action, or NO_CPU if a tick or a timer comes before. At the same
+ * time a tick or timer comes first, unless a process acts first. */
 static inline uint32_t cpu_before_interrupts(const struct simulator *simulator, uint64_t timer,
                                              uint64_t event)
 {
@@ -121,7 +121,7 @@ static void run(struct simulator *simulator, uint64_t until)
     }
 }
 
-/* ---- the policy comes into force, and goes (as kernel/scheduler/run_queue.c) ---- */
+/* ---- starting and ending the policy (as kernel/scheduler/run_queue.c) ---- */
 
 static void install(struct simulator *simulator)
 {
@@ -178,7 +178,7 @@ static void start(struct simulator *simulator, struct process *process)
     announce(simulator, 0, queue, process);
 }
 
-/* ---- a hand from outside ---- */
+/* ---- actions from outside ---- */
 
 static void outside_fork(struct simulator *simulator, uint32_t program)
 {

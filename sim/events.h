@@ -5,9 +5,9 @@
 #include "sim/machine.h"
 
 /*
- * When each CPU does something next by itself (ticks and timers apart): a tournament
- * (Knuth 1973, section 5.4.1). The leaves hold the CPUs' times, and each node above
- * the earlier of the two below it. events[1] is the root; CPU i has events[leaves + i].
+ * When each CPU next acts by itself (ticks and timers excluded): a tournament tree (Knuth 1973,
+ * section 5.4.1). The leaves hold the CPUs' times, and each node above holds the earlier of the two
+ * below it. events[1] is the root; CPU i has events[leaves + i].
  */
 
 static inline uint64_t events_next(const struct simulator *simulator)

@@ -11,24 +11,24 @@
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>
 #else
-#define backtrace(frames, most) 0 /* this C library tells of none */
+#define backtrace(frames, most) 0 /* this C library has no backtrace() */
 #endif
 
 #include "abi/machine_status.h"
 #include "sim/machine.h"
 #include "sim/program_counter.h"
 
-/* CPU seconds in which nothing happens in the simulated machine, after which nothing ever will. */
+/* CPU seconds without an event in the simulated machine, after which no event will ever come. */
 #define PATIENCE 2
 
 #define FRAMES_MAX 32
 
-/* A signal's handler has nothing else to know them by. */
+/* A signal handler has no other way to find it. */
 static const struct simulator *watched;
 static uint64_t seen_happening;
 static uint32_t seconds_still;
 
-/* Changes with all that happens in the machine. */
+/* Changes with every event in the machine. */
 static uint64_t happening(const struct simulator *simulator)
 {
     const struct simulator_counts *counts = &simulator->counts;
@@ -36,7 +36,8 @@ static uint64_t happening(const struct simulator *simulator)
            simulator->idle_acts;
 }
 
-/* Of a process that is lost anyway: functions that a handler should not call are called, too. */
+/* Reports the failure. The process is lost anyway, so it also calls functions that a handler
+ * should not call. */
 static _Noreturn void say(const char *what, const siginfo_t *information, const void *context)
 {
     void *frames[FRAMES_MAX];
@@ -92,7 +93,7 @@ void last_words_begin(const struct simulator *simulator)
     watched = simulator;
     handle(SIGVTALRM, on_second);
     set_timer(1);
-#if !__has_feature(address_sanitizer) /* which has last words of its own */
+#if !__has_feature(address_sanitizer) /* AddressSanitizer reports by itself */
     handle(SIGSEGV, on_fault);
     handle(SIGBUS, on_fault);
     handle(SIGFPE, on_fault);

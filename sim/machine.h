@@ -3,10 +3,10 @@
 #define SIM_MACHINE_H
 
 /*
- * What a simulated machine is made of. Private to sim/.
+ * The parts of a simulated machine. Private to sim/.
  *
- * Processes lie in one array by their slots, each followed by the bytes of state
- * that the policy uses; they refer to each other by slot.
+ * Processes lie in one array by their slots, each followed by the bytes of state that the policy
+ * uses; they refer to each other by slot.
  */
 
 #include <stdio.h>
@@ -28,45 +28,45 @@
 #define TIME_MAX (1ull << 61) /* ns: sums of two do not overflow */
 /* The PID of init, which reaps orphans and forks the first process of the workload. */
 #define FIRST_SLOT 0
-/* Stands for the program of init, whose steps come before those of all programs. */
+/* Represents the program of init, whose steps precede those of all programs. */
 #define INIT_PROGRAM UINT32_MAX
 #define INIT_STEPS   3
 
-/* Acts of init, besides those of workloads: it reaps until the workload's first process has ended.
- */
+/* An act of init that workloads do not have: it reaps until the workload's first process has
+ * ended. */
 enum { STEP_REAP = STEP_COUNT, STEPS_ALL };
 
 enum process_place { PLACE_FREE, PLACE_QUEUED, PLACE_RUNNING, PLACE_BLOCKED, PLACE_ZOMBIE };
 
-/* What a blocked process waits for. Its step is the one that it does meanwhile. */
+/* What a blocked process waits for; its present step is the waiting one. */
 enum process_wait {
     WAIT_NONE,
     WAIT_CHILD,
-    WAIT_TIMER,   /* its timer is in the heap; also for a child that is to arrive */
-    WAIT_DUE,     /* its timer is due, and its CPU in the kernel, or just before its tick */
-    WAIT_CHANNEL, /* it is in the channel's line */
+    WAIT_TIMER,   /* its timer is in the heap; also for a child that will arrive */
+    WAIT_DUE,     /* its timer has expired, and its CPU is in the kernel, or just before its tick */
+    WAIT_CHANNEL, /* it is in the channel's list */
 };
 
-/* Stands for a CPU in an act from outside (sim/control.h). */
+/* Takes the place of a CPU in an action from outside (sim/control.h). */
 #define OUTSIDE NO_CPU
 
 struct process {
-    struct task task; /* first: policies hand out tasks */
-    uint64_t left;    /* ns of its present step to compute */
-    uint32_t step;    /* its place in simulator->steps */
-    uint32_t
-        link;             /* the next one in the line of a channel, of due timers or of urgent
-                             processes, or in the ring of zombies; while it sleeps, the number of its timer */
-    uint32_t parent : 24; /* slot; its process may be another by now: see parent_pid */
+    struct task task;     /* must be first: policies hand out tasks */
+    uint64_t left;        /* ns left to compute in its present step */
+    uint32_t step;        /* its index in simulator->steps */
+    uint32_t link;        /* the next process in the list of a channel, of expired timers or of
+                           * urgent processes, or in the ring of zombies; while it sleeps, the
+                           * number of its timer */
+    uint32_t parent : 24; /* slot, which another process may use by now: see parent_pid */
     uint32_t arrived : 1; /* by itself: no process reaps it */
-    uint32_t urgent : 1;  /* before all that the policy orders; the policy does not know it */
+    uint32_t urgent : 1;  /* before all tasks that the policy orders; the policy does not know it */
     int32_t parent_pid;
-    uint32_t zombies;       /* children: the one that ended last, whose link is the first; NOBODY */
+    uint32_t zombies;       /* children: the last one to end, whose link is the first; NOBODY */
     uint32_t children : 24; /* that have not been reaped */
     uint32_t place : 3;     /* enum process_place */
     uint32_t known : 1;     /* to the policy */
     uint32_t waits : 3;     /* enum process_wait */
-    uint32_t killed : 1;    /* it ends when its CPU is in the kernel next */
+    uint32_t killed : 1;    /* it ends when its CPU is next in the kernel */
 };
 
 _Static_assert(sizeof(struct process) <= 224, "with 136 bytes of policy state: 360");
@@ -75,44 +75,45 @@ _Static_assert(SIMULATOR_PROCESSES_MAX <= 1u << ORDER_SLOT_BITS, "and for its sl
 
 struct cpu {
     struct process *current; /* null: idle */
-    uint64_t resumes;        /* when it is, or was, back from the kernel: no interrupts before */
-    uint64_t called;         /* when it hears that it should pick again */
-    uint64_t turn_end;       /* when the policy is to be called for `current`; NEVER */
+    uint64_t resumes;        /* when it returns, or returned, from the kernel: no interrupts
+                              * before */
+    uint64_t called;         /* when it is notified to pick again */
+    uint64_t turn_end;       /* when the policy must be called for `current`; NEVER */
     uint64_t alarm;          /* of the queue with this number; NEVER */
     uint64_t entered;        /* when it picked `current` */
     uint64_t idle_since;
     uint64_t records; /* of the trace */
     uint32_t id;
-    uint32_t
-        due_first; /* timers that are due, while it is in the kernel, or just before its tick */
+    uint32_t due_first; /* timers that have expired, while it is in the kernel, or just before its
+                         * tick */
     uint32_t due_last;
     bool reschedule; /* it should pick again, for the reason `why` */
     bool late;       /* its timer interrupt came while it was in the kernel */
     bool late_tick;  /* and that was its tick */
-    bool moves;      /* its process is to be placed anew, when it leaves */
-    bool calls;      /* its process has called the kernel, which does at `resumes` what it wants */
+    bool moves;      /* its process must be placed again, when it leaves */
+    bool calls;      /* its process has called the kernel, which acts at `resumes` */
     enum preempt_reason why;
 };
 
 struct channel {
     uint64_t count;
-    uint32_t first; /* of those that wait, by slot */
+    uint32_t first; /* waiting processes, by slot */
     uint32_t last;
     uint32_t waiting;  /* their number */
-    uint32_t owner;    /* slot of the process that must give before they go on: it has the lock, or
-                          gave last; it may be another by now: see */
+    uint32_t owner;    /* slot of the process that must give before they can continue: it has the
+                        * lock, or gave last; another process may use the slot by now: see */
     int32_t owner_pid; /* 0: not known */
     bool is_lock;      /* some process took from it as from a lock */
     uint8_t ceiling;   /* of the lock: 1 more than a priority; 0: none */
 };
 
-/* The latest process that was forked to play a program. */
+/* The latest process that was forked to run a program. */
 struct player {
     uint32_t slot;
     int32_t pid;
 };
 
-/* How much there is of what workloads are made of. */
+/* The sizes of a workload's parts. */
 struct extent {
     uint32_t steps;
     uint32_t programs;
@@ -126,32 +127,32 @@ struct engine;
 struct speeds;
 
 struct simulator {
-    /* What every decision needs. */
+    /* Needed by every decision. */
     const struct engine *engine;
     struct scheduler scheduler;
     struct cpu *cpus;
     uint64_t *events; /* the tournament of the CPUs' next events: events.h */
     uint32_t event_leaves;
     uint32_t ticked;    /* CPUs below this have had the tick of this moment */
-    bool traces_queues; /* where processes are queued goes into the trace, too */
+    bool traces_queues; /* positions of queued processes go into the trace, too */
     uint64_t now;
-    uint64_t policy_clock; /* ahead of `now`: what the policy sees */
+    uint64_t policy_clock; /* offset of the policy's clock from `now` */
     uint64_t next_tick;    /* of any CPU: see ticking.h */
     uint64_t tick_round;
     uint64_t stagger;
     uint32_t ticking;
     uint32_t busy;              /* CPUs that run a process */
-    uint64_t attribute_changes; /* so many times a process got an attribute, CPUs or a ceiling */
+    uint64_t attribute_changes; /* times that a process got an attribute, CPUs or a ceiling */
     uint32_t queued;            /* processes, on all queues */
     uint32_t urgent;       /* slot of the first urgent process that waits for a CPU, or NOBODY */
-    struct cpu_set idle;   /* and not called yet */
-    struct cpu_set called; /* asked to pick again; when each of them does is not planned yet */
+    struct cpu_set idle;   /* and not notified yet */
+    struct cpu_set called; /* asked to pick again; the time for each is not planned yet */
     struct timers timers;
     struct trace trace;
-    struct simulator_costs costs; /* under the policy that is in force */
+    struct simulator_costs costs; /* under the active policy */
     struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
-    uint64_t step_rest[STEPS_ALL]; /* what of it comes after the kernel has looked for interrupts */
+    uint64_t step_rest[STEPS_ALL]; /* the part after the kernel has checked for interrupts */
     struct speeds *speeds;         /* null: all CPUs are alike */
 
     struct arena arena; /* holds all of this, except the engine, the trace's buffer and */
@@ -162,31 +163,31 @@ struct simulator {
     struct player *players;      /* by program */
     char **names;                /* by program */
     char **texts;
-    char *text_bytes; /* where those lie, and names */
+    char *text_bytes; /* storage of the texts and names */
     struct channel *channels;
     struct extent used;    /* of all of these */
-    struct extent room;    /* that there is, for workloads that are added, too */
+    struct extent room;    /* the capacity, including workloads that may be added */
     uint32_t *loop_rounds; /* by slot and loop: rounds done */
     uint32_t loop_depth;
-    uint64_t *timer_times;    /* by slot and timer: when it was due last */
-    uint32_t timer_count;     /* with one more, the time of the fork, if there may be shared ones */
+    uint64_t *timer_times;    /* by slot and timer: when it last expired */
+    uint32_t timer_count;     /* plus one for the time of the fork, if there may be shared timers */
     uint64_t *shared_times;   /* by shared timer; NEVER: no process has used it yet */
-    bool affinity_used;       /* some process was kept from a CPU once */
-    struct cpu_set *cpu_sets; /* by slot: what task.cpus leads to, unless that is null */
+    bool affinity_used;       /* some process has had a restricted CPU set */
+    struct cpu_set *cpu_sets; /* by slot: the target of task.cpus, unless that is null */
 
     struct slots slots;
     unsigned char *processes; /* process_bytes each */
     size_t process_bytes;
-    char policy_name[64]; /* that is in force: "rr:table-scan" */
-    uint32_t state_bytes; /* that the policy has of them */
-    bool has_shape;       /* there is room for `speeds` */
+    char policy_name[64]; /* the active one: "rr:table-scan" */
+    uint32_t state_bytes; /* the policy's state of each process */
+    bool has_shape;       /* memory for `speeds` is reserved */
     uint32_t process_limit;
-    uint32_t most_processes;  /* that lived at once, until now */
+    uint32_t most_processes;  /* maximum that lived at once, so far */
     uint64_t policy_run_time; /* of each new task */
     int32_t last_pid;
     int32_t first_pid; /* of the workload's first process; 0: not forked yet */
 
-    uint32_t idle_acts; /* since time passed last: so a process that never computes is found */
+    uint32_t idle_acts; /* since time last advanced: detects a process that never computes */
     uint64_t acted_at;
     enum simulator_status status;
     bool finished;
@@ -199,25 +200,25 @@ struct simulator {
 };
 
 /*
- * The part of the simulator that calls the policy's hooks: compiled once for each
- * policy, from engine.c, so that the compiler sees through the calls.
+ * The part of the simulator that calls the policy's hooks: compiled once for each policy, from
+ * engine.c, so that the compiler can inline the calls.
  */
 struct engine {
     const struct policy *policy;
-    /* Runs until the time, the end, or until another policy is in force: see `engine` then. */
+    /* Runs until the time, the end, or until another policy is activated: see `engine` then. */
     void (*run)(struct simulator *simulator, uint64_t until);
-    /* Begins the policy with fresh state and the tunables that are set already. */
+    /* Starts the policy with fresh state and the tunables that are set already. */
     void (*install)(struct simulator *simulator);
-    /* Takes out all processes, in the order in which they would run. Returns the first one's slot;
-     * the others are linked by `link`. */
+    /* Takes out all processes, in the order of service. Returns the first one's slot; the others
+     * are linked by `link`. */
     uint32_t (*drain)(struct simulator *simulator);
-    /* Queues those that drain() gave, and has every CPU pick again; on behalf of CPU `here`, or
-     * OUTSIDE. */
+    /* Queues the processes that drain() returned, and makes every CPU pick again; on behalf of
+     * CPU `here`, or OUTSIDE. */
     void (*adopt)(struct simulator *simulator, uint32_t here, uint32_t first);
     /* Queues init, which no process forked. */
     void (*start)(struct simulator *simulator, struct process *process);
 
-    /* Acts from outside (sim/control.h); each is possible. */
+    /* Actions from outside (sim/control.h); the caller has checked them. */
     void (*fork)(struct simulator *simulator, uint32_t program);
     void (*kill)(struct simulator *simulator, struct process *process);
     void (*wake)(struct simulator *simulator, struct process *process);
@@ -227,7 +228,7 @@ struct engine {
                           enum attribute_kind kind, uint64_t value);
 };
 
-/* In the order of `policies`; made with the table of policies. */
+/* In the order of `policies`; generated with the table of policies. */
 extern const struct engine *const engines[];
 
 static inline struct process *process_at(const struct simulator *simulator, uint32_t slot)
@@ -236,7 +237,7 @@ static inline struct process *process_at(const struct simulator *simulator, uint
                                       (size_t)slot * simulator->process_bytes);
 }
 
-/* The time that the policy sees. */
+/* Returns the policy's clock. */
 static inline uint64_t policy_now(const struct simulator *simulator)
 {
     return simulator->now + simulator->policy_clock;
@@ -258,14 +259,14 @@ static inline bool is_computing(const struct workload_step *step)
     return step->kind <= STEP_RUN_UNTIL;
 }
 
-/* The run has failed: says why, as printf does, unless it has failed already. */
+/* Fails the run with a reason, formatted as by printf, unless it has failed already. */
 __attribute__((format(printf, 2, 3))) void fail(struct simulator *simulator, const char *format,
                                                 ...);
 __attribute__((format(printf, 2, 3))) void set_error(struct simulator_error *error,
                                                      const char *format, ...);
 
-/* Makes the machine ready for an act from outside (sim/control.h). Returns false if the run is
- * over. */
+/* Prepares the machine for an action from outside (sim/control.h). Returns false if the run has
+ * ended. */
 bool begin_act(struct simulator *simulator, struct simulator_error *error);
 
 #endif

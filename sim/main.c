@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The simulator as a command: one run, its trace, and what it counted. */
+/* The simulator as a command: one run, its trace, and its counts. */
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -48,8 +48,8 @@ static const char usage[] =
 struct options {
     struct simulator_setup setup;
     const char *workload;
-    const char *save;    /* null: it is not put aside */
-    const char *restore; /* the checkpoint to go on with; null: a run begins */
+    const char *save;    /* null: it is not saved */
+    const char *restore; /* the checkpoint to resume; null: a new run begins */
     uint64_t limit;
     uint64_t save_at; /* NEVER: at the limit */
     bool describes;   /* the machine */
@@ -159,7 +159,7 @@ static void take_option(struct options *options, int letter, const char *name, c
     case 'h':
         fputs(usage, stdout);
         exit(0);
-    default: /* getopt_long() has said what is wrong */
+    default: /* getopt_long() has printed the error */
         exit(EXIT_WRONG_USAGE);
     }
 }
@@ -268,7 +268,7 @@ struct outcome {
     struct simulator_error error;
 };
 
-/* Runs the machine to its end, or until it is put aside. */
+/* Runs the machine until it ends, or until it is saved. */
 static void simulate(const struct options *options, struct outcome *outcome)
 {
     struct simulator *simulator = begin(options);
@@ -290,7 +290,7 @@ static void simulate(const struct options *options, struct outcome *outcome)
     simulator_destroy(simulator);
 }
 
-/* Returns the exit status, and says why it is not 0. */
+/* Returns the exit status, and prints why it is not 0. */
 static int exit_status(const struct options *options, const struct outcome *outcome)
 {
     int64_t status = outcome->counts.exit_status;

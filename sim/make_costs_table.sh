@@ -3,8 +3,8 @@
 #
 # usage: make_costs_table.sh PROFILE.json
 #
-# Prints the costs of a profile, as `./schedlab calibrate` writes it with a cost on
-# each line, as C: the text that `--costs kernel` stands for.
+# Prints the costs of a profile as C: the text that `--costs kernel` selects. `./schedlab calibrate`
+# writes the profile, a cost on each line.
 set -eu
 
 costs=$(sed -n 's/^ *"\([a-z0-9_.:-]*\)": {"ns": \([0-9]*\),.*/\1=\2/p' "$1" | paste -sd, -)

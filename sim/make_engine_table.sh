@@ -3,8 +3,8 @@
 #
 # usage: make_engine_table.sh POLICY_TABLE.c
 #
-# Prints the simulator's table of engines (sim/machine.h) as C, in the order of the
-# table of policies, as tools/make_policy_table.sh printed it.
+# Prints the simulator's table of engines (sim/machine.h) as C, in the order of the table of
+# policies from tools/make_policy_table.sh.
 set -eu
 
 names=$(sed -n 's/^ *&policy_\([a-z0-9_]*\),$/\1/p' "$1")

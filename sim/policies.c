@@ -76,9 +76,9 @@ bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
     return true;
 }
 
-/* ---- another policy ---- */
+/* ---- switching to another policy ---- */
 
-/* All processes leave the old policy, and none is known to the new one. */
+/* Removes all processes from the old policy; the new one knows none. */
 static uint32_t leave_policy(struct simulator *simulator)
 {
     uint32_t drained = simulator->engine->drain(simulator);

@@ -4,21 +4,22 @@
 
 #include "sim/machine.h"
 
-/* The policy in force: chosen by its name, with its tunables and costs, and replaced by another. */
+/* The active policy: chosen by its name, with its tunables and costs, and replaced by another. */
 
 bool choose_policy(const char *text, struct policy_choice *choice, struct simulator_error *error);
-/* Notes the name of the policy in force. */
+/* Records the name of the active policy. */
 void name_policy(struct simulator *simulator, const struct policy_choice *choice);
-/* Sets those of "name=value,name=value", before the policy is installed; null or empty: none. */
+/* Sets tunables from "name=value,name=value", before the policy is installed; null or empty:
+ * none. */
 bool set_tunables(struct simulator *simulator, const char *text, struct simulator_error *error);
-/* Records the policy with which the machine begins, and the tunables that were set. */
+/* Records the machine's first policy, and the tunables that were set. */
 void record_first_policy(struct simulator *simulator, const char *tunables);
-/* Puts the costs under this policy into force. Returns false if no time is left between ticks. */
+/* Activates the costs under this policy. Returns false if they leave no time between ticks. */
 bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
                struct simulator_error *error);
 
-/* Puts another policy, or the same one with another tunable, into force from now on, on behalf of
- * that CPU, or OUTSIDE. Returns false if it cannot; nothing has changed then. */
+/* Activates another policy, or the same one with another tunable, on behalf of that CPU, or
+ * OUTSIDE. Returns false on failure; nothing has then changed. */
 bool switch_policy(struct simulator *simulator, uint32_t cpu, const char *text,
                    struct simulator_error *error);
 bool switch_tunable(struct simulator *simulator, uint32_t cpu, const char *text,

@@ -4,13 +4,13 @@
 
 #include "sim/machine.h"
 
-/* Processes come and go, and step through their programs. */
+/* Processes start and end, and step through their programs. */
 
-/* Creates a process in a slot of its own, which plays the program and inherits from its parent, if
- * that is not null. Returns null if there is no room. */
+/* Creates a process in a new slot. It runs the program and inherits from its parent, if that is
+ * not null. Returns null if all slots are used. */
 struct process *process_create(struct simulator *simulator, struct process *parent,
                                uint32_t program);
-/* The process has been reaped. */
+/* Frees a process that has been reaped. */
 void process_free(struct simulator *simulator, struct process *process);
 /* Returns the process's parent, or init if that has ended. */
 struct process *process_parent(const struct simulator *simulator, const struct process *process);
@@ -21,11 +21,11 @@ struct process *zombie_take(struct simulator *simulator, struct process *parent)
 /* Hands the parent's zombies to init. Returns false if it had none. */
 bool zombies_bequeath(struct simulator *simulator, struct process *parent);
 
-/* Returns the program that the process plays. */
+/* Returns the process's program. */
 uint32_t program_of(const struct simulator *simulator, const struct process *process);
-/* Returns the program's name, which a process has from its fork on. */
+/* Returns the program's name, which a process has from its fork. */
 const char *name_of(const struct simulator *simulator, uint32_t program);
-/* The present step is done: begins the next one. */
+/* Ends the present step, and begins the next one. */
 void advance(struct simulator *simulator, struct process *process);
 
 #endif

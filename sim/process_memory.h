@@ -5,19 +5,19 @@
 #include "sim/machine.h"
 
 /*
- * How much memory a process takes: the policy's state of it follows it, as much as the
- * policy asks for. AddressSanitizer is told that what follows is not the policy's.
+ * The memory of a process: the policy's state follows it, in the size that the policy asks for.
+ * Memory after it is poisoned for AddressSanitizer.
  */
 
-/* Returns the bytes of state that the policy has of each process. */
+/* Returns the bytes of the policy's state of each process. */
 uint32_t state_bytes_of(const struct policy *policy);
-/* Returns the bytes of a process with so much state. */
+/* Returns the bytes of a process with this much state. */
 size_t bytes_of_process(uint32_t state_bytes);
-/* Returns the same of the machine's processes, without what is there for AddressSanitizer. */
+/* Returns the same for the machine's processes, without the padding for AddressSanitizer. */
 size_t bytes_of_each_process(const struct simulator *simulator);
 void guard_states(const struct simulator *simulator);
-/* Moves all processes, of which none is queued, into an array with room for any policy's states.
- * The arena has it. */
+/* Moves all processes, none of them queued, into an array that can hold any policy's states. The
+ * array lies in the arena. */
 void move_processes(struct simulator *simulator);
 
 #endif

@@ -13,7 +13,7 @@
 extern const char __executable_start[]; /* the linker's */
 #endif
 
-/* Returns where the program was when a signal came. */
+/* Returns the program counter at a signal. */
 static inline uint64_t program_counter(const ucontext_t *context)
 {
 #if defined(__APPLE__) && defined(__x86_64__)
@@ -30,7 +30,7 @@ static inline uint64_t program_counter(const ucontext_t *context)
 #endif
 }
 
-/* Returns an address as the program's file has it. */
+/* Converts an address to the addresses of the program's file. */
 static inline uint64_t address_in_program(uint64_t address)
 {
 #ifdef __APPLE__

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Notes what a machine is made of while it is made, and while it runs. */
+/* Records a machine's setup while it is created, and the actions on it while it runs. */
 
 #include "sim/recipe.h"
 
@@ -9,7 +9,7 @@
 
 #define FIRST_ROOM 4096
 
-/* Returns null if there is no memory. */
+/* Returns null if memory is short. */
 static unsigned char *extend(struct recipe *recipe, size_t bytes)
 {
     size_t room = recipe->room ? recipe->room : FIRST_ROOM;
@@ -99,7 +99,7 @@ void recipe_end(struct recipe *recipe)
     *recipe = (struct recipe){0};
 }
 
-/* ---- what is done to it ---- */
+/* ---- actions on the machine ---- */
 
 static void put_entry(struct recipe *recipe, enum recipe_act act, uint32_t first, uint64_t second,
                       uint64_t third)
@@ -108,7 +108,7 @@ static void put_entry(struct recipe *recipe, enum recipe_act act, uint32_t first
     put(recipe, &entry, sizeof(entry));
 }
 
-/* Several runs, one after the other, are noted as one until the latest time. */
+/* Consecutive runs are recorded as one run until the latest time. */
 void recipe_note_run(struct recipe *recipe, uint64_t until)
 {
     if (!recipe->ran || until > recipe->ran_until)

@@ -5,19 +5,18 @@
 #include "sim/simulator.h"
 
 /*
- * All that makes a machine what it is, as bytes: its setup, its workload, and all
- * acts from outside with their times. To do the same again is to have the same machine:
- * sim/checkpoint.c.
+ * Everything that determines a machine, as bytes: its setup, its workload, and all actions from
+ * outside with their times. Repeating them gives the same machine: sim/checkpoint.c.
  *
  * Each part takes a multiple of 8 bytes. A text is its length, with the final 0, and its
- * characters. A workload is its numbers of programs, texts and channels; each program's
- * name, number of steps and steps; the texts; the channels.
+ * characters. A workload is its numbers of programs, texts and channels; each program's name,
+ * number of steps and steps; the texts; the channels.
  */
 
 enum recipe_act {
     ACT_RUN,   /* until `second` */
-    ACT_TOUCH, /* what was asked for could not be done, but there are ticks again (begin_act()) */
-    ACT_FORK,  /* in what follows `first` and `second` are what the function takes */
+    ACT_TOUCH, /* the action failed, but ticks have resumed (begin_act()) */
+    ACT_FORK,  /* in the following acts `first` and `second` are the function's arguments */
     ACT_KILL,
     ACT_WAKE,
     ACT_MIGRATE,
@@ -35,7 +34,7 @@ struct recipe_entry {
     uint64_t third;
 };
 
-/* Of struct simulator_setup, what is a number; policy, tunables and shape follow as texts, then the
+/* The numbers of struct simulator_setup. Policy, tunables and shape follow as texts, then the
  * costs up to their last policy. */
 struct recipe_setup {
     uint32_t cpus;
@@ -52,8 +51,8 @@ struct recipe {
     unsigned char *bytes;
     size_t used;
     size_t room;
-    size_t touched;     /* where an ACT_TOUCH is, if it comes last; 0: it does not */
-    bool incomplete;    /* there was no memory for all of it */
+    size_t touched;     /* the position of a final ACT_TOUCH; 0: there is none */
+    bool incomplete;    /* memory was short: it is not complete */
     bool ran;           /* since the last entry, */
     uint64_t ran_until; /* until this time */
 };
@@ -64,7 +63,7 @@ static inline size_t recipe_padded(size_t bytes)
     return (bytes + 7) / 8 * 8;
 }
 
-/* Returns the bytes that costs take, up to their last policy. */
+/* Returns the bytes of the costs, up to their last policy. */
 size_t recipe_costs_bytes(const struct simulator_costs *costs);
 
 void recipe_begin(struct recipe *recipe, const struct simulator_setup *setup,
@@ -72,7 +71,7 @@ void recipe_begin(struct recipe *recipe, const struct simulator_setup *setup,
 void recipe_end(struct recipe *recipe);
 
 void recipe_note_run(struct recipe *recipe, uint64_t until);
-/* An act was asked for. If it is done, its own entry takes the place of this one. */
+/* Records that an action was requested. If it succeeds, its own entry replaces this one. */
 void recipe_note_touch(struct recipe *recipe);
 void recipe_note(struct recipe *recipe, enum recipe_act act, uint32_t first, uint64_t second,
                  uint64_t third);

@@ -4,21 +4,21 @@
 
 #include "sim/recipe.h"
 
-/* The parts of a recipe in their order, from bytes that any program may have written. */
+/* Reads the parts of a recipe in their order, from bytes that any program may have written. */
 
-/* What has not been read yet. It lies at a multiple of 8. */
+/* The unread rest. It lies at a multiple of 8. */
 struct recipe_rest {
     unsigned char *next;
     size_t bytes;
 };
 
-/* Returns null if there are not that many bytes left. */
+/* Returns null if fewer bytes remain. */
 void *recipe_take(struct recipe_rest *rest, uint64_t count, size_t each);
 /* Returns null if there is no text. */
 const char *recipe_take_text(struct recipe_rest *rest);
 bool recipe_take_setup(struct recipe_rest *rest, struct simulator_setup *setup);
-/* Names, steps, texts and channels stay where they are. Returns false if there is no sound
- * workload; nothing is to be freed then. */
+/* Names, steps, texts and channels keep their places. Returns false if there is no valid
+ * workload; nothing must then be freed. */
 bool recipe_take_workload(struct recipe_rest *rest, struct simulator_workload *workload);
 void recipe_free_workload(struct simulator_workload *workload);
 

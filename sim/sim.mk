@@ -5,8 +5,8 @@
 #
 # make fuzz        libFuzzer, for FUZZ_SECONDS with each program of tests/sim/fuzz_*.c
 #
-# Included by the Makefile, whose flags it uses. The engine is compiled once for each
-# policy, from the policy's file and sim/engine.c: the same source, as it is.
+# Included by the Makefile, whose flags it uses. The engine is compiled once for each policy, from
+# the policy's file and sim/engine.c: the same source, unchanged.
 
 SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c sim/last_words.c,$(sort $(wildcard sim/*.c)))
 SIMULATOR_ENGINES  := $(POLICIES:policies/%.c=engines/%.o)
@@ -16,7 +16,8 @@ SIMULATOR_PARTS    := $(SIMULATOR_OBJECTS) build_name.o
 SIMULATOR_C        := $(HOST_C) $(PIC)
 SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
                       -fsanitize=address,undefined -fno-sanitize-recover=all
-# One set of objects is for tests and for the fuzzers, which count where they come. What a sanitizer tells has lines.
+# One set of objects is for tests and for the fuzzers, which measure coverage. A sanitizer's reports
+# have line numbers.
 SIMULATOR_TRIED    := $(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer-no-link -gline-tables-only
 SIMULATOR_TESTS    := $(patsubst tests/sim/%.c,$B/sim-tests/%,$(wildcard tests/sim/*_test.c))
 
@@ -27,10 +28,10 @@ FUZZ_SECONDS       ?= 600
 simulator: $B/sim/schedlab-sim $B/sim/simulator.a $B/sim/libschedlab-sim.so
 simulator-tests: $(SIMULATOR_TESTS) $B/scenario_simulator $B/sim-safe/schedlab-sim
 
-# An engine's name in C: a - of the policy's is a _.
+# The C name of an engine: a - in the policy's name becomes a _.
 engine_of = $(subst -,_,$(notdir $(1)))
 
-# $(1): folder of build/. $(2): which compiler. $(3): flags. $(4): of engines, besides.
+# $(1): directory in build/. $(2): which compiler. $(3): flags. $(4): additional flags of engines.
 define SIMULATOR_RULES
 $B/$(1)/engines/%.o: policies/%.c sim/engine.c Makefile sim/sim.mk
 	@mkdir -p $$(@D)
@@ -53,7 +54,8 @@ $B/$(1)/%_table.o: $B/%_table.c
 	@echo "  $$@"
 	@$$($(2)) $(3) -c $$< -o $$@
 
-# Which build it is, by a hash of all that it is made of: it continues its own checkpoints alone.
+# Identifies the build, by a hash of everything that it is made of: it restores only its own
+# checkpoints.
 $B/$(1)/build_name.o: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
 	@echo "  $$@"
 	@hash=$$$$(cat $$^ | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-64) && \
@@ -69,11 +71,11 @@ $B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/last_words.o $B/$(1)/simulator.a
 	@$$($(2)) $(3) $$^ -o $$@
 endef
 $(eval $(call SIMULATOR_RULES,sim,HOST_CC,$(SIMULATOR_C)))
-# To optimise engines takes longer than what the tests gain by it.
+# Optimising engines would take longer than the tests gain from it.
 $(eval $(call SIMULATOR_RULES,sim-safe,SYSTEM_CLANG,$(SIMULATOR_TRIED),-O0))
 
-# The library for other languages. It carries its own headers, so that what reads its declarations
-# there can never read those of another build.
+# The library for other languages. It contains its own headers, so that bindings can never read the
+# declarations of another build.
 $B/sim/declarations.o: sim/declarations.S $(wildcard sim/*.h abi/*.h) Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
@@ -96,8 +98,8 @@ $B/sim-tests/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 	@echo "  $@"
 	@$(SYSTEM_CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter tests/%.c %.a,$^) -o $@
 
-# libFuzzer. `make fuzz` goes on for so many seconds with each program, and keeps what it learns, and
-# what it finds, in build/fuzz.
+# libFuzzer. `make fuzz` runs each program for this many seconds, and keeps its corpus and its
+# findings in build/fuzz.
 fuzz: $(SIMULATOR_FUZZ:%=%.run)
 
 $(SIMULATOR_FUZZ:%=%.run): %.run: %
@@ -111,7 +113,7 @@ $(SIMULATOR_FUZZ): $B/sim-fuzz/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile
 	@echo "  $@"
 	@$(LINK_FUZZ)
 
-# The same with a round-robin that is wrong now and then: to see that it is found.
+# The same with a round-robin that is sometimes wrong: verifies that the fuzzer finds the error.
 $B/sim-fuzz/broken_engine.o: tests/sim/broken_policy.c sim/engine.c Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
@@ -123,12 +125,12 @@ $B/sim-fuzz/broken: tests/sim/fuzz_machine.c $B/sim-fuzz/broken_engine.o $B/sim-
 	@echo "  $@"
 	@$(LINK_FUZZ)
 
-# Acts the scenarios of tests/scenario out on the simulator; run by pytest.
+# Runs the scenarios of tests/scenario on the simulator; started by pytest.
 $B/scenario_simulator: tests/scenario/simulator.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 	@echo "  $@"
 	@$(SYSTEM_CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter %.c %.a,$^) -o $@
 
-# What a decision costs here, beside a bare loop over the policy.
+# Measures the cost of a decision, compared with a bare loop over the policy.
 $B/simulator_speed: bench/simulator_speed.c $B/sim/simulator.a Makefile sim/sim.mk
 	@echo "  $@"
 	@$(HOST_CC) $(HOST_C) $(filter %.c %.a,$^) -o $@

@@ -6,9 +6,8 @@
 #include <stdint.h>
 
 /*
- * The numbers from 0 to a limit of at most 2^24 that are free, of which the lowest
- * is found in a few steps: a tree of bits, 64 to a node, each of which says that
- * something below it is free.
+ * The free numbers from 0 to a limit of at most 2^24. The lowest is found in a few steps by a tree
+ * of bits, 64 to a node: a bit shows that some number below it is free.
  */
 #define SLOT_LEVELS 4
 
@@ -36,14 +35,14 @@ static inline bool slots_any(const struct slots *slots)
     return slots->level[SLOT_LEVELS - 1][0] != 0;
 }
 
-/* All are free. The words of each level are there, and zero. */
+/* Marks all as free. The words of each level must exist and be zero. */
 static inline void slots_fill(struct slots *slots, uint32_t limit)
 {
     for (uint32_t slot = 0; slot < limit; slot++)
         slots_give_back(slots, slot);
 }
 
-/* Takes the lowest that is free. Returns UINT32_MAX if none is. */
+/* Takes the lowest free number. Returns UINT32_MAX if there is none. */
 static inline uint32_t slots_take(struct slots *slots)
 {
     uint32_t slot = 0;

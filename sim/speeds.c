@@ -27,16 +27,17 @@ uint32_t speed_now(const struct simulator *simulator, uint32_t cpu)
 
 /* ---- work ---- */
 
-/* No number overflows: speeds are below 2^20. What is so long that it would is never done, as no
- * run lasts that long. */
+/* No number overflows: speeds are below 2^20. A computation so long that it would overflow never
+ * finishes, because no run lasts that long. */
 void change_pace(const struct simulator *simulator, struct process *process, uint32_t from,
                  uint32_t to)
 {
     struct pace *pace = &simulator->speeds->paces[process->task.slot];
     if (from == to || !is_computing(step_of(simulator, process)))
         return;
-    uint64_t wholes = process->left / to; /* each of them is `from` nanoseconds at the new speed */
-    int64_t work = (int64_t)(process->left % to * from) - pace->ahead; /* besides those */
+    uint64_t wholes = process->left / to; /* each of them takes `from` nanoseconds at the new
+                                           * speed */
+    int64_t work = (int64_t)(process->left % to * from) - pace->ahead; /* in addition to those */
     int64_t rest = work >= 0 ? (work + to - 1) / to : -(-work / to);
     if (wholes > TIME_MAX / from) {
         process->left = TIME_MAX;
@@ -63,7 +64,7 @@ static uint32_t cold_time(const struct speeds *speeds, uint32_t from, uint32_t t
     return (uint32_t)(speeds->model.cold[COLD_NODE] * distance / DISTANCE_LOCAL);
 }
 
-/* What is left of the step that the process computes, with this much for a cold cache. */
+/* Starts the rest of the process's computing step, with this much extra work for a cold cache. */
 static void compute_cold(struct process *process, struct pace *pace, uint32_t cold)
 {
     if (process->left > pace->warm)
@@ -102,7 +103,7 @@ void begin_pace(const struct simulator *simulator, struct process *process)
 
 /* ---- levels ---- */
 
-/* Returns how many 1,024ths of a time, which is not 0, the CPU was busy. */
+/* Returns the busy fraction of a non-zero time, in 1,024ths. */
 static uint64_t part_of(uint64_t busy, uint64_t elapsed)
 {
     bool long_ago = elapsed > TIME_MAX / CAPACITY_FULL;

@@ -7,28 +7,28 @@
 #include "policies/support/shape_text.h"
 
 /*
- * How fast processes compute on a machine whose CPUs are not alike. Work is counted in
- * units, of which the fastest CPU, by itself, does SPEED_FULL in a nanosecond; every speed
- * is a whole number of them, so that all is exact.
+ * The speed of processes on a machine whose CPUs are not alike. Work is counted in units; the
+ * fastest CPU, alone on its core, does SPEED_FULL of them in a nanosecond. Every speed is a whole
+ * number of units, so that all results are exact.
  *
- * Of a process that computes on a CPU of speed v, `left` is nanoseconds on that CPU, and it
- * has v * left - ahead units of work before it; of all others v is SPEED_FULL. So what
- * happens at each tick knows nothing of speeds: `left` is counted anew where the speed
- * changes. `ahead` is less than v: the part of a nanosecond that a process has computed
- * ahead when its step ends is taken off its next one, and nothing is lost.
+ * A process may compute on a CPU of speed v. Then `left` is in nanoseconds on that CPU, and its
+ * remaining work is v * left - ahead units. For all other processes v is SPEED_FULL. So the code of
+ * each tick does not depend on speeds: `left` is recomputed where the speed changes. `ahead` is
+ * less than v. A process may have computed a fraction of a nanosecond ahead when its step ends.
+ * That is subtracted from its next step, so that nothing is lost.
  */
 
 #define SPEED_FULL  (CAPACITY_FULL * SPEED_WHOLE)
 #define RAN_NOWHERE UINT32_MAX
 
 struct pace {
-    uint64_t warm; /* ns of work: while more is left of its step, that is for a cold cache */
-    uint32_t cold; /* ns of work for which its next step to compute takes longer */
+    uint64_t warm; /* ns of work: while more remains of its step, the excess is for a cold cache */
+    uint32_t cold; /* extra ns of work of its next computing step */
     uint32_t ahead;
-    uint32_t ran_on; /* the CPU on which it ran last; RAN_NOWHERE */
+    uint32_t ran_on; /* the CPU where it last ran; RAN_NOWHERE */
 };
 
-/* What a CPU had to do since its level was chosen last. */
+/* The work of a CPU since its level was last chosen. */
 struct demand {
     uint64_t since;
     uint64_t busy;      /* ns with a process, until `busy_from` */
@@ -44,21 +44,21 @@ struct speeds {
     struct pace *paces; /* by slot */
 };
 
-/* Reads the shape; for a machine that has been laid out with room for it. */
+/* Reads the shape, for a machine whose memory for it is laid out. */
 bool begin_speeds(struct simulator *simulator, const char *text, struct simulator_error *error);
-/* Returns what the CPU does in a nanosecond at its level, beside the siblings that are busy. */
+/* Returns the CPU's units of work in a nanosecond at its level, given the busy siblings. */
 uint32_t speed_now(const struct simulator *simulator, uint32_t cpu);
-/* The process, which computes, does so at another speed from now on, or is about to, or was. */
+/* Changes the speed of the process, which computes, is about to compute, or was computing. */
 void change_pace(const struct simulator *simulator, struct process *process, uint32_t from,
                  uint32_t to);
 /* The process begins a step. */
 void begin_pace(const struct simulator *simulator, struct process *process);
-/* The process, which computes at full speed as far as `left` says, gets this CPU: it computes
- * longer, now or in its next step that does, for what it finds in no cache. What it would still
- * have computed for that on its CPU of before, it does not. */
+/* Gives this CPU to a process whose `left` is counted at full speed. It computes longer, now or
+ * in its next computing step, because of cold caches. Its remaining extra work for the previous
+ * CPU is dropped. */
 void warm_up(const struct simulator *simulator, struct process *process, uint32_t cpu);
-/* Returns the CPU's level by what it had to do since the last time: the lowest that does it with a
- * quarter to spare, in units of capacity. */
+/* Returns the CPU's level according to its work since the last call: the lowest level that does
+ * this work with a quarter to spare, in units of capacity. */
 uint32_t demanded_capacity(struct simulator *simulator, const struct cpu *cpu);
 
 #endif

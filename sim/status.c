@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The texts of sched_status, sched_tunables and sched_policies, and their commands,
- * as the kernel has them in kernel/process/scheduler_files.c. How they look is said
- * in policies/support/scheduler_text.h.
+ * The texts of sched_status, sched_tunables and sched_policies, and their commands, as in
+ * kernel/process/scheduler_files.c. policies/support/scheduler_text.h defines their format.
  */
 
 #include <errno.h>
@@ -17,7 +16,7 @@
 
 #define COMMAND_BYTES 128
 
-/* What of a text there is room for; `length` is that of all. */
+/* The part of a text that fits; `length` is that of the whole text. */
 struct text {
     char *buffer;
     size_t size;
@@ -40,7 +39,7 @@ __attribute__((format(printf, 2, 3))) static void text_add(struct text *text, co
 
 #include "policies/support/scheduler_text.h"
 
-/* ---- what is shown ---- */
+/* ---- displayed texts ---- */
 
 static struct scheduler_view view_of(const struct simulator *simulator)
 {
@@ -87,7 +86,7 @@ static int by_pid(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-/* Lists processes in the order of their PIDs. Returns false if there is no memory. */
+/* Lists processes in the order of their PIDs. Returns false if memory is short. */
 static bool add_processes(struct text *text, const struct scheduler_view *view,
                           const struct simulator *simulator)
 {

@@ -5,12 +5,12 @@
 #include "sim/machine.h"
 
 /*
- * When CPUs have their ticks, as kernel/time/timer.c: CPU 0 at every multiple of the
- * tick, which begins a round, and each other CPU `stagger` after the one before it.
- * CPU `ticking` has the next one, in the round that begins at `tick_round`.
+ * When CPUs have their ticks, as in kernel/time/timer.c. CPU 0 ticks at every multiple of the tick,
+ * which begins a round, and each other CPU `stagger` after the one before it. CPU `ticking` has the
+ * next one, in the round that begins at `tick_round`.
  */
 
-/* The next tick of this round is this CPU's; after the last CPU another round begins. */
+/* Gives the next tick of this round to this CPU; after the last CPU another round begins. */
 static inline void set_next_tick(struct simulator *simulator, uint32_t cpu)
 {
     if (cpu >= simulator->scheduler.cpus) {
@@ -21,7 +21,7 @@ static inline void set_next_tick(struct simulator *simulator, uint32_t cpu)
     simulator->next_tick = simulator->tick_round + cpu * simulator->stagger;
 }
 
-/* The next tick is the first one that is not before `time`. */
+/* Finds the next tick, the first one not before `time`. */
 static inline void seek_tick(struct simulator *simulator, uint64_t time)
 {
     uint64_t gone = time % simulator->scheduler.tick_ns;
@@ -38,16 +38,16 @@ static inline uint64_t next_tick_of(const struct simulator *simulator, const str
     return cpu->id < simulator->ticking ? tick + simulator->scheduler.tick_ns : tick;
 }
 
-/* A CPU has no ticks any more if it idled at the last one and no process waited; CPU 0 always has
- * them. */
+/* Returns false for a CPU without ticks: it was idle at its last tick and no process waited. CPU
+ * 0 always has ticks. */
 static inline bool has_ticks(const struct simulator *simulator, const struct cpu *cpu)
 {
     return cpu->id == 0 || cpu->current || simulator->queued > 0 ||
            cpu->idle_since + simulator->scheduler.tick_ns >= next_tick_of(simulator, cpu);
 }
 
-/* Do timers of the CPU that are due now wait for its tick? They do between the round's begin and
- * that. */
+/* Returns true if the CPU's expired timers wait for its tick. They do between the round's start
+ * and its tick. */
 static inline bool timers_await_tick(const struct simulator *simulator, const struct cpu *cpu)
 {
     return simulator->ticking > 0 && cpu->id >= simulator->ticking && has_ticks(simulator, cpu);

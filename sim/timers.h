@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * The timers of sleeping processes: a heap in an array, each node with four
- * children. Of timers that are due at the same time, those of arrivals come first,
- * then those of lower CPUs, and of one CPU the one that was started first.
+ * The timers of sleeping processes: a heap in an array, each node with four children. Of timers
+ * with the same time, those of arrivals come first, then those of lower CPUs, and of one CPU the
+ * timer that was started first.
  */
 struct timer {
     uint64_t when;
@@ -27,7 +27,7 @@ struct timers {
     uint32_t dead; /* in the heap, though no process waits for them: see drop_dead_timers() */
 };
 
-#define ORDER_WAKES (1ull << 63) /* it wakes a process, on a CPU: it is no arrival */
+#define ORDER_WAKES (1ull << 63) /* it wakes a process, on a CPU: it is not an arrival */
 
 #define HEAP_CHILDREN 4
 
@@ -47,7 +47,7 @@ static inline uint32_t timer_slot(const struct timer *timer)
     return (uint32_t)timer->order & ((1u << ORDER_SLOT_BITS) - 1);
 }
 
-/* The number of a start, as far as a timer has it. */
+/* Returns the number of a start, in the bits that a timer has for it. */
 static inline uint32_t timer_number_of(uint32_t started)
 {
     return started & ((1u << ORDER_START_BITS) - 1);
@@ -75,8 +75,8 @@ static inline uint64_t timers_next(const struct timers *timers)
     return timers->count > 0 ? timers->heap[0].when : UINT64_MAX;
 }
 
-/* Among so many processes there are never more timers: one of each that sleeps, and dead ones,
- * which drop_dead_timers() keeps to half of all. */
+/* Returns the maximum number of timers for this many processes: one for each that sleeps, and
+ * dead ones, which drop_dead_timers() limits to half of all. */
 static inline uint32_t timers_room(uint32_t processes)
 {
     return 2 * processes + 2;
@@ -122,7 +122,7 @@ static inline uint32_t timers_first_child(const struct timers *timers, uint32_t 
     return best;
 }
 
-/* Puts the timer into `place` or below it, where it may stand. */
+/* Puts the timer into `place` or below it, where the heap order allows it. */
 static inline void timers_sink(struct timers *timers, uint32_t place, struct timer timer)
 {
     while (place * HEAP_CHILDREN + 1 < timers->count) {
@@ -135,7 +135,7 @@ static inline void timers_sink(struct timers *timers, uint32_t place, struct tim
     timers->heap[place] = timer;
 }
 
-/* Takes out the first one, which is there. */
+/* Takes out the first timer, which must exist. */
 static inline struct timer timers_take(struct timers *timers)
 {
     struct timer taken = timers->heap[0];
@@ -144,7 +144,7 @@ static inline struct timer timers_take(struct timers *timers)
     return taken;
 }
 
-/* Makes a heap of timers that stand in any order (Floyd 1964). */
+/* Makes a heap of timers in any order (Floyd 1964). */
 static inline void timers_order(struct timers *timers)
 {
     for (uint32_t place = timers->count / HEAP_CHILDREN + 1; place > 0; place--) {

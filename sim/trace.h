@@ -11,7 +11,7 @@ struct trace {
     struct trace_record *buffer;
     uint64_t records;
     int file;
-    int error; /* errno of a write that failed; 0: none did */
+    int error; /* errno of a failed write; 0: none */
 };
 
 /* Empties the buffer into the file. */

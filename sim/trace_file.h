@@ -8,16 +8,15 @@
 #include "sim/trace.h"
 
 /*
- * Where a trace's bytes go: a file of the host (sim/trace_file.c). A host without files has its own
+ * Where a trace's bytes go: a file of the host (sim/trace_file.c). A host without files defines
  * functions of these names instead.
  */
 
-/* Creates what the bytes go to, and sets `trace->file`. Returns false, and sets errno, if that
- * cannot be done. */
+/* Creates the bytes' destination, and sets `trace->file`. Returns false with errno on failure. */
 bool trace_file_open(struct trace *trace, const char *path);
-/* Returns false, and sets `trace->error`, if not all could be written, now or before. */
+/* Returns false, and sets `trace->error`, if not everything could be written, now or before. */
 bool trace_file_write(struct trace *trace, const void *data, size_t bytes);
-/* Sets `trace->error` if what was written is not kept. */
+/* Sets `trace->error` if the written bytes are not kept. */
 void trace_file_close(struct trace *trace);
 
 #endif

@@ -14,8 +14,8 @@
 
 /* ---- records ---- */
 
-/* The CPU that takes the interrupt of an act from outside: the one that is back from the kernel
- * first. */
+/* Returns the CPU that takes the interrupt of an action from outside: the first one to return
+ * from the kernel. */
 static struct cpu *outside_cpu(const struct simulator *simulator)
 {
     struct cpu *found = &simulator->cpus[0];
@@ -46,7 +46,7 @@ void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t 
     record_at(simulator, simulator->now, OUTSIDE, kind, process, first, second);
 }
 
-/* A text in a record of the kind and, if it is long, TEXT records. */
+/* Writes a text in a record of the kind and, if it is long, TEXT records. */
 static void record_text(struct simulator *simulator, uint64_t time, uint32_t cpu,
                         enum trace_kind kind, uint32_t process, const char *text)
 {
@@ -91,7 +91,7 @@ void record_name(struct simulator *simulator, struct cpu *cpu)
                 name_of(simulator, program_of(simulator, cpu->current)));
 }
 
-/* ---- the trace's beginning and end ---- */
+/* ---- start and end of the trace ---- */
 
 void trace_flush(struct trace *trace)
 {

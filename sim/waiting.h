@@ -4,12 +4,12 @@
 
 #include "sim/machine.h"
 
-/* A process stops waiting before what it waits for has come. */
+/* Ends a process's wait before the awaited event. */
 
-/* Takes the process out of the line of the channel or of the timers in which it waits. */
+/* Takes the process out of the list of its channel or of the timers. */
 void stop_waiting(struct simulator *simulator, struct process *process);
-/* Takes timers for which no process waits any more out of the heap, until the first one is not
- * such a timer. */
+/* Removes dead timers from the heap, until the first one is live. No process waits for a dead
+ * timer. */
 void drop_dead_timers(struct simulator *simulator);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A workload from a file, whole or not at all. */
+/* Reads a workload from a file, completely or not at all. */
 
 #include "sim/workload.h"
 
@@ -14,8 +14,8 @@
 #include "sim/checks.h"
 #include "sim/machine.h"
 
-/* Does a text begin there, behind the one before? So texts never overlap, and reading all of them
- * takes no longer than the file is. */
+/* Returns true if a text begins there, after the previous one. So texts never overlap, and
+ * reading all of them takes no longer than the file's length. */
 static bool begins_text(const struct workload_file_contents *file, uint32_t place, uint32_t *next)
 {
     bool begins = place >= *next && place < file->header->text_bytes &&
@@ -24,7 +24,7 @@ static bool begins_text(const struct workload_file_contents *file, uint32_t plac
     return begins;
 }
 
-/* Returns what does not lie where it must, or null. The sizes in the header are right. */
+/* Returns the first invalid place, or null. The sizes in the header are right. */
 static const char *contents_flaw(const struct workload_file_contents *file)
 {
     const struct workload_file_header *header = file->header;
@@ -47,8 +47,8 @@ static const char *contents_flaw(const struct workload_file_contents *file)
     return steps == header->step_count ? NULL : "it is damaged: steps are no program's";
 }
 
-/* One piece of memory has the arrays of pointers, and behind them the file. Returns false if there
- * is too little. */
+/* One piece of memory holds the arrays of pointers, and after them the file. Returns false if
+ * memory is short. */
 static bool hand_over(struct simulator_workload *workload, const void *bytes, uint64_t count)
 {
     const struct workload_file_header *header = bytes;
@@ -109,7 +109,7 @@ void simulator_free_workload(struct simulator_workload *workload)
     *workload = (struct simulator_workload){0};
 }
 
-/* Returns everything that is left in the file, or null; errno says why. */
+/* Returns the rest of the file, or null; errno gives the reason. */
 static void *read_all(FILE *file, uint64_t *count)
 {
     char *bytes = NULL;

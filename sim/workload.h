@@ -5,14 +5,14 @@
 #include "sim/simulator.h"
 
 /*
- * Workload files (abi/workload_file.h), which may come from anyone: what does not lie within the
- * file is refused here, and steps that cannot be done by simulator_create(). Reading takes memory,
- * which simulator_free_workload() gives back.
+ * Workload files (abi/workload_file.h), which may come from any source: data outside of the file is
+ * refused here, and invalid steps by simulator_create(). Reading takes memory;
+ * simulator_free_workload() frees it.
  */
 
-/* `name`: of the file, for errors. `bytes`: as aligned as malloc() has them; they are copied.
- * `tick_ns`: the machine's, for which the file must have been made. Returns false if the file is
- * wrong: nothing is to be freed. */
+/* `name`: of the file, for errors. `bytes`: aligned as by malloc(); they are copied. `tick_ns`:
+ * the machine's, which the file must match. Returns false if the file is wrong: nothing must
+ * then be freed. */
 bool simulator_read_workload(struct simulator_workload *workload, const char *name,
                              const void *bytes, uint64_t count, uint64_t tick_ns,
                              struct simulator_error *error);

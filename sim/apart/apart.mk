@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# make apart       build/apart/libschedlab-apart.so: the simulator, with one policy, which is in a
-#                  machine of its own (sim/apart/apart.h)
+# make apart       build/apart/libschedlab-apart.so: the simulator with one policy, which runs in a
+#                  separate machine (sim/apart/apart.h)
 #
 # Included by the Makefile, after sim/sim.mk.
 
@@ -22,14 +22,14 @@ $B/apart/policy.o: sim/apart/policy.c Makefile sim/sim.mk sim/apart/apart.mk
 	@echo "  $@"
 	@$(HOST_CC) $(SIMULATOR_C) -c $< -o $@
 
-# Costs under policies that are not here are left out.
+# Costs of policies that are not in this build are left out.
 $B/apart/costs_table.o: sim/make_costs_table.sh sim/costs/kernel.json sim/apart/apart.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@sh sim/make_costs_table.sh sim/costs/kernel.json | sed 's/,[a-z_]*\.[^,"]*//g' | \
 	    $(HOST_CC) $(filter-out -MMD -MP,$(SIMULATOR_C)) -x c -c - -o $@
 
-# Its checkpoints would need the policy, too: it continues none but its own.
+# Its checkpoints would need the policy, too: it restores only its own.
 $B/apart/build_name.o: sim/apart/apart.mk
 	@mkdir -p $(@D)
 	@echo 'const char build_name[64] = "apart";' | $(HOST_CC) $(filter-out -MMD -MP,$(SIMULATOR_C)) -x c -c - -o $@
@@ -38,8 +38,8 @@ $B/apart/libschedlab-apart.so: $(APART_OBJECTS) sim/library.map
 	@echo "  $@"
 	@$(HOST_CC) -shared $(call offering,sim/library.map) $(filter %.o,$^) -o $@
 
-# The kernel without policies, in one object that is linked with one: not optimised as a whole, for
-# that would take longer than all else that a grading does.
+# The kernel without policies, in one object that is linked with one policy. It is not optimised as
+# a whole, because that would take longer than the rest of a grading.
 APART_KERNEL := $(filter-out $(POLICIES),$(KERNEL_SOURCES))
 
 $B/apart/kernel/%.o: % Makefile sim/apart/apart.mk
@@ -51,7 +51,7 @@ $B/apart/kernel.o: $(APART_KERNEL:%=$B/apart/kernel/%.o) $B/no_symbols.o
 	@echo "  $@"
 	@$(LINKER) -r --no-relax $^ -o $@
 
-# All of it, with all policies: of a changed copy of the sources it is there in a second.
+# The whole kernel, with all policies: for a changed copy of the sources it is ready in a second.
 APART_WHOLE := $(KERNEL_SOURCES:%=$B/apart/kernel/%.o) $B/apart/kernel/$B/policy_table.c.o $B/no_symbols.o
 
 $B/apart/kernel.elf: $(APART_WHOLE) kernel/boot/kernel.ld

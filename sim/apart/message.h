@@ -7,20 +7,19 @@
 #include "policies/policy.h"
 
 /*
- * What the simulator and a policy in a machine of its own tell each other: one call of a hook, and
+ * The messages between the simulator and a policy in a separate machine: one call of a hook, and
  * its answer. Both have this structure, with the same layout on every target: numbers of 64 bits
- * and bytes. A task is told by its slot and 1; 0 is none.
+ * and bytes. A task is given as its slot plus 1; 0 is none.
  *
- * The policy's side sees of the simulator what is in a call, and nothing else. Nothing that an
- * answer says is believed: policy.c looks up each task, and the mechanism holds each answer against
- * its rules.
+ * The policy's side sees only the call's contents. The simulator trusts nothing in an answer:
+ * policy.c looks up each task, and the mechanism checks each answer against its rules.
  */
 
 #define APART_TASKS 1024
 #define APART_CPUS  64
 
 enum apart_hook {
-    APART_DESCRIBE, /* what the policy says of itself, and which hooks it has */
+    APART_DESCRIBE, /* the policy's description, and the hooks that it has */
     APART_SCHEDULER_INIT,
     APART_SHARED_QUEUE,
     APART_SHARES_BY,
@@ -46,7 +45,7 @@ enum apart_hook {
     APART_STEAL,
 };
 
-/* The host's fields of a task that are numbers, and those that lead to other tasks. */
+/* The host's numeric fields of a task, and its links to other tasks. */
 #define APART_TASK_NUMBERS(FIELD)                                                                  \
     FIELD(pid)                                                                                     \
     FIELD(slot)                                                                                    \
@@ -78,7 +77,7 @@ enum apart_hook {
 struct apart_task {
     APART_TASK_NUMBERS(APART_FIELD)
     APART_TASK_LINKS(APART_FIELD)
-    int64_t is_bound; /* it may run on the CPUs of `may_run` alone */
+    int64_t is_bound; /* it may run only on the CPUs of `may_run` */
     uint64_t may_run;
 };
 
@@ -109,7 +108,7 @@ struct apart_tunable {
     int64_t minimum, standard, maximum;
 };
 
-/* What the policy's side says of itself when it is asked for APART_DESCRIBE. */
+/* The answer to APART_DESCRIBE. */
 struct apart_description {
     int64_t hooks; /* a bit for each enum apart_hook */
     int64_t level_order;
@@ -117,45 +116,44 @@ struct apart_description {
     char name[32];
     int64_t tunable_count;
     struct apart_tunable tunables[POLICY_TUNABLES_MAX];
-    /* Where what policies see of queues and tasks lies in the machine's memory, and how large each
-     * is.
-     */
+    /* Where the policies' view of queues and tasks lies in the machine's memory, and the size of
+     * each element. */
     int64_t queues_at, queue_bytes, tasks_at, task_bytes;
 };
 
-/* What the policy's side says. */
+/* The message of the policy's side. */
 struct apart_answer {
-    int64_t result; /* a verdict, a CPU, a slice, a truth; a task */
+    int64_t result; /* a verdict, a CPU, a slice, a boolean; a task */
     int64_t follows_waits;
     int64_t orders_waiters;
-    struct apart_queue queue; /* that of the call: what the policy asks for */
+    struct apart_queue queue; /* the queue of the call, with the policy's requests */
     int64_t told;
     int64_t said_pid;
     uint64_t said[SAID_BYTES / 8];
     int64_t said_value;
     int64_t said_other;
     char trouble[256]; /* the rule that the hook has broken; "": none */
-    /* Tasks of which the policy's own fields have changed. */
+    /* Tasks whose policy fields have changed. */
     int64_t changed_count;
     struct {
         int64_t task, level, lent;
     } changed[APART_TASKS];
 };
 
-/* Carried only when something of it has changed. */
+/* Transferred only after a change. */
 struct apart_scheduler {
     int64_t cpus, queues, tick_ns, overhead_ns, seed, ending, groups;
     int64_t tunables[POLICY_TUNABLES_MAX];
     struct apart_group group[GROUPS_MAX];
 };
 
-/* What the simulator says. There are as many queues and tasks as have changed since the last call.
- */
+/* The message of the simulator. Contains the queues and tasks that have changed since the last
+ * call. */
 struct apart_call {
     int64_t hook;
-    int64_t queue; /* its number and 1; 0: none */
+    int64_t queue; /* its number plus 1; 0: none */
     int64_t task;
-    int64_t other; /* a parent; the task that runs */
+    int64_t other; /* a parent; the running task */
     int64_t value; /* a reason; a CPU */
     int64_t flag;
     int64_t scheduler_changed, queue_count, task_count;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The policy's side: a machine that has nothing but the policy, and what it may know. A call says
- * what has changed in the tasks, the queues and the scheduler as policies see them; the hook is
- * called; what it left in them is the answer.
+ * The policy's side: a machine that contains only the policy and the data it may know. A call
+ * contains the changes in the tasks, the queues and the scheduler as policies see them. The hook is
+ * called; its changes to them are the answer.
  *
- * Compiled for WebAssembly together with one policy, named by POLICY. Nothing of this file is
- * trusted by the other side: the policy shares its memory.
+ * Compiled for WebAssembly together with one policy, named by POLICY. The other side trusts nothing
+ * of this file: the policy shares its memory.
  */
 
 #include "policies/policy.h"
@@ -14,8 +14,8 @@
 
 extern const struct policy POLICY;
 
-/* What carries calls and answers goes over all queues and tasks at each call, and is none of the
- * policy's: without the sanitizer's questions it is several times as fast. */
+/* The transfer visits all queues and tasks at each call, and does not belong to the policy:
+ * without the sanitizer's checks it is several times faster. */
 #define CARRIES __attribute__((no_sanitize("undefined")))
 
 static struct apart_message message;
@@ -23,18 +23,18 @@ static struct scheduler scheduler;
 static struct run_queue queues[APART_CPUS];
 static struct task tasks[APART_TASKS];
 static struct cpu_set sets[APART_TASKS];
-static struct apart_task told[APART_TASKS]; /* the host's fields of tasks, as they were told */
+static struct apart_task told[APART_TASKS]; /* the host's fields of tasks, as received */
 static struct apart_queue told_queues[APART_CPUS];
 static struct {
     uint64_t level, lent;
-} last[APART_TASKS]; /* as the other side has them */
+} last[APART_TASKS]; /* as known to the other side */
 static uint32_t task_end;
 static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
 static uint64_t queue_states[APART_CPUS][POLICY_QUEUE_BYTES / 8];
-/* A word behind each state shows whether the policy wrote behind it. */
+/* A word after each state shows whether the policy wrote beyond it. */
 static uint64_t task_states[APART_TASKS][POLICY_TASK_BYTES / 8 + 1];
 
-/* ---- what the compiler may ask for ---- */
+/* ---- functions that the compiler may call ---- */
 
 typedef uint64_t __attribute__((may_alias)) word_t;
 
@@ -44,7 +44,8 @@ void *memmove(void *to, const void *from, size_t count);
 
 void *memset(void *to, int value, size_t count)
 {
-    volatile unsigned char *bytes = to; /* so that it is not made a call of itself */
+    volatile unsigned char *bytes = to; /* volatile, so that the loop is not replaced by a call
+                                         * of this function */
     for (size_t i = 0; i < count; i++)
         bytes[i] = (unsigned char)value;
     return to;
@@ -73,7 +74,7 @@ void *memmove(void *to, const void *from, size_t count)
     return to;
 }
 
-/* The product of two numbers of 128 bits, as a check of 64-bit products needs it. */
+/* The product of two 128-bit numbers, which a check of 64-bit products needs. */
 __int128 __multi3(__int128 left, __int128 right);
 
 __int128 __multi3(__int128 left, __int128 right)
@@ -88,7 +89,7 @@ __int128 __multi3(__int128 left, __int128 right)
     return (__int128)((unsigned __int128)high << 64 | (second << 32) | (uint32_t)low);
 }
 
-/* ---- rules that are broken ---- */
+/* ---- broken rules ---- */
 
 static void copy_text(char *to, size_t room, const char *from)
 {
@@ -104,8 +105,8 @@ static void trouble(const char *text)
         copy_text(message.answer.trouble, sizeof(message.answer.trouble), text);
 }
 
-/* What UndefinedBehaviorSanitizer calls (-fsanitize-minimal-runtime). The host says where it was:
- * it has the stack of a machine that stops. */
+/* The functions that UndefinedBehaviorSanitizer calls (-fsanitize-minimal-runtime). The host
+ * reports the place: it has the stack of the stopped machine. */
 #define UNDEFINED(check, text)                                                                     \
     void __ubsan_handle_##check##_minimal_abort(void);                                             \
     void __ubsan_handle_##check##_minimal_abort(void)                                              \
@@ -139,7 +140,7 @@ UNDEFINED(nullability_return, "it returns a null pointer")
 UNDEFINED(pointer_overflow, "a pointer leads out of its object")
 UNDEFINED(cfi_check_fail, "it calls what is no such function")
 
-/* ---- what is heard ---- */
+/* ---- receiving a call ---- */
 
 CARRIES static task_t *task_of(int64_t number)
 {
@@ -209,7 +210,7 @@ CARRIES static void hear_tasks(void)
     }
 }
 
-/* ---- what is answered ---- */
+/* ---- sending an answer ---- */
 
 static int64_t number_of(const task_t *task)
 {
@@ -237,14 +238,14 @@ CARRIES static void answer_change(uint32_t slot)
     answer->changed[place].lent = (int64_t)task->lent;
 }
 
-/* A task's level and what it was lent, which lie side by side. */
+/* A task's adjacent fields `level` and `lent`. */
 typedef uint64_t pair_t __attribute__((vector_size(16), aligned(8), may_alias));
 #define CHANGES_AT_ONCE 4
 _Static_assert(offsetof(struct task, lent) == offsetof(struct task, level) + sizeof(uint64_t) &&
                    sizeof(last[0]) == sizeof(pair_t) && APART_TASKS % CHANGES_AT_ONCE == 0,
                "pairs are compared, some at once");
 
-/* Every call asks about all tasks. */
+/* Every call visits all tasks. */
 CARRIES __attribute__((target("simd128"))) static void answer_changes(void)
 {
     message.answer.changed_count = 0;
@@ -275,7 +276,7 @@ CARRIES static void answer_queue(const run_queue_t *queue)
     answer->said_other = queue->said.other;
 }
 
-/* ---- what is the host's, and must be as it was ---- */
+/* ---- host data that must not change ---- */
 
 #define KEPT(field)                                                                                \
     if ((int64_t)task->field != was->field)                                                        \
@@ -322,7 +323,7 @@ static void clear(uint64_t *words, uint32_t bytes)
         words[i] = 0;
 }
 
-/* As run_queue_begin() and task_introduce() of policies/support/queueing.h. */
+/* Like run_queue_begin() and task_introduce() of policies/support/queueing.h. */
 static void begin_queue(uint32_t cpu)
 {
     clear(queue_states[cpu], sizeof(queue_states[cpu]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The simulator's side: a policy each of whose hooks asks the one that is elsewhere. */
+/* The simulator's side: a policy whose hooks call the policy in the other machine. */
 
 #include "sim/apart/policy.h"
 
@@ -23,15 +23,15 @@ const struct engine *const engines[] = {&engine_apart};
 static struct apart_message message;
 static struct apart_machine *machine;
 #define STRUCTURE_MOST 512 /* bytes of a task or queue in the machine's memory */
-#define CALLS_CHECKED  256 /* one in so many */
+#define CALLS_CHECKED  256 /* checks one call in this many */
 static uint64_t kills;
 static struct known {
     struct task task;
     uint64_t may_run;
-} known[APART_TASKS]; /* as the other side has them */
+} known[APART_TASKS]; /* as known to the other side */
 static struct apart_queue known_queues[APART_CPUS];
-/* At the call before: its tasks and the one that it returned, those that ran, and how many
- * attributes had changed. */
+/* About the previous call: its tasks and the returned task, the running tasks, and the number of
+ * changed attributes. */
 static struct {
     int64_t tasks[3], running[APART_CPUS];
     uint64_t changes;
@@ -88,7 +88,7 @@ static struct simulator *simulator_with(const scheduler_t *scheduler)
     return (struct simulator *)(void *)((char *)scheduler - offsetof(struct simulator, scheduler));
 }
 
-/* ---- what is told ---- */
+/* ---- sending a call ---- */
 
 struct asked {
     enum apart_hook hook;
@@ -181,8 +181,7 @@ static struct apart_task told_task(const struct task *task)
     return told;
 }
 
-/* It is asked of many tasks at every call: so what is the host's of a task is compared as it lies.
- */
+/* Every call compares many tasks, so the host's fields of a task are compared as raw memory. */
 enum {
     FIRST_END = offsetof(struct task, level),
     SECOND = offsetof(struct task, slice),
@@ -236,7 +235,7 @@ static void tell_by_number(const struct simulator *simulator, int64_t number)
         tell_task(simulator, (uint32_t)number - 1);
 }
 
-/* Of those that run, and ran at the call before. */
+/* Sends the tasks that run, or ran at the previous call. */
 static void tell_running(const struct simulator *simulator)
 {
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
@@ -249,10 +248,9 @@ static void tell_running(const struct simulator *simulator)
     }
 }
 
-/* Between two calls the host changes tasks that run, or those that one of the calls is about; all
- * others may only have got an attribute, or, under a policy that asks for that, others that wait
- * for them. So there is no need to go over all of them at each call. Now and then it is done, to
- * show that this is so. */
+/* Between two calls the host changes running tasks, and the tasks of these calls. Other tasks
+ * may only have received an attribute or, if the policy asks for them, other waiters. So there
+ * is no need to visit all tasks at each call. An occasional check visits all to verify this. */
 static void tell_tasks(struct simulator *simulator, const struct asked *asked)
 {
     struct apart_call *call = &message.call;
@@ -274,9 +272,9 @@ static void tell_tasks(struct simulator *simulator, const struct asked *asked)
         fail(simulator, "the simulator changed a task that it did not tell the policy of");
 }
 
-/* ---- what is heard ---- */
+/* ---- receiving an answer ---- */
 
-/* Returns null for what is no task, too: then the run has failed. */
+/* Returns null for an invalid task, too: then the run has failed. */
 static task_t *heard_task(struct simulator *simulator, int64_t number)
 {
     if (number == 0)
@@ -321,8 +319,8 @@ static void hear_queue(run_queue_t *queue)
 
 /* ---- a call ---- */
 
-/* Calls a function of the machine, which executes so many instructions. Returns false if it broke
- * down. */
+/* Calls a function of the machine that may execute this many instructions. Returns false if it
+ * crashed. */
 static bool called(const void *function, uint64_t *executed)
 {
     uint64_t left = 0;
@@ -334,8 +332,8 @@ static bool called(const void *function, uint64_t *executed)
     return !machine->error && !machine->trap;
 }
 
-/* The policy's own work is counted, and not how the machine hears of tasks and answers: that grows
- * with their number, whatever the policy does. */
+/* Counts the policy's own work. It excludes the transfer of tasks and answers, whose cost grows
+ * with their number regardless of the policy. */
 static bool served(void)
 {
     uint64_t own = 0;
@@ -349,7 +347,7 @@ static ptrdiff_t place_of(const void *part)
     return (const unsigned char *)part - (const unsigned char *)&message;
 }
 
-/* A part of the message is carried to the machine, or taken from it. */
+/* Copies a part of the message to the machine, or from it. */
 static void carry_part(const void *part, size_t bytes)
 {
     memcpy(machine->memory + place_of(part), part, bytes);
@@ -360,7 +358,7 @@ static void take_part(void *part, size_t bytes)
     memcpy(part, machine->memory + place_of(part), bytes);
 }
 
-/* Takes the answer, as far as the tasks go that have changed. Returns false if it broke down. */
+/* Receives the part of the answer about the changed tasks. Returns false if the machine crashed. */
 static bool take_answer(void)
 {
     struct apart_answer *answer = &message.answer;
@@ -390,7 +388,7 @@ static bool may_be_called(void)
     return !machine->is_endless && sizeof(message) <= machine->room;
 }
 
-/* Carries the call there, as far as it says something new, and the answer back. */
+/* Sends the changed parts of the call, and receives the answer. */
 static bool carry(void)
 {
     uint64_t carrying;
@@ -404,8 +402,8 @@ static bool carry(void)
     return false;
 }
 
-/* The structures of a call in the machine's memory: they show whether a hook has written to them.
- */
+/* The structures of a call in the machine's memory: they show whether a hook has written to
+ * them. */
 struct structures {
     const unsigned char *queue, *task, *other;
     unsigned char was[3][STRUCTURE_MOST];
@@ -431,8 +429,8 @@ static bool has_written(const struct structures *seen)
            memcmp(seen->was[2], seen->other, (size_t)own->task_bytes) != 0;
 }
 
-/* Whether a task that was queued preempts others is asked of one CPU after the other, up to a
- * hundred times, and nothing happens between: the machine knows all. */
+/* Returns true for a repeated question. Whether a queued task preempts others is asked for each
+ * CPU, up to a hundred times, and nothing changes in between: the machine knows everything. */
 static bool is_asked_again(const struct asked *asked)
 {
     const struct apart_call *call = &message.call;
@@ -442,9 +440,9 @@ static bool is_asked_again(const struct asked *asked)
            !message.answer.told;
 }
 
-/* As carry(), but the machine hears nothing, and answers only if the hook has written to what it
- * was asked about. What it wrote to the levels of other tasks is in the next answer; they are not
- * looked at before. */
+/* Like carry(), but sends nothing, and receives an answer only if the hook has written to its
+ * arguments. Its changes to the levels of other tasks are in the next answer; they are not read
+ * before. */
 static bool carry_again(const struct asked *asked)
 {
     struct structures seen;
@@ -499,11 +497,12 @@ static int64_t ask(const scheduler_t *scheduler, struct asked asked)
         hear_queue(asked.queue);
     latest.tasks[0] = call->task;
     latest.tasks[1] = call->other;
-    latest.tasks[2] = message.answer.result; /* if it is one */
+    latest.tasks[2] = message.answer.result; /* if it is a task */
     return message.answer.result;
 }
 
-/* Returns the task that the policy hands out of a queue. One of another queue is none. */
+/* Returns the task that the policy hands out from a queue. A task of another queue counts as
+ * none. */
 static task_t *ask_for_task(run_queue_t *queue, enum apart_hook hook, uint32_t cpu)
 {
     struct simulator *simulator = simulator_with(queue->scheduler);
@@ -641,7 +640,7 @@ static bool ask_preempts(run_queue_t *queue, const task_t *task, const task_t *r
         (struct asked){.hook = APART_PREEMPTS, .queue = queue, .task = task, .other = running});
 }
 
-/* A number of a CPU, of which the host says whether there is one. */
+/* Converts an answer to a CPU number; the host checks that the CPU exists. */
 static uint32_t heard_cpu(int64_t result)
 {
     return result >= 0 && result < NO_CPU ? (uint32_t)result : NO_CPU;
@@ -665,9 +664,9 @@ static uint32_t ask_balance(const scheduler_t *scheduler, uint32_t cpu, bool idl
         ask(scheduler, (struct asked){.hook = APART_BALANCE, .value = cpu, .flag = idle}));
 }
 
-/* ---- which of them there are ---- */
+/* ---- hooks of a policy ---- */
 
-/* Those that every policy apart has: the other side zeroes states in them. */
+/* Hooks that every policy in a separate machine has: the other side zeroes states in them. */
 static const struct policy always = {
     .name = name,
     .meaning = "a policy in a machine of its own",
@@ -729,7 +728,7 @@ static bool take_levels(const struct apart_description *own)
     return own->level_order == LEVELS_LOWEST_FIRST || own->level_order == LEVELS_HIGHEST_FIRST;
 }
 
-/* Is there so much of what it says in the machine's memory? */
+/* Returns false if its structures do not fit into the machine's memory. */
 static bool take_places(const struct apart_description *own)
 {
     const int64_t end = (int64_t)(machine->place + machine->room);

@@ -4,8 +4,8 @@
 
 #include "policies/policy.h"
 
-/* For sim/engine.c, before which policies are included: a policy whose hooks are known only when it
- * begins. */
+/* For sim/engine.c, which includes a policy first: a policy whose hooks are known only when it
+ * starts. */
 extern struct policy policy_apart;
 
 #endif

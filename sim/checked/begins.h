@@ -3,10 +3,10 @@
 #define SIM_CHECKED_BEGINS_H
 
 /*
- * Clocks and run times close to where numbers wrap: the clock passes the value about 50 ms after
- * the begin, run times pass it after 0.5 ms. Each run is compared with one whose clock and run
- * times begin `apart` earlier, by a multiple of 4032 s: periods that a policy counts from 0 on
- * divide it. The first row compares with clock 0, and nothing wraps there.
+ * Start values of clocks and run times close to where numbers wrap. The clock passes the value
+ * about 50 ms after the start, run times pass it after 0.5 ms. Each run is compared with a run
+ * whose clock and run times start `apart` earlier. That is a multiple of 4032 s, so that a policy's
+ * periods counted from 0 divide it. The first row compares with clock 0, and nothing wraps there.
  */
 
 #include <stdint.h>
@@ -21,9 +21,9 @@ static const struct begin {
     {"2^63 ns", 9223372036804000000ull, (1ull << 63) - 500000, 9223361280000000000ull},
 };
 
-/* Parts of `apart` by which a begin is earlier, where a policy is tried that decides otherwise at a
- * wrap. If it does so at one of these, too, it depends on what time it is: rarely, perhaps, as by
- * the rounding of what it has counted, so there are several. */
+/* Fractions of `apart` for a policy that decides differently at a wrap. If it also decides
+ * differently with one of these earlier starts, it depends on absolute time. That may be rare,
+ * for example through the rounding of its counters, so there are several. */
 static const uint32_t begin_eighths[] = {4, 2, 6, 1, 3, 5, 7};
 
 #define BEGINS        (sizeof(begins) / sizeof(begins[0]))

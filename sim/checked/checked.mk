@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 #
 # make checked CHECKED=FILE.c   build/checked/NAME/schedlab-sim: the simulator with this one policy,
-#                               under sanitizers, and each of its hooks watched (sim/checked/hooks.h).
-#                               CHECKED_NAME=NAME: the policy that FILE.c defines, if it is not policy_FILE.
-#                               SANITIZED=: build/plainly-checked/NAME/schedlab-sim, by the pinned compiler,
-#                               which has no address sanitizer; what C leaves undefined traps
+#                               under sanitizers, with each of its hooks checked
+#                               (sim/checked/hooks.h).
+#                               CHECKED_NAME=NAME: the policy that FILE.c defines, if it is not
+#                               policy_FILE.
+#                               SANITIZED=: build/plainly-checked/NAME/schedlab-sim, by the pinned
+#                               compiler, which has no address sanitizer; undefined behaviour of C
+#                               traps
 #
-# Included by the Makefile, after sim/sim.mk. All else is what the safe simulator is made of, or the usual one.
+# Included by the Makefile, after sim/sim.mk. The other objects are those of the safe simulator, or
+# of the default one.
 
 SANITIZED       := yes
 CHECKED_NAME    := $(basename $(notdir $(CHECKED)))

@@ -3,16 +3,16 @@
 #define SIM_CHECKED_HOOKS_H
 
 /*
- * The policy's hooks, each of which is watched: what it returns must be possible, and what is
- * the host's must be as it was before. An engine that is compiled with CHECKED calls these; a hook
- * that is not wrapped here is called as it is.
+ * Wrappers that check the policy's hooks: the result must be possible, and the host's data must not
+ * change. An engine that is compiled with CHECKED calls these; a hook that is not wrapped here is
+ * called directly.
  */
 
 #include "sim/checked/watch.h"
 
 #define CHECKED_POLICY checked_policy
 
-/* Remembers which hook is called for which task, and what is the host's. */
+/* Saves the present hook, its task and the host's data. */
 #define CALL_HOOK(hook, queue_, task_)                                                             \
     watch_begin((struct watch_call){.policy = &POLICY,                                             \
                                     .name = #hook,                                                 \
@@ -23,8 +23,8 @@
                                         _Generic((task_), const task_t *: false, default: true)})
 
 /*
- * All that are watched: ACT(hook, parameters, arguments, queue, task), and
- * GIVE(type, hook, parameters, arguments, queue, task, watch) where it returns a `result`.
+ * All checked hooks: ACT(hook, parameters, arguments, queue, task), and GIVE(type, hook,
+ * parameters, arguments, queue, task, watch) for a hook that returns a `result`.
  */
 #define WATCHED_HOOKS(ACT, GIVE)                                                                   \
     ACT(scheduler_init, (scheduler_t * scheduler), (scheduler), NULL, NULL)                        \
@@ -93,7 +93,7 @@ static struct policy checked_policy;
         checked_policy.hook = checked_##hook;
 #define WRAP_RESULT(type, hook, ...) WRAP_ACT(hook)
 
-/* The hooks that are asked for a task. */
+/* The hooks that return a task. */
 static task_t *heard_pick(run_queue_t *queue, uint32_t cpu)
 {
     return watch_is_silent(queue, cpu) ? NULL : checked_pick(queue, cpu);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Runs the one policy that is compiled in, watched, in one setup after another: with the values
- * that it has by itself, with those of each preset, and with the least and the greatest value of
- * each tunable; on one CPU and on several. Exit status 0: no rule was broken.
+ * Runs the one policy that is compiled in, with checks, in one configuration after another. They
+ * use its default values, each preset, and the least and greatest value of each tunable; on one CPU
+ * and on several. Exit status 0: no rule was broken.
  */
 
 #include <inttypes.h>
@@ -21,15 +21,17 @@
 
 #define PROCESSES 40
 #define TICK_NS   1000000ull
-#define WHOLE_NS  300000000ull                                /* of the policy as it is */
-#define PART_NS   100000000ull                                /* of each other value */
-#define SHARED_NS 2000000000ull                               /* of tasks of equal shares */
-#define BOUND_NS  4000000000ull                               /* of tasks bound to a CPU */
-#define SHAPE     "core/2,cache/2,node/2,distance10.21:21.10" /* by which all work takes as long */
+#define WHOLE_NS  300000000ull  /* for the default values */
+#define PART_NS   100000000ull  /* for each other value */
+#define SHARED_NS 2000000000ull /* for tasks of equal shares */
+#define BOUND_NS  4000000000ull /* for tasks bound to a CPU */
+#define SHAPE                                                                                      \
+    "core/2,cache/2,node/2,distance10.21:21.10" /* a machine where all CPUs are equally            \
+                                                 * fast */
 
 enum { EXIT_WRONG_USAGE = 2 };
 
-/* It makes no checkpoints, which would bear this. */
+/* It makes no checkpoints; build_name would identify them. */
 extern const char build_name[];
 const char build_name[64] = "checked";
 
@@ -38,10 +40,10 @@ struct progress {
     const char *sharing; /* the workload of tasks of equal shares */
     const char *bound;   /* the workload whose tasks are bound to a CPU; "": none */
     uint32_t setups;
-    uint32_t chosen; /* of the clocks, counted on */
+    uint32_t chosen; /* index of the start values, incremented each time */
     uint64_t decisions;
-    struct watch_waits waits; /* under the policy as it is */
-    bool depends_on_time;     /* in some setup it decides by what time it is */
+    struct watch_waits waits; /* with the default values */
+    bool depends_on_time;     /* in some configuration its decisions depend on absolute time */
 };
 
 static int say(const struct simulator_setup *setup, const char *what, int status)
@@ -52,7 +54,7 @@ static int say(const struct simulator_setup *setup, const char *what, int status
     return status;
 }
 
-/* Says it in the words of watch_broken(). Returns the exit status. */
+/* Reports it as watch_broken() does. Returns the exit status. */
 static int break_rule(const struct simulator_setup *setup, const char *text)
 {
     fprintf(stderr, "schedlab-sim: policy %s broke a rule: %s, with %u CPUs and %s\n",
@@ -91,7 +93,7 @@ static int run_workload(const struct simulator_setup *setup, const char *path,
     });
     uint64_t kills = watch_kills();
     bool good = simulator_run(simulator, until, &error) != SIMULATOR_FAILED;
-    good = good || kills < watch_kills(); /* processes that others wait for are gone then */
+    good = good || kills < watch_kills(); /* processes that others wait for may have been killed */
     good = good && simulator_audit(simulator, &error);
     simulator_count(simulator, &counts);
     watch_end_of_setup();
@@ -120,9 +122,10 @@ static const struct simulator_costs costs = {
     .fork = 6000,
     .exit = 2000,
     .reap = 800,
-}; /* about those of the kernel */
+}; /* from those of the kernel */
 
-/* Runs the setup with clocks that begin so much before those of `begin`. Returns an exit status. */
+/* Runs the configuration with clocks that start this much before those of `begin`. Returns an
+ * exit status. */
 static int run_earlier(struct simulator_setup setup, const struct begin *begin, uint64_t earlier,
                        struct progress *progress, uint64_t until)
 {
@@ -131,8 +134,8 @@ static int run_earlier(struct simulator_setup setup, const struct begin *begin, 
     return run(&setup, progress, until);
 }
 
-/* Returns an exit status. A policy that decides otherwise where nothing wraps, too, depends on what
- * time it is. */
+/* Returns an exit status. A policy depends on absolute time if it also decides differently where
+ * nothing wraps. */
 static int run_from(const struct simulator_setup *setup, const struct begin *begin,
                     struct progress *progress, uint64_t until)
 {
@@ -160,7 +163,7 @@ static int run_from(const struct simulator_setup *setup, const struct begin *beg
     return break_rule(setup, text);
 }
 
-/* Runs the setup from all clocks, or from another one each time. */
+/* Runs the configuration with all start values, or with another one each time. */
 static int run_from_clocks(const struct simulator_setup *setup, struct progress *progress,
                            uint64_t until, bool all)
 {
@@ -194,8 +197,8 @@ static int run_on_cpus(const char *policy, const char *tunables, struct progress
     return status;
 }
 
-/* Of five tasks of equal shares none waits for a quarter of the time, if the policy says that it
- * shares. */
+/* If the policy declares that it shares, none of five tasks of equal shares may wait for a
+ * quarter of the time. */
 static int run_sharing(const struct policy *policy, struct progress *progress)
 {
     const struct simulator_setup setup = {
@@ -219,7 +222,8 @@ static int run_sharing(const struct policy *policy, struct progress *progress)
     return break_rule(&setup, text);
 }
 
-/* Once without asking the policy for CPUs that no queued task may use, and once asking. */
+/* Runs twice: without asking the policy on behalf of CPUs that no queued task may use, and with
+ * asking. */
 static int run_bound(const char *policy, const char *tunables, struct progress *progress)
 {
     const struct simulator_setup setup = {
@@ -252,7 +256,7 @@ static int run_bound(const char *policy, const char *tunables, struct progress *
     return break_rule(&setup, text);
 }
 
-/* One setup, on which only computing takes time. */
+/* Runs one configuration where only computing takes time. */
 static int run_alone(char **arguments, struct progress *progress)
 {
     struct simulator_setup setup = {
@@ -294,7 +298,7 @@ static int run_tunables(const struct policy *policy, struct progress *progress)
     return status;
 }
 
-/* All setups, or those with these tunables. */
+/* Runs all configurations, or those with these tunables. */
 static int run_all(const struct policy *policy, const char *tunables, struct progress *progress)
 {
     int status = run_on_cpus(policy->name, tunables, progress, WHOLE_NS);

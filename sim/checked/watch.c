@@ -19,7 +19,7 @@
 #include "sim/program_counter.h"
 
 #define DECISIONS 10
-#define PATIENCE  2      /* times that a hook is met by the timer */
+#define PATIENCE  2      /* hook calls that the timer may find unfinished */
 #define CHECK_US  100000 /* of the CPU */
 
 struct decision {
@@ -38,26 +38,26 @@ static uint64_t decisions_made;
 static struct {
     struct decision *all;
     uint64_t count, room;
-    uint64_t same; /* of these, in the setup that is compared */
+    uint64_t same; /* of these, in the configuration under comparison */
     struct decision other;
     enum { KEEP_NOTHING, KEEP, COMPARE, PARTED } state;
 } kept;
 static struct watch_waits waits;
-/* Of each task that waits for a CPU. */
+/* For each task that waits for a CPU. */
 static struct waiting {
     uint64_t begin;    /* 1 more than the simulated time; 0: it does not wait */
-    uint64_t run_time; /* how long it had run then */
+    uint64_t run_time; /* its run time then */
 } *waiting;
 static uint64_t kills;
 
-/* The hook that had a task last, to change what the policy knows of it. */
+/* The last hook that handled a task, and changed the policy's data about it. */
 struct touch {
     const char *hook; /* null: none */
     uint64_t function;
     uint64_t time;
 };
 static struct touch *touches;    /* of each task */
-static const struct touch *lost; /* null: no task is */
+static const struct touch *lost; /* null: no task is lost */
 static enum asks asks;
 
 /* ---- the host's fields ---- */
@@ -116,12 +116,12 @@ static const struct field scheduler_fields[] = {
     FIELD(scheduler, group),   {NULL, 0, 0},
 };
 
-/* As they were before the hook. */
+/* Values before the hook. */
 static struct scheduler scheduler_before;
 static struct run_queue *queues_before;
 static struct task *tasks_before;
 
-/* ---- what is said ---- */
+/* ---- reporting ---- */
 
 static void say_decisions(void)
 {
@@ -172,7 +172,7 @@ void watch_broken(const char *format, ...)
     _exit(MACHINE_BROKEN);
 }
 
-/* What is wrong has been said. */
+/* The error has been reported. */
 static void on_death(void)
 {
     fflush(stdout);
@@ -194,7 +194,7 @@ static void on_fault(int number, siginfo_t *information, void *context)
     on_death();
 }
 
-/* A hook that calls itself without end has no stack left for the handler. */
+/* A hook with endless recursion leaves no stack for the handler. */
 static void watch_for_faults(void)
 {
     static char stack[1 << 16];
@@ -217,7 +217,7 @@ static void watch_for_faults(void)
 }
 #endif
 
-/* The hook that the timer meets again and again does not end. */
+/* A hook that the timer finds unfinished repeatedly does not end. */
 static void on_timer(int number, siginfo_t *information, void *context)
 {
     static uint64_t met;
@@ -265,7 +265,7 @@ static const struct task *task_at(uint32_t place)
 
 #define BYTES_AFTER_POINTERS (sizeof(struct scheduler) - offsetof(struct scheduler, groups))
 
-/* Of the queues of CPUs that there are. */
+/* Returns the bytes of the pointers to the queues of existing CPUs. */
 static size_t bytes_of_pointers(void)
 {
     return watched->scheduler->cpus * sizeof(watched->scheduler->queue[0]);
@@ -295,7 +295,7 @@ void watch_machine(const struct watched *machine)
     touches = calloc(machine->task_count, sizeof(*touches));
 }
 
-/* Of words. (The library's own copying asks AddressSanitizer about each.) */
+/* Copies words. (The library's function asks AddressSanitizer about each.) */
 static __attribute__((no_builtin("memcpy"))) void copy(void *to, const void *from, size_t bytes)
 {
     uint64_t *new = to;
@@ -330,7 +330,7 @@ void watch_begin(struct watch_call call)
         copy(&tasks_before[i], task_at(i), sizeof(tasks_before[i]));
 }
 
-/* Returns the first field that is not as it was, or null. */
+/* Returns the first changed field, or null. */
 static const char *changed_field(const struct field *fields, const void *before, const void *after)
 {
     for (const struct field *field = fields; field->name; field++) {
@@ -364,7 +364,7 @@ static bool is_same(const void *before, const void *after, size_t bytes)
     return difference == 0;
 }
 
-/* What the host has of a task lies before what the policy has, and behind it. */
+/* The host's fields of a task lie before and after the policy's. */
 static bool task_is_as_before(const struct task *before, const struct task *after)
 {
     return is_same(before, after, offsetof(struct task, level)) &&
@@ -410,7 +410,7 @@ void watch_end(void)
     in_force.name = NULL;
 }
 
-/* ---- what is returned ---- */
+/* ---- checking results ---- */
 
 static bool is_task(const struct task *task)
 {
@@ -418,7 +418,7 @@ static bool is_task(const struct task *task)
     return from < watched->task_count * watched->task_bytes && from % watched->task_bytes == 0;
 }
 
-/* How many tasks are queued there that may run on the CPU, be they held or not. */
+/* Returns the number of queued tasks that may run on the CPU, held or not. */
 static uint32_t queued_for(const struct run_queue *queue, uint32_t cpu)
 {
     uint32_t count = queue->queued;
@@ -430,8 +430,8 @@ static uint32_t queued_for(const struct run_queue *queue, uint32_t cpu)
     return count;
 }
 
-/* Of the queue's tasks that may run on the CPU the one that no hook had for the longest time, or
- * null. */
+/* Returns, of the queue's tasks that may run on the CPU, the task that no hook has handled for
+ * the longest time, or null. */
 static const struct task *longest_untouched(const struct run_queue *queue, uint32_t cpu)
 {
     const struct task *found = NULL;
@@ -450,7 +450,7 @@ static const struct task *longest_untouched(const struct run_queue *queue, uint3
 
 static _Noreturn void say_lost(const struct run_queue *queue, uint32_t cpu, uint32_t count)
 {
-    /* Of tasks that are held it is not known which they are. */
+    /* it is not known which tasks are held */
     const struct task *task = queue->held ? NULL : longest_untouched(queue, cpu);
     char when[40] = "";
     char last[100] = "";
@@ -527,8 +527,8 @@ bool watch_is_silent(const struct run_queue *queue, uint32_t cpu)
     return watched && asks == ASKS_SILENT && queue->queued > 0 && queued_for(queue, cpu) == 0;
 }
 
-/* A wait goes on while a task is moved, changed, or refused by a CPU: so it ends when the task has
- * run. A task that was just picked still counts as queued. */
+/* A wait continues while a task is moved, changed, or refused by a CPU: it ends when the task
+ * has run. A task that was just picked still counts as queued. */
 static void note_wait(uint32_t place, uint64_t now)
 {
     const struct task *task = task_at(place);
@@ -546,7 +546,7 @@ static void note_wait(uint32_t place, uint64_t now)
             (struct watch_waits){length, task->pid, watched->scheduler->cpus, waits.never_served};
 }
 
-/* How long a round of all that compete lasts for a task. */
+/* Returns the length of a round, for a task, of all tasks that compete. */
 static uint64_t round_of(const struct policy *policy, const struct task *task)
 {
     uint64_t round = 0;
@@ -559,7 +559,7 @@ static uint64_t round_of(const struct policy *policy, const struct task *task)
     return round;
 }
 
-/* While a queue holds tasks, it is not known which they are: no wait counts. */
+/* While a queue holds tasks, it is not known which ones: no wait counts. */
 static void check_wait(uint32_t place, uint64_t now)
 {
     const struct task *task = task_at(place);

@@ -6,18 +6,18 @@
 #include "sim/simulator.h"
 
 /*
- * What a hook does is held against the rules of policies/policy.h. A rule that is broken is
- * said in words, with the hook, the task and the last decisions, and ends the program with
- * MACHINE_BROKEN. So is what a sanitizer finds, and a hook that does not end.
+ * Checks a hook's actions against the rules of policies/policy.h. A broken rule is reported with
+ * the hook, the task and the last decisions, and ends the program with MACHINE_BROKEN. The same
+ * happens for an error that a sanitizer finds, and for a hook that does not end.
  */
 
-/* A machine as far as a policy sees it. */
+/* The policy's view of a machine. */
 struct watched {
-    const uint64_t *now; /* null: its times mean nothing to people */
+    const uint64_t *now; /* null: its times have no meaning for users */
     const struct scheduler *scheduler;
     const struct run_queue *queues;
     const unsigned char *tasks; /* each begins with a struct task */
-    size_t task_bytes;          /* from one to the next */
+    size_t task_bytes;          /* distance from one task to the next */
     uint32_t task_count;
     bool (*is_queued)(const struct task *task);
 };
@@ -26,61 +26,61 @@ struct watch_call {
     const struct policy *policy;
     const char *name; /* of the hook */
     uint64_t function;
-    const struct run_queue *queue; /* null: it is not called for one */
+    const struct run_queue *queue; /* null: the call is not about a queue */
     const struct task *task;
-    bool changes_task; /* it may; else it only reads what it is given */
+    bool changes_task; /* the hook may change the task; else it only reads its arguments */
 };
 
-/* What is about to be made and run. */
+/* Prepares for the configuration that is about to be created and run. */
 void watch_setup(const struct simulator_setup *setup);
 
-/* What tasks that were ready to run had to wait for a CPU, in all setups so far. */
+/* Waits of ready tasks for a CPU, in all configurations so far. */
 struct watch_waits {
-    uint64_t longest; /* ns of simulated time, without a break */
+    uint64_t longest; /* ns of simulated time, uninterrupted */
     int32_t pid;
     uint32_t cpus;
-    uint32_t never_served; /* tasks that were ready for half of a setup, and never picked */
+    uint32_t never_served; /* tasks that were ready for half of a configuration, and never picked */
 };
 
 struct watch_waits watch_waits(void);
 void watch_forget_waits(void);
-/* The setup ends here: its waits that go on are counted. */
+/* Ends the configuration: unfinished waits are counted. */
 void watch_end_of_setup(void);
-/* The decisions of the next setup are kept; those of setups after that are compared with them. */
+/* Saves the decisions of the next configuration, for comparison with those of later ones. */
 void watch_keep_decisions(void);
 void watch_compare_decisions(void);
-/* Returns false if a decision differed from its counterpart, or one is missing; `text` says which.
- */
+/* Returns false if a decision differed from its counterpart, or one is missing; `text` describes
+ * it. */
 bool watch_decided_the_same(char *text, size_t bytes);
-/* From now on a hook that does not end is found, in this process. */
+/* Starts detecting hooks that do not end, in this process. */
 void watch_for_loops(void);
-/* The one machine whose policy is watched; null: none is. Its first hooks are called before. */
+/* Sets the one machine whose policy is checked; null: none. Its first hooks are called before. */
 void watch_machine(const struct watched *machine);
 
 void watch_begin(struct watch_call call);
 void watch_end(void);
 
-/* How the next setups deal with a CPU for which a task is asked, and which none that is queued may
- * use: such an ask must change nothing that is decided later. */
+/* What the next configurations do when a CPU asks for a task and no queued task may use the CPU:
+ * such a request must not affect later decisions. */
 enum asks {
     ASKS_PASS,    /* the policy is asked */
     ASKS_SILENT,  /* it is not */
-    ASKS_CHECKED, /* it is, and no task may wait for longer than the policy states */
+    ASKS_CHECKED, /* the policy is asked, and no task may wait for longer than it declares */
 };
 void watch_asks(enum asks asks);
-/* Is the policy not to be asked? */
+/* Returns true if the policy must not be asked. */
 bool watch_is_silent(const struct run_queue *queue, uint32_t cpu);
 
-/* What the hook returned, which was asked for a task for `cpu`. */
+/* Checks the result of a hook that was asked for a task for `cpu`. */
 void watch_taken(const struct task *task, uint32_t cpu, bool required);
 void watch_verdict(uint32_t verdict);
 void watch_slice(uint64_t slice);
 void watch_cpu(uint32_t cpu, bool none_allowed);
-/* How often TICK_KILL was, in all setups: no mistake by itself. */
+/* Returns the number of TICK_KILLs in all configurations: not an error by itself. */
 uint64_t watch_kills(void);
-/* A rule was broken: says which, as printf does, with the circumstances, and ends the program. */
+/* Reports a broken rule, formatted as by printf, with its circumstances, and ends the program. */
 __attribute__((format(printf, 1, 2))) _Noreturn void watch_broken(const char *format, ...);
-/* The CPU has picked. */
+/* Records a decision: the CPU has picked. */
 void watch_decision(uint32_t cpu, const struct task *task);
 
 #endif

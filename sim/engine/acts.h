@@ -2,7 +2,7 @@
 #ifndef SIM_ENGINE_ACTS_H
 #define SIM_ENGINE_ACTS_H
 
-/* What processes do, step by step. */
+/* The steps of processes. */
 
 #include "policies/support/groups.h"
 #include "sim/engine/arrivals.h"
@@ -18,7 +18,7 @@ static void act_yield(struct simulator *simulator, struct cpu *cpu)
     reschedule(simulator, cpu, STOP_RUNNABLE, ENQUEUE_YIELDED, true);
 }
 
-/* Returns the process that a step means, or null if it does not live. */
+/* Returns the process that a step refers to, or null if it does not live. */
 static struct process *find_player(const struct simulator *simulator, struct process *self,
                                    uint32_t target)
 {
@@ -33,7 +33,7 @@ static struct process *find_player(const struct simulator *simulator, struct pro
     return lives ? process : NULL;
 }
 
-/* A process is about to be changed. Returns true if it was queued; it was taken out then. */
+/* Prepares a process for a change. Returns true if it was queued; it was then taken out. */
 static bool begin_change(struct simulator *simulator, uint32_t here, struct process *process)
 {
     bool queued = process->place == PLACE_QUEUED;
@@ -107,8 +107,8 @@ static void act_kill(struct simulator *simulator, struct cpu *cpu, uint32_t prog
         kill_process(simulator, cpu->id, process, cpu->current);
 }
 
-/* The workload's first process is the root of what is measured, whichever process opens the window.
- */
+/* The workload's first process is the root of what is measured, even if another process opens
+ * the window. */
 static void act_mark(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
 {
     struct process *process = cpu->current;
@@ -119,13 +119,13 @@ static void act_mark(struct simulator *simulator, struct cpu *cpu, const struct 
     advance(simulator, process);
 }
 
-/* A job is done, and the next one is released when its timer is due. */
+/* Ends a job; the next one is released when its timer expires. */
 static void act_job(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
 {
     struct process *process = cpu->current;
     uint64_t release = *own_timer(simulator, process, step->detail);
     timer_next(simulator, &release, step->value, step->target == 1);
-    if (release == 0) /* which would say that there is no job */
+    if (release == 0) /* 0 would mean no job */
         release = 1;
     if (step->target == JOB_NONE)
         release = 0;
@@ -133,7 +133,7 @@ static void act_job(struct simulator *simulator, struct cpu *cpu, const struct w
     advance(simulator, process);
 }
 
-/* The CPU's process does what it was about to do. */
+/* Executes the next act of the CPU's process. */
 static void act(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
@@ -214,8 +214,8 @@ static void act(struct simulator *simulator, struct cpu *cpu)
     }
 }
 
-/* The CPU's process calls the kernel, which is not interrupted until it has done what is wanted, or
- * looks for interrupts on the way. */
+/* Starts a system call of the CPU's process. The kernel is not interrupted until it has done the
+ * requested act, or checks for interrupts on the way. */
 static inline void enter_call(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
@@ -230,8 +230,8 @@ static inline void enter_call(struct simulator *simulator, struct cpu *cpu)
     cpu->calls = true;
 }
 
-/* The CPU's process has computed, or acts. An act that takes no time is done with the computing
- * before it, as one. */
+/* The CPU's process has finished computing, or acts. An act that takes no time is merged with
+ * the computing before it. */
 static void act_on(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;

@@ -3,8 +3,8 @@
 #define SIM_ENGINE_ARRIVALS_H
 
 /*
- * Processes that arrive: they come at their time, whatever runs. The process whose step it is
- * waits meanwhile, and has no part in it: they are forked from outside, as its children.
+ * Processes that arrive: they come at their time, regardless of what runs. The process with this
+ * step waits, and takes no part in it: they are forked from outside, as its children.
  */
 
 #include "abi/cpu_list.h"
@@ -19,7 +19,7 @@ static void store_attribute(struct simulator *simulator, uint32_t here, struct p
     simulator->attribute_changes++;
 }
 
-/* The list has a CPU of the machine: sim/checks.c. */
+/* The list contains a CPU of the machine: sim/checks.c ensures it. */
 static void store_affinity(struct simulator *simulator, uint32_t here, struct process *process,
                            const char *list)
 {
@@ -34,7 +34,7 @@ static void store_affinity(struct simulator *simulator, uint32_t here, struct pr
     simulator->affinity_used |= process->task.cpus != NULL;
 }
 
-/* What the process would set itself before all else, it has before a policy sees it. */
+/* The attributes that a process would first set itself; it has them before a policy sees it. */
 static void take_first_attributes(struct simulator *simulator, struct process *process)
 {
     const struct workload_step *step;
@@ -49,8 +49,8 @@ static void take_first_attributes(struct simulator *simulator, struct process *p
     }
 }
 
-/* What a process that has come to this step lets come: its child; a thing in a channel, as by a
- * device's interrupt; or itself. */
+/* Triggers the arrival of a step: a child; an item in a channel, as by a device's interrupt; or
+ * the process itself. */
 static void arrive(struct simulator *simulator, struct process *parent)
 {
     const struct workload_step *step = step_of(simulator, parent);
@@ -89,7 +89,7 @@ static void start_arrival(struct simulator *simulator, struct process *process)
                          process->task.slot);
 }
 
-/* The next arrival is due. Its parent waits on, if another one is to come. */
+/* Handles the next arrival. Its parent keeps waiting if there are more. */
 static void arrive_next(struct simulator *simulator)
 {
     simulator->now = simulator->timers.heap[0].when;
@@ -105,7 +105,7 @@ static void arrive_next(struct simulator *simulator)
         start_arrival(simulator, parent);
         return;
     }
-    parent->waits = WAIT_CHILD; /* its step is another by now, which it has not done */
+    parent->waits = WAIT_CHILD; /* it has moved to another step, which it has not done */
     make_runnable(simulator, OUTSIDE, parent, ENQUEUE_WOKEN, NULL);
 }
 

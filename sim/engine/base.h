@@ -2,7 +2,7 @@
 #ifndef SIM_ENGINE_BASE_H
 #define SIM_ENGINE_BASE_H
 
-/* What all parts of the engine stand on: the policy, records, the way into the kernel. */
+/* The base of all parts of the engine: the policy, records, the entry into the kernel. */
 
 #include "sim/events.h"
 #include "sim/machine.h"
@@ -23,7 +23,7 @@ static const struct policy *const policy = &CHECKED_POLICY;
 static const struct policy *const policy = &POLICY;
 #endif
 
-/* `here`, in all of the engine, is the CPU that does it, or OUTSIDE. */
+/* `here`, in all of the engine, is the CPU that acts, or OUTSIDE. */
 
 static inline void record_number(struct simulator *simulator, uint32_t here, enum trace_kind kind,
                                  int32_t pid, uint32_t first, uint64_t second)
@@ -49,7 +49,7 @@ static inline bool in_kernel(const struct simulator *simulator, const struct cpu
     return cpu->resumes > simulator->now || cpu->calls;
 }
 
-/* Counts what the CPU's process has computed until now. */
+/* Counts the computing of the CPU's process until now. */
 static inline void progress(const struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;

@@ -2,13 +2,13 @@
 #ifndef SIM_ENGINE_CALLS_H
 #define SIM_ENGINE_CALLS_H
 
-/* Which CPU hears of a process that was queued, and when, as kernel/scheduler/scheduler.c. */
+/* Which CPU is notified of a queued process, and when, as in kernel/scheduler/scheduler.c. */
 
 #include "sim/engine/queues.h"
 
 #include "policies/support/preemption.h"
 
-/* An interrupt from another CPU, which sends it at the end of what it does now, or from outside. */
+/* Sends an interrupt from another CPU, at the end of its present action, or from outside. */
 static inline void interrupt_other(const struct simulator *simulator, uint32_t here,
                                    struct cpu *called)
 {
@@ -17,8 +17,8 @@ static inline void interrupt_other(const struct simulator *simulator, uint32_t h
     called->called = sent + simulator->costs.interrupt;
 }
 
-/* The CPU should pick again. The end of a slice is the better reason: it decides where the process
- * is queued. */
+/* Asks the CPU to pick again. The end of a slice is the stronger reason: it decides where the
+ * process is queued. */
 static inline void call(struct simulator *simulator, uint32_t here, uint32_t cpu,
                         enum preempt_reason why)
 {
@@ -33,7 +33,7 @@ static inline void call(struct simulator *simulator, uint32_t here, uint32_t cpu
     cpu_set_add(&simulator->called, cpu);
 }
 
-/* ---- what policies/support/preemption.h asks for ---- */
+/* ---- required by policies/support/preemption.h ---- */
 
 MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint32_t cpu)
 {
@@ -66,9 +66,9 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, 
     return cpu;
 }
 
-/* ---- which CPU is called for a process that was queued ---- */
+/* ---- which CPU is notified of a queued process ---- */
 
-/* The process was queued: the CPU that should run it, or take it, is called. */
+/* Notifies the CPU that should run the queued process, or take it. */
 static void announce(struct simulator *simulator, uint32_t here, struct run_queue *queue,
                      const struct process *process)
 {

@@ -2,7 +2,7 @@
 #ifndef SIM_ENGINE_FAMILY_H
 #define SIM_ENGINE_FAMILY_H
 
-/* How processes come and go: they fork, wait for their children, end and are killed. */
+/* The life of processes: they fork, wait for their children, end and are killed. */
 
 #include "sim/engine/waits.h"
 #include "sim/waiting.h"
@@ -55,7 +55,7 @@ static void act_wait(struct simulator *simulator, struct cpu *cpu)
     advance(simulator, parent);
 }
 
-/* From now on the CPU's process goes before all that the policy orders, as on the kernel. */
+/* Makes the CPU's process precede all tasks that the policy orders, as in the kernel. */
 static void make_urgent(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
@@ -67,8 +67,8 @@ static void make_urgent(struct simulator *simulator, struct cpu *cpu)
     process->urgent = true;
 }
 
-/* Init reaps all that have ended. A policy that starves other processes does not hold up the end of
- * the run. */
+/* Init reaps all ended processes. A policy that starves other processes does not delay the end
+ * of the run. */
 static void act_reap(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *child;
@@ -83,14 +83,14 @@ static void act_reap(struct simulator *simulator, struct cpu *cpu)
         block(simulator, cpu, WAIT_CHILD, BLOCK_CHILD);
 }
 
-/* A process that has arrived ends, which no other reaps. Returns true if its parent has no child
- * any more. */
+/* Reaps an ended process that arrived from outside, which no process reaps. Returns true if its
+ * parent has no children any more. */
 static bool leaves_none(const struct process *process, struct process *parent)
 {
     return parent->task.pid == process->parent_pid && --parent->children == 0;
 }
 
-/* The CPU's process ends. Its parent hears of it before it has left the CPU. */
+/* Ends the CPU's process. Its parent is notified before the process has left the CPU. */
 static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t status)
 {
     struct process *process = cpu->current;
@@ -116,8 +116,9 @@ static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t st
 }
 
 /*
- * The process ends as soon as it is in the kernel: at once if it is the actor; if it runs, at its
- * CPU's tick or its next act; if it is queued, or waits and so is woken, when it has a CPU.
+ * Ends the process when it is next in the kernel. The actor ends at once, a running process at its
+ * CPU's tick or its next act. A queued process ends when it has a CPU; a waiting one is woken for
+ * that.
  */
 static void kill_process(struct simulator *simulator, uint32_t here, struct process *process,
                          const struct process *actor)

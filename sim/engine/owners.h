@@ -2,7 +2,7 @@
 #ifndef SIM_ENGINE_OWNERS_H
 #define SIM_ENGINE_OWNERS_H
 
-/* Who waits for whom, as kernel/process/owners.c: noted under a policy that asks for it. */
+/* The wait graph, as in kernel/process/owners.c: recorded for a policy that asks for it. */
 
 #include "sim/engine/calls.h"
 
@@ -35,8 +35,8 @@ static inline bool orders_waiters(const struct simulator *simulator)
     return policy->overtakes && simulator->scheduler.orders_waiters;
 }
 
-/* The process, which is blocked or about to be, waits for `owner` from now on; for none if that is
- * null. */
+/* Records that the process, which is blocked or about to be, waits for `owner`; null: for no
+ * process. */
 static inline void name_owner(struct simulator *simulator, uint32_t here, struct process *process,
                               struct process *owner)
 {
@@ -52,10 +52,10 @@ static inline void tell_owner_of_change(struct simulator *simulator, uint32_t he
         tell_owners(&simulator->scheduler, process->task.waits_for, here);
 }
 
-/* ---- of channels ---- */
+/* ---- owners of channels ---- */
 
-/* Returns the process that must give before those that wait there go on, or null if it is not
- * known, or has ended. */
+/* Returns the process that must give before the waiting processes can continue, or null if it is
+ * not known, or has ended. */
 static struct process *owner_of(const struct simulator *simulator, const struct channel *channel)
 {
     if (channel->owner_pid == 0)
@@ -78,7 +78,7 @@ static void set_owner(struct simulator *simulator, uint32_t here, struct channel
         name_owner(simulator, here, process_at(simulator, slot), owner);
 }
 
-/* Returns the highest ceiling of the locks that the process has, as in a task. */
+/* Returns the highest ceiling of the process's locks, encoded as in a task. */
 static uint32_t ceiling_of(const struct simulator *simulator, const struct process *process)
 {
     uint32_t highest = 0;
@@ -100,7 +100,7 @@ static void set_ceiling(struct simulator *simulator, uint32_t here, struct proce
     simulator->attribute_changes++;
 }
 
-/* The process, or none if it is null, has the lock now. */
+/* Gives the lock to the process, or to none if it is null. */
 static void hand_lock(struct simulator *simulator, uint32_t here, struct channel *channel,
                       struct process *process)
 {
@@ -112,9 +112,9 @@ static void hand_lock(struct simulator *simulator, uint32_t here, struct channel
         set_ceiling(simulator, here, before);
 }
 
-/* ---- of children ---- */
+/* ---- owners of waits for children ---- */
 
-/* Returns the child that must end, or null if any of several may. No child has ended. */
+/* Returns the child that must end, or null if any of several may. No child has ended yet. */
 static struct process *only_child(const struct simulator *simulator, const struct process *parent)
 {
     for (uint32_t slot = 0; slot < simulator->most_processes && parent->children == 1; slot++) {

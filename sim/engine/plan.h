@@ -2,13 +2,13 @@
 #ifndef SIM_ENGINE_PLAN_H
 #define SIM_ENGINE_PLAN_H
 
-/* When a CPU does something next by itself. */
+/* When a CPU next acts by itself. */
 
 #include "sim/engine/base.h"
 #include "sim/ticking.h"
 
-/* Returns when the CPU's process will have computed; if it is about to act: when it calls the
- * kernel, and then, when the kernel does it. */
+/* Returns when the CPU's process finishes computing. If it is about to act, returns when it
+ * calls the kernel and later when the kernel acts. */
 static inline uint64_t completion(const struct simulator *simulator, const struct cpu *cpu)
 {
     const struct workload_step *step = step_of(simulator, cpu->current);
@@ -17,9 +17,9 @@ static inline uint64_t completion(const struct simulator *simulator, const struc
     return waits ? step->value : done;
 }
 
-/* Does the CPU's process finish its work, or act, before anything else that is due at `when`? With
- * the end of its turn it does: what it computes until `turn_end` lies within the turn. By the order
- * of textbooks it always does. */
+/* Returns true if the CPU's process finishes its work, or acts, before other events at `when`.
+ * That holds at the end of its turn: computing until `turn_end` lies within the turn. In
+ * textbook order it always holds. */
 static inline bool acts_first(const struct simulator *simulator, const struct cpu *cpu,
                               uint64_t when)
 {
@@ -27,8 +27,8 @@ static inline bool acts_first(const struct simulator *simulator, const struct cp
     return may && cpu->current && !cpu->late && completion(simulator, cpu) <= when;
 }
 
-/* Returns when the policy wants to be called, if that is before `when`. In the kernel the CPU hears
- * of it late; a time that has been is now. */
+/* Returns when the policy must be called, if that is before `when`. In the kernel the CPU
+ * notices it late; a past time means now. */
 static inline uint64_t policy_time(const struct simulator *simulator, const struct cpu *cpu,
                                    uint64_t when)
 {
@@ -40,8 +40,8 @@ static inline uint64_t policy_time(const struct simulator *simulator, const stru
     return earliest < when ? earliest : when;
 }
 
-/* Notes when the CPU does something next by itself. What its process does after the next tick is
- * noted at that tick: so a process that computes for long costs nothing here. */
+/* Records when the CPU next acts by itself. Actions of its process after the next tick are
+ * recorded at that tick: so a process that computes for long costs nothing here. */
 static inline void plan(struct simulator *simulator, const struct cpu *cpu)
 {
     uint64_t when = NEVER;

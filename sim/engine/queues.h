@@ -2,7 +2,7 @@
 #ifndef SIM_ENGINE_QUEUES_H
 #define SIM_ENGINE_QUEUES_H
 
-/* Run queues, as kernel/scheduler/run_queue.c. */
+/* Run queues, as in kernel/scheduler/run_queue.c. */
 
 #include <stddef.h>
 
@@ -20,7 +20,7 @@ static inline struct process *process_of(task_t *task)
     return (struct process *)task; /* its first member */
 }
 
-/* ---- what policies/support/queueing.h asks for ---- */
+/* ---- required by policies/support/queueing.h ---- */
 
 MECHANISM_FUNCTION bool task_is_known(const task_t *task)
 {
@@ -79,9 +79,9 @@ static __attribute__((cold, noinline)) void fail_by_cpu(const scheduler_t *sched
     fail_by_flaw(simulator_of(scheduler), NULL, flaw);
 }
 
-/* ---- when the policy wants to be called ---- */
+/* ---- times that the policy set ---- */
 
-/* Returns a time for which the policy asked as one of the simulator; 0 is none. */
+/* Converts a time that the policy set to simulator time; 0 is none. */
 static inline uint64_t asked_time(const struct simulator *simulator, uint64_t time)
 {
     if (time == 0 || time == NEVER)
@@ -95,7 +95,7 @@ static inline void note_turn_end(const struct simulator *simulator, struct cpu *
     cpu->turn_end = asked_time(simulator, turn_end);
 }
 
-/* A hook of the queue was called: its CPU plans anew if it has set another alarm. */
+/* Called after a hook of the queue: its CPU plans again if the hook has set another alarm. */
 static inline void note_alarm(struct simulator *simulator, const struct run_queue *queue)
 {
     struct cpu *cpu = &simulator->cpus[queue->cpu];
@@ -106,7 +106,7 @@ static inline void note_alarm(struct simulator *simulator, const struct run_queu
     cpu_set_add(&simulator->called, cpu->id);
 }
 
-/* Seldom wanted, as the next. */
+/* Rarely needed, like the next function. */
 static __attribute__((cold, noinline)) void record_said(struct simulator *simulator, uint32_t here,
                                                         struct run_queue *queue)
 {
@@ -126,7 +126,7 @@ static __attribute__((cold, noinline)) void record_said(struct simulator *simula
     }
 }
 
-/* What hooks of the queue have left is seen to, by the CPU that they were called on. */
+/* Handles the results of the queue's hooks, on the CPU where they were called. */
 static inline void hooks_called(struct simulator *simulator, uint32_t here, struct run_queue *queue)
 {
     note_alarm(simulator, queue);
@@ -134,9 +134,9 @@ static inline void hooks_called(struct simulator *simulator, uint32_t here, stru
         record_said(simulator, here, queue);
 }
 
-/* ---- into queues, out of them, and from one to another ---- */
+/* ---- queueing, taking out and moving ---- */
 
-/* Seldom wanted, and so kept out of what every decision does. */
+/* Rarely needed, so it is separate from the path of every decision. */
 static __attribute__((cold, noinline)) void record_queued(struct simulator *simulator,
                                                           uint32_t here,
                                                           const struct run_queue *queue,
@@ -145,8 +145,8 @@ static __attribute__((cold, noinline)) void record_queued(struct simulator *simu
     record(simulator, here, TRACE_QUEUED, process, queue->cpu, process->task.level);
 }
 
-/* A process that is forked inherits from its parent, if the policy knows that. It does not know
- * init, which is urgent on the kernel. */
+/* A forked process inherits from its parent, if the policy knows the parent. It does not know
+ * init, which is urgent in the kernel. */
 static __attribute__((noinline)) enum enqueue_reason introduce(struct simulator *simulator,
                                                                struct process *process,
                                                                enum enqueue_reason reason,
@@ -168,8 +168,8 @@ static __attribute__((cold, noinline)) void add_urgent(struct simulator *simulat
     process->place = PLACE_QUEUED;
 }
 
-/* Takes out the first urgent process of the queue that may run on the CPU, or the one with this
- * slot, unless that is NOBODY. Returns null if there is none. */
+/* Takes out the first urgent process of the queue that may run on the CPU, or the process with
+ * this slot, unless that is NOBODY. Returns null if there is none. */
 static __attribute__((cold, noinline)) struct process *
 take_urgent(struct simulator *simulator, const struct run_queue *queue, uint32_t cpu, uint32_t slot)
 {
@@ -258,8 +258,8 @@ static struct process *move(struct simulator *simulator, uint32_t here, uint32_t
     return process;
 }
 
-/* The queue that the policy named had no process for an idle CPU, maybe since those that wait there
- * may not run on it: then any other queue may have one. */
+/* The queue that the policy named had no process for an idle CPU, possibly because its processes
+ * may not run there: then any other queue may have one. */
 static __attribute__((cold, noinline)) struct process *pull_from_any(struct simulator *simulator,
                                                                      uint32_t cpu)
 {

@@ -2,12 +2,11 @@
 #ifndef SIM_ENGINE_RUNNABLE_H
 #define SIM_ENGINE_RUNNABLE_H
 
-/* How a process becomes runnable, as kernel/scheduler/placing.c. */
+/* How a process becomes runnable, as in kernel/scheduler/placing.c. */
 
 #include "sim/engine/owners.h"
 
-/* What the process waited for has come: its step is done. (If it waits for a child, it looks
- * again.) */
+/* Ends a wait: the process's step is done. (If it waits for a child, it checks again.) */
 static inline void end_wait(struct simulator *simulator, struct process *process)
 {
     if (process->waits != WAIT_CHILD)
@@ -15,7 +14,7 @@ static inline void end_wait(struct simulator *simulator, struct process *process
     process->waits = WAIT_NONE;
 }
 
-/* What the policy keeps of a blocked process in the queue goes before it is in another one. */
+/* Discards the policy's data about a blocked process in its queue before it joins another queue. */
 static inline void leave_queue(struct simulator *simulator, uint32_t here, struct run_queue *queue,
                                struct process *process)
 {
@@ -23,8 +22,8 @@ static inline void leave_queue(struct simulator *simulator, uint32_t here, struc
     hooks_called(simulator, here, queue);
 }
 
-/* A process is forked by `actor`, or woken: by `actor`, or by an interrupt if that is null; or it
- * is moved, as it may not run any more where it was. */
+/* Makes a process runnable: it is forked by `actor`, or woken by `actor` or by an interrupt if
+ * that is null. Or it is moved, because it may no longer run where it was. */
 static void make_runnable(struct simulator *simulator, uint32_t here, struct process *process,
                           enum enqueue_reason reason, const struct process *actor)
 {

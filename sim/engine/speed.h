@@ -2,8 +2,8 @@
 #ifndef SIM_ENGINE_SPEED_H
 #define SIM_ENGINE_SPEED_H
 
-/* How CPUs that are not alike come to other speeds: sim/speeds.h. Of a machine without a shape
- * nothing here is called. */
+/* How CPUs that are not alike change their speeds: sim/speeds.h. None of this is called for a
+ * machine without a shape. */
 
 #include "sim/engine/plan.h"
 #include "sim/speeds.h"
@@ -23,7 +23,7 @@ static void renew_speed(struct simulator *simulator, struct cpu *cpu)
     plan(simulator, cpu);
 }
 
-/* The CPU, which has had a tick or is about to have a process, may go to another level. */
+/* Chooses the CPU's level, which may change: it has had a tick or is about to get a process. */
 static __attribute__((noinline)) void review_level(struct simulator *simulator, struct cpu *cpu)
 {
     struct cpu_place *place = &simulator->speeds->shape.cpu[cpu->id];
@@ -33,8 +33,8 @@ static __attribute__((noinline)) void review_level(struct simulator *simulator, 
     renew_speed(simulator, cpu);
 }
 
-/* The CPU is about to get a process after it had none, or the other way round: `current` is still
- * as it was. */
+/* The CPU is about to get a process after it had none, or vice versa: `current` has its old
+ * value. */
 static void change_busy(struct simulator *simulator, struct cpu *cpu)
 {
     struct speeds *speeds = simulator->speeds;
@@ -53,8 +53,8 @@ static void change_busy(struct simulator *simulator, struct cpu *cpu)
         renew_speed(simulator, &simulator->cpus[i]);
 }
 
-/* The CPU goes from its process to another one, or none: each computes at full speed while it is on
- * no CPU, by the way its work is counted. */
+/* Handles a switch to another process, or to none. Each process's work is counted at full speed
+ * while it is on no CPU. */
 static __attribute__((noinline)) void switch_speeds(struct simulator *simulator, struct cpu *cpu,
                                                     struct process *next)
 {

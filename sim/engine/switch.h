@@ -2,14 +2,15 @@
 #ifndef SIM_ENGINE_SWITCH_H
 #define SIM_ENGINE_SWITCH_H
 
-/* The change to another process, as kernel/scheduler/scheduler.c. */
+/* The switch to another process, as in kernel/scheduler/scheduler.c. */
 
 #include "abi/process_info.h"
 #include "sim/engine/runnable.h"
 #include "sim/engine/speed.h"
 
-/* The process has just been queued by the CPU that it leaves. Returns true if it is to go
- * elsewhere, as it may not run there any more, or as the policy said so: it was taken out then. */
+/* The process has just been queued by the CPU that it leaves. Returns true if it must go
+ * elsewhere, because it may no longer run there, or because the policy requested it: it was then
+ * taken out. */
 static __attribute__((noinline)) bool expel_if_due(struct simulator *simulator,
                                                    struct run_queue *queue, struct cpu *cpu,
                                                    struct process *process)
@@ -21,7 +22,7 @@ static __attribute__((noinline)) bool expel_if_due(struct simulator *simulator,
     return expelled;
 }
 
-/* Returns true if the process is to be placed anew. */
+/* Returns true if the process must be placed again. */
 static inline bool leave(struct simulator *simulator, struct run_queue *queue, struct cpu *cpu,
                          enum stop_reason stop, enum enqueue_reason reason)
 {
@@ -72,7 +73,7 @@ static void count_switch(struct simulator *simulator, struct cpu *cpu, const str
     }
 }
 
-/* The CPU goes back to its process, when the kernel's work is done. */
+/* Returns the CPU to its process, when the kernel's work is done. */
 static void record_exit(struct simulator *simulator, struct cpu *cpu)
 {
     const struct process *process = cpu->current;
@@ -97,8 +98,8 @@ static void switch_to(struct simulator *simulator, struct cpu *cpu, struct proce
     cpu->current = next;
 }
 
-/* The CPU has picked a process that few CPUs may run, from the queue of all, and left `previous`
- * there: an idle CPU that may run that is called. */
+/* The CPU has picked a process with a restricted CPU set from the shared queue, and left
+ * `previous` there. An idle CPU that may run `previous` is notified. */
 static __attribute__((noinline)) void
 call_idle_for(struct simulator *simulator, const struct cpu *cpu, const struct process *previous)
 {
@@ -111,7 +112,7 @@ call_idle_for(struct simulator *simulator, const struct cpu *cpu, const struct p
     call(simulator, cpu->id, idle, PREEMPT_WAKEUP);
 }
 
-/* Picks again. The current process leaves as `stop` and `reason` say. */
+/* Picks again. The current process leaves as given by `stop` and `reason`. */
 static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_reason stop,
                        enum enqueue_reason reason, bool voluntary)
 {
@@ -171,11 +172,10 @@ static inline bool has_heard(const struct simulator *simulator, const struct cpu
 }
 
 /*
- * The CPUs that were asked to pick again do so, in their order; those that have not
- * heard of it yet, or are in the kernel, plan it. One that picks again may concern one
- * before it: by a process that it has expelled, or by the alarm of the queue of all.
- * `here` needs no interrupt (NO_CPU: every CPU does). A CPU does nothing before its own
- * tick of this moment.
+ * Makes the CPUs that were asked to pick again do so, in their order. CPUs that have not been
+ * notified yet, or are in the kernel, plan it. A CPU that picks again may affect an earlier one: by
+ * a process that it has expelled, or by the alarm of the shared queue. `here` needs no interrupt
+ * (NO_CPU: every CPU does). A CPU does nothing before its own tick of this moment.
  */
 static void settle(struct simulator *simulator, uint32_t here)
 {
@@ -190,7 +190,7 @@ static void settle(struct simulator *simulator, uint32_t here)
             preempt(simulator, cpu);
         plan(simulator, cpu);
         if (i == here)
-            here = NO_CPU; /* if it is called once more, it hears of that as the others do */
+            here = NO_CPU; /* if it is asked again, it is notified like the others */
     }
     if (here != NO_CPU)
         plan(simulator, &simulator->cpus[here]);

@@ -2,11 +2,11 @@
 #ifndef SIM_ENGINE_TICKS_H
 #define SIM_ENGINE_TICKS_H
 
-/* Ticks and timers, as kernel/time/timer.c. */
+/* Ticks and timers, as in kernel/time/timer.c. */
 
 #include "sim/engine/acts.h"
 
-/* Takes the CPU's timers that are due out of the heap, in whose order they come first now. */
+/* Removes the CPU's expired timers from the heap, where they are first. */
 static inline void take_due(struct simulator *simulator, struct cpu *cpu)
 {
     struct timers *timers = &simulator->timers;
@@ -55,7 +55,7 @@ static inline void tick_balance(struct simulator *simulator, uint32_t cpu)
         announce(simulator, cpu, queue_of(simulator, cpu), moved);
 }
 
-/* The process's turn is over, if the verdict says so. */
+/* Ends the process's turn, if the verdict requires it. */
 static inline void end_by_verdict(struct simulator *simulator, struct cpu *cpu,
                                   enum tick_verdict verdict)
 {
@@ -65,7 +65,7 @@ static inline void end_by_verdict(struct simulator *simulator, struct cpu *cpu,
     call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
 }
 
-/* The first process is never ended by a policy. */
+/* A policy never ends the first process. */
 static inline void kill_by_verdict(struct process *process, enum tick_verdict verdict)
 {
     if (verdict == TICK_KILL && process->task.slot != FIRST_SLOT)
@@ -100,9 +100,10 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
         end_process(simulator, cpu, -1);
 }
 
-/* ---- the times for which the policy has asked ---- */
+/* ---- times that the policy set ---- */
 
-/* Each process that may run again is announced, as one that was just queued. */
+/* Calls the policy's alarm. Announces each process that may run again, like a process that was
+ * just queued. */
 static void ring(struct simulator *simulator, const struct cpu *cpu)
 {
     struct run_queue *queue = queue_of(simulator, cpu->id);
@@ -128,7 +129,7 @@ static void end_turn(struct simulator *simulator, struct cpu *cpu)
     kill_by_verdict(process, verdict);
 }
 
-/* Calls the policy for what is due. */
+/* Calls the policy for the times that have come. */
 static inline void expire_policy_times(struct simulator *simulator, struct cpu *cpu)
 {
     if (cpu->alarm <= simulator->now)
@@ -145,7 +146,7 @@ static inline void enter_interrupt(struct simulator *simulator, struct cpu *cpu)
         cpu->resumes = simulator->now;
 }
 
-/* The CPU's timers that are due, then its tick if it is time for one; later if it is in the
+/* Handles the CPU's expired timers, then its tick if its time has come; later if it is in the
  * kernel. */
 static inline void interrupt(struct simulator *simulator, struct cpu *cpu, bool with_tick)
 {

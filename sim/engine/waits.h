@@ -2,11 +2,11 @@
 #ifndef SIM_ENGINE_WAITS_H
 #define SIM_ENGINE_WAITS_H
 
-/* How processes wait: they sleep, or stand in the line of a channel. */
+/* How processes wait: they sleep, or wait in the list of a channel. */
 
 #include "sim/engine/switch.h"
 
-/* The CPU's process waits. */
+/* Blocks the CPU's process. */
 static void block(struct simulator *simulator, struct cpu *cpu, enum process_wait waits,
                   enum block_reason reason)
 {
@@ -36,7 +36,7 @@ static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
     return (ticks < most ? ticks : most) * tick_ns;
 }
 
-/* Returns when a timer that was due last at `*due` is due next. One that is late goes on from now,
+/* Returns when a timer next expires that last expired at `*due`. A late timer restarts from now,
  * unless it is `absolute`. */
 static uint64_t timer_next(const struct simulator *simulator, uint64_t *due, uint64_t period,
                            bool absolute)
@@ -70,8 +70,8 @@ static uint64_t shared_timer_next(struct simulator *simulator, const struct proc
     return timer_next(simulator, due, step->value, step->detail == 1);
 }
 
-/* Returns the one before that which the policy lets go on, of those that wait from behind `after`
- * on; NOBODY is before the first. */
+/* Returns the predecessor of the process that the policy chooses among the waiting processes
+ * after `after`; NOBODY precedes the first. */
 static uint32_t before_chosen(struct simulator *simulator, struct run_queue *queue,
                               const struct channel *channel, uint32_t after)
 {
@@ -95,7 +95,8 @@ static uint32_t *link_behind(struct simulator *simulator, struct channel *channe
     return slot == NOBODY ? &channel->first : &process_at(simulator, slot)->link;
 }
 
-/* As order_takers() of kernel/sync/channel.c: the `count` that the policy lets go on come first. */
+/* Like order_takers() of kernel/sync/channel.c: moves the `count` processes that the policy
+ * chooses to the front. */
 static void order_waiters(struct simulator *simulator, uint32_t here, struct channel *channel,
                           uint64_t count)
 {
@@ -117,8 +118,8 @@ static void order_waiters(struct simulator *simulator, uint32_t here, struct cha
     hooks_called(simulator, here, queue);
 }
 
-/* Gives to those that wait, in their order, before others can take it. Returns how much of `count`
- * is left. */
+/* Gives items to waiting processes, in their order, before others can take them. Returns how
+ * many of `count` remain. */
 static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct channel *channel,
                              uint64_t count, const struct process *actor)
 {
@@ -132,8 +133,8 @@ static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct 
     return count;
 }
 
-/* Gives one to each that waits if the count is 0. What none waits for is lost then, and if it is
- * not to be kept. */
+/* Gives `count` items. A count of 0 gives one to each waiting process. Items that no process
+ * waits for are then lost, as they are if they must not be kept. */
 static void give(struct simulator *simulator, uint32_t here, struct channel *channel,
                  uint64_t count, bool keeps, struct process *actor)
 {
@@ -190,7 +191,7 @@ static void act_meet(struct simulator *simulator, struct cpu *cpu, const struct 
     }
     advance(simulator, cpu->current);
     give_waiting(simulator, cpu->id, channel, UINT64_MAX,
-                 cpu->current); /* it owns nothing by that */
+                 cpu->current); /* giving does not make it an owner */
 }
 
 static void act_give(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
