@@ -6,11 +6,11 @@
 
 #include "device/device_tree.h"
 
-/* What machine mode keeps for a hart, in an array by hart. boot/entry.S knows this layout. */
+/* Machine mode's data for a hart, in an array indexed by hart. boot/entry.S knows this layout. */
 struct machine_mode_state {
     uint64_t saved;             /* a register of the code that was interrupted */
     volatile uint64_t software; /* physical address of this hart's software-interrupt register */
-    volatile uint64_t halt;     /* park at the next software interrupt, for good */
+    volatile uint64_t halt;     /* park permanently at the next software interrupt */
     volatile uint64_t halted;   /* parked */
 };
 

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* Ends the machine in good order, the trace whole. The caller holds no lock. */
+/* Ends the machine in an orderly way, with a complete trace. The caller holds no lock. */
 _Noreturn void shutdown(int status);
-/* The same with MACHINE_LIMIT, once the time of the boot argument `limit` has come. */
+/* Does the same with MACHINE_LIMIT, once the time of the boot argument `limit` has come. */
 void shutdown_at_limit(uint64_t now);
 
 #endif

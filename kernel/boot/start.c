@@ -29,7 +29,7 @@
 #include "trace/trace.h"
 #include "trap/trap.h"
 
-#define OVERCOMMIT_SHARE 64 /* this part of memory is set aside all the same */
+#define OVERCOMMIT_SHARE 64 /* at least this part of memory is reserved for copies */
 
 #define GIGABYTE    (1ul << 30)
 #define LARGE_PAGE  (1ul << 21)
@@ -74,9 +74,9 @@ static uint64_t leaf(uint64_t physical, uint64_t rights)
 }
 
 /*
- * Maps physical memory at KERNEL_BASE, with the kernel's own code apart from what
- * may be written. Runs at the physical address, in machine mode, without
- * paging: it may use nothing but what is relative to pc.
+ * Maps physical memory at KERNEL_BASE, with the kernel's code separate from writable memory. Runs
+ * at the physical address, in machine mode, without paging: it may use only addresses relative to
+ * pc.
  */
 void boot_page_table(void)
 {
@@ -123,9 +123,10 @@ static void memory_init(void)
 }
 
 /*
- * What is set aside for processes that write to memory that they share. All that fork promised, or
- * so little that a fork of most of the memory succeeds: then a writer may be killed for want of a
- * page, but never because another process took the last ones by a call that could have failed.
+ * Limits the memory reserved for writers to shared pages. It is everything that fork promised, or
+ * little enough that a fork of most of the memory succeeds. In the second case a writer may be
+ * killed because there is no page. That never happens because another process took the last pages
+ * by a call that could have failed.
  */
 static void keep_promises(void)
 {

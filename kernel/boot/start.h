@@ -2,8 +2,8 @@
 #ifndef KERNEL_BOOT_START_H
 #define KERNEL_BOOT_START_H
 
-/* Lets the other CPUs begin. Once, by the first process: so it runs where the boot did, whichever
- * CPU would have been the first to look for work. */
+/* Starts the other CPUs. Called once, by the first process. So that process always runs on the
+ * boot CPU, even if another CPU would have looked for work first. */
 void boot_release_other_cpus(void);
 
 #endif

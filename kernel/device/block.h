@@ -15,9 +15,9 @@ enum block_operation {
 };
 
 /*
- * One transfer of one block. Any number may be under way; they complete in any
- * order, and reach the medium in any order except for BLOCK_FLUSH. `done` is called
- * in an interrupt handler, or already within block_submit(), with no lock held.
+ * One transfer of one block. Any number may be in progress. They complete in any order, and reach
+ * the medium in any order except for BLOCK_FLUSH. `done` is called in an interrupt handler, or
+ * already within block_submit(), with no lock held.
  */
 struct block_request {
     enum block_operation operation;
@@ -25,7 +25,7 @@ struct block_request {
     void *data; /* BLOCK_BYTES, aligned to 8, in one page */
     int result; /* 0 or -EIO, set before done() */
     void (*done)(struct block_request *request);
-    struct list link; /* the driver's while under way */
+    struct list link; /* the driver's while in progress */
     void *context;    /* the caller's */
 };
 

@@ -6,14 +6,15 @@
 
 #include "block.h"
 
-/* What a driver gives block.c; block.c has checked a request's block number before `submit`. */
+/* The interface of a driver for block.c, which has checked a request's block number before
+ * `submit`. */
 struct block_device {
     const char *name;
     uint64_t blocks;
     void (*submit)(struct block_request *request);
 };
 
-/* Each gives 0 and fills `device`, or -ENODEV. */
+/* Each returns 0 and fills `device`, or returns -ENODEV. */
 int virtio_block_init(struct block_device *device);
 int ram_disk_init(struct block_device *device);
 

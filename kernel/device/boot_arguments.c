@@ -10,8 +10,8 @@ struct boot_argument {
     size_t value_length;
 };
 
-/* Returns the argument that begins at or after `text`, and where to go on, or null if there is no
- * more. */
+/* Returns the argument that begins at or after `text`, and the place after it, or null if there
+ * is no more. */
 static const char *next_argument(const char *text, struct boot_argument *argument)
 {
     while (*text == ' ')

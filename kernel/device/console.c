@@ -30,27 +30,27 @@
 #define STATUS_RECEIVED    0x01
 #define STATUS_SENDABLE    0x20
 
-#define INPUT_BYTES 4096 /* typed ahead; a power of two */
-#define READ_BYTES  512  /* that one read() gives, at most */
+#define INPUT_BYTES 4096 /* limit of typed-ahead input; a power of two */
+#define READ_BYTES  512  /* returned by one read(), at most */
 #define WRITE_BYTES 512  /* of one write() stay together */
 
 #define CONTROL(letter) ((letter) - '@')
 #define DELETE          0x7f
-#define END_OF_INPUT    CONTROL('D') /* in the ring: ends what is before it */
+#define END_OF_INPUT    CONTROL('D') /* in the ring: ends the line before it */
 
 /* LOCK_CONSOLE guards all of it. */
 static struct {
     struct spinlock lock;
     struct wait_queue readers;
     char text[INPUT_BYTES];
-    uint32_t taken; /* these three count up for ever; their place is modulo INPUT_BYTES */
+    uint32_t taken; /* these three are never reset; their place is modulo INPUT_BYTES */
     uint32_t finished;
     uint32_t end;
-    bool held_back; /* the ring is full of lines: the rest waits in the UART and beyond */
-    bool echoes;    /* the boot argument console-echo: what is typed appears; never changes */
+    bool held_back; /* the ring is full of lines: further input waits in the UART */
+    bool echoes;    /* the boot argument console-echo: typed characters are shown; never changes */
 } input;
 
-/* Where both machines have it: what goes wrong before the device tree is read can be seen. */
+/* Both machines use this address, so messages work before the device tree is read. */
 static physical_t uart = 0x10000000;
 
 /* ---- output ---- */
@@ -64,7 +64,7 @@ void console_put(char c)
     mmio_write_8(uart + UART_DATA, (uint8_t)c);
 }
 
-/* Shows what was typed, unless the boot arguments say otherwise. */
+/* Shows typed characters, unless the boot arguments disable it. */
 static void echo(const char *text)
 {
     while (*text && input.echoes)
@@ -111,13 +111,13 @@ static void finish_line(char last)
 
 static void append(char c)
 {
-    if (room() <= 1) /* the last place is for the end of the line */
+    if (room() <= 1) /* the last place is reserved for the end of the line */
         return;
     *character_at(input.end++) = c;
     echo((const char[]){c == '\t' ? ' ' : c, 0});
 }
 
-/* A character of UTF-8 goes with all its bytes: those that continue it are 10xxxxxx. */
+/* Erases a UTF-8 character with all its bytes: continuation bytes are 10xxxxxx. */
 static bool erase_character(void)
 {
     if (input.end == input.finished)
@@ -163,7 +163,7 @@ static void edit(char c)
     }
 }
 
-/* The functions called at the end look at processes, whose locks come before the console's. */
+/* The functions called at the end access processes, whose locks precede the console's. */
 static void receive(char c)
 {
     spinlock_acquire(&input.lock);
@@ -176,7 +176,7 @@ static void receive(char c)
         process_kill_foreground();
 }
 
-/* A ring that is full without one whole line is not held back: only editing makes room there. */
+/* A full ring without one whole line is not held back: only editing can free space there. */
 static bool hold_back(void)
 {
     spinlock_acquire(&input.lock);
@@ -189,7 +189,7 @@ static bool hold_back(void)
     return held_back;
 }
 
-/* There is room again; locked. */
+/* Accepts input again once there is space; needs the lock. */
 static void let_in(void)
 {
     if (!input.held_back)
@@ -248,7 +248,7 @@ void console_init_early(void)
         return;
     mmio_write_8(uart + UART_INTERRUPT_ENABLE, 0);
     mmio_write_8(uart + UART_LINE_CONTROL, LINE_8_BITS);
-    mmio_write_8(uart + UART_FIFO_CONTROL, FIFO_ENABLE); /* Spike receives nothing without it */
+    mmio_write_8(uart + UART_FIFO_CONTROL, FIFO_ENABLE); /* without it Spike receives nothing */
 }
 
 void console_init(void)

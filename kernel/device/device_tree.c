@@ -28,12 +28,12 @@ enum header_field {
     HEADER_FIELDS,
 };
 
-/* What a node means to its children. */
+/* The properties of a node that affect its children. */
 struct level {
     uint32_t address_cells;
     uint32_t size_cells;
-    bool same_addresses; /* an address in a child is an address of the CPUs */
-    bool is_cpu;         /* the last one that was added */
+    bool same_addresses; /* addresses in a child are CPU addresses */
+    bool is_cpu;         /* the CPU that was last added */
 };
 
 struct reader {
@@ -54,8 +54,8 @@ static int refuse(const char *why)
 
 /* ---- nodes ---- */
 
-/* Reads the index-th address and length of a node. Returns false if there is none, or none that can
- * be reached. */
+/* Reads the index-th address and length of a node. Returns false if there is none, or none that
+ * can be accessed. */
 static bool node_range(const struct node *node, const struct level *parent, size_t index,
                        struct device_range *range)
 {
@@ -89,7 +89,7 @@ static bool is_compatible(const struct node *node, const char *kind)
     return property_has_text(&node->property[PROPERTY_COMPATIBLE], kind);
 }
 
-/* Is an extension in "rv64imac_zicntr_sstc"? */
+/* Returns true if an extension is in a text such as "rv64imac_zicntr_sstc". */
 static bool isa_has(const struct property *isa, const char *extension)
 {
     size_t n = strlen(extension);
@@ -110,7 +110,7 @@ static int read_timebase(struct reader *reader, const struct node *node)
     return 0;
 }
 
-/* Returns 1 if it was added, or 0 if it is not to be used. */
+/* Returns 1 if the CPU was added, or 0 if it must not be used. */
 static int read_cpu(struct reader *reader, const struct node *node, const struct level *parent)
 {
     struct machine *machine = reader->machine;
@@ -213,7 +213,7 @@ static void read_device(struct reader *reader, const struct node *node, const st
     }
 }
 
-/* Takes what a node says into the machine. Returns 1 if it is a CPU, 0 if not, or an error. */
+/* Adds a node's properties to the machine. Returns 1 if it is a CPU, 0 if not, or an error. */
 static int read_node(struct reader *reader, const struct node *node, const struct level *parent,
                      uint32_t depth)
 {
@@ -282,7 +282,7 @@ static int read_structure(struct reader *reader, struct block *structure)
     return refuse("it has no end");
 }
 
-/* ---- what can only be said when all nodes are known ---- */
+/* ---- processing after all nodes are known ---- */
 
 static void sort_cpus(struct reader *reader)
 {
@@ -302,8 +302,8 @@ static void sort_cpus(struct reader *reader)
 }
 
 /*
- * The interrupt controller lists where its contexts lead: pairs of a CPU's local
- * controller and the cause there. The S-mode context is the one with cause 9.
+ * The interrupt controller lists the targets of its contexts: pairs of a CPU's local controller and
+ * the cause there. The S-mode context is the one with cause 9.
  */
 static void find_contexts(struct reader *reader)
 {

@@ -15,10 +15,10 @@ struct device_range {
 
 #define VIRTIO_SLOTS_MAX 16
 
-#define INTERRUPT_SOURCES      1024 /* of a PLIC; source 0 is none */
+#define INTERRUPT_SOURCES      1024 /* of a PLIC; source 0 means none */
 #define INTERRUPT_CONTEXT_NONE 0xffffffffu
 
-/* What the machine is made of, as its flattened device tree (version 17) says. */
+/* The machine's hardware, as described by its flattened device tree (version 17). */
 struct machine {
     uint32_t cpus;
     uint64_t hart[CPUS_MAX];              /* the hardware's number: ascending, below CPUS_MAX */
@@ -46,14 +46,14 @@ extern struct machine machine;
 int device_tree_read(const void *blob, struct machine *machine);
 
 /*
- * Reads the value of name=value among the boot arguments (separated by spaces; a value with
- * spaces is in double quotes; a name alone has an empty value). If a name is given twice, the
- * last one counts. Returns false, with `value` unchanged, if it is not there. A value that does
- * not fit is a panic: nothing shall be measured that was not asked for.
+ * Reads the value of name=value among the boot arguments. They are separated by spaces; a value
+ * with spaces is in double quotes; a name alone has an empty value. If a name is given twice, the
+ * last one counts. Returns false, with `value` unchanged, if it is missing. A value that does not
+ * fit causes a panic: a run must never be measured with settings that differ from the request.
  */
 bool boot_argument_text(const char *name, char *value, size_t size);
-/* Returns the same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds); one
- * that is not there is `otherwise`, one that is no number a panic. */
+/* Returns the same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds).
+ * Returns `otherwise` if it is missing; a value that is not a number causes a panic. */
 uint64_t boot_argument_number(const char *name, uint64_t otherwise);
 
 #endif

@@ -28,8 +28,7 @@ uint32_t cell_at(const uint8_t *data)
     return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
 }
 
-/* Returns the next n bytes, with the padding that keeps tokens aligned, or null if there are not as
- * many. */
+/* Returns the next n bytes, with the padding that keeps tokens aligned, or null if fewer remain. */
 static const uint8_t *block_take(struct block *block, size_t n)
 {
     size_t left = block->bytes - block->at;

@@ -7,11 +7,10 @@
 #include <stdint.h>
 
 /*
- * The flattened device tree, version 17 (Devicetree Specification 0.4, chapter
- * 5): a header, a block of strings, and a block of tokens that open a node, give
- * its properties, and close it. All numbers are big-endian. The blob comes from
- * outside, so no length or offset in it is believed: every read from a block
- * goes through block_take(), which knows where it ends.
+ * The flattened device tree, version 17 (Devicetree Specification 0.4, chapter 5): a header, a
+ * block of strings, and a block of tokens that open a node, give its properties, and close it. All
+ * numbers are big-endian. The blob comes from outside, so no length or offset in it is trusted:
+ * every read from a block uses block_take(), which checks the block's end.
  */
 enum token {
     TOKEN_NODE_BEGIN = 1,
@@ -21,7 +20,7 @@ enum token {
     TOKEN_END = 9,
 };
 
-/* The properties that matter here. */
+/* The properties that the kernel uses. */
 enum property_kind {
     PROPERTY_ADDRESS_CELLS,
     PROPERTY_SIZE_CELLS,
@@ -45,11 +44,11 @@ enum property_kind {
 struct block {
     const uint8_t *data;
     size_t bytes;
-    size_t at; /* what is before it has been taken */
+    size_t at; /* the bytes before it have been taken */
 };
 
 struct property {
-    const uint8_t *data; /* null: the node does not have it */
+    const uint8_t *data; /* null: the node lacks it */
     size_t bytes;
 };
 
@@ -66,13 +65,13 @@ bool block_take_cell(struct block *block, uint32_t *cell);
  * cut short. */
 bool take_node(const struct block *strings, struct block *structure, struct node *node);
 
-/* Is the text among those of the property, each of which ends with a 0? */
+/* Returns true if the text is one of the property's texts, which end with a 0 each. */
 bool property_has_text(const struct property *property, const char *text);
 /* Reads a number of one cell or two. Returns false if it is anything else. */
 bool property_number(const struct property *property, uint64_t *number);
-/* Returns a number of one cell, or `otherwise` if it is none. */
+/* Returns a number of one cell, or `otherwise` if it is not one. */
 uint32_t property_cell(const struct property *property, uint32_t otherwise);
-/* Returns a number of so many cells, and moves `data` behind it. */
+/* Returns a number of this many cells, and moves `data` behind it. */
 uint64_t take_cells(const uint8_t **data, uint32_t cells);
 
 #endif

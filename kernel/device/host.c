@@ -16,13 +16,13 @@
 
 #define STATUS_MAX 127
 
-/* How often the end of the machine looks for what is under way: some 0.1 s on either machine. */
+/* How often the shutdown polls the block in progress: about 0.1 s on either machine. */
 #define PATIENCE 10000000u
 
-/* Guards the host interface and the trace device; the CPU that ends the machine never gives it
- * back. */
+/* Guards the host interface and the trace device; the CPU that ends the machine never releases
+ * it. */
 static struct spinlock lock = {.name = "host", .rank = LOCK_HOST};
-static const struct trace_device *output; /* null: no trace leaves */
+static const struct trace_device *output; /* null: no trace leaves the machine */
 static bool output_busy;
 
 /* ---- the trace ---- */
@@ -39,7 +39,7 @@ bool trace_output_init(void)
     return output != NULL;
 }
 
-/* Locked. Returns false if the block under way was lost. */
+/* Returns false if the block in progress was lost. Needs the lock. */
 static bool make_progress(void)
 {
     if (!output_busy)
@@ -49,7 +49,7 @@ static bool make_progress(void)
     return state != TRACE_DEVICE_FAILED;
 }
 
-/* A trace with a hole is no trace: the run ends. */
+/* A trace with a gap is useless: the run ends. */
 static _Noreturn void end_without_trace(void)
 {
     print("trace: a block was lost\n");
@@ -89,8 +89,8 @@ bool trace_output_busy(void)
 /* ---- the end ---- */
 
 /*
- * The lock keeps other CPUs from starting another block. After a panic it may be
- * held by a CPU that has been stopped; then the end goes on without it.
+ * The lock keeps other CPUs from starting another block. After a panic a stopped CPU may hold it;
+ * then the shutdown continues without it.
  */
 static bool finish_output(void)
 {

@@ -11,12 +11,12 @@
 _Noreturn void machine_power_off(int status);
 
 /*
- * Where trace blocks leave the machine: a host file by Spike's host interface, or
- * a virtio console on QEMU. One block at a time; the caller keeps the memory
- * until it is done. The measured CPU waits for nothing.
+ * The exit of trace blocks: a host file by Spike's host interface, or a virtio console on QEMU. One
+ * block at a time; the caller keeps the memory until it is done. The measured CPU never waits.
  */
 bool trace_output_init(void);                             /* false: there is none */
-bool trace_output_start(const void *block, size_t bytes); /* false: one is still under way */
-bool trace_output_busy(void);                             /* also makes progress: may be polled */
+bool trace_output_start(const void *block, size_t bytes); /* false: another block is in progress */
+bool trace_output_busy(void);                             /* also advances the transfer: may be
+                                                           * polled */
 
 #endif

@@ -8,7 +8,8 @@
 #include "memory/layout.h"
 #include "trace_device.h"
 
-/* Trace blocks into a file of the host, by its own system calls; named from where Spike runs. */
+/* Trace blocks into a file of the host, by the host's system calls; its name is relative to
+ * Spike's working directory. */
 #define HOST_WORKING_DIRECTORY ((uint64_t)-100)
 #define HOST_WRITE_ONLY        0x001u
 #define HOST_CREATE            0x040u
@@ -17,7 +18,7 @@
 
 static struct {
     uint64_t descriptor;
-    physical_t next; /* what is left of the block */
+    physical_t next; /* the rest of the block */
     uint64_t bytes;
 } file;
 
@@ -63,7 +64,7 @@ static void start(const void *block, size_t bytes)
     write_rest();
 }
 
-/* A host may write less than it was asked to; it says why when asked for the rest. */
+/* A host may write less than requested; it gives the reason when asked for the rest. */
 static enum trace_device_state poll(void)
 {
     int64_t result;

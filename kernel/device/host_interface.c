@@ -3,7 +3,8 @@
 
 #include "mmio.h"
 
-/* The host finds them by the symbols tohost and fromhost, their physical addresses (kernel.ld). */
+/* The host finds these words by the symbols tohost and fromhost, their physical addresses
+ * (kernel.ld). */
 extern volatile uint64_t tohost_word;
 extern volatile uint64_t fromhost_word;
 volatile uint64_t tohost_word __attribute__((section(".htif"), aligned(64)));

@@ -9,23 +9,22 @@
 #include "memory/layout.h"
 
 /*
- * Spike's host interface (HTIF): a word to the host and a word from it. The host
- * looks at them between turns of the CPUs. One system call of the host may be
- * under way; the caller sees to that.
+ * Spike's host interface (HTIF): a word to the host and a word from it. The host checks them
+ * between turns of the CPUs. The caller ensures that at most one system call of the host is in
+ * progress.
  */
 enum host_call_number {
     HOST_OPEN_AT = 56,
     HOST_WRITE = 64,
 };
 
-/* Asks the host for a system call; addresses are physical, and their memory is kept until done. */
+/* Starts a system call of the host; addresses are physical, and their memory is kept until done. */
 void host_call_start(enum host_call_number number, const uint64_t arguments[5]);
-/* Returns true if the call is done, with its result (negative if the host reports an error). It is
- * asked until then. */
+/* Returns true if the call is done, with its result (negative if the host reports an error).
+ * Must be called until then. */
 bool host_call_done(int64_t *result);
 
-/* Ends the machine at the end of this turn of the CPU. Without a host interface: nothing happens.
- */
+/* Ends the machine at the end of this turn of the CPU. Does nothing without a host interface. */
 void host_end(int status);
 
 #endif

@@ -8,10 +8,10 @@
 #include "scheduler/cpu.h"
 
 /*
- * RISC-V PLIC 1.0. Each source has a priority; each context (a CPU in one mode)
- * has a bit per source that lets it in, a threshold, and a register from which
- * the next source is claimed and to which it is given back. Sources are let in
- * to CPU 0 alone: one CPU serves all devices, so handlers do not race.
+ * RISC-V PLIC 1.0. Each source has a priority. Each context (a CPU in one mode)
+ * has an enable bit per source, a threshold, and a claim register. Reading it
+ * claims the next source; writing it completes the source. Sources are enabled
+ * only for CPU 0: one CPU serves all devices, so handlers do not race.
  */
 #define PRIORITY_OFFSET 0x0u
 #define ENABLE_OFFSET   0x2000u
@@ -25,10 +25,11 @@ struct handler {
     void *context;
 };
 
-/* Written at boot, before the source is let in. That of source 0 is for no source. */
+/* Written at boot, before the source is enabled. The entry of source 0 is for interrupts without
+ * a source. */
 static struct handler handlers[INTERRUPT_SOURCES];
 
-/* Returns the CPU's registers there, or 0 if it cannot be interrupted by devices. */
+/* Returns the CPU's registers there, or 0 if devices cannot interrupt it. */
 static physical_t context_registers(uint32_t cpu)
 {
     const struct device_range *controller = &machine.interrupt_controller;

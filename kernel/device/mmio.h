@@ -7,9 +7,9 @@
 #include "memory/layout.h"
 
 /*
- * Device registers, by physical address. The fence orders memory and devices
- * both ways: what was stored before a register is written is seen by the device
- * then, and what is loaded after a register was read is what the device left.
+ * Device registers, by physical address. The fence orders memory and device
+ * accesses both ways. The device sees all stores before a register write, and
+ * loads after a register read see the device's stores.
  */
 static inline void mmio_fence(void)
 {

@@ -10,18 +10,17 @@
 #include "time/timer.h"
 
 /*
- * The initial ramdisk as a disk that takes its time. It has `depth` channels; a
- * request occupies one for the latency of its kind, and waits in line, first
- * come first served, while all are taken. A kind of latency 0 completes at once.
+ * The initial ramdisk as a disk with latencies. It has `depth` channels. A request occupies one for
+ * the latency of its kind, and waits in a queue, first come first served, while all are taken. A
+ * kind of latency 0 completes at once.
  *
- * The data are moved in block_submit(): the process that asks pays for the copy
- * with its own CPU time, not the process that happens to run when the transfer
- * ends. (A real disk moves them by itself.)
+ * The data are moved in block_submit(). The requesting process pays for the copy with its own CPU
+ * time, not the process that happens to run when the transfer ends. (A real disk moves them
+ * itself.)
  *
- * The defaults are what an entry-level NVMe SSD does with single 4 KiB transfers:
- * 80 us to read (one read of its flash, and the way there), 20 us to write
- * (into its memory), 500 us to flush (one programming of its flash), and
- * 8 flash chips that work side by side (100,000 reads a second at most).
+ * The defaults are those of an entry-level NVMe SSD with single 4 KiB transfers. It takes 80 us to
+ * read (one flash read, and the transfer), 20 us to write (into its memory), and 500 us to flush
+ * (programming the flash once). Its 8 parallel flash chips allow 100,000 reads a second.
  */
 #define READ_NS  80000u
 #define WRITE_NS 20000u
@@ -36,9 +35,9 @@ struct channel {
     struct block_request *request; /* null: the channel is free */
 };
 
-static struct spinlock lock; /* guards the channels and the line */
+static struct spinlock lock; /* guards the channels and the queue */
 static struct channel channels[CHANNELS_MAX];
-static struct list line; /* of requests without a channel */
+static struct list line; /* requests without a channel */
 static uint64_t depth;
 static uint64_t latency[BLOCK_FLUSH + 1]; /* by operation, nanoseconds */
 
@@ -65,7 +64,7 @@ static struct channel *free_channel(void)
 
 static void expired(struct timer *timer);
 
-/* Starts as many of those in line as there are channels for; locked. */
+/* Starts as many queued requests as there are free channels; needs the lock. */
 static void start_line(void)
 {
     struct channel *channel;

@@ -5,18 +5,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A way for trace blocks to leave the machine. host.c calls it with its lock held. */
+/* A device through which trace blocks leave the machine. host.c calls it with its lock held. */
 enum trace_device_state {
     TRACE_DEVICE_BUSY,
     TRACE_DEVICE_DONE,
-    TRACE_DEVICE_FAILED, /* the block did not arrive as a whole */
+    TRACE_DEVICE_FAILED, /* the block did not arrive completely */
 };
 
 struct trace_device {
     const char *name;
-    bool (*init)(void); /* false: the machine does not have it, or no trace is wanted */
+    bool (*init)(void); /* false: the machine lacks it, or no trace is wanted */
     void (*start)(const void *block, size_t bytes);
-    enum trace_device_state (*poll)(void); /* of the block that was started last */
+    enum trace_device_state (*poll)(void); /* of the last started block */
 };
 
 extern const struct trace_device host_file;      /* Spike: the file named by trace=FILE */

@@ -45,7 +45,7 @@ enum virtio_register {
 
 struct virtio_available {
     uint16_t flags;
-    uint16_t index; /* counts up for ever; its place is modulo the queue's size */
+    uint16_t index; /* never reset; its place is modulo the queue's size */
     uint16_t ring[VIRTIO_QUEUE_SIZE];
 };
 
@@ -113,7 +113,7 @@ static int negotiate(struct virtio_device *device, uint64_t wanted)
     return -ENODEV;
 }
 
-/* Is there a device of the kind in a slot? An empty slot has kind 0. */
+/* Returns true if a slot has a device of the kind. An empty slot has kind 0. */
 static bool slot_has(uint32_t slot, enum virtio_kind kind)
 {
     physical_t registers = machine.virtio[slot].start;

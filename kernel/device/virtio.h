@@ -8,9 +8,9 @@
 #include "memory/layout.h"
 
 /*
- * What all virtio devices share: finding one, agreeing on features, and a queue
- * of buffers (Virtio 1.2: split virtqueues over memory-mapped registers). A
- * driver locks for itself.
+ * The part that all virtio devices share: finding one, agreeing on features,
+ * and a queue of buffers (Virtio 1.2: split virtqueues over memory-mapped
+ * registers). Locking is the driver's task.
  */
 enum virtio_kind {
     VIRTIO_BLOCK = 2,
@@ -22,7 +22,7 @@ enum virtio_kind {
 struct virtio_device {
     physical_t registers;
     uint32_t interrupt; /* 0: none */
-    uint64_t features;  /* that both sides have */
+    uint64_t features;  /* supported by both sides */
 };
 
 /* A part of a buffer; the device reads these. */
@@ -34,7 +34,7 @@ struct virtio_descriptor {
 };
 
 enum virtio_descriptor_flag {
-    VIRTIO_NEXT = 1,  /* the buffer goes on in `next` */
+    VIRTIO_NEXT = 1,  /* the buffer continues in `next` */
     VIRTIO_WRITE = 2, /* the device writes it; otherwise it reads it */
 };
 
@@ -46,32 +46,30 @@ struct virtio_queue {
     uint32_t index; /* of the queue, in the device */
     uint32_t size;
     struct virtio_descriptor *descriptors;
-    struct virtio_available *available; /* what the driver offers */
-    struct virtio_used *used;           /* what the device has done with */
-    uint16_t taken;                     /* of what is used */
+    struct virtio_available *available; /* buffers offered by the driver */
+    struct virtio_used *used;           /* buffers that the device has finished */
+    uint16_t taken;                     /* number of `used` entries already taken */
 };
 
-/* Finds the first device of a kind, reset and agreed on all of `wanted` that it has. Returns 0 or
- * -ENODEV. */
+/* Finds the first device of a kind, resets it, and agrees on the features of `wanted` that it
+ * has. Returns 0 or -ENODEV. */
 int virtio_find(enum virtio_kind kind, uint64_t wanted, struct virtio_device *device);
 
-/* Before virtio_start(). 0; -ENODEV: the device has no such queue; -ENOMEM. */
+/* Must precede virtio_start(). Returns 0; -ENODEV: the device has no such queue; -ENOMEM. */
 int virtio_queue_init(struct virtio_queue *queue, struct virtio_device *device, uint32_t index,
                       bool interrupts);
 void virtio_start(struct virtio_device *device);
 
-/* Returns a number of the device's own configuration, which begins at offset 0; no device changes
- * it here.
- */
+/* Returns a number of the device's configuration space, which begins at offset 0; no device
+ * changes it here. */
 uint64_t virtio_configuration_64(const struct virtio_device *device, uint32_t offset);
 
-/* Hands the buffer to the device whose first descriptor is this one. */
+/* Hands the buffer with this first descriptor to the device. */
 void virtio_queue_offer(struct virtio_queue *queue, uint16_t descriptor);
-/* Takes the first descriptor of a buffer that the device is done with. Returns false if there is
- * none. */
+/* Takes the first descriptor of a finished buffer. Returns false if there is none. */
 bool virtio_queue_take(struct virtio_queue *queue, uint16_t *descriptor);
 
-/* In an interrupt handler, before looking at the queues. */
+/* Called in an interrupt handler, before the queues are read. */
 void virtio_acknowledge(struct virtio_device *device);
 
 #endif

@@ -9,8 +9,9 @@
 
 /*
  * A virtio block device (Virtio 1.2, 5.2). A request takes three descriptors:
- * what to do, the block, and where the device says how it went. Slot i owns
- * descriptors 3 i to 3 i + 2 for good; requests that find no slot wait in line.
+ * the operation, the block, and the status from the device. Slot i owns
+ * descriptors 3 i to 3 i + 2 permanently; requests without a slot wait in a
+ * queue.
  */
 #define SECTOR_BYTES      512u
 #define SECTORS_PER_BLOCK (BLOCK_BYTES / SECTOR_BYTES)
@@ -38,12 +39,12 @@ struct slot {
 #define DESCRIPTORS_PER_SLOT 3
 #define SLOTS_MAX            (VIRTIO_QUEUE_SIZE / DESCRIPTORS_PER_SLOT)
 
-static struct spinlock lock; /* guards the queue, the slots and the line */
+static struct spinlock lock; /* guards the virtqueue, the slots and the waiting requests */
 static struct virtio_device virtio;
 static struct virtio_queue queue;
 static struct slot slots[SLOTS_MAX];
 static uint32_t slot_count;
-static struct list line; /* of requests without a slot */
+static struct list line; /* requests without a slot */
 
 static struct slot *free_slot(void)
 {
@@ -66,7 +67,7 @@ static enum wire_operation wire_operation(enum block_operation operation)
     panic("a request of no known kind: %u", (unsigned)operation);
 }
 
-/* Hands a request to the device; locked. */
+/* Hands a request to the device; needs the lock. */
 static void start(struct slot *slot, struct block_request *request)
 {
     bool transfers = request->operation != BLOCK_FLUSH;
@@ -100,7 +101,7 @@ static void start(struct slot *slot, struct block_request *request)
     virtio_queue_offer(&queue, first);
 }
 
-/* Starts as many of those in line as there are slots for; locked. */
+/* Starts as many waiting requests as there are free slots; needs the lock. */
 static void start_line(void)
 {
     struct slot *slot;
@@ -128,7 +129,7 @@ static void submit(struct block_request *request)
     spinlock_release(&lock);
 }
 
-/* Moves what the device has done to a list; locked. */
+/* Moves the finished requests to a list; needs the lock. */
 static void collect(struct list *done)
 {
     uint16_t descriptor;

@@ -5,9 +5,8 @@
 #include "virtio.h"
 
 /*
- * Trace blocks out of a virtio console (Virtio 1.2, 5.3), as they are. With no
- * feature agreed on it has one port: queue 0 to the guest, which stays empty, and
- * queue 1 from it.
+ * Trace blocks through a virtio console (Virtio 1.2, 5.3), unchanged. With no feature agreed on it
+ * has one port: queue 0 to the guest, which stays empty, and queue 1 from it.
  */
 #define QUEUE_FROM_GUEST 1
 
@@ -26,7 +25,7 @@ static bool init(void)
     return true;
 }
 
-/* Descriptor 0 is all that is needed: one block at a time. */
+/* Descriptor 0 is sufficient: one block at a time. */
 static void start(const void *block, size_t bytes)
 {
     queue.descriptors[0] = (struct virtio_descriptor){

@@ -10,7 +10,7 @@ enum { WORD_BITS = 64 };
 
 struct bitmap {
     uint32_t start; /* its first block on the disk */
-    uint32_t first; /* bits below are never given out */
+    uint32_t first; /* bits below are never allocated */
     uint32_t bits;
     uint32_t lowest; /* none below is clear; guarded by the allocator's mutex */
 };
@@ -34,7 +34,7 @@ void allocator_init(void)
     reclaim_map = bitmap_make(file_system.reclaim_map_start, ROOT_INODE, file_system.inode_count);
 }
 
-/* The first bit from `from` on, up to `end`, that is `wanted`; `end`: none. */
+/* Returns the first bit from `from` up to `end` with the value `wanted`; `end`: none. */
 static uint32_t find_bit(const uint64_t *words, uint32_t from, uint32_t end, bool wanted)
 {
     while (from < end) {
@@ -49,7 +49,7 @@ static uint32_t find_bit(const uint64_t *words, uint32_t from, uint32_t end, boo
     return end;
 }
 
-/* The same over the whole bitmap; gives the bit's block too. bits: there is none. */
+/* Does the same over the whole bitmap, and also returns the bit's block. bits: there is none. */
 static int bitmap_find(const struct bitmap *map, uint32_t from, bool wanted, uint32_t *bit,
                        struct cached_block **holder)
 {

@@ -5,9 +5,9 @@
 #include "journal.h"
 
 /*
- * Which blocks and inodes are in use: three bitmaps on the disk, changed as part
- * of an operation. Each function changes one block of a bitmap, or none if it
- * fails. What the running transaction has set can always be cleared again.
+ * The blocks and inodes in use: three bitmaps on the disk, changed as part of an operation. Each
+ * function changes one block of a bitmap, or none if it fails. A bit that the running transaction
+ * has set can always be cleared again.
  */
 void allocator_init(void);
 
@@ -20,9 +20,9 @@ int free_block(struct operation *operation, uint32_t block);
 int allocate_inode_number(struct operation *operation, uint32_t *number);
 int free_inode_number(struct operation *operation, uint32_t number);
 
-/* Notes whether the inode has blocks to give back; a mount finishes what a crash cut short. */
+/* Records whether the inode has blocks to free; a mount finishes work that a crash interrupted. */
 int reclaim_mark(struct operation *operation, uint32_t number, bool marked);
-/* Returns the first inode from `number` on that is marked, or the inode count if there is none. */
+/* Returns the first marked inode from `number`, or the inode count if there is none. */
 int reclaim_next(uint32_t number, uint32_t *found);
 
 #endif

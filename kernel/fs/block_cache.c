@@ -11,8 +11,8 @@
 enum {
     CACHE_SHARE = 8,      /* the cache takes at most this part of memory … */
     RESERVE_SHARE = 32,   /* … and does not grow while less than this part is free */
-    LASTING_BLOCKS = 128, /* that it never gives back: the file system works without free memory */
-    SHRINK_STEP = 4,      /* blocks given up for each one brought in while memory is short */
+    LASTING_BLOCKS = 128, /* permanent: the file system works without free memory */
+    SHRINK_STEP = 4,      /* blocks freed for each one read while memory is short */
 };
 
 static struct {
@@ -21,14 +21,14 @@ static struct {
     struct cached_block **buckets;
     uint32_t bucket_mask;
     struct list unused; /* blocks without users, least recently used first */
-    struct list empty;  /* lasting blocks that hold nothing */
-    size_t count;       /* of all blocks but the lasting ones that are empty */
+    struct list empty;  /* permanent blocks without contents */
+    size_t count;       /* of all blocks except empty permanent ones */
     size_t lasting;     /* of all blocks */
     size_t bound;
-    uint64_t reserve; /* pages that stay free */
+    uint64_t reserve; /* pages that must stay free */
 } cache;
 
-/* As many buckets as blocks, if memory has such a row of pages. Returns 0 or -ENOMEM. */
+/* Allocates as many buckets as blocks, if memory has such a row of pages. Returns 0 or -ENOMEM. */
 static int make_buckets(void)
 {
     size_t pages = 1;
@@ -62,7 +62,7 @@ static struct cached_block *make_block(void)
     return block;
 }
 
-/* Makes as many lasting blocks as memory has room for. */
+/* Creates as many permanent blocks as memory allows. */
 static void make_lasting_blocks(void)
 {
     struct cached_block *block;
@@ -134,7 +134,7 @@ static void hash(struct cached_block *block)
     *bucket = block;
 }
 
-/* Takes a block without users out of the cache. */
+/* Removes a block without users from the cache. */
 static void forget(struct cached_block *block)
 {
     kernel_assert(block->users == 0 && !block->reading);
@@ -149,8 +149,8 @@ static void forget(struct cached_block *block)
     object_free(&cache.objects, block);
 }
 
-/* Gives back that many blocks, the least recently used, as far as there are any without users.
- * How many it gave. */
+/* Frees that many least recently used blocks, if that many have no users. Returns the number
+ * freed. */
 static size_t shrink(size_t blocks)
 {
     size_t given = 0;
@@ -234,7 +234,7 @@ static void drop_user(struct cached_block *block)
         forget(block);
 }
 
-/* Returns the block with one more user, created if need be; null if memory is short. */
+/* Returns the block with one more user, created if necessary; null if memory is short. */
 static struct cached_block *take(uint32_t number)
 {
     kernel_assert(number < block_count());
@@ -257,7 +257,7 @@ static void read_done(struct block_request *request)
     spinlock_release(&cache.lock);
 }
 
-/* The cache's lock is held by the caller, and free during the transfer, which is a user of the
+/* The caller holds the cache's lock. It is free during the transfer, which is a user of the
  * block. */
 static void start_read(struct cached_block *block)
 {

@@ -29,9 +29,9 @@ bool file_name_is_dots(const struct file_name *name)
 typedef uint64_t __attribute__((may_alias)) entry_word;
 enum { WORDS_PER_ENTRY = 2, NUMBER_BITS = 16 };
 
-/* Where a search has ended. */
+/* The result of a search. */
 struct place {
-    struct cached_block *block; /* holds the entry, and has one more user; null: none was found */
+    struct cached_block *block; /* holds the entry, and has one more user; null: not found */
     uint32_t index;             /* of the entry in its block */
 };
 
@@ -114,7 +114,7 @@ int directory_find(struct inode *directory, const struct file_name *name, uint32
     return 0;
 }
 
-/* Finds a free entry, if need be at the directory's end. */
+/* Finds a free entry; if necessary, appends one to the directory. */
 static int find_room(struct operation *operation, struct inode *directory, struct place *place)
 {
     uint64_t size = directory->disk->size;
@@ -174,7 +174,7 @@ int directory_remove(struct operation *operation, struct inode *directory,
     return error;
 }
 
-/* Are all entries of the block free, or "." and ".."? */
+/* Returns true if all entries of the block are free, or "." and "..". */
 static bool holds_nothing(const struct directory_entry *entries, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -205,7 +205,7 @@ int directory_check_empty(struct inode *directory)
 
 /* ---- paths ---- */
 
-/* Reads the path's next name. Returns what follows it, or null if there is no name. */
+/* Reads the path's next name. Returns the rest of the path, or null if there is no name. */
 static const char *next_name(const char *path, struct file_name *name)
 {
     while (*path == '/')
@@ -221,7 +221,7 @@ static const char *next_name(const char *path, struct file_name *name)
     return end;
 }
 
-/* Steps from a directory, which is put, to the inode that it holds under that name. */
+/* Steps from a directory, which is put, to its inode of that name. */
 static int step(struct inode *directory, const struct file_name *name, struct inode **next)
 {
     uint32_t number;

@@ -4,18 +4,18 @@
 
 #include "fs/file_blocks.h"
 
-/* A name as directory entries have it: a longer one is cut, a shorter one filled with zeros. */
+/* A name as in directory entries: a longer one is truncated, a shorter one padded with zeros. */
 struct file_name {
     char text[DIRECTORY_NAME_BYTES];
 };
 
 struct file_name file_name_make(const char *text, size_t length);
-/* "." or "..": every directory has them, and keeps them. */
+/* "." or "..": every directory always has them. */
 bool file_name_is_dots(const struct file_name *name);
 
 /*
- * All want the directory's mutex held, and give -ENOTDIR for what is none, -ENOENT
- * for a directory that has been removed, -EIO for one that makes no sense.
+ * All require the directory's mutex. They return -ENOTDIR for an inode that is not a directory,
+ * -ENOENT for a removed directory, -EIO for an invalid one.
  */
 
 /* Finds the inode number of that name. Returns 0, -ENOENT … */
@@ -25,18 +25,18 @@ int directory_find(struct inode *directory, const struct file_name *name, uint32
 /* Adds an entry. Returns 0, -EEXIST, -ENOSPC … */
 int directory_add(struct operation *operation, struct inode *directory,
                   const struct file_name *name, uint32_t number);
-/* Takes out the entry, which must name this inode. Returns 0, -ENOENT … One credit. */
+/* Removes the entry, which must name this inode. Returns 0, -ENOENT … One credit. */
 int directory_remove(struct operation *operation, struct inode *directory,
                      const struct file_name *name, uint32_t number);
-/* Returns 0, or -ENOTEMPTY: it holds more than "." and "..". */
+/* Returns 0, or -ENOTEMPTY: it contains more than "." and "..". */
 int directory_check_empty(struct inode *directory);
 
 /*
- * Paths: from the root if they begin with '/', else from `start`. No mutex may be
- * held. The empty path leads nowhere: -ENOENT.
+ * Paths start at the root if they begin with '/', else at `start`. No mutex may be held. The empty
+ * path names nothing: -ENOENT.
  */
 int path_find(struct inode *start, const char *path, struct inode **inode);
-/* Finds the directory that holds what the path names, and the last name. -ENOENT: it has none. */
+/* Finds the directory of the path's last name, and that name. -ENOENT: the path has no name. */
 int path_find_parent(struct inode *start, const char *path, struct inode **parent,
                      struct file_name *name);
 

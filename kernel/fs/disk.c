@@ -14,7 +14,7 @@ void disk_batch_init(struct disk_batch *batch)
     batch->error = 0;
 }
 
-/* The waiter needs the lock before it can give up the batch's memory, so nothing follows it. */
+/* The waiter needs the lock before it can free the batch's memory, so nothing follows it. */
 static void transfer_done(struct block_request *request)
 {
     struct disk_batch *batch = request->context;

@@ -9,14 +9,14 @@
 #include "abi/files.h"
 
 /*
- * What lies on the disk, in blocks of 4096 bytes, little-endian;
- * docs/file-system.md explains it. Shared by the kernel, mkfs and fsck.
+ * The layout of the disk, in blocks of 4096 bytes, little-endian; docs/file-system.md explains it.
+ * Shared by the kernel, mkfs and fsck.
  *
  *   block 0     superblock
- *   2 blocks    journal headers, written in turn
+ *   2 blocks    journal headers, written alternately
  *   n blocks    journal: a ring of transactions
  *   bitmap      inodes in use
- *   bitmap      inodes with blocks to give back (unlinked while open, or being truncated)
+ *   bitmap      inodes with blocks to free (unlinked while open, or being truncated)
  *   bitmap      blocks in use
  *   n blocks    inodes, 32 to a block
  *   the rest    contents of files and directories, and tables of their blocks
@@ -36,7 +36,7 @@ struct superblock {
     uint32_t version;
     uint32_t block_bytes;
     uint32_t block_count; /* of the file system; the disk may be larger */
-    uint32_t inode_count; /* number 0 included, which is not used; a multiple of 32 */
+    uint32_t inode_count; /* including number 0, which is not used; a multiple of 32 */
     uint32_t journal_start;
     uint32_t log_start;
     uint32_t log_blocks;
@@ -47,21 +47,21 @@ struct superblock {
     uint32_t inode_table_start;
     uint32_t data_start;
     uint32_t reserved; /* 0 */
-    uint64_t checksum; /* of all before it */
+    uint64_t checksum; /* of everything before it */
 };
 
 #define DIRECT_BLOCKS    24u
 #define TABLE_ENTRIES    (FS_BLOCK_BYTES / 4)
 #define FILE_BLOCKS_MAX  (DIRECT_BLOCKS + TABLE_ENTRIES + TABLE_ENTRIES * TABLE_ENTRIES)
 #define FILE_BYTES_MAX   ((uint64_t)FILE_BLOCKS_MAX * FS_BLOCK_BYTES)
-#define INODE_FREE       0u /* type of an inode that is not in use; others: abi/files.h */
+#define INODE_FREE       0u /* type of an unused inode; others: abi/files.h */
 #define LINKS_MAX        32767u
 #define INODES_PER_BLOCK (FS_BLOCK_BYTES / 128)
 
 /*
- * The file's blocks number 0 to blocks - 1 exist, all of them, and pointers
- * beyond are without meaning. `blocks` is what `size` needs; it is more only
- * while the inode is marked in the bitmap of inodes to reclaim.
+ * The file's blocks number 0 to blocks - 1 all exist, and pointers beyond are
+ * meaningless. `blocks` is what `size` needs. It is more only while the inode
+ * is marked in the bitmap of inodes to reclaim.
  */
 struct disk_inode {
     uint16_t type;
@@ -78,18 +78,19 @@ struct disk_inode {
 
 #define ENTRIES_PER_BLOCK (FS_BLOCK_BYTES / sizeof(struct directory_entry))
 
-/* Where the oldest transaction lies that may have to be replayed. The later of two is valid. */
+/* The place of the oldest transaction that may have to be replayed. The later of two headers is
+ * valid. */
 #define JOURNAL_HEADER_MAGIC 0x4c4e524a44414548ull
 struct journal_header {
     uint64_t magic;
     uint64_t sequence; /* of the next transaction found there */
     uint64_t position; /* in the log, from 0 */
-    uint64_t checksum; /* of all before it */
+    uint64_t checksum; /* of everything before it */
 };
 
 /*
  * A transaction in the log: one block with this record, then `count` blocks of
- * contents, for the homes named here. It is committed if the checksum is right;
+ * contents, for the homes named here. It is committed if the checksum is right,
  * so the record and the contents may reach the disk in any order.
  */
 #define JOURNAL_RECORD_MAGIC 0x4f4345524c4e524aull
@@ -145,8 +146,8 @@ static inline uint32_t blocks_of_bytes(uint64_t bytes)
     return (uint32_t)((bytes + FS_BLOCK_BYTES - 1) / FS_BLOCK_BYTES);
 }
 
-/* Makes the one layout for these sizes. Returns false if they are out of range, or leave no room
- * for files. */
+/* Computes the only layout for these sizes. Returns false if they exceed their ranges, or leave
+ * no space for files. */
 static inline bool superblock_make(struct superblock *super, uint32_t blocks, uint32_t inodes,
                                    uint32_t log_blocks)
 {
@@ -173,7 +174,7 @@ static inline bool superblock_make(struct superblock *super, uint32_t blocks, ui
     return super->data_start < blocks;
 }
 
-/* Is it one that superblock_make() gives, for a disk of this many blocks? */
+/* Returns true if superblock_make() would produce it, for a disk of this many blocks. */
 static inline bool superblock_valid(const struct superblock *super, uint64_t disk_blocks)
 {
     struct superblock expected;
@@ -183,7 +184,8 @@ static inline bool superblock_valid(const struct superblock *super, uint64_t dis
            __builtin_memcmp(super, &expected, sizeof(expected)) == 0;
 }
 
-/* Do the inode's own fields make sense? What its pointers lead to is checked on use. */
+/* Returns true if the inode's fields are consistent. The targets of its pointers are checked on
+ * use. */
 static inline bool disk_inode_valid(const struct disk_inode *inode)
 {
     bool has_contents = inode->type == FILE_REGULAR || inode->type == FILE_DIRECTORY;
@@ -198,7 +200,8 @@ static inline bool disk_inode_valid(const struct disk_inode *inode)
            inode->blocks <= FILE_BLOCKS_MAX && inode->blocks >= blocks_of_bytes(inode->size);
 }
 
-/* The way to a file's block: through `depth` tables, with these indexes, the first in the inode. */
+/* The path to a file's block: through `depth` tables, with these indexes, the first in the
+ * inode. */
 struct block_path {
     uint32_t depth;
     uint32_t index[3];
@@ -216,7 +219,7 @@ static inline struct block_path block_path_of(uint32_t file_block)
         .depth = 2, .index = {0, file_block / TABLE_ENTRIES, file_block % TABLE_ENTRIES}};
 }
 
-/* Returns where in the inode the way begins. */
+/* Returns where in the inode the path begins. */
 static inline uint32_t *block_path_root(struct disk_inode *inode, const struct block_path *path)
 {
     if (path->depth == 0)
@@ -224,7 +227,8 @@ static inline uint32_t *block_path_root(struct disk_inode *inode, const struct b
     return path->depth == 1 ? &inode->indirect : &inode->double_indirect;
 }
 
-/* Is the file's block the first that needs the table at this level, counted from 0? */
+/* Returns true if the file's block is the first that needs the table at this level, counted from
+ * 0. */
 static inline bool block_path_first_at(const struct block_path *path, uint32_t level)
 {
     for (uint32_t i = level + 1; i <= path->depth; i++) {

@@ -7,8 +7,8 @@
 #include "memory/user_copy.h"
 
 /*
- * What a process knows of files: its descriptors and its working directory.
- * Used only by its own process, so it needs no lock; what it points to has its own.
+ * A process's data about files: its descriptors and its working directory. Only its own process
+ * uses it, so it needs no lock; the objects that it points to have locks.
  */
 struct file_table;
 
@@ -37,8 +37,8 @@ struct device_operations {
 };
 void device_register(int number, const struct device_operations *operations);
 
-/* The system calls, on the current process; arguments as the user gave them, results likewise,
- * errors negative. */
+/* The system calls, on the current process. Arguments are as the user gave them; results are for
+ * the user; errors are negative. */
 int64_t system_pipe(uint64_t descriptors);
 int64_t system_read(int descriptor, uint64_t destination, int n);
 int64_t system_write(int descriptor, uint64_t source, int n);

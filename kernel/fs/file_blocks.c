@@ -9,7 +9,7 @@
 #include "lib/string.h"
 #include "process/process.h"
 
-/* Blocks that one operation frees at most. Tests make it small. */
+/* The most blocks that one operation frees. Tests make it small. */
 static uint32_t freed_blocks_max = 1024;
 
 /* Follows a pointer from the disk, which may be wrong. */
@@ -46,7 +46,7 @@ int inode_block(struct inode *inode, uint32_t file_block, struct cached_block **
     return error ? error : block_get(number, block);
 }
 
-/* A block that was free, all zero. */
+/* Creates a block that was free, all zero. */
 static int create_block(struct operation *operation, struct cached_block **block)
 {
     uint32_t number;
@@ -63,15 +63,16 @@ static int create_block(struct operation *operation, struct cached_block **block
     return 0;
 }
 
-/* The way to a new block: the blocks that hold the pointers, and those that were made for it. */
+/* The path to a new block: the blocks with the pointers, and the blocks created for it. */
 struct append {
-    struct cached_block *holder; /* used, and the caller's to put */
+    struct cached_block *holder; /* in use; the caller must put it */
     uint32_t *pointer;           /* in the holder */
     uint32_t made[3];
     uint32_t made_count;
 };
 
-/* One step: the block that the pointer leads to, made if it is the first to be needed there. */
+/* Takes one step: to the block that the pointer refers to, created if it is the first needed
+ * there. */
 static int append_step(struct operation *operation, struct append *append, bool make,
                        struct cached_block **block)
 {
@@ -86,7 +87,7 @@ static int append_step(struct operation *operation, struct append *append, bool 
     return 0;
 }
 
-/* Gives up the blocks made; pointers to them have no meaning, since disk->blocks stays. */
+/* Frees the created blocks; pointers to them are meaningless, since disk->blocks stays. */
 static void append_undo(struct operation *operation, const struct append *append)
 {
     for (uint32_t i = 0; i < append->made_count; i++)
@@ -123,7 +124,7 @@ int inode_append(struct operation *operation, struct inode *inode, struct cached
     return 0;
 }
 
-/* The file's block and the tables that it alone needs. */
+/* Finds the file's block and the tables that only it needs. */
 static int find_chain(struct inode *inode, uint32_t file_block, uint32_t chain[3], uint32_t *length)
 {
     struct block_path path = block_path_of(file_block);
@@ -132,7 +133,7 @@ static int find_chain(struct inode *inode, uint32_t file_block, uint32_t chain[3
     *length = 0;
     for (uint32_t level = 0;; level++) {
         if (!is_data_block(pointer))
-            return 0; /* a damaged disk: there is nothing to be freed */
+            return 0; /* a damaged disk: there is nothing to free */
         if (block_path_first_at(&path, level))
             chain[(*length)++] = pointer;
         if (level == path.depth)

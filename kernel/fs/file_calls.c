@@ -85,7 +85,7 @@ static bool wants_writing(int flags)
     return flags & (OPEN_WRITE | OPEN_BOTH);
 }
 
-/* May the inode be opened so? */
+/* Returns 0 if the inode may be opened with these flags. */
 static int check_open(struct inode *inode, int flags)
 {
     inode_lock(inode);
@@ -118,7 +118,7 @@ static int find_or_create(const char *path, int flags, struct inode **inode)
     return error;
 }
 
-/* An inode that may be opened with these flags, and has been truncated if they say so. */
+/* Returns an inode that may be opened with these flags, truncated if they require it. */
 static int open_inode(const char *path, int flags, struct inode **inode)
 {
     int error = find_or_create(path, flags, inode);
@@ -163,7 +163,8 @@ static int64_t open_path(const char *path, int flags)
     return slot;
 }
 
-/* A call that takes a path. Last comes what it has put: inodes that are not needed any more. */
+/* A call that takes a path. At the end it frees the inodes that it has put and that are no
+ * longer needed. */
 typedef int64_t (*path_call)(const char *path, int first, int second);
 
 static int64_t with_path(uint64_t user_path, path_call call, int first, int second)
@@ -188,7 +189,7 @@ int64_t system_open(uint64_t path, int flags)
     return with_path(path, call_open, flags, 0);
 }
 
-/* Both ends of a new pipe, in these two slots. Returns 0 or -ENOMEM. */
+/* Creates both ends of a new pipe, in these two slots. Returns 0 or -ENOMEM. */
 static int open_pipe(struct open_file *ends[2])
 {
     struct pipe *pipe = pipe_create();

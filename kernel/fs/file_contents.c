@@ -9,8 +9,8 @@
 #include "process/process.h"
 
 enum {
-    WRITE_BLOCKS = 64, /* that one operation writes at most */
-    READ_AHEAD = 8,    /* blocks brought in together when one is missing */
+    WRITE_BLOCKS = 64, /* the most that one operation writes */
+    READ_AHEAD = 8,    /* blocks read together when one is missing */
 };
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -18,13 +18,13 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Bytes from here to the end of the block, but no more than n. */
+/* Returns the bytes from here to the end of the block, but at most n. */
 static uint64_t within_block(uint64_t offset, uint64_t n)
 {
     return smaller(BLOCK_BYTES - offset % BLOCK_BYTES, n);
 }
 
-/* Files are read from front to back: the blocks that are asked for next come with this one. */
+/* Files are usually read sequentially: reads the following blocks together with this one. */
 static void read_ahead(struct inode *inode, uint32_t from, uint32_t end)
 {
     uint32_t number;
@@ -64,7 +64,7 @@ int64_t inode_read_to(struct inode *inode, struct buffer *destination, uint64_t 
     return (int64_t)done;
 }
 
-/* Blocks that one operation writes at most: each may need its bitmap's block too. */
+/* Returns the most blocks that one operation writes: each may need its bitmap's block too. */
 static uint32_t write_blocks_max(void)
 {
     uint32_t most = (journal_credits_max() - CREDITS_APPEND) / 2;
@@ -79,8 +79,8 @@ uint32_t inode_write_credits(uint64_t n)
 }
 
 /*
- * The block to be written at `offset`. During a truncation of several operations
- * there may still be one from before: what it holds lies beyond the size.
+ * Returns the block to be written at `offset`. During a truncation of several operations an old
+ * block may still exist there: its contents lie beyond the size.
  */
 static int block_to_write(struct operation *operation, struct inode *inode, uint64_t offset,
                           struct cached_block **block, bool *appended)

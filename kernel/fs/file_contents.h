@@ -2,16 +2,17 @@
 #ifndef KERNEL_FS_FILE_CONTENTS_H
 #define KERNEL_FS_FILE_CONTENTS_H
 
-/* What a file holds, read and written. All functions want the inode's mutex held. */
+/* Reads and writes a file's contents. All functions require the inode's mutex. */
 
 #include "fs/inode.h"
 #include "memory/user_copy.h"
 
-/* Bytes read, less than n only at the end of the file; or an error. */
+/* Returns the bytes read, less than n only at the end of the file; or an error. */
 int64_t inode_read_to(struct inode *inode, struct buffer *destination, uint64_t offset, uint64_t n);
 /*
- * Writes what fits of n bytes into one operation of inode_write_credits(n): how
- * many, or an error with nothing written. offset may be at most the size.
+ * Writes the part of n bytes that fits into one operation of
+ * inode_write_credits(n). Returns its length, or an error with nothing written.
+ * offset may be at most the size.
  */
 int64_t inode_write_from(struct operation *operation, struct inode *inode, struct buffer *source,
                          uint64_t offset, uint64_t n);

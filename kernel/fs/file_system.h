@@ -7,7 +7,7 @@
 /* The superblock of the mounted file system; constant once mounted. */
 extern struct superblock file_system;
 
-/* May an inode point to this block? */
+/* Returns true if an inode may point to this block. */
 static inline bool is_data_block(uint32_t block)
 {
     return block >= file_system.data_start && block < file_system.block_count;

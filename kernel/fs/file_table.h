@@ -6,7 +6,7 @@
 
 struct file_table {
     struct open_file *files[FILES_PER_PROCESS]; /* by descriptor; null: not open */
-    struct inode *directory;                    /* where relative paths begin */
+    struct inode *directory;                    /* start of relative paths */
 };
 
 void file_tables_init(void);

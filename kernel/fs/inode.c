@@ -41,7 +41,7 @@ static int check_free(uint32_t number)
     return error;
 }
 
-/* On a damaged disk, a number that is in use stays marked, so that it is met only once. */
+/* On a damaged disk, a number that is in use stays marked, so that it is found only once. */
 int inode_create(struct operation *operation, uint16_t type, struct inode **result)
 {
     uint32_t number;
@@ -72,8 +72,8 @@ void inode_uncreate(struct operation *operation, struct inode *inode)
 }
 
 /*
- * The inode, whose blocks are all gone, is free. Nothing has changed if it fails. Its number goes
- * last: as soon as that is free, another CPU may take it, and must find the inode free.
+ * Frees the inode, whose blocks are all gone. Changes nothing on failure. Its number goes last: as
+ * soon as it is free, another CPU may take it, and must find the inode free.
  */
 static int free_inode(struct operation *operation, struct inode *inode)
 {
@@ -92,8 +92,8 @@ static int free_inode(struct operation *operation, struct inode *inode)
 }
 
 /*
- * A step towards what the mark asks for: no blocks beyond the size, and no inode
- * if it has no links. unused: only the caller uses the inode.
+ * Takes a step of the reclaim that the mark requires: no blocks beyond the size, and no inode if it
+ * has no links. unused: only the caller uses the inode.
  */
 static int reclaim_step(struct operation *operation, struct inode *inode, bool unused,
                         bool *finished)
@@ -117,7 +117,7 @@ static int reclaim_step(struct operation *operation, struct inode *inode, bool u
     return unused ? free_inode(operation, inode) : 0;
 }
 
-/* Takes all steps, each in an operation of its own. */
+/* Takes all steps, each in a separate operation. */
 static int reclaim(struct inode *inode, bool unused)
 {
     bool finished = false;
@@ -136,7 +136,7 @@ static int reclaim(struct inode *inode, bool unused)
     return error;
 }
 
-/* What cannot be freed now stays marked on the disk, and is freed at the next mount. */
+/* Inodes that cannot be freed now stay marked on the disk, and are freed at the next mount. */
 void inode_reclaim_doomed(void)
 {
     struct inode *inode;
@@ -152,7 +152,7 @@ void inode_reclaim_doomed(void)
     }
 }
 
-/* A mark on an inode that is free already is only taken away. */
+/* If the inode is free already, only its mark is removed. */
 static int clear_mark(uint32_t number)
 {
     struct operation operation;

@@ -14,7 +14,7 @@ static struct {
     struct spinlock lock;
     struct object_cache objects;
     struct inode *buckets[INODE_BUCKETS];
-    struct list doomed; /* without links, and without users but this list */
+    struct list doomed; /* without links, and used only by this list */
 } cache_of_inodes;
 
 void inode_cache_init(void)
@@ -120,7 +120,7 @@ struct inode *inode_share(struct inode *inode)
     return inode;
 }
 
-/* Without links, but not free yet: its last user must see to that. */
+/* Without links, but not free yet: its last user must free it. */
 static bool is_doomed(const struct inode *inode)
 {
     return inode->disk && inode->disk->links == 0 && inode->disk->type != INODE_FREE &&

@@ -11,15 +11,14 @@
 #include "process/process.h"
 
 /*
- * One transaction runs at a time. It is open to new operations until an operation that
- * wrote has ended; then it closes, so that none waits for ever. When its last
- * operation ends, that process commits it; operations that want to begin
- * meanwhile wait in line, and the committer lets them into the next transaction
- * together: so a busy disk has large transactions.
+ * One transaction runs at a time. It is open to new operations until an operation that wrote has
+ * ended. Then it closes, so that no operation waits endlessly. When its last operation ends, that
+ * process commits it. Operations that want to begin during the commit wait in a queue, and the
+ * committer admits them to the next transaction together. So a busy disk has large transactions.
  *
- * Committed blocks stay in memory, "unsettled", until the log is half full. Then,
- * between two transactions, all are written to their homes: no operation runs, so
- * what is in memory is what was committed.
+ * Committed blocks stay in memory, "unsettled", until the log is half full. Then, between two
+ * transactions, all are written to their homes. No operation runs then, so memory contains exactly
+ * what was committed.
  */
 static struct {
     struct spinlock lock;
@@ -29,10 +28,10 @@ static struct {
     uint32_t block_count;
     uint32_t reserved; /* credits of its operations */
     uint32_t running;  /* operations */
-    uint64_t round;    /* counts transactions, empty ones too */
-    bool closed;       /* takes no more operations */
+    uint64_t round;    /* counts transactions, including empty ones */
+    bool closed;       /* accepts no more operations */
 
-    bool committing;     /* guards all below, too, except `error` and `waiting` */
+    bool committing;     /* guards all fields below, too, except `error` and `waiting` */
     bool settle_wanted;  /* the next commit also writes everything home */
     int error;           /* -EIO once the disk has failed */
     struct list waiting; /* operations in line */
@@ -43,13 +42,13 @@ static struct {
     uint32_t unsettled_count;
     uint32_t log_start;
     uint32_t log_blocks;
-    uint32_t head;  /* where in the log the next transaction goes */
+    uint32_t head;  /* the place of the next transaction in the log */
     uint32_t used;  /* blocks of the log that the header's transactions take */
     uint32_t limit; /* blocks in one transaction */
     uint64_t sequence;
     uint32_t journal_start;
-    uint32_t header; /* which of the headers was written last */
-    void *page;      /* for a record or a header on its way to the disk */
+    uint32_t header; /* the header that was last written */
+    void *page;      /* for a record or a header during its write */
 } journal;
 
 /* ---- the log ---- */
@@ -59,7 +58,7 @@ static uint64_t log_block(uint32_t position)
     return journal.log_start + position % journal.log_blocks;
 }
 
-/* The committed transactions up to now need no replay. */
+/* The committed transactions so far need no replay. */
 static int write_header(void)
 {
     struct journal_header *header = memset(journal.page, 0, BLOCK_BYTES);
@@ -79,7 +78,7 @@ static int write_header(void)
     return error;
 }
 
-/* The record of the running transaction. Takes long: it reads all that was changed. */
+/* Makes the record of the running transaction. Slow: it reads all changed blocks. */
 static struct journal_record *make_record(void)
 {
     struct journal_record *record = memset(journal.page, 0, BLOCK_BYTES);
@@ -100,7 +99,7 @@ static struct journal_record *make_record(void)
     return record;
 }
 
-/* The record and the contents go out together; the checksum tells whether all arrived. */
+/* The record and the contents are written together; the checksum shows whether all arrived. */
 static int write_transaction(void)
 {
     struct disk_batch batch;
@@ -119,7 +118,7 @@ static int write_transaction(void)
     return error ? error : disk_flush();
 }
 
-/* The running transaction's blocks become unsettled ones. */
+/* The running transaction's blocks become unsettled. */
 static void pass_blocks_on(void)
 {
     while (!list_empty(&journal.blocks)) {
@@ -149,7 +148,7 @@ static int commit_blocks(void)
     return 0;
 }
 
-/* ---- settling: committed blocks go home ---- */
+/* ---- settling: writing committed blocks home ---- */
 
 static int write_home(void)
 {
@@ -186,7 +185,7 @@ static int settle(void)
     return 0;
 }
 
-/* A transaction of the largest size must always find room in the log, and in the cache. */
+/* A transaction of the largest size must always fit into the log, and into the cache. */
 static bool must_settle(void)
 {
     return journal.log_blocks - journal.used < journal.limit + 1 ||
@@ -208,7 +207,7 @@ static void admit(struct operation *operation)
     journal.running++;
 }
 
-/* Lets those in line begin, in their order, as far as there is room. */
+/* Admits queued operations, in their order, while there are enough credits. */
 static void admit_waiting(void)
 {
     bool any = false;
@@ -269,7 +268,7 @@ void journal_write(struct operation *operation, struct cached_block *block)
     }
     spinlock_release(&journal.lock);
     if (added)
-        block_share(block); /* the transaction is a user of its own; the caller is one still */
+        block_share(block); /* the transaction is a separate user; the caller still is one, too */
 }
 
 static void fail(void)
@@ -280,7 +279,7 @@ static void fail(void)
     wake_all(&journal.commits);
 }
 
-/* A transaction is over: operations that wait for it return, those in line begin the next. */
+/* Ends a transaction: operations that wait for it return, queued operations begin the next. */
 static void next_transaction(void)
 {
     journal.closed = false;
@@ -289,9 +288,9 @@ static void next_transaction(void)
 }
 
 /*
- * Called with the lock held, which is free while the disk works, by the process
- * that ended the transaction's last operation. Only that process and operations
- * that want to begin wait for the settling, unless it was asked for.
+ * Called by the process that ended the transaction's last operation, with the
+ * lock held; the lock is free while the disk works. Only that process and
+ * operations that want to begin wait for the settling, unless it was requested.
  */
 static void commit(void)
 {
@@ -396,8 +395,9 @@ static void journal_init(const struct superblock *super)
 }
 
 /*
- * The sequence numbers of each mount begin at a new multiple of 2^32, so that
- * what an earlier one left unfinished in the log is never taken for ours.
+ * The sequence numbers of each mount begin at a new multiple of 2^32. So an
+ * unfinished transaction of an earlier mount is never mistaken for a present
+ * one.
  */
 int journal_open(const struct superblock *super)
 {

@@ -10,22 +10,21 @@
 #include "lib/list.h"
 
 /*
- * The write-ahead journal. An operation is what reaches the disk whole or not at
- * all: the changes between its journal_begin() and its journal_end(). Operations
- * that are under way together form one transaction, and the last of them commits
- * it. docs/file-system.md tells the whole story.
+ * The write-ahead journal. An operation reaches the disk completely or not at all: the changes
+ * between its journal_begin() and its journal_end(). Concurrent operations form one transaction,
+ * and the last of them commits it. docs/file-system.md explains it in full.
  *
  * Order: first begin, then take mutexes; release them, then end.
  */
 struct operation {
-    uint32_t credits; /* blocks that it may still bring into the transaction */
+    uint32_t credits; /* blocks that it may still add to the transaction */
     bool admitted;    /* it is part of the running transaction */
     bool wrote;       /* it has to wait for the commit */
-    uint64_t round;   /* the transaction that it is part of */
-    struct list link; /* in the line of operations that wait to begin */
+    uint64_t round;   /* its transaction */
+    struct list link; /* in the queue of operations that wait to begin */
 };
 
-/* Replays what the disk's journal holds, and begins a new one. Returns 0, -EIO or -ENOMEM. */
+/* Replays the disk's journal, and begins a new one. Returns 0, -EIO or -ENOMEM. */
 int journal_open(const struct superblock *super);
 
 /* Returns how many blocks one operation may ask for. */
@@ -34,30 +33,31 @@ uint32_t journal_credits_max(void);
 /* Waits until the operation may change `credits` blocks. Returns 0, or -EIO: the journal has
  * failed. */
 int journal_begin(struct operation *operation, uint32_t credits);
-/* The operation is going to change this block's contents. */
+/* Declares that the operation will change this block's contents. */
 void journal_write(struct operation *operation, struct cached_block *block);
-/* Waits until what the operation wrote is committed. Returns 0 or -EIO. */
+/* Waits until the operation's changes are committed. Returns 0 or -EIO. */
 int journal_end(struct operation *operation);
-/* The same for an operation that has failed by itself, if `error` is not 0: that goes first. */
+/* Does the same for an operation that may have failed; an `error` other than 0 takes precedence. */
 static inline int journal_end_with(struct operation *operation, int error)
 {
     int commit_error = journal_end(operation);
     return error ? error : commit_error;
 }
 
-/* Returns when all that was written is at home, and the journal is empty: 0 or -EIO. */
+/* Returns when all changes are at home, and the journal is empty: 0 or -EIO. */
 int journal_sync(void);
 
-/* Are there blocks that stay in memory until journal_sync() has written them home? */
+/* Returns true if some blocks must stay in memory until journal_sync() has written them home. */
 bool journal_holds_blocks(void);
 
-/* Has a write to the disk failed? Then nothing more is written until the next mount. */
+/* Returns true if a write to the disk has failed. Then nothing more is written until the next
+ * mount. */
 bool journal_failed(void);
 
 /*
- * journal_recovery.c: replays the transactions that the log holds, in order.
- * Gives where the next one is to be written, and which of the two headers not
- * to overwrite. Returns 0, -EIO or -ENOMEM.
+ * journal_recovery.c: replays the log's transactions, in order. Returns where
+ * to write the next transaction, and which of the two headers must not be
+ * overwritten. Returns 0, -EIO or -ENOMEM.
  */
 struct log_end {
     uint64_t sequence; /* of the transaction that was not found */

@@ -7,12 +7,12 @@
 #include "lib/string.h"
 #include "memory/page.h"
 
-/* What recovery works with: two pages for blocks on their way. */
+/* The state of recovery: two pages for blocks in transfer. */
 struct recovery {
     const struct superblock *super;
     struct journal_record *record;
     void *contents;
-    uint64_t sequence; /* of the transaction looked for */
+    uint64_t sequence; /* of the transaction to find */
     uint32_t position; /* in the log */
     uint32_t replayed; /* blocks of the log, records included */
 };
@@ -29,7 +29,7 @@ static bool header_valid(const struct superblock *super, const struct journal_he
            header->checksum == journal_header_checksum(header);
 }
 
-/* The valid header with the highest number: a crash may have torn the other. */
+/* Reads the valid header with the highest number: a crash may have corrupted the other. */
 static int read_headers(struct recovery *recovery, struct log_end *end)
 {
     bool found = false;
@@ -51,7 +51,7 @@ static int read_headers(struct recovery *recovery, struct log_end *end)
     return found ? 0 : -EIO;
 }
 
-/* Only what lies after the log is ever journaled. */
+/* Only blocks after the log are ever journaled. */
 static bool homes_valid(const struct recovery *recovery)
 {
     const struct journal_record *record = recovery->record;
@@ -63,7 +63,7 @@ static bool homes_valid(const struct recovery *recovery)
     return true;
 }
 
-/* Returns true if the record just read may be that of the transaction looked for. */
+/* Returns true if the record just read may belong to the transaction to find. */
 static bool record_plausible(const struct recovery *recovery)
 {
     const struct journal_record *record = recovery->record;

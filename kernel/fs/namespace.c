@@ -116,7 +116,7 @@ static int check_link(const struct inode *inode)
     if (inode->disk->type == FILE_DIRECTORY)
         return -EISDIR;
     if (inode->disk->links == 0)
-        return -ENOENT; /* unlinked meanwhile */
+        return -ENOENT; /* unlinked in the meantime */
     return inode->disk->links >= LINKS_MAX ? -EMLINK : 0;
 }
 
@@ -165,7 +165,7 @@ static int check_unlink(struct inode *inode)
     return inode->disk->type == FILE_DIRECTORY ? directory_check_empty(inode) : 0;
 }
 
-/* Both are locked. The disk notes that the last link is gone, in case the file is still open. */
+/* Both are locked. The disk records that the last link is gone, in case the file is still open. */
 static int remove_link(struct operation *operation, struct inode *parent,
                        const struct file_name *name, struct inode *inode)
 {
@@ -208,7 +208,7 @@ static int find_target(struct inode *parent, const struct file_name *name, struc
     return error;
 }
 
-/* -EAGAIN: the name has come to stand for another inode. */
+/* -EAGAIN: the name now refers to another inode. */
 static int unlink_target(struct operation *operation, struct inode *parent,
                          const struct file_name *name, struct inode *inode)
 {

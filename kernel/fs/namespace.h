@@ -5,16 +5,17 @@
 #include "directory.h"
 
 /*
- * What changes directories. Each is one operation, and returns when it is
- * committed: 0, or an error with nothing changed. Paths begin at `start`.
+ * Operations that change directories. Each is one journal operation, and
+ * returns when it is committed: 0, or an error with nothing changed. Paths
+ * begin at `start`.
  */
 
-/* Makes a file, directory or device, which the caller uses. -EEXIST: the name exists. */
+/* Creates a file, directory or device, and adds the caller as user. -EEXIST: the name exists. */
 int namespace_create(struct inode *start, const char *path, uint16_t type, uint16_t major,
                      uint16_t minor, struct inode **inode);
-/* Makes another name for a file or device. -EISDIR: a directory can have no other name. */
+/* Creates another name for a file or device. -EISDIR: a directory can have no other name. */
 int namespace_link(struct inode *start, const char *old_path, const char *new_path);
-/* Removes a name. -ENOTEMPTY: it is that of a directory that is not empty. */
+/* Removes a name. -ENOTEMPTY: it names a directory that is not empty. */
 int namespace_unlink(struct inode *start, const char *path);
 
 #endif

@@ -111,7 +111,7 @@ int64_t open_file_read(struct open_file *file, struct buffer *destination, uint6
     return -EBADF;
 }
 
-/* One operation's worth of a write: how many bytes are committed, or an error. */
+/* Does one operation's part of a write. Returns the bytes committed, or an error. */
 static int64_t write_step(struct open_file *file, struct buffer *source, uint64_t n)
 {
     struct operation operation;
@@ -129,7 +129,8 @@ static int64_t write_step(struct open_file *file, struct buffer *source, uint64_
     return error ? error : result;
 }
 
-/* A large write is cut into operations: each reaches the disk whole, before the next begins. */
+/* A large write is split into operations: each reaches the disk completely before the next
+ * begins. */
 static int64_t write_inode(struct open_file *file, struct buffer *source, uint64_t n)
 {
     uint64_t done = 0;

@@ -17,14 +17,14 @@
 struct pipe {
     struct spinlock lock; /* guards all */
     char *ring;
-    uint64_t read;    /* bytes that have left it */
-    uint64_t written; /* bytes that have come into it */
+    uint64_t read;    /* bytes taken out so far */
+    uint64_t written; /* bytes put in so far */
     bool read_open;
     bool write_open;
     uint32_t readers;            /* that wait */
-    uint64_t writers_need;       /* room that is of use to one of the waiting writers */
-    struct wait_queue can_read;  /* its owner is the process that wrote last, or began to; */
-    struct wait_queue can_write; /* here, that read last */
+    uint64_t writers_need;       /* the least space that is useful to one of the waiting writers */
+    struct wait_queue can_read;  /* its owner is the last writer, even if it has only begun; */
+    struct wait_queue can_write; /* here, the last reader */
 };
 
 static struct object_cache pipes;
@@ -77,14 +77,14 @@ static uint64_t room(const struct pipe *pipe)
     return PIPE_BYTES - used(pipe);
 }
 
-/* Wakes one reader for what is there; that one wakes the next if it leaves something. */
+/* Wakes one reader for the available bytes; if it leaves some, it wakes the next. */
 static void wake_reader(struct pipe *pipe)
 {
     if (pipe->readers > 0 && used(pipe) > 0)
         wake_one(&pipe->can_read);
 }
 
-/* Wakes writers, once one of them can end its call or do a good part of it. */
+/* Wakes writers, once one of them can finish its call or do a good part of it. */
 static void wake_writers(struct pipe *pipe)
 {
     if (room(pipe) < pipe->writers_need)
@@ -99,7 +99,8 @@ static uint64_t smallest(uint64_t a, uint64_t b, uint64_t c)
     return smaller < c ? smaller : c;
 }
 
-/* Both move what can be moved now, in at most two pieces: the ring may end between them. */
+/* Both move as many bytes as possible now, in at most two pieces: the ring may wrap between
+ * them. */
 static int64_t take_out(struct pipe *pipe, struct buffer *destination, uint64_t n)
 {
     uint64_t done = 0;

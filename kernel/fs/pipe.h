@@ -13,13 +13,14 @@ struct pipe;
 void pipe_init(void);
 /* Returns a pipe that is open at both ends, or null if memory is short. */
 struct pipe *pipe_create(void);
-/* No process has this end open any more; the pipe goes with its second end. */
+/* No process has this end open any more; closing both ends frees the pipe. */
 void pipe_close(struct pipe *pipe, bool write_end);
 
-/* Bytes read: at least one, or 0: there is no writer any more; or -EINTR, -EFAULT, -ENOMEM. */
-int64_t pipe_read(struct pipe *pipe, struct buffer *destination, uint64_t n);
-/* Returns all n bytes, or fewer if the source ended in bad memory; or -EPIPE, -EINTR, -EFAULT,
+/* Returns the bytes read: at least one, or 0 if there is no writer any more; or -EINTR, -EFAULT,
  * -ENOMEM. */
+int64_t pipe_read(struct pipe *pipe, struct buffer *destination, uint64_t n);
+/* Returns all n bytes, or fewer if the source ended in invalid memory; or -EPIPE, -EINTR,
+ * -EFAULT, -ENOMEM. */
 int64_t pipe_write(struct pipe *pipe, struct buffer *source, uint64_t n);
 
 #endif

@@ -24,7 +24,7 @@ static uint32_t text_file_count;
 
 /* ---- texts ---- */
 
-/* Returns the room behind the end of the text, or null if memory is short. */
+/* Returns the free space after the end of the text, or null if memory is short. */
 static char *text_end(struct text *text, size_t *room)
 {
     size_t used = text->length % TEXT_PAGE_BYTES;

@@ -8,26 +8,28 @@
 #include "memory/user_copy.h"
 
 /*
- * Files in /proc that the kernel fills and obeys. On the disk they are device
- * nodes, DEVICE_TEXT and a number; the kernel makes at boot what is missing.
+ * Files in /proc whose text the kernel makes and whose commands it runs. On the
+ * disk they are device nodes, DEVICE_TEXT and a number; the kernel creates
+ * missing ones at boot.
  *
- * The first read() after open() makes the whole text, and later ones go on in
- * it: one open() gives one view. Each write() is one command, of one line.
+ * The first read() after open() makes the whole text, and later reads continue
+ * in it: one open() gives one consistent view. Each write() is one command, of
+ * one line.
  */
 
-/* A text that grows, in pages. */
+/* A growing text, in pages. */
 struct text_page;
 struct text {
     struct text_page *first;
     struct text_page *last;
     uint64_t length;
-    bool cut; /* memory was short: not all is here */
+    bool cut; /* memory was short: the text is incomplete */
 };
 
-/* Adds to the text, as format_text(): TEXT_PIECE_BYTES at a time, with a final 0. */
+/* Adds to the text, like format_text(): TEXT_PIECE_BYTES at a time, with a final 0. */
 #define TEXT_PIECE_BYTES 512
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Returns how many bytes it read, from `offset` on; 0 at the end; or an error. */
+/* Returns how many bytes it read, starting at `offset`; 0 at the end; or an error. */
 int64_t text_read(const struct text *text, struct buffer *destination, uint64_t offset, uint64_t n);
 void text_free(struct text *text);
 
@@ -35,22 +37,23 @@ void text_free(struct text *text);
 
 struct text_file {
     const char *name; /* in /proc */
-    /* Adds all that a reader finds. In the reader's process; may give its CPU away. */
+    /* Adds the whole text for a reader. Runs in the reader's process; may yield the CPU. */
     void (*make)(struct text *text);
-    /* Obeys one line, without blanks around it, which it may change; 0 or an error, and nothing is
-     * changed. Null: the file cannot be written. */
+    /* Runs one line, without surrounding blanks, as a command; it may change the line. Returns
+     * 0, or an error with nothing changed. Null: the file cannot be written. */
     int (*obey)(char *line);
 };
 
-/* At boot, once the disk is mounted. A file's place in the array is its number on the disk. */
+/* Called at boot, once the disk is mounted. A file's index in the array is its number on the
+ * disk. */
 void text_files_init(const struct text_file *files, uint32_t count);
-/* Returns null if there is none of that number. */
+/* Returns null if no file has that number. */
 const struct text_file *text_file_numbered(uint32_t number);
 const struct text_file *text_file_named(const char *name);
 
 /* Makes the whole of a text file. Returns 0 or -ENOMEM. */
 int text_file_make(const struct text_file *file, struct text *text);
-/* Obeys one write(): returns n, or an error. */
+/* Runs the command of one write(). Returns n, or an error. */
 int64_t text_file_obey(const struct text_file *file, struct buffer *source, uint64_t n);
 
 #endif

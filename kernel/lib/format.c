@@ -43,7 +43,7 @@ static void put_text(struct sink *sink, const char *text, size_t n)
         put(sink, *text++);
 }
 
-/* The text, filled up to the width. Zeros go between the prefix ("-", "0x") and the text. */
+/* Writes the text, padded to the width. Zeros go between the prefix ("-", "0x") and the text. */
 static void put_field(struct sink *sink, const struct conversion *conversion, const char *prefix,
                       const char *text, size_t n)
 {
@@ -74,7 +74,7 @@ static void put_number(struct sink *sink, const struct conversion *conversion, c
     put_field(sink, conversion, prefix, &digits[first], DIGITS_MAX - first);
 }
 
-/* Reads a conversion after its %; gives the first character behind it. */
+/* Reads a conversion after its %. Returns the first character after it. */
 static const char *conversion_parse(struct conversion *conversion, const char *format)
 {
     *conversion = (struct conversion){0};
@@ -148,7 +148,7 @@ int format_text_list(char *buffer, size_t size, const char *format, va_list argu
         case '%':
             put(&sink, '%');
             break;
-        default: /* not known: shown as it is, since an argument's type is not known either */
+        default: /* unknown: shown literally, since the type of its argument is unknown, too */
             put(&sink, '%');
             if (conversion.letter != '\0')
                 put(&sink, conversion.letter);

@@ -16,7 +16,7 @@
 #include "trace/trace.h"
 #include "trap/csr.h"
 
-/* Prints with no lock: all other CPUs are parked, wherever they were. */
+/* Prints without a lock: all other CPUs are parked, wherever they were. */
 static void say(const char *format, ...)
 {
     va_list arguments;
@@ -33,7 +33,8 @@ static void print_address(uint64_t address)
         say("  0x%lx %s+0x%lx\n", address, name, offset);
 }
 
-/* Is there a frame above this one? A fault leads from the emergency stack to a kernel stack. */
+/* Returns true if there is a frame above this one. After a fault, the chain leads from the
+ * emergency stack to a kernel stack. */
 static bool is_caller(uint64_t caller, uint64_t frame)
 {
     if (caller % 8 != 0 || caller <= frame)

@@ -5,7 +5,7 @@
 /* Prints the message and a backtrace, stops all CPUs, ends the machine with a failure status. */
 _Noreturn void panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* An invariant of the kernel itself. Never for what a user or a device may cause. */
+/* An invariant of the kernel itself. Never for errors that a user or a device may cause. */
 #define kernel_assert(condition)                                                                   \
     do {                                                                                           \
         if (!(condition))                                                                          \

@@ -7,10 +7,10 @@
 
 #define LINE_BYTES 256
 
-/* Keeps the lines of several CPUs apart, the kernel's and those of programs. */
+/* Keeps the lines of several CPUs separate, those of the kernel and of programs. */
 static struct spinlock print_lock = {.name = "print", .rank = LOCK_PRINT};
 
-/* A line that is too long for the buffer loses its end. */
+/* A line that exceeds the buffer loses its end. */
 static size_t format_line(char *line, size_t size, const char *format, va_list arguments)
 {
     int length = format_text_list(line, size, format, arguments);

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * Copies and fills go by words of eight bytes, eight words a step, wherever both
- * sides are aligned alike: RISC-V need not support unaligned access. The file
- * must be compiled freestanding, or the compiler may make memcpy() out of memcpy().
+ * Copies and fills use words of eight bytes, eight words a step, where both sides are aligned
+ * alike: RISC-V need not support unaligned access. The file must be compiled freestanding, or the
+ * compiler may implement memcpy() by a call of memcpy().
  */
 typedef uint64_t __attribute__((may_alias)) word_t;
 
@@ -33,9 +33,9 @@ static void copy_step(word_t *to, const word_t *from)
 }
 
 /*
- * For sides that are not aligned alike: whole words are read from the source and
- * put together from neighbours. The first bytes go one by one, so that no word
- * reaches out of the source. Gives the number of bytes copied; fewer than 16 are left.
+ * For sides with different alignment: whole words are read from the source and combined from
+ * neighbours. The first bytes are copied one by one, so that no word reaches beyond the source.
+ * Returns the number of bytes copied; fewer than 16 remain.
  */
 static size_t copy_shifted(char *to, const char *from, size_t n)
 {
@@ -77,7 +77,7 @@ void *memcpy(void *destination, const void *source, size_t n)
     return destination;
 }
 
-/* From the end to the front: for a destination that overlaps the source's end. */
+/* Copies from the end to the front: for a destination that overlaps the source's end. */
 static void copy_backward(char *to, const char *from, size_t n)
 {
     if (n >= WORD && aligned_alike(to, from)) {
@@ -202,7 +202,7 @@ bool text_has(const char *text, char character)
 bool text_to_number(const char *text, int64_t *number)
 {
     bool negative = *text == '-';
-    int64_t value = 0; /* kept negative: INT64_MIN has no positive twin */
+    int64_t value = 0; /* kept negative: INT64_MIN has no positive counterpart */
     text += negative;
     if (!*text)
         return false;

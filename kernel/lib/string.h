@@ -15,10 +15,10 @@ size_t strlen(const char *text);
 int strcmp(const char *a, const char *b);
 int strncmp(const char *a, const char *b, size_t n);
 
-/* Returns true if the text has this character. */
+/* Returns true if the text contains this character. */
 bool text_has(const char *text, char character);
-/* Reads the whole of `text` as a decimal number, perhaps with a minus sign. Returns false, with
- * *number unchanged, if it is none, or beyond 64 bits. */
+/* Reads the whole of `text` as a decimal number, optionally with a minus sign. Returns false,
+ * with *number unchanged, if it is not a number, or exceeds 64 bits. */
 bool text_to_number(const char *text, int64_t *number);
 /* Copies at most size - 1 characters and a final 0. */
 void text_copy(char *destination, const char *source, size_t size);

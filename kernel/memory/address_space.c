@@ -12,12 +12,12 @@
  * Invariants of a process's half of the tables:
  *
  *   - no page and no table lies wholly at or above space->end;
- *   - a page is mapped by as many address spaces as it has users;
+ *   - the number of address spaces that map a page equals its number of users;
  *   - an entry is writable, or it is copy-on-write, or its page is never written;
- *   - a page has one user if an entry for it is writable, unless it is shared: then all its
- *     entries are writable for ever;
- *   - all users but one of a page that is copy-on-write are promised a page;
- *   - accessed and dirty are always set: hardware may leave setting them to us.
+ *   - a page has one user if an entry for it is writable, unless it is shared: then all
+ *     its entries are always writable;
+ *   - all users but one of a copy-on-write page are promised a page;
+ *   - accessed and dirty are always set: hardware may leave setting them to software.
  */
 
 #define SATP_SV39 (8ul << 60)
@@ -34,7 +34,8 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The end of the last page: rights are those of whole pages, for the kernel as for the hardware. */
+/* Returns the end of the last page: rights apply to whole pages, for the kernel as for the
+ * hardware. */
 static uint64_t pages_end(const struct address_space *space)
 {
     return round_up(space->end, PAGE_BYTES);
@@ -52,7 +53,7 @@ int address_space_create(struct address_space *space)
     return 0;
 }
 
-/* Releases what an entry points to. */
+/* Releases the page of an entry. */
 static void entry_release(uint64_t entry)
 {
     bool last = page_release(entry_page(entry));
@@ -61,7 +62,8 @@ static void entry_release(uint64_t entry)
         page_promise_end(1);
 }
 
-/* Releases what a table maps in its first `bytes` bytes: all that it maps. Not the table. */
+/* Releases everything that a table maps in its first `bytes` bytes: all that it maps. Keeps the
+ * table. */
 static void table_release(uint64_t *table, int level, uint64_t bytes)
 {
     uint64_t span = entry_span(level);
@@ -83,7 +85,7 @@ void address_space_destroy(struct address_space *space)
 
     if (old.root == NULL)
         return;
-    /* It holds nothing from here on: to activate it at a preemption point does no harm. */
+    /* From here it contains nothing: activating it at a preemption point is harmless. */
     *space = (struct address_space){0};
     if (translation_root() == satp_of(old.root))
         address_space_activate(NULL);
@@ -91,14 +93,14 @@ void address_space_destroy(struct address_space *space)
     page_release(old.root);
 }
 
-/* Returns true if a writer would get a page of its own. */
+/* Returns true if a writer would get a new page. */
 static bool entry_needs_copy(uint64_t entry)
 {
     return (entry & ENTRY_VALID) && !(entry & PAGE_SHARED) &&
            (entry & (PAGE_WRITE | ENTRY_COPY_ON_WRITE));
 }
 
-/* Pages in the first `count` entries of a level 0 table that a copy may come to need. */
+/* Returns the pages in the first `count` entries of a level 0 table that a copy may later need. */
 static uint64_t count_copies(const uint64_t *table, uint64_t count)
 {
     uint64_t copies = 0;
@@ -108,8 +110,8 @@ static uint64_t count_copies(const uint64_t *table, uint64_t count)
     return copies;
 }
 
-/* Shares the pages of a level 0 table, copy-on-write if they may be written and are not to be
- * shared for that too. Returns 0 or -ENOMEM. */
+/* Shares the pages of a level 0 table. Writable pages become copy-on-write, unless they are
+ * shared for writing too. Returns 0 or -ENOMEM. */
 static int pages_copy(uint64_t *to, uint64_t *from, uint64_t count)
 {
     if (!page_promise(count_copies(from, count)))
@@ -161,13 +163,13 @@ int address_space_copy(struct address_space *copy, struct address_space *from)
     copy->heap = from->heap;
     copy->end = from->end;
     error = table_copy(copy->root, from->root, ROOT_LEVEL, from->end);
-    translation_flush(); /* pages that were writable are not any more */
+    translation_flush(); /* formerly writable pages are now read-only */
     if (error != 0)
         address_space_destroy(copy);
     return error;
 }
 
-/* A new zeroed user page. Returns 0 or -ENOMEM. */
+/* Adds a zeroed user page. Returns 0 or -ENOMEM. */
 static int page_add(struct address_space *space, uint64_t address, uint64_t rights)
 {
     void *page = page_allocate_zeroed();
@@ -276,7 +278,7 @@ int address_space_share(struct address_space *space, uint64_t bytes, uint64_t *s
     return error;
 }
 
-/* The first access to a page of the heap that was promised. */
+/* Handles the first access to a promised page of the heap. */
 static int fault_lazy(struct address_space *space, uint64_t address, enum page_right access)
 {
     if (address < space->heap || access == PAGE_EXECUTE)
@@ -286,7 +288,8 @@ static int fault_lazy(struct address_space *space, uint64_t address, enum page_r
     return error;
 }
 
-/* Makes a copy-on-write page the process's own: a copy, or itself if all others have left. */
+/* Makes a copy-on-write page the process's own: a copy, or the page itself if all other users
+ * have left. */
 static int fault_copy(uint64_t *entry, uint64_t address)
 {
     void *page = entry_page(*entry);
@@ -298,7 +301,7 @@ static int fault_copy(uint64_t *entry, uint64_t address)
         entry_release(*entry);
         page = copy;
     } else if (page_shared(page)) {
-        return -ENOMEM; /* more was promised than there is */
+        return -ENOMEM; /* more was promised than is available */
     }
     *entry = entry_to(page, flags);
     if (flags & PAGE_EXECUTE)
@@ -316,7 +319,7 @@ int address_space_fault(struct address_space *space, uint64_t address, enum page
     if (entry == NULL || !(*entry & ENTRY_VALID))
         return fault_lazy(space, address, access);
 
-    if (*entry & access) { /* the CPU remembered an older state */
+    if (*entry & access) { /* the CPU had cached an older state */
         translation_flush_page(address);
         return 0;
     }
@@ -325,7 +328,7 @@ int address_space_fault(struct address_space *space, uint64_t address, enum page
     return -EFAULT;
 }
 
-/* Returns the page, or null if the access is not possible as it is. */
+/* Returns the page, or null if this access is not allowed yet. */
 static void *page_ready(struct address_space *space, uint64_t address, enum page_right access)
 {
     if (address >= pages_end(space))

@@ -60,13 +60,14 @@ _Static_assert(sizeof(struct elf_segment) == 56, "ELF64 program header");
 #define STACK_BYTES PAGE_BYTES
 #define PROGRAM_MAX (USER_END - PAGE_BYTES - STACK_BYTES)
 
-/* Does [start, start + n) lie in [0, end)? */
+/* Returns true if [start, start + n) lies in [0, end). */
 static bool range_within(uint64_t start, uint64_t n, uint64_t end)
 {
     return start <= end && n <= end - start;
 }
 
-/* Reads just these bytes. Returns 0, -ENOEXEC if the file ends before, or the error of read(). */
+/* Reads exactly these bytes. Returns 0, -ENOEXEC if the file ends before, or the error of
+ * read(). */
 static int read_all(const struct executable *file, void *destination, uint64_t offset, uint64_t n)
 {
     if (!range_within(offset, n, file->size))
@@ -88,7 +89,7 @@ static bool header_valid(const struct elf_header *header, uint64_t file_size)
                         (uint64_t)header->segments * sizeof(struct elf_segment), file_size);
 }
 
-/* Segments begin a page, ascend, as ELF demands, and have no page in common. */
+/* Segments start at a page boundary, ascend, as ELF requires, and share no page. */
 static bool segment_valid(const struct elf_segment *segment, uint64_t program_end,
                           uint64_t file_size)
 {
@@ -104,7 +105,7 @@ static int segment_rights(const struct elf_segment *segment)
            (segment->flags & SEGMENT_EXECUTE ? PAGE_EXECUTE : 0);
 }
 
-/* Reads the segment's bytes into its pages, which are there. */
+/* Reads the segment's bytes into its pages, which exist. */
 static int segment_read(struct address_space *space, const struct executable *file,
                         const struct elf_segment *segment)
 {
@@ -136,7 +137,7 @@ static bool segment_holds_entry(const struct elf_segment *segment, uint64_t entr
            entry - segment->address < segment->memory_bytes;
 }
 
-/* Loads all segments and gives the entry point. */
+/* Loads all segments and returns the entry point. */
 static int program_load(struct address_space *space, const struct executable *file, uint64_t *entry)
 {
     struct elf_header header;
@@ -176,7 +177,7 @@ static bool stack_reserve(uint64_t *top, uint64_t n)
 
 /*
  * The arguments at the stack's upper end: their texts, the first one uppermost,
- * then the array of pointers to them, which the stack pointer points to.
+ * then the array of pointers to them. The stack pointer points to the array.
  */
 static int arguments_push(char *page, uint64_t address, char *const arguments[],
                           struct start_state *start)

@@ -6,10 +6,10 @@
 
 #include "address_space.h"
 
-/* Bytes of a program file, wherever they come from. */
+/* The bytes of a program file, from any source. */
 struct executable {
     uint64_t size;
-    /* Reads [offset, offset + n) into kernel memory: bytes read, or a negative error. */
+    /* Reads [offset, offset + n) into kernel memory. Returns bytes read, or a negative error. */
     int64_t (*read)(void *context, void *destination, uint64_t offset, uint64_t n);
     void *context;
 };
@@ -21,10 +21,10 @@ struct start_state {
 };
 
 /*
- * Loads an ELF file for riscv64 with xv6's layout: segments from 0, then a guard
- * page, then one page of stack with the arguments. `arguments` is an array of
- * kernel strings that ends with null. Nothing in the file is trusted.
- * Returns 0, -ENOEXEC, -ENOMEM, -E2BIG or the error of read(); on failure `space` holds nothing.
+ * Loads an ELF file for riscv64 with xv6's layout: segments from 0, then a guard page, then one
+ * page of stack with the arguments. `arguments` is an array of kernel strings that ends with null.
+ * Nothing in the file is trusted. Returns 0, -ENOEXEC, -ENOMEM, -E2BIG or the error of read(); on
+ * failure `space` is empty.
  */
 int executable_load(struct address_space *space, const struct executable *file,
                     char *const arguments[], struct start_state *start);

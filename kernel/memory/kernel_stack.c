@@ -7,31 +7,32 @@
 #include "translation.h"
 
 /*
- * Kernel stacks, in slots of the area from KERNEL_STACKS up. The first entry of a
- * slot's guard is never valid: when the slot is free, it links to the next free one.
+ * Kernel stacks, in slots of the area above KERNEL_STACKS. The first entry of a slot's guard is
+ * never valid: in a free slot, it links to the next free slot.
  */
 enum {
     SLOTS_PER_ROOT_ENTRY = (PAGE_BYTES << 18) / KERNEL_STACK_STRIDE,
     SLOT_FREE = 1 << 1, /* in a link, below the number of the next slot + 1 */
     SLOT_NEXT_SHIFT = 2,
-    SPARE_STACKS = 64,  /* of ended processes, that keep their pages for the next ones */
-    TABLES_AT_BOOT = 8, /* level 0 tables, each for 512 pages: a crowd leaves nothing behind */
+    SPARE_STACKS = 64,  /* stacks of ended processes that keep their pages for reuse */
+    TABLES_AT_BOOT = 8, /* level 0 tables, each for 512 pages: a peak of processes leaves no
+                         * tables behind */
 };
 
 uint64_t *kernel_table;
 
 static struct {
-    struct spinlock lock; /* guards all below, and the level 1 and 0 tables of the area */
-    uint64_t limit;       /* slots for which there are level 1 tables */
+    struct spinlock lock; /* guards all fields below, and the level 1 and 0 tables of the area */
+    uint64_t limit;       /* slots with level 1 tables */
     uint64_t made;        /* slots that were ever used: 0 to made - 1 */
-    uint64_t spare;       /* of these, the first that is free and has its pages, + 1; 0: none */
-    uint64_t empty;       /* of these, the first that is free and has no pages, + 1; 0: none */
+    uint64_t spare;       /* the first of them that is free and has its pages, + 1; 0: none */
+    uint64_t empty;       /* the first of them that is free and has no pages, + 1; 0: none */
     uint64_t spare_count;
 } stacks;
 
 /*
- * The root entries for all stacks that could ever fill the memory, since address
- * spaces copy them. One level 1 table holds the stacks of 512 MiB.
+ * Creates the root entries for all stacks that could ever fill the memory, because address spaces
+ * copy them. One level 1 table covers the stacks of 512 MiB.
  */
 void kernel_address_space_init(uint64_t *root)
 {
@@ -81,7 +82,7 @@ static void stack_unmap_page(uint64_t address)
     translation_flush_page(address);
 }
 
-/* Gives the slot its pages: all or none. */
+/* Maps the slot's pages: all or none. */
 static bool stack_map(uint64_t slot)
 {
     uint64_t top = slot_address(slot) + KERNEL_STACK_STRIDE;
@@ -150,10 +151,10 @@ static bool fill_slot(uint64_t *slot)
 }
 
 /*
- * The address of a stack that was given back may be used again, with other pages.
- * No CPU then has the old ones in its translations: each that ran on the stack, or
- * wrote to it for a new process, has changed its address space since, or is this
- * one, which forgets them as it maps the new ones.
+ * The address of a freed stack may be reused, with other pages. No CPU then has the old pages in
+ * its cached translations. Each CPU that ran on the stack, or wrote to it for a new process, has
+ * changed its address space since. Or it is this CPU, which flushes them when it maps the new
+ * pages.
  */
 void *kernel_stack_create(void)
 {

@@ -8,12 +8,12 @@
 void kernel_address_space_init(uint64_t *root);
 
 /*
- * Maps a kernel stack above a guard. Returns its top, or null if memory is short. The pages of
- * a stack that is destroyed may stay mapped, and wait for the next create.
+ * Maps a kernel stack above a guard. Returns its top, or null if memory is short. The pages of a
+ * destroyed stack may stay mapped, for the next create.
  */
 void *kernel_stack_create(void);
 void kernel_stack_destroy(void *top);
-/* Returns the number of pages of stacks that were destroyed and wait. */
+/* Returns the number of pages of destroyed stacks kept for reuse. */
 uint64_t kernel_stacks_spare_pages(void);
 /* Frees these pages. Returns how many there were. */
 uint64_t kernel_stacks_give_spare(void);

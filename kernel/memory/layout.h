@@ -11,7 +11,7 @@
  */
 #define PAGE_BYTES          4096ul
 #define USER_END            (1ul << 38)
-#define HEAP_END            (USER_END - 2 * PAGE_BYTES) /* xv6 has two pages of its own above */
+#define HEAP_END            (USER_END - 2 * PAGE_BYTES) /* xv6 uses the two pages above */
 #define KERNEL_BASE         0xffffffc000000000ul
 #define KERNEL_DIRECT_END   0xffffffe000000000ul
 #define KERNEL_STACKS       0xffffffe000000000ul

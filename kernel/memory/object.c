@@ -30,7 +30,7 @@ struct object_page {
 
 enum { OBJECTS_BEGIN = (sizeof(struct object_page) + OBJECT_ALIGNMENT - 1) & -OBJECT_ALIGNMENT };
 
-/* An object that leaves no room for the header has a page for itself. */
+/* An object that leaves no space for the header gets a whole page. */
 static bool takes_whole_page(const struct object_cache *cache)
 {
     return cache->object_bytes > PAGE_BYTES - OBJECTS_BEGIN;

@@ -8,8 +8,8 @@
 #include "sync/spinlock.h"
 
 /*
- * Objects of one size, at most a page, carved from pages (Bonwick 1994). Free
- * pages go back to the page allocator. Objects are aligned to 16 bytes.
+ * Objects of one size, at most a page, allocated within pages (Bonwick 1994).
+ * Free pages return to the page allocator. Objects are aligned to 16 bytes.
  */
 struct object_cache {
     struct spinlock lock;

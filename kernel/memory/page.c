@@ -15,19 +15,20 @@ struct free_page {
 };
 
 /*
- * A page is free as long as it has no users; it is then on the free list, or
- * lies at `fresh` or above, if it has never been used. Pages are thus touched
- * only when they are needed, and the time to boot does not grow with memory.
+ * A page is free while it has no users. It is then on the free list, or lies at
+ * `fresh` or above, if it has never been used. So pages are touched only when
+ * needed, and the boot time does not grow with memory.
  */
 static struct {
-    struct spinlock lock; /* guards all but first and end; a count leaves or reaches 0 under it */
+    struct spinlock lock; /* guards all except first and end; a count leaves or reaches 0 under
+                           * it */
     physical_t first;
     physical_t end;
     physical_t fresh;
     struct free_page *free;
     uint64_t free_count;
     uint64_t promised;      /* grows only under the lock */
-    uint64_t promised_kept; /* as many of these, at most, are set aside; never changes after boot */
+    uint64_t promised_kept; /* at most this many of them are reserved; never changes after boot */
     uint32_t *users;        /* of each page from `first` */
 } pages;
 
@@ -66,7 +67,7 @@ static uint32_t *users_of(const void *page)
     return &pages.users[(address - pages.first) / PAGE_BYTES];
 }
 
-/* Free pages that only page_allocate_promised() takes. */
+/* Returns the number of free pages reserved for page_allocate_promised(). */
 static uint64_t kept(void)
 {
     uint64_t promised = __atomic_load_n(&pages.promised, __ATOMIC_RELAXED);
@@ -74,7 +75,7 @@ static uint64_t kept(void)
     return promised < pages.promised_kept ? promised : pages.promised_kept;
 }
 
-/* The next free page, off its list. */
+/* Takes the next free page off its list. */
 static void *take_page(void)
 {
     struct free_page *page = pages.free;
@@ -146,8 +147,9 @@ void *page_allocate_zeroed(void)
     return page;
 }
 
-/* The lowest page with which a row of so many free ones may begin. Where too few are free below the
- * fresh ones, it ends among these, and what was handed out before need not be looked through. */
+/* Returns the lowest page where a row of this many free pages may begin. If too few are free
+ * below the fresh pages, the row ends among those, and the allocated pages before need no
+ * search. */
 static uint64_t lowest_row(size_t count)
 {
     uint64_t fresh = (pages.fresh - pages.first) / PAGE_BYTES;
@@ -156,7 +158,7 @@ static uint64_t lowest_row(size_t count)
     return free_below < count ? fresh - free_below : 0;
 }
 
-/* The first of `count` free pages in a row; page_total() if there is no such row. */
+/* Returns the first of `count` free pages in a row; page_total() if there is no such row. */
 static uint64_t find_row(size_t count)
 {
     uint64_t total = page_total();
@@ -170,7 +172,7 @@ static uint64_t find_row(size_t count)
     return total;
 }
 
-/* Takes the free pages in [start, end) off the free list and out of the fresh ones. */
+/* Takes the free pages in [start, end) from the free list and from the fresh ones. */
 static void take_row(physical_t start, physical_t end)
 {
     struct free_page **link = &pages.free;
@@ -221,7 +223,7 @@ bool page_release(void *page)
     uint32_t *users = users_of(page);
     uint32_t count = __atomic_load_n(users, __ATOMIC_RELAXED);
 
-    /* All users but the last leave without the lock. Where there is one, no other can come. */
+    /* All users but the last leave without the lock. If there is only one, no other can come. */
     while (count > 1) {
         if (__atomic_compare_exchange_n(users, &count, count - 1, true, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED))
@@ -254,8 +256,7 @@ uint64_t page_total(void)
     return (pages.end - pages.first) / PAGE_BYTES;
 }
 
-/* A promised page is taken before its promise ends: for a while there may be fewer than promised.
- */
+/* A promised page is taken before its promise ends: temporarily fewer may be free than promised. */
 uint64_t page_free_count(void)
 {
     uint64_t free_count = __atomic_load_n(&pages.free_count, __ATOMIC_RELAXED);

@@ -15,7 +15,8 @@ enum {
     ENTRY_USER = 1 << 4,
     ENTRY_ACCESSED = 1 << 6,
     ENTRY_DIRTY = 1 << 7,
-    ENTRY_COPY_ON_WRITE = 1 << 8, /* one of two bits left to software; the other: PAGE_SHARED */
+    ENTRY_COPY_ON_WRITE = 1 << 8, /* one of two bits reserved for software; the other:
+                                   * PAGE_SHARED */
     ENTRY_FLAGS = (1 << 10) - 1,
 
     ENTRIES = 512,
@@ -32,7 +33,7 @@ static inline void *entry_page(uint64_t entry)
     return physical_to_pointer(entry >> 10 << 12);
 }
 
-/* Bytes that an entry of a table at this level stands for. */
+/* Returns the bytes that an entry of a table at this level covers. */
 static inline uint64_t entry_span(int level)
 {
     return PAGE_BYTES << (9 * level);
@@ -45,12 +46,12 @@ static inline unsigned entry_index(uint64_t address, int level)
 
 /* Returns the level 0 entry for the address, or null if there is no table for it. */
 uint64_t *entry_find(uint64_t *table, uint64_t address);
-/* Returns the same, with new tables where there are none, or null if memory is short. */
+/* Returns the same, with new tables where they are missing, or null if memory is short. */
 uint64_t *entry_make(uint64_t *table, uint64_t address);
-/* Puts a page of the caller's at the address. Returns 0 or -ENOMEM. */
+/* Maps a page of the caller at the address. Returns 0 or -ENOMEM. */
 int page_map(uint64_t *root, uint64_t address, void *page, uint64_t flags);
 
-/* The kernel's own root table, of which all address spaces copy the upper half. */
+/* The kernel's root table; all address spaces copy its upper half. */
 extern uint64_t *kernel_table;
 
 #endif

@@ -3,8 +3,8 @@
 #define KERNEL_MEMORY_POISON_H
 
 /*
- * In host tests, free memory is spoilt, and AddressSanitizer reports each use
- * of it. In the kernel these do nothing.
+ * In host tests, free memory is overwritten, and AddressSanitizer reports each
+ * use of it. In the kernel these do nothing.
  */
 #ifdef HOST_TEST
 #include <sanitizer/asan_interface.h>

@@ -14,7 +14,7 @@ static inline uint64_t translation_root(void)
     return satp;
 }
 
-/* Forgets all cached translations, and instructions fetched through them. */
+/* Flushes all cached translations, and instructions fetched through them. */
 static inline void translation_flush(void)
 {
     __asm__ volatile("sfence.vma\n\tfence.i" ::: "memory");

@@ -7,19 +7,19 @@
 #include "process/process.h"
 
 /*
- * Goes page by page through the process's tables and copies by the kernel's own
- * view of each page, so that no user address is ever touched and the kernel
- * never faults. Callers may hold spin locks.
+ * Visits the process's tables page by page and copies through the kernel's view
+ * of each page. So no user address is ever accessed and the kernel never
+ * faults. Callers may hold spin locks.
  */
 
-/* Does [address, address + n) lie in the user's half? */
+/* Returns true if [address, address + n) lies in the user's half. */
 static bool in_user_half(uint64_t address, size_t n)
 {
     return n <= USER_END && address <= USER_END - n;
 }
 
-/* The kernel's view of the byte at `address`, if it may be accessed so. Returns 0, -EFAULT or
- * -ENOMEM. */
+/* Finds the kernel's view of the byte at `address`, if that access is allowed. Returns 0,
+ * -EFAULT or -ENOMEM. */
 static int user_byte(uint64_t address, enum page_right access, char **byte)
 {
     struct address_space *space = &current_process()->space;
@@ -36,7 +36,7 @@ static int user_byte(uint64_t address, enum page_right access, char **byte)
     return 0;
 }
 
-/* Of n bytes from `address`, those on its page. */
+/* Returns how many of n bytes from `address` lie on its page. */
 static size_t bytes_on_page(uint64_t address, size_t n)
 {
     size_t rest = PAGE_BYTES - address % PAGE_BYTES;

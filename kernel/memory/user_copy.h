@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * The only ways in which the kernel touches the current process's memory. Each
- * returns 0, -EFAULT or -ENOMEM; any address and length may be asked for.
+ * The only functions that access the current process's memory. Each returns 0,
+ * -EFAULT or -ENOMEM; any address and length are allowed.
  */
 int copy_from_user(void *destination, uint64_t source, size_t n);
 int copy_to_user(uint64_t destination, const void *source, size_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How a process waits, and is woken. */
+/* How a process waits and is woken. */
 
 #include "process/lifecycle.h"
 
@@ -27,7 +27,7 @@ void process_wake(struct process *process)
     spinlock_acquire(&process->lock);
     if (process->state == PROCESS_BLOCKED) {
         while (__atomic_load_n(&process->on_cpu, __ATOMIC_ACQUIRE))
-            ; /* it is on its way to the switch */
+            ; /* it is about to switch */
         process->reason = BLOCK_NONE;
         owners_woken(process);
         scheduler_add(process, ENQUEUE_WOKEN);
@@ -55,8 +55,8 @@ static int64_t wait_until(uint64_t when)
     return current_killed() ? -EINTR : 0;
 }
 
-/* It waits even if the tick has come since the ticks were counted, so that to sleep always is to
- * give up the CPU. */
+/* It waits even if the tick has come since the ticks were counted: sleeping always yields the
+ * CPU. */
 int64_t process_sleep(int64_t ticks)
 {
     if (ticks <= 0)

@@ -63,7 +63,7 @@ int process_execute(const char *path, char *const arguments[])
     return (int)start.arguments;
 }
 
-/* The arguments' texts, one behind the other in a page, and pointers to them. */
+/* Copies the arguments' texts into a page, one after the other, and sets pointers to them. */
 static int copy_arguments(uint64_t from, char *page, char *arguments[])
 {
     size_t used = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What processes are told of each other, and the attributes that they set. */
+/* The information that processes get about each other, and the attributes that they set. */
 
 #include "abi/errors.h"
 #include "lib/print.h"
@@ -16,8 +16,8 @@
 
 #define ROWS_AT_ONCE 4
 
-/* Returns a process that has not ended, with process_tree_lock and its own lock held, or null, with
- * neither; PID 0: the current one. */
+/* Returns a process that has not ended, with process_tree_lock and its own lock held, or null,
+ * with neither; PID 0: the current one. */
 static struct process *lock_living(int pid)
 {
     spinlock_acquire(&process_tree_lock);
@@ -110,7 +110,7 @@ int64_t process_get_attribute(int pid, uint32_t kind, int64_t *value)
     return process ? 0 : -ESRCH;
 }
 
-/* A moment's view: the scheduler goes on meanwhile. */
+/* A snapshot: the scheduler continues during the call. */
 static void describe(const struct process *process, struct process_info *row)
 {
     *row = (struct process_info){

@@ -39,19 +39,20 @@
 static struct object_cache process_cache;
 static struct process *first_process;
 static uint64_t finished;   /* processes that have ended: guarded by process_tree_lock */
-static uint64_t fork_delay; /* nanoseconds by which each fork takes longer than its work does */
+static uint64_t fork_delay; /* extra nanoseconds of each fork */
 
 /*
- * Parent and child share pages until one of them writes: both soon need some of their own. A fork
- * that would leave too few for all that have not begun yet is refused, so that no process has to be
- * killed for one.
+ * Parent and child share pages until one of them writes, so both soon need their own pages. A fork
+ * is refused if it would leave too few pages for all processes that have not begun yet. So no
+ * process has to be killed to free a page.
  */
 enum { PAGES_TO_BEGIN = 2 };
 static uint32_t not_begun; /* processes that were forked and have not run yet */
 
 static bool leaves_pages_to_begin(void)
 {
-    uint64_t beginning = __atomic_load_n(&not_begun, __ATOMIC_RELAXED) + 2; /* it, and its parent */
+    uint64_t beginning =
+        __atomic_load_n(&not_begun, __ATOMIC_RELAXED) + 2; /* the child and its parent */
     return page_free_count() >= beginning * PAGES_TO_BEGIN;
 }
 
@@ -126,9 +127,9 @@ static int add_to_tree(struct process *process, struct process *parent)
 }
 
 /*
- * In the table, as a child of `parent`, and runnable. Returns 0 or -EAGAIN. A full table loses what
- * init has adopted and not waited for yet: init may be late, because it waits for a CPU, or its CPU
- * stands still while the host runs something else.
+ * Adds the process to the table, as a child of `parent`, and makes it runnable. Returns 0 or
+ * -EAGAIN. A full table first drops the children that init has adopted and not waited for yet. Init
+ * may be late because it waits for a CPU, or because the host runs something else on its CPU.
  */
 static int start_process(struct process *process, struct process *parent)
 {
@@ -172,7 +173,7 @@ static void become_init(void)
     current_process()->trap_frame->x[REGISTER_A0] = (uint64_t)error;
 }
 
-/* A new process's first steps in the kernel, on its own stack; then it goes to user mode. */
+/* Runs a new process's first steps in the kernel, on its own stack; then it enters user mode. */
 void process_begin(void)
 {
     scheduler_finish_switch();
@@ -252,7 +253,7 @@ static void adopt_children(struct list *children, struct list *to)
     }
 }
 
-/* The process's last words: from here on its parent may free it, once it is off its CPU. */
+/* Ends the process: its parent may free it after this, once it is off its CPU. */
 static void become_zombie(struct process *process, int status)
 {
     struct process *parent = process->parent;
@@ -297,8 +298,8 @@ _Noreturn void process_exit(int status)
     scheduler_end();
 }
 
-/* Returns a child that has ended, out of the table, or null if none has. `adopted`: of those that
- * the parent did not fork. */
+/* Removes an ended child from the table. Returns null if there is none. `adopted`: only children
+ * that the parent did not fork. */
 static struct process *take_zombie(struct process *parent, bool adopted)
 {
     list_for_each(node, &parent->zombies)
@@ -336,7 +337,7 @@ static int wait_for_zombie(struct process *parent, bool adopted, struct process 
     return *child ? 0 : error;
 }
 
-/* Can the program's integer at `address` be written? It keeps its value. */
+/* Checks that the program's integer at `address` is writable, without changing it. */
 static int check_writable(uint64_t address)
 {
     int value;
@@ -344,7 +345,8 @@ static int check_writable(uint64_t address)
     return error ? error : copy_to_user(address, &value, sizeof(value));
 }
 
-/* As process_wait_for(), for any parent. `adopted`: without waiting, one that it did not fork. */
+/* Does process_wait_for() for any parent. `adopted`: only a child that the parent did not fork,
+ * without waiting. */
 static int64_t reap(struct process *parent, bool adopted, uint64_t status,
                     struct ended_process *ended)
 {
@@ -406,8 +408,8 @@ int64_t process_kill(int pid)
 }
 
 /*
- * Without job control, the foreground is all but init and what init started: the
- * shell. Its children, and theirs, end.
+ * There is no job control: the foreground is every process except init and the shell that it
+ * started. The shell's descendants end.
  */
 void process_kill_foreground(void)
 {

@@ -15,8 +15,8 @@
 
 #include "policies/support/command_text.h"
 
-/* The machine finds it by the symbol machine_commands, its physical address (kernel.ld), and writes
- * it while no CPU runs. */
+/* The machine finds it by the symbol machine_commands, its physical address (kernel.ld), and
+ * writes it while no CPU runs. */
 extern volatile char machine_commands_text[MACHINE_COMMANDS_BYTES];
 volatile char machine_commands_text[MACHINE_COMMANDS_BYTES];
 
@@ -37,7 +37,7 @@ static int obey(char *line)
     return file->obey && *line ? file->obey(line) : -EINVAL;
 }
 
-/* In CPU 0's interrupt, with no lock held. */
+/* Runs in CPU 0's interrupt, with no lock held. */
 static void obey_machine(void *context)
 {
     static char text[MACHINE_COMMANDS_BYTES];

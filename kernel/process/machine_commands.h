@@ -2,8 +2,8 @@
 #ifndef KERNEL_PROCESS_MACHINE_COMMANDS_H
 #define KERNEL_PROCESS_MACHINE_COMMANDS_H
 
-/* At boot, once there are the files of /proc: from now on the machine is obeyed
- * (abi/machine_commands.h). */
+/* Starts accepting the machine's commands (abi/machine_commands.h). Called at boot, once the
+ * files of /proc exist. */
 void machine_commands_init(void);
 
 #endif

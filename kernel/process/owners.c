@@ -84,9 +84,9 @@ void owners_changed(struct process *process)
     spinlock_release(&owners_lock);
 }
 
-/* If no policy asks, none is named. One that is switched to now, and asks, sees what is stored here
- * before it reads, or is seen: so the process is not named from now on, or those that it was named
- * to are let go. */
+/* No owner is named unless the policy asks. A policy that asks may be switched to at this
+ * moment. It then sees what is stored here before it reads, or is seen here. So either the
+ * process is not named after this, or the processes that wait for it are released. */
 void owners_end(struct process *process)
 {
     __atomic_store_n(&process->owns_nothing, true, __ATOMIC_SEQ_CST);

@@ -26,18 +26,18 @@ struct process {
     enum process_state state;
     enum block_reason reason;
     bool on_cpu; /* its registers are in a CPU: no other CPU may run it */
-    bool killed; /* it ends before it is back in user mode */
+    bool killed; /* it ends before it returns to user mode */
 
     /* For the scheduler: guarded by the lock of the run queue of task.cpu. */
     struct task task;
     uint64_t policy_state[POLICY_TASK_BYTES / 8];
     uint32_t policy_generation; /* of the policy that knows this task */
     bool queued;                /* it is in a run queue */
-    struct cpu_set cpus;        /* what task.cpus leads to, unless that is null */
-    enum urgency urgent;        /* runs before all others, if not 0: the policy never sees it */
-    struct list held;           /* in the run queue's urgent ones, or while policies are switched */
+    struct cpu_set cpus;        /* the target of task.cpus, unless that is null */
+    enum urgency urgent;        /* if not 0, it runs before all others: the policy never sees it */
+    struct list held;           /* in the run queue's urgent list, or while policies are switched */
     uint64_t created;
-    bool prints_time; /* when it ends: from its creation until then; set by the process itself */
+    bool prints_time; /* prints its lifetime when it ends; set by the process itself */
     uint64_t first_run;
     uint64_t waiting_time;
     uint64_t voluntary_switches;
@@ -52,15 +52,15 @@ struct process {
 
     /* The tree: guarded by LOCK_PROCESS_TREE. */
     struct process *parent;
-    bool adopted;         /* by init, when its own parent ended */
+    bool adopted;         /* by init, when its parent ended */
     struct list children; /* that live */
-    struct list zombies;  /* children that have ended, the first to end first */
+    struct list zombies;  /* ended children, in the order of their ends */
     struct list sibling;  /* in one of the parent's two lists */
     struct list all;      /* in the list of all processes */
     struct list hash;     /* in the PID table */
     struct wait_queue child_ended;
 
-    /* Who waits for whom: guarded by owners_lock. */
+    /* The wait graph: guarded by owners_lock. */
     struct list owned; /* while it waits for another */
     bool owns_nothing; /* it ends: no process waits for it any more */
 
@@ -69,12 +69,13 @@ struct process {
 
 /* Returns the process that runs on this CPU, or null in the idle loop. */
 struct process *current_process(void);
-/* Has the current process been killed? Long work inside the kernel asks and gives up. */
+/* Returns true if the current process has been killed. Long work in the kernel checks it and
+ * stops. */
 bool current_killed(void);
 
 /*
- * Serves interrupts that are pending, and gives the CPU away if its turn is over.
- * Call it between steps of long work, with no spin lock held.
+ * Serves pending interrupts, and yields the CPU if the process's turn has ended. Call it between
+ * steps of long work, with no spin lock held.
  */
 void preemption_point(void);
 

@@ -81,7 +81,7 @@ static int free_pid(void)
     return last_pid;
 }
 
-/* The lowest free slot; SLOTS_MAX: there is none. */
+/* Takes the lowest free slot; SLOTS_MAX: there is none. */
 static uint32_t take_slot(void)
 {
     while (first_free_word < SLOTS_MAX / 64 && slot_used[first_free_word] == UINT64_MAX)

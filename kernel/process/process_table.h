@@ -18,10 +18,10 @@ void process_table_init(void);
 /* Gives the process a PID and a slot and puts it into the table. Returns 0 or -EAGAIN. */
 int process_table_add(struct process *process);
 void process_table_remove(struct process *process);
-/* Returns null if there is none. owners_lock serves, too. */
+/* Returns null if there is none. Holding owners_lock is sufficient, too. */
 struct process *process_table_find(int pid);
-/* Returns the one that comes after that of `pid` in the order of creation, the first one after 0,
- * or null if there is none. If that has ended meanwhile, PIDs tell where to go on. */
+/* Returns the process created after that of PID `pid`; 0: the first one. Returns null if there
+ * is none. If `pid` has ended since, the order of PIDs gives the position. */
 struct process *process_table_after(int pid);
 uint32_t process_table_count(void);
 

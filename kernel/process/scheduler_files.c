@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the scheduler does, as text to read and commands to write: the files
- * sched_status, sched_tunables and sched_policies in /proc. How they look is said
- * in policies/support/scheduler_text.h.
+ * The scheduler's state, as text to read and commands to write: the files sched_status,
+ * sched_tunables and sched_policies in /proc. policies/support/scheduler_text.h defines their
+ * format.
  */
 
 #include "process/scheduler_files.h"
@@ -25,7 +25,7 @@
 
 _Static_assert(POLICY_TEXT_BYTES == SCHEDULER_CHOICE_BYTES, "a choice that is shown is obeyed");
 
-/* ---- what is shown ---- */
+/* ---- displayed texts ---- */
 
 static void view_scheduler(struct scheduler_view *view, struct policy_in_use *use)
 {
@@ -44,7 +44,7 @@ static void view_scheduler(struct scheduler_view *view, struct policy_in_use *us
 
 /* ---- sched_status ---- */
 
-/* A moment's view: the scheduler goes on meanwhile. */
+/* A snapshot: the scheduler continues during the call. */
 static void add_process(struct text *text, const struct scheduler_view *view,
                         const struct process *process)
 {
@@ -84,7 +84,7 @@ static void make_status(struct text *text)
         preemption_point();
 }
 
-/* Sets what the column PRIORITY shows. */
+/* Sets the attribute that the column PRIORITY shows. */
 static int set_shown(int64_t pid, int64_t value)
 {
     struct policy_in_use use;
@@ -112,7 +112,7 @@ static int set_affinity(int64_t pid, const char *list)
     return (int)process_set_affinity((int)pid, &cpus);
 }
 
-/* `name`: null, if it is the attribute that is shown. */
+/* `name`: null for the displayed attribute. */
 static int set_attribute(const char *pid_text, const char *name, const char *value_text)
 {
     int64_t pid;
@@ -191,7 +191,7 @@ static int obey_tunables(char *line)
     return scheduler_set_tunable(name, value);
 }
 
-/* The order is that of the numbers on the disk, which stay as they are. */
+/* The order is that of the numbers on the disk, which never change. */
 static const struct text_file scheduler_files[] = {
     {"sched_status", make_status, obey_status},
     {"sched_tunables", make_tunables, obey_tunables},

@@ -2,8 +2,8 @@
 #ifndef KERNEL_PROCESS_SCHEDULER_FILES_H
 #define KERNEL_PROCESS_SCHEDULER_FILES_H
 
-/* At boot, once the disk is mounted: /proc/sched_status, sched_tunables and sched_policies, as
- * docs/system-calls.md describes them. */
+/* Creates /proc/sched_status, sched_tunables and sched_policies, as docs/system-calls.md
+ * describes them. Called at boot, once the disk is mounted. */
 void scheduler_files_init(void);
 
 #endif

@@ -15,7 +15,7 @@ uint64_t spare_memory_pages(void)
     return block_cache_spare_pages() + kernel_stacks_spare_pages();
 }
 
-/* Blocks that the journal still holds can go when they are at their homes. */
+/* Blocks that the journal still holds can be freed when they are at their homes. */
 bool spare_memory_give(bool again)
 {
     kernel_assert(!this_cpu()->held);

@@ -4,8 +4,8 @@
 
 #include "policies/support/flaws.h"
 
-/* What policies/support/hooks.h, included after this, does if a policy names a CPU that does not
- * exist, or on which the task may not run. */
+/* The reaction of policies/support/hooks.h, included after this, to a policy that names a CPU
+ * that does not exist, or that the task may not use. */
 _Noreturn void bad_cpu_panic(enum queue_flaw flaw);
 #define NOTE_BAD_CPU(scheduler, flaw) bad_cpu_panic(flaw)
 

@@ -19,8 +19,7 @@ void cpu_interrupt(struct cpu *cpu)
     *software = 1;
 }
 
-/* Waits for each CPU for a bounded time: one that never comes must not keep a panic from its end.
- */
+/* Waits for each CPU for a bounded time: a CPU that never stops must not block the panic. */
 void cpu_halt_others(void)
 {
     for (uint32_t i = 0; i < machine.cpus; i++) {

@@ -12,9 +12,9 @@ static uint64_t idle_cpus[CPUS_MAX / WORD_CPUS];
 _Static_assert(CPUS_MAX <= POLICY_CPUS_MAX, "a policy can count all CPUs");
 
 /*
- * A bit for each CPU whose ticks have stopped, because it is idle and no process
- * waits anywhere. A CPU that has its tick while processes wait in its queue calls
- * them: so none of them misses more than that tick.
+ * A bit for each CPU whose ticks have stopped, because it is idle and no process waits anywhere. A
+ * CPU that has its tick while processes wait in its queue notifies them: so none of them misses
+ * more than that tick.
  */
 static uint64_t still_cpus[CPUS_MAX / WORD_CPUS];
 

@@ -9,19 +9,19 @@
 #include "scheduler/cpu.h"
 
 /* Which CPUs have nothing to run, and which of them have no ticks either. Private to
- * kernel/scheduler/. What is read here without a lock is a hint. */
+ * kernel/scheduler/. Values read here without a lock are hints. */
 
 void idle_cpu_set(const struct cpu *cpu, bool idle);
 bool cpu_is_idle(uint32_t cpu);
 /* Returns the lowest idle CPU of a set (null: of all), or NO_CPU if none is idle. */
 uint32_t idle_cpu_lowest(const struct cpu_set *cpus);
-/* Returns true if the CPU was idle and had not been called yet. It counts as called now. */
+/* Returns true if the CPU was idle and had not been notified yet. Marks it as notified. */
 bool idle_cpu_claim(uint32_t cpu);
 
-/* An idle CPU's ticks stop until a process is queued for it, or still_cpus_call() calls it. */
+/* Stops an idle CPU's ticks until a process is queued for it, or still_cpus_call() notifies it. */
 void still_cpu_begin(struct cpu *cpu);
 void still_cpu_end(struct cpu *cpu);
-/* CPUs without ticks look whether they may take one of the processes that wait. */
+/* Makes CPUs without ticks check whether they may take a waiting process. */
 void still_cpus_call(void);
 
 #endif

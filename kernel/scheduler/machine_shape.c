@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The machine's shape, as it is given at boot: no device tree says it. */
+/* The machine's shape, as given at boot: device trees do not contain it. */
 
 #include "scheduler/machine_shape.h"
 

@@ -4,8 +4,8 @@
 
 #include "policies/policy.h"
 
-/* Returns the shape that the boot argument `shape` says (policies/support/shape_text.h), or null if
- * there is none. Policies read it; the kernel itself takes all CPUs to be alike. */
+/* Returns the shape of the boot argument `shape` (policies/support/shape_text.h), or null if
+ * there is none. Policies read it; the kernel itself treats all CPUs alike. */
 const struct machine_shape *machine_shape_at_boot(void);
 
 #endif

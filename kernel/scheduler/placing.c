@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* On which CPU a process is queued that has become runnable, and which CPU is called for it. */
+/* Chooses the CPU whose queue a runnable process joins, and the CPU to notify. */
 
 #include "scheduler/bad_cpu.h"
 
@@ -54,7 +54,7 @@ void scheduler_call_idle(const struct process *process)
         scheduler_request(&cpus[cpu], PREEMPT_WAKEUP);
 }
 
-/* The process's own CPU gives way, unless that is busy and another one is idle. */
+/* Preempts on the process's own CPU, unless that is busy and another one is idle. */
 static uint32_t choose_cpu_for_urgent(const struct process *process)
 {
     uint32_t own = allowed_cpu(&scheduler, &process->task, process->task.cpu);
@@ -62,7 +62,7 @@ static uint32_t choose_cpu_for_urgent(const struct process *process)
     return idle == NO_CPU ? own : idle;
 }
 
-/* The first process begins where the machine boots, since no other CPU runs before it does. */
+/* The first process starts on the boot CPU, because no other CPU runs before it does. */
 static uint32_t choose_cpu(const struct process *process, enum enqueue_reason reason)
 {
     if (process_is_first(process) && reason == ENQUEUE_NEW)
@@ -70,14 +70,14 @@ static uint32_t choose_cpu(const struct process *process, enum enqueue_reason re
     return process->urgent ? choose_cpu_for_urgent(process) : queue_place(process, reason);
 }
 
-/* Does the policy have hooks that may be called for a blocked process? */
+/* Returns true if the policy has hooks that may be called for a blocked process. */
 static bool may_call_blocked(void)
 {
     return policy->leave || scheduler.follows_waits;
 }
 
-/* What a policy keeps of a blocked process in a queue goes before the process is in another one;
- * and no hook is called for it in the one while it comes into the other. */
+/* Discards the policy's data about a blocked process in its queue before the process is in
+ * another one. No hook is called for it in the old queue while it joins the new one. */
 static void leave_queue(struct process *process, uint32_t to)
 {
     struct queue *queue = queue_lock(process->task.cpu);

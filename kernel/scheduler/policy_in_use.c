@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Which policy is in force, with which tunables and seed, and how another one takes its place. */
+/* The active policy with its tunables and seed, and switching to another one. */
 
 #include "abi/errors.h"
 #include "device/device_tree.h"
@@ -18,7 +18,7 @@
 #include "time/clock.h"
 #include "trace/trace.h"
 
-/* Some 20 % above what sim/costs/kernel.json has of a tick, a wake-up, a call and a switch. */
+/* About 20 % above the sum of a tick, a wake-up, a call and a switch in sim/costs/kernel.json. */
 #define OVERHEAD_NS 3500
 
 static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
@@ -44,8 +44,8 @@ static void unlock_all(void)
     spinlock_release(&owners_lock);
 }
 
-/* Takes all processes out of the queues, in the order in which the policy would run them: each on a
- * CPU on which it may run. */
+/* Takes all processes out of the queues, in the policy's order of service: each on a CPU that it
+ * may use. */
 static void drain(struct list *drained)
 {
     for (uint32_t cpu = 0; cpu < machine.cpus; cpu++) {
@@ -108,8 +108,9 @@ static void install(const struct setting *setting)
 }
 
 /*
- * With every run queue locked no process can begin to wait, run or move. Those
- * that run or are blocked get to know the new policy when they are queued next.
+ * With every run queue locked no process can begin to wait, run or move.
+ * Running and blocked processes become known to the new policy when they are
+ * next queued.
  */
 static void switch_to(const struct setting *setting)
 {
@@ -141,8 +142,8 @@ int scheduler_set_policy(const char *text)
     return 0;
 }
 
-/* The order of a policy's queues may depend on its tunables: so it begins anew with the new value.
- */
+/* The order of a policy's queues may depend on its tunables, so the policy starts again with the
+ * new value. */
 static int set_tunable_locked(const char *name, int64_t value)
 {
     struct setting setting = present_setting();
@@ -176,7 +177,8 @@ int scheduler_set_group(uint64_t group, uint32_t field, int64_t value)
     return 0;
 }
 
-/* As if the policy had been chosen, and then its tunables. All queues are locked. */
+/* Records the setting as if the policy had been chosen, and then its tunables. All queues are
+ * locked. */
 static void record_setting(const struct setting *setting)
 {
     struct policy_choice choice;
@@ -255,7 +257,7 @@ static void set_boot_tunables(struct setting *setting)
     }
 }
 
-/* A policy that contradicts itself is found here, not in the middle of a run. */
+/* Finds a policy with an inconsistent definition now, not in the middle of a run. */
 static void check_policies(void)
 {
     for (uint32_t i = 0; i < policy_sources_count; i++) {

@@ -32,7 +32,7 @@ void policy_times_hear_now(struct cpu *cpu)
     tick_program();
 }
 
-/* A CPU that is not told of an alarm that has gone, or has become a later one, looks in vain. */
+/* A CPU that is not notified of a cancelled or postponed alarm checks once without effect. */
 void policy_times_tell(struct queue *queue)
 {
     struct cpu *cpu = &cpus[queue->view.cpu];
@@ -45,7 +45,7 @@ void policy_times_tell(struct queue *queue)
         cpu_interrupt(cpu);
 }
 
-/* The policy may say at once when the process's next turn ends. */
+/* The policy may immediately set the end of the process's next turn. */
 static void end_turn(struct cpu *cpu, struct process *process)
 {
     struct queue *queue = queue_lock(cpu->id);
@@ -57,8 +57,8 @@ static void end_turn(struct cpu *cpu, struct process *process)
         scheduler_obey(cpu, process, verdict, "turn_over()");
 }
 
-/* Each process that may run again is announced, as one that was just queued. A queue has no more to
- * announce than it holds. */
+/* Announces each process that may run again, like a process that was just queued. A queue never
+ * announces more processes than it holds. */
 static void ring(const struct cpu *cpu)
 {
     struct queue *queue = queue_lock(cpu->id);

@@ -8,36 +8,35 @@
 struct queue;
 
 /*
- * The times at which a policy wants to be called: the end of a turn, which its
- * CPU alone knows, and the alarm of a queue, which the CPU of the queue's number
- * serves. The earlier of the two joins what a CPU's timer is programmed for
- * (time/timer.c). A policy that asks for neither pays for a few comparisons:
- * what follows of them is out of the way.
+ * The times that a policy sets: the end of a turn, which only its CPU knows, and the alarm of a
+ * queue, which the CPU of the queue's number serves. The earlier of the two contributes to the
+ * CPU's timer (time/timer.c). A policy that sets neither pays for a few comparisons: the rest is
+ * out of the common path.
  */
 
 __attribute__((cold, noinline)) void policy_times_change_turn(struct cpu *cpu, uint64_t turn_end);
 __attribute__((cold, noinline)) void policy_times_call(struct cpu *cpu, uint64_t now);
 __attribute__((cold, noinline)) void policy_times_hear_now(struct cpu *cpu);
 
-/* The queue's alarm has changed: its CPU programs its timer, or is interrupted to do so. The queue
- * is locked. */
+/* Handles a changed alarm of the queue: its CPU programs its timer, or is interrupted to do so.
+ * The queue is locked. */
 __attribute__((cold, noinline)) void policy_times_tell(struct queue *queue);
 
-/* The current process's turn on this CPU ends then; 0: whenever. */
+/* Sets the end of the current process's turn on this CPU; 0: none. */
 static inline void policy_times_set_turn(struct cpu *cpu, uint64_t turn_end)
 {
     if (__builtin_expect(turn_end != cpu->turn_end, 0))
         policy_times_change_turn(cpu, turn_end);
 }
 
-/* Another CPU has interrupted this one: perhaps to tell it of an alarm. */
+/* Handles an interrupt from another CPU, which may be about an alarm. */
 static inline void policy_times_hear(struct cpu *cpu)
 {
     if (__atomic_load_n(&cpu->alarm, __ATOMIC_RELAXED) != cpu->alarm_heard)
         policy_times_hear_now(cpu);
 }
 
-/* Calls the policy for what is due at `now`, in an interrupt of this CPU. */
+/* Calls the policy for times up to `now`, in an interrupt of this CPU. */
 static inline void policy_times_expire(struct cpu *cpu, uint64_t now)
 {
     if (__builtin_expect(cpu->policy_time <= now, 0))

@@ -91,8 +91,8 @@ static void add_urgent(struct queue *queue, struct process *process)
     list_append(&queue->urgent, &process->held);
 }
 
-/* A process that is forked inherits from the current one. (Not inline: what it needs of registers
- * would be saved at each queueing.) */
+/* A forked process inherits from the current one. (Not inline: otherwise its registers would be
+ * saved at each queueing.) */
 static __attribute__((noinline)) enum enqueue_reason introduce(struct process *process,
                                                                enum enqueue_reason reason)
 {
@@ -120,7 +120,7 @@ void queue_add(struct queue *queue, struct process *process, enum enqueue_reason
         trace_record(TRACE_QUEUED, (uint32_t)process->pid, queue->view.cpu, process->task.level);
 }
 
-/* An urgent process is taken out of its own line. */
+/* Takes an urgent process out of the urgent list. */
 static void urgent_taken_out(struct process *process)
 {
     kernel_assert(process->queued && process->state == PROCESS_RUNNABLE);
@@ -148,13 +148,13 @@ static struct process *first_urgent(const struct queue *queue, uint32_t cpu)
     return NULL;
 }
 
-/* As run_queue_pick_for(). (Not inline, and this CPU is found anew: what that needs of registers
- * would be saved at each decision.) */
+/* Like run_queue_pick_for(). (Not inline, and this CPU is looked up again: otherwise its
+ * registers would be saved at each decision.) */
 static __attribute__((noinline)) struct task *pick_allowed(struct queue *queue, struct task *task)
 {
     const struct cpu *cpu = this_cpu();
     task = ask_again(policy, &queue->view, task, cpu->id, false);
-    /* This CPU may leave to an idle one what it ran until now. */
+    /* This CPU may leave the process that it ran until now to an idle CPU. */
     if (scheduler.queues == 1 && cpu->current && cpu->current->queued && !scheduler.ending)
         scheduler_call_idle(cpu->current);
     return task;
@@ -168,7 +168,7 @@ static inline struct process *pick_from_policy(struct queue *queue, uint32_t cpu
     return task ? process_of(task) : NULL;
 }
 
-/* Urgent processes wait, of which maybe none may run on the CPU. */
+/* Urgent processes wait; possibly none may run on the CPU. */
 static __attribute__((noinline)) struct process *pick_urgent(struct queue *queue, uint32_t cpu)
 {
     struct process *urgent = first_urgent(queue, cpu);
@@ -232,8 +232,7 @@ uint32_t queue_place(const struct process *process, enum enqueue_reason reason)
     return cpu;
 }
 
-/* Locks both, the lower CPU's first. Returns false if a switch of policy left one queue for both.
- */
+/* Locks both, the lower CPU's first. Returns false if a policy switch left one queue for both. */
 static bool lock_two(uint32_t cpu, uint32_t other, struct queue **own, struct queue **from)
 {
     if (cpu < other) {
@@ -265,7 +264,7 @@ static struct process *move(struct queue *from, struct queue *to, uint32_t cpu)
     return process;
 }
 
-/* The CPU's own queue is locked, and is so again afterwards, if not throughout. */
+/* The CPU's own queue is locked before and after, but not necessarily throughout. */
 static struct process *pull_from(struct queue **own, uint32_t cpu, uint32_t other)
 {
     struct queue *from;
@@ -277,8 +276,8 @@ static struct process *pull_from(struct queue **own, uint32_t cpu, uint32_t othe
     return process;
 }
 
-/* The queue that the policy named had no process for an idle CPU, maybe since those that wait there
- * may not run on it: then any other queue may have one. */
+/* The queue that the policy named had no process for an idle CPU, possibly because its processes
+ * may not run there: then any other queue may have one. */
 static __attribute__((noinline)) struct process *pull_from_any(struct queue **own, uint32_t cpu)
 {
     struct process *process = NULL;
@@ -304,7 +303,7 @@ struct process *queue_push(struct queue **to, uint32_t cpu)
 {
     struct queue *own = queue_lock(cpu);
     uint32_t other = own->view.queued > 0 ? policy_push(policy, &scheduler, cpu) : NO_CPU;
-    spinlock_release(&own->lock); /* no locked hook was called, so its alarm is as it was */
+    spinlock_release(&own->lock); /* no locked hook was called, so its alarm is unchanged */
     if (other == NO_CPU)
         return NULL;
     bool two = lock_two(cpu, other, &own, to);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The context switch, and what leads to one. A CPU picks again in reschedule():
- * when its process blocks, ends or yields, when a tick or a wake-up asks for it,
- * and when it is idle. The run queue stays locked over the switch, and the next
- * process unlocks it (scheduler_finish_switch): so no CPU can pick the previous
- * one before its registers are put away.
+ * The context switch, and its causes. A CPU picks again in reschedule(): when its process blocks,
+ * ends or yields, when a tick or a wake-up asks for it, and when it is idle. The run queue stays
+ * locked over the switch, and the next process unlocks it (scheduler_finish_switch). So no CPU can
+ * pick the previous process before its registers are saved.
  */
 
 #include "scheduler/scheduler.h"
@@ -38,7 +37,7 @@ void scheduler_init(void)
 
 void scheduler_request(struct cpu *cpu, enum preempt_reason reason)
 {
-    /* The end of a slice is the better reason: it decides where the process is queued. */
+    /* The end of a slice is the stronger reason: it decides where the process is queued. */
     if (!(cpu->reschedule && cpu->reschedule_reason == PREEMPT_SLICE))
         cpu->reschedule_reason = reason;
     __atomic_store_n(&cpu->reschedule, true, __ATOMIC_RELEASE);
@@ -46,8 +45,8 @@ void scheduler_request(struct cpu *cpu, enum preempt_reason reason)
         cpu_interrupt(cpu);
 }
 
-/* The process has just been queued by the CPU that it leaves: it goes elsewhere if it may not run
- * there any more, or if the policy said so. */
+/* The process has just been queued by the CPU that it leaves. It goes elsewhere if it may no
+ * longer run there, or if the policy requested it. */
 static __attribute__((noinline)) void expel_if_due(struct queue *queue, struct process *process)
 {
     struct cpu *cpu = this_cpu();
@@ -59,7 +58,7 @@ static __attribute__((noinline)) void expel_if_due(struct queue *queue, struct p
     cpu->after_switch = true;
 }
 
-/* The process gives up the CPU: back into the queue if it is still runnable. */
+/* The process gives up the CPU: it returns to the queue if it is still runnable. */
 static void leave(struct queue *queue, struct process *process, enum stop_reason stop,
                   enum enqueue_reason reason)
 {
@@ -120,7 +119,7 @@ static void end_scheduling(struct cpu *cpu)
     trace_record(TRACE_SCHEDULER_EXIT, pid_of(cpu->current), 0, cycles);
 }
 
-/* The process has left this CPU, and belongs elsewhere. */
+/* Queues a process elsewhere that has left this CPU. */
 static void queue_expelled(struct cpu *cpu, struct process *process)
 {
     cpu->expelled = false;
@@ -129,7 +128,7 @@ static void queue_expelled(struct cpu *cpu, struct process *process)
     spinlock_release(&process->lock);
 }
 
-/* What few switches leave to do. The queue is unlocked. */
+/* Does the rare work after a switch. The queue is unlocked. */
 static __attribute__((noinline)) void do_after_switch(struct cpu *cpu, struct process *previous)
 {
     cpu->after_switch = false;
@@ -139,11 +138,11 @@ static __attribute__((noinline)) void do_after_switch(struct cpu *cpu, struct pr
         queue_expelled(cpu, previous);
 }
 
-/* Part of each decision, and so part of the function that takes it. */
+/* Part of each decision, so it is inlined into the function that decides. */
 static inline __attribute__((always_inline)) void finish_switch(struct cpu *cpu)
 {
     struct process *previous = cpu->previous;
-    /* Comes before the queue is unlocked: from then on another CPU may run the process. */
+    /* Must precede unlocking the queue: after that another CPU may run the process. */
     if (previous)
         __atomic_store_n(&previous->on_cpu, false, __ATOMIC_RELEASE);
     end_scheduling(cpu);
@@ -174,7 +173,7 @@ static void switch_to(struct queue *queue, struct process *next)
     finish_switch(this_cpu());
 }
 
-/* Picks again. The current process leaves as `stop` and `reason` say. */
+/* Picks again. The current process leaves as given by `stop` and `reason`. */
 static void reschedule(enum stop_reason stop, enum enqueue_reason reason, bool voluntary)
 {
     struct cpu *cpu = this_cpu();
@@ -262,14 +261,14 @@ _Noreturn void scheduler_idle(void)
     }
 }
 
-/* A queued process that was taken out to be changed. */
+/* Queues a process again that was taken out to be changed. */
 static void put_back(struct queue *queue, struct process *process)
 {
     queue_add(queue, process, ENQUEUE_MOVED);
     scheduler_announce(queue, process);
 }
 
-/* A process is about to be changed. Returns its queue, locked; one that is queued is taken out. */
+/* Prepares a process for a change. Returns its queue, locked; a queued process is taken out. */
 static struct queue *begin_change(struct process *process, bool *queued)
 {
     struct queue *queue = queue_lock_of_process(process);
@@ -305,7 +304,7 @@ int scheduler_set_attribute(struct process *process, enum attribute_kind kind, i
     return 0;
 }
 
-/* ---- on which CPUs a process may run ---- */
+/* ---- CPU sets of processes ---- */
 
 bool scheduler_affinity_used;
 
@@ -360,7 +359,7 @@ void scheduler_tell_waiters_changed(struct process *owner)
     queue_unlock(queue);
 }
 
-/* owners_lock keeps what waiters are lent as it is, and the policy in force. */
+/* owners_lock keeps the lent values of waiters and the active policy unchanged. */
 struct queue *scheduler_begin_choice(void)
 {
     spinlock_acquire(&owners_lock);

@@ -8,7 +8,8 @@
 #include "policies/support/queueing.h"
 #include "scheduler/run_queue.h"
 
-/* Processes as tasks: what policies/support/queueing.h asks for. Private to kernel/scheduler/. */
+/* Processes as tasks: the functions that policies/support/queueing.h requires. Private to
+ * kernel/scheduler/. */
 
 static inline struct process *process_of(const task_t *task)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a CPU does at its tick. */
+/* A CPU's work at its tick. */
 
 #include "lib/print.h"
 #include "process/lifecycle.h"
@@ -12,7 +12,7 @@
 #include "scheduler/tasks.h"
 #include "trace/trace.h"
 
-/* Seldom: no policy needs it, and one may do it by mistake. */
+/* Rare: no policy needs it, though one may do it by mistake. */
 static __attribute__((noinline)) void kill_for_policy(struct process *process, const char *hook)
 {
     if (process_is_first(process) || process->killed)
@@ -58,8 +58,8 @@ static void tick_push(const struct cpu *cpu)
     queue_unlock(queue);
 }
 
-/* Takes a process from another CPU, if the policy says so. (An idle CPU looks for one when it
- * picks.) */
+/* Takes a process from another CPU, if the policy requests it. (An idle CPU looks for one when
+ * it picks.) */
 static void tick_balance(struct cpu *cpu)
 {
     struct queue *queue = queue_lock(cpu->id);

@@ -18,22 +18,22 @@
 #define CEILING_BITS 5
 #define THINGS_MAX   ((1u << (31 - CEILING_BITS)) - 1)
 
-/* Nothing lies there while a process waits. A set of them fits into a page. */
+/* Invariant: it is empty while a process waits. A set of them fits into a page. */
 struct channel {
     struct list takers;
-    uint32_t count : 31 - CEILING_BITS; /* that lie there */
+    uint32_t count : 31 - CEILING_BITS; /* items in it */
     uint32_t ceiling : CEILING_BITS;    /* 1 more than a priority; 0: none */
     uint32_t is_lock : 1;               /* some process took from it as from a lock */
-    int owner; /* PID of the process that must give before those that wait go on: it has the lock,
-                  or it gave last; 0: not known */
+    int owner; /* PID of the process that must give before the waiting ones continue: it has the
+                * lock, or it gave last; 0: not known */
 };
 
 _Static_assert(TAKE_LAST == TAKE_CEILING + PRIORITY_LOWEST, "each priority may be a ceiling");
 _Static_assert(PRIORITY_LOWEST + 1 < 1 << CEILING_BITS, "a ceiling fits");
 
 struct channel_set {
-    struct spinlock lock; /* guards all */
-    uint32_t users;       /* processes that have it */
+    struct spinlock lock; /* guards the whole set */
+    uint32_t users;       /* processes that use it */
     uint32_t count;
     struct channel channels[CHANNELS_MAX];
 };
@@ -92,7 +92,7 @@ int64_t channels_make(int64_t count)
     return 0;
 }
 
-/* Returns null if there is none of this number. */
+/* Returns null if no channel has this number. */
 static struct channel *find_channel(struct channel_set *set, int64_t number)
 {
     bool there = set && number >= 0 && number < set->count;
@@ -110,7 +110,7 @@ static void set_owner(struct channel *channel, int pid)
     }
 }
 
-/* To those that wait first. How many of `count` are left. */
+/* Serves the waiting processes, the first to come first. Returns how many of `count` remain. */
 static uint64_t serve_takers(struct channel *channel, uint64_t count)
 {
     while (count > 0 && !list_empty(&channel->takers)) {
@@ -137,7 +137,7 @@ static int wait_to_be_served(struct channel_set *set, struct channel *channel)
     return error;
 }
 
-/* Returns the highest ceiling of the locks that the process has, as in a task. */
+/* Returns the highest ceiling of the process's locks, encoded as in a task. */
 static uint32_t ceiling_of(const struct channel_set *set, const struct process *process)
 {
     uint32_t highest = 0;
@@ -150,7 +150,7 @@ static uint32_t ceiling_of(const struct channel_set *set, const struct process *
     return highest;
 }
 
-/* The process, or none if it is null, has the lock now. */
+/* Gives the lock to the process, or to none if it is null. */
 static void hand_lock(struct channel_set *set, struct channel *channel, struct process *process)
 {
     set_owner(channel, process ? process->pid : 0);
@@ -168,7 +168,7 @@ static int64_t count_takers(struct channel *channel)
     return count;
 }
 
-/* Returns the one that the policy lets go on, of those that wait behind `ordered`. */
+/* Returns the process that the policy chooses among those waiting after `ordered`. */
 static struct taker *choose_taker(const struct channel *channel, const struct list *ordered)
 {
     struct taker *chosen = NULL;
@@ -185,7 +185,8 @@ static struct taker *choose_taker(const struct channel *channel, const struct li
     return chosen;
 }
 
-/* Only some of those that wait go on: the `count` that the policy lets go on come first. */
+/* Only some of the waiting processes continue: moves the `count` that the policy chooses to the
+ * front. */
 static void order_takers(struct channel *channel, uint64_t count)
 {
     for (struct list *ordered = &channel->takers; count > 0; count--) {
@@ -196,7 +197,7 @@ static void order_takers(struct channel *channel, uint64_t count)
     }
 }
 
-/* The current process gives. */
+/* Gives on behalf of the current process. */
 static void give(struct channel_set *set, struct channel *channel, uint64_t count, enum give_to to)
 {
     struct process *self = current_process();

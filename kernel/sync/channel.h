@@ -5,10 +5,9 @@
 #include <stdint.h>
 
 /*
- * Channels: counting semaphores (Dijkstra 1965) of user programs. A set of them
- * belongs to the process that makes it and to the children that it has from then
- * on; it is gone when the last of them has ended. Processes that wait are served
- * in the order in which they came, or in which the policy lets them go on.
+ * Channels: counting semaphores (Dijkstra 1965) of user programs. A set of them belongs to the
+ * process that creates it and to its later children; it is freed when the last of them has ended.
+ * Waiting processes are served in the order of arrival, or in the policy's order.
  */
 struct channel_set;
 
@@ -19,19 +18,18 @@ struct channel_set *channel_set_join(struct channel_set *set);
 /* Null is allowed. */
 void channel_set_leave(struct channel_set *set);
 
-/* Makes `count` empty ones for the current process, in place of those that it has. Returns 0,
- * -EINVAL, -ENOMEM.
- */
+/* Creates `count` empty channels for the current process, replacing its present ones. Returns 0,
+ * -EINVAL, -ENOMEM. */
 int64_t channels_make(int64_t count);
-/* The channels are those of the current process's set. Gives one to the channel `released`, unless
- * that is RELEASE_NONE, and takes one, for which it may wait: both in one act. Returns 0, -EINVAL
- * (no such channel), -ERANGE (2^26 - 1 things lie in `released`), -EINTR. `as`: enum take_as. */
+/* The channels belong to the current process's set. Gives one to the channel `released`, unless
+ * that is RELEASE_NONE, and takes one, possibly after waiting: both atomically. Returns 0,
+ * -EINVAL (no such channel), -ERANGE (`released` has 2^26 - 1 items), -EINTR. `as`: enum
+ * take_as. */
 int64_t channel_take(int64_t channel, int64_t released, int as);
-/* Waits there until `processes` have come; the last of them wakes the others. Returns 0, -EINVAL,
- * -EINTR.
- */
+/* Waits there until `processes` have come; the last of them wakes the others. Returns 0,
+ * -EINVAL, -EINTR. */
 int64_t channel_meet(int64_t channel, int64_t processes);
-/* `to`: enum give_to. Returns 0, -EINVAL, or -ERANGE: more than 2^26 - 1 things would lie there. */
+/* `to`: enum give_to. Returns 0, -EINVAL, or -ERANGE: it would have more than 2^26 - 1 items. */
 int64_t channel_give(int64_t channel, int64_t count, int to);
 
 #endif

@@ -14,7 +14,7 @@ void mutex_init(struct mutex *mutex, const char *name)
     mutex->owner = NULL;
 }
 
-/* Those that wait hear of another owner; most often there are none. */
+/* Notifies waiting processes of another owner; usually there are none. */
 static void name_owner(struct mutex *mutex, int pid)
 {
     if (!list_empty(&mutex->waiters.waiters))
@@ -41,6 +41,6 @@ void mutex_release(struct mutex *mutex)
     kernel_assert(mutex->owner == current_process());
     mutex->owner = NULL;
     wake_one(&mutex->waiters);
-    name_owner(mutex, 0); /* until another has it */
+    name_owner(mutex, 0); /* until another process takes it */
     spinlock_release(&mutex->lock);
 }

@@ -13,7 +13,7 @@
 
 static bool ignored;
 
-/* Where another CPU coming between would be met by what the kernel forgot. */
+/* Where an interleaving with another CPU would reveal a missing lock. */
 static void hint_at_boundary(void)
 {
     __asm__ volatile("slti x0, x0, %0" : : "i"(HINT_LOCK));
@@ -34,7 +34,8 @@ bool spinlock_held(const struct spinlock *lock)
     return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == this_cpu();
 }
 
-/* Run queues may be held together, taken in the order of their addresses, which is that of CPUs. */
+/* Run queues may be held together, taken in the order of their addresses, which is the order of
+ * CPUs. */
 static bool may_follow(const struct spinlock *lock, const struct spinlock *held)
 {
     if (!held || held->rank < lock->rank)
@@ -49,7 +50,7 @@ static void note_taken(struct spinlock *lock, struct cpu *cpu)
     cpu->held = lock;
 }
 
-/* A lock is held for far less than a tick: a wait of seconds is one for ever. */
+/* A lock is held for far less than a tick: a wait of seconds is a deadlock. */
 static void spin(struct spinlock *lock, struct cpu *cpu)
 {
     uint64_t spins = 0;

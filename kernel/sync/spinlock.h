@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * The kernel runs with interrupts off, so a spin lock only keeps out other
- * CPUs. A lock knows its owner. Locks are taken in the order of their ranks,
- * lowest first; each take checks that, and a breach is a panic.
+ * The kernel runs with interrupts off, so a spin lock only excludes other CPUs.
+ * A lock knows its owner. Locks are taken in the order of their ranks, lowest
+ * first; each acquisition checks that, and a violation is a panic.
  */
 enum lock_rank {
     LOCK_PROCESS_TREE = 10, /* parents, children, PIDs */
@@ -18,8 +18,8 @@ enum lock_rank {
     LOCK_MUTEX = 50,        /* inside a sleeping lock */
     LOCK_WAIT = 60,         /* inside a wait queue */
     LOCK_PROCESS = 70,      /* a process's state */
-    LOCK_OWNERS = 75,       /* who waits for whom */
-    LOCK_RUN_QUEUE = 80,    /* a run queue; two: that of the lower CPU first */
+    LOCK_OWNERS = 75,       /* the wait graph */
+    LOCK_RUN_QUEUE = 80,    /* a run queue; of two, the lower CPU's first */
     LOCK_TIMER = 85,        /* a CPU's timers */
     LOCK_OBJECTS = 90,      /* an object cache */
     LOCK_PAGES = 95,        /* free pages */
@@ -41,9 +41,9 @@ void spinlock_acquire(struct spinlock *lock);
 void spinlock_release(struct spinlock *lock);
 /* Takes the lock if it is free. Not bound by the order of ranks: it never waits. */
 bool spinlock_try(struct spinlock *lock);
-/* In a panic, when all other CPUs are parked: locks that they hold are never given back. */
+/* Called in a panic, when all other CPUs are parked: locks that they hold are never released. */
 void spinlocks_ignore(void);
-/* Held by this CPU? */
+/* Returns true if this CPU holds it. */
 bool spinlock_held(const struct spinlock *lock);
 
 #endif

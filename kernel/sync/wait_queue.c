@@ -13,7 +13,7 @@
 struct waiter {
     struct list link; /* guarded by the queue's lock */
     struct process *process;
-    bool done; /* woken by the queue, and out of it: the waker does not touch it any more */
+    bool done; /* woken and removed from the queue: the waker does not access it any more */
 };
 
 void wait_queue_init(struct wait_queue *queue, const char *name)
@@ -39,8 +39,8 @@ void wait_queue_set_owner(struct wait_queue *queue, int owner)
 }
 
 /*
- * The process counts as blocked before the caller's lock is free, so each later
- * change of the condition finds it in the queue: no wake-up is lost.
+ * The process counts as blocked before the caller's lock is free. So each later
+ * change of the condition finds it in the queue, and no wake-up is lost.
  */
 static bool begin_wait(struct wait_queue *queue, struct waiter *waiter, enum block_reason reason,
                        bool killable)
@@ -90,7 +90,7 @@ void wait_on_always(struct wait_queue *queue, struct spinlock *lock, enum block_
     wait_for_wakeup(queue, lock, reason, false);
 }
 
-/* The waiter cannot return, and its process cannot end, before `done` is set: so it is last. */
+/* The waiter cannot return, and its process cannot end, before `done` is set: so that is last. */
 static void wake_first(struct wait_queue *queue)
 {
     struct waiter *waiter = container_of(queue->waiters.next, struct waiter, link);

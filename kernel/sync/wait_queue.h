@@ -7,40 +7,40 @@
 #include "spinlock.h"
 
 /*
- * Where processes wait until another wakes them: a condition variable. The
- * condition is guarded by a spin lock of the caller's, and is looked at again
- * after each wait:
+ * A condition variable: processes wait until another wakes them. The caller's spin lock guards the
+ * condition, which is checked again after each wait:
  *
  *     spinlock_acquire(&lock);
  *     while (!condition && !error)
  *         error = wait_on(&queue, &lock, BLOCK_PIPE);
  *
- * The cost of waking grows with the processes that are woken, not with those that are blocked.
+ * The cost of waking grows with the number of woken processes, not of blocked ones.
  */
 struct wait_queue {
     struct spinlock lock;
     struct list waiters;
-    int owner; /* PID of the process that must act before they go on; 0: not known. Guarded by the
-                  condition's lock */
+    int owner; /* PID of the process that must act before they continue; 0: not known. Guarded by
+                * the condition's lock */
 };
 
 void wait_queue_init(struct wait_queue *queue, const char *name);
 
-/* Names the process that must act, also to those that wait already: `owner` alone is for those that
- * will. The caller holds the condition's lock. */
+/* Names the process that must act, also to processes that already wait: `owner` alone applies to
+ * later ones. The caller holds the condition's lock. */
 void wait_queue_set_owner(struct wait_queue *queue, int owner);
 
 /*
- * Blocks the current process; `lock` is released meanwhile, and held again on
- * return. It must be the only spin lock held. Gives 0, or -EINTR at once if the
- * process has been killed. May return without having been woken.
+ * Blocks the current process; `lock` is released while it waits, and held again
+ * on return. It must be the only spin lock held. Returns 0, or -EINTR at once
+ * if the process has been killed. May return without having been woken.
  */
 int wait_on(struct wait_queue *queue, struct spinlock *lock, enum block_reason reason);
 
-/* The same for what must not be cut short (a disk transfer): a kill does not end it. */
+/* Does the same for a wait that must not be interrupted (a disk transfer): a kill does not end
+ * it. */
 void wait_on_always(struct wait_queue *queue, struct spinlock *lock, enum block_reason reason);
 
-/* In the order in which they began to wait. */
+/* Wakes the process that has waited longest. */
 void wake_one(struct wait_queue *queue);
 void wake_all(struct wait_queue *queue);
 

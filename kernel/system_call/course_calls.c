@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Calls that courses add to xv6, in the forms that their programs use. They have no
- * numbers of their own, since courses disagree on them: a boot argument says which
- * number means what, and which span of priorities the programs know.
+ * Calls that courses add to xv6, in the forms that their programs use. They have no fixed numbers,
+ * since courses disagree on them: a boot argument gives the meaning of each number, and the range
+ * of priorities that the programs know.
  */
 
 #include "system_call/course_calls.h"
@@ -31,7 +31,7 @@
 #define SPAN_BYTES  32
 #define SPAN_MAX    1000000
 
-/* ---- what processes are told ---- */
+/* ---- information for processes ---- */
 
 static int64_t ticks_of(uint64_t nanoseconds)
 {
@@ -121,7 +121,7 @@ static struct {
     int64_t last;
 } span = {PRIORITY_HIGHEST, PRIORITY_LOWEST};
 
-/* Which step of `steps` on the way from 0 to `length` lies nearest to `at`? */
+/* Returns which of `steps` steps from 0 to `length` lies nearest to `at`. */
 static int64_t nearest(int64_t at, int64_t length, int64_t steps)
 {
     return (2 * at * steps + length) / (2 * length);
@@ -132,7 +132,7 @@ static int64_t length_of_span(void)
     return span.last > span.first ? span.last - span.first : span.first - span.last;
 }
 
-/* Ours, or beyond ours: that is for the scheduler to refuse. */
+/* Returns schedlab's priority, or a value outside its range, which the scheduler refuses. */
 static int64_t priority_here(int64_t value)
 {
     int64_t at = span.last > span.first ? value - span.first : span.first - value;
@@ -170,7 +170,7 @@ static int64_t call_set_priority_own(const uint64_t argument[])
     return set_priority(0, (int)argument[0]);
 }
 
-/* (priority, pid), and gives what it was. */
+/* (priority, pid), and returns the old value. */
 static int64_t call_set_priority_swap(const uint64_t argument[])
 {
     int64_t before = get_priority((int)argument[1]);
@@ -185,7 +185,7 @@ static int64_t call_get_priority(const uint64_t argument[])
 
 /* ---- waitx(): how long the child waited for a CPU, and ran, in ticks ---- */
 
-/* Can the program's number at `address` be written? It keeps its value. */
+/* Checks that the program's number at `address` is writable, without changing it. */
 static int check_writable(uint64_t address)
 {
     int32_t value;
@@ -249,7 +249,7 @@ static const struct system_call *find_call(const struct system_call *calls, uint
     return NULL;
 }
 
-/* Cuts `text` at the first `mark`. Returns what is behind it, or null if it has none. */
+/* Cuts `text` at the first `mark`. Returns the text after it, or null if there is no mark. */
 static char *cut(char *text, char mark)
 {
     for (; *text; text++) {

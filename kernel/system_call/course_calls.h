@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What serves a call, from the six argument registers. */
+/* Serves a call, given the six argument registers. */
 typedef int64_t system_call_function(const uint64_t argument[]);
 
 struct system_call {
@@ -13,8 +13,8 @@ struct system_call {
 };
 
 /*
- * Obeys the boot argument calls=NUMBER:NAME,…: puts the call of each name, one of
- * the table's or one of those that only courses have, at its number in the table.
+ * Applies the boot argument calls=NUMBER:NAME,…: puts the call of each name, from the table or from
+ * the courses' calls, at its number in the table.
  */
 void course_calls_init(struct system_call *table, uint64_t count);
 

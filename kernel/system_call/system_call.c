@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The way from a system call's number to the function that serves it. Each
- * function takes what it needs from the argument registers and gives a result,
- * or the negative of an error, which the process finds by last_error().
+ * Maps a system call's number to the function that serves it. Each function
+ * reads its arguments from the argument registers and returns a result, or the
+ * negative of an error, which the process reads with last_error().
  */
 
 #include "system_call/system_call.h"
@@ -91,7 +91,7 @@ static int64_t call_getpid(const uint64_t argument[])
     return current_process()->pid;
 }
 
-/* The second argument is that of today's xv6; older programs leave anything there. */
+/* The second argument is today's xv6's; older programs leave any value there. */
 static int64_t call_sbrk(const uint64_t argument[])
 {
     struct address_space *space = &current_process()->space;
@@ -111,7 +111,7 @@ static int64_t call_shared_memory(const uint64_t argument[])
     return error ? error : (int64_t)start;
 }
 
-/* As exec() does, without the program. */
+/* Sets the name like exec(), without the program. */
 static int64_t call_setname(const uint64_t argument[])
 {
     struct process *process = current_process();
@@ -129,7 +129,7 @@ static int64_t call_sleep(const uint64_t argument[])
     return process_sleep((int)argument[0]);
 }
 
-#define SLEEP_NS_MAX (1l << 62) /* 146 years: no sum with the time now overflows */
+#define SLEEP_NS_MAX (1l << 62) /* 146 years: no sum with the present time overflows */
 
 static int64_t call_sleep_ns(const uint64_t argument[])
 {
@@ -365,7 +365,8 @@ static int64_t call_setpolicy(const uint64_t argument[])
     return error < 0 ? error : scheduler_set_policy(text);
 }
 
-/* Gives a text and its final 0 to the user: its length, or -ERANGE if there is no room. */
+/* Copies a text and its final 0 to the user. Returns its length, or -ERANGE if the buffer is too
+ * small. */
 static int64_t give_text(uint64_t address, int64_t capacity, const char *text)
 {
     int64_t length = (int64_t)strlen(text);
@@ -434,7 +435,7 @@ static int64_t call_boot_argument(const uint64_t argument[])
     return give_text(argument[1], (int)argument[2], value);
 }
 
-/* By number. What a course's programs call by numbers between is put there at boot. */
+/* By number. The boot inserts courses' calls at unused numbers. */
 static struct system_call calls[] = {
     [SYSTEM_CALL_FORK] = {"fork", call_fork},
     [SYSTEM_CALL_EXIT] = {"exit", call_exit},
@@ -508,7 +509,7 @@ void system_call(struct trap_frame *frame)
     if (number < CALLS)
         function = calls[number].function;
     int64_t result = function ? function(&frame->x[REGISTER_A0]) : -ENOSYS;
-    /* What fails for lack of memory has changed nothing: it may be tried again. */
+    /* A call that fails because memory is short has changed nothing: it may be retried. */
     for (bool again = false; result == -ENOMEM && spare_memory_give(again); again = true)
         result = function(&frame->x[REGISTER_A0]);
     if (result < 0) {

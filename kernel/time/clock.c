@@ -34,8 +34,8 @@ uint64_t clock_hardware(uint64_t ns)
 }
 
 /*
- * On Spike a CPU is a model that does one cycle a nanosecond. Elsewhere the
- * counter is what the machine makes of it, and is measured.
+ * On Spike a CPU is a model that does one cycle a nanosecond. On other machines
+ * the counter's speed varies, and is measured.
  */
 uint64_t clock_cycles_per_second(void)
 {
@@ -48,7 +48,7 @@ uint64_t clock_cycles_per_second(void)
     return (clock_cycles() - cycles) * (SECOND_NS / CALIBRATION_NS);
 }
 
-/* On Spike, where an instruction takes a nanosecond, a hint lets them pass at once. */
+/* On Spike, where an instruction takes a nanosecond, a hint makes them pass at once. */
 void clock_pass(uint64_t ns)
 {
     uint64_t end = clock_now() + ns;

@@ -6,9 +6,9 @@
 
 #include "trap/csr.h"
 
-/* Private: how the hardware's timer becomes nanoseconds. */
+/* Private: converts the hardware's timer to nanoseconds. */
 struct clock_base {
-    uint64_t boot; /* its value at boot; the machine finds it first (abi/machine_commands.h) */
+    uint64_t boot; /* its value at boot; the machine reads it first (abi/machine_commands.h) */
     uint64_t step; /* nanoseconds from one value to the next */
 };
 extern struct clock_base clock_base;
@@ -27,9 +27,9 @@ static inline uint64_t clock_cycles(void)
     return csr_read(cycle);
 }
 
-/* Returns how fast the cycle counters run. Takes a moment where it must be measured. */
+/* Returns the frequency of the cycle counters. Takes a moment where it must be measured. */
 uint64_t clock_cycles_per_second(void);
-/* Lets so many nanoseconds pass on this CPU, as work would that cannot be interrupted. */
+/* Lets this many nanoseconds pass on this CPU, like work that cannot be interrupted. */
 void clock_pass(uint64_t ns);
 /* Length of a tick in nanoseconds, and the number of whole ticks since boot. */
 uint64_t clock_tick_ns(void);

@@ -5,15 +5,15 @@
 #include "time/clock.h"
 #include "time/timer.h"
 
-/* Once: reads the boot argument `tick`; time begins. */
+/* Called once: reads the boot argument `tick`; time begins. */
 void clock_init(void);
 /* On each CPU: its first tick is the next multiple of the tick's length. */
 void tick_init_cpu(void);
-/* The timer interrupt: timers that are due, then the tick if it is. */
+/* The timer interrupt: handles expired timers, then the tick if its time has come. */
 void tick_interrupt(void);
-/* This CPU's next interrupt comes when something is due that was not when it was programmed. */
+/* Programs this CPU's interrupt again for a time that was not known when it was programmed. */
 __attribute__((cold, noinline)) void tick_program(void);
-/* This CPU has ticks again, after scheduler_tick() has stopped them. */
+/* Restarts this CPU's ticks, after scheduler_tick() has stopped them. */
 void tick_resume(void);
 
 #endif

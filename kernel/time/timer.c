@@ -21,9 +21,9 @@
 #define NO_TICK          (1ul << 62)
 
 /*
- * Ticks of CPUs follow one another, as long apart as one takes: at the same
- * moment, a few instructions would decide which CPU finds work first, and with
- * it all that follows.
+ * The CPUs' ticks are staggered, by the length of one tick's work. If they were
+ * simultaneous, a few instructions would decide which CPU finds work first, and
+ * all later events.
  */
 static uint64_t stagger(uint32_t cpu)
 {
@@ -33,9 +33,9 @@ static uint64_t stagger(uint32_t cpu)
 }
 
 /*
- * Asks for the next interrupt: at the tick, or before it at the earliest timer.
- * One that is due when CPU 0 has its tick, as those of sleepers that count
- * ticks, waits for this CPU's.
+ * Programs the next interrupt: at the tick, or earlier for the earliest timer.
+ * A timer with the time of CPU 0's tick, as for sleepers that count ticks,
+ * waits for this CPU's tick.
  */
 static void program_interrupt(const struct cpu *cpu)
 {
@@ -66,8 +66,8 @@ void timer_start(struct timer *timer, uint64_t when, void (*expired)(struct time
 }
 
 /*
- * A timer that is expiring on another CPU: waits until its function has
- * returned, so that the caller may free what it uses.
+ * If the timer is expiring on another CPU, waits until its function has
+ * returned. So the caller may free what the function uses.
  */
 bool timer_cancel(struct timer *timer)
 {
@@ -81,13 +81,13 @@ bool timer_cancel(struct timer *timer)
         timer->pending = false;
     }
     spinlock_release(&cpu->timer_lock);
-    /* Without the lock, which the other CPU needs to say so. */
+    /* Without the lock, which the other CPU needs to finish. */
     while (cpu != this_cpu() && __atomic_load_n(&cpu->expiring, __ATOMIC_ACQUIRE) == timer)
         ;
     return pending;
 }
 
-/* Calls the functions of all timers that are due. */
+/* Calls the functions of all expired timers. */
 static void expire_timers(struct cpu *cpu, uint64_t now)
 {
     spinlock_acquire(&cpu->timer_lock);

@@ -7,15 +7,15 @@
 
 /*
  * Calls a function once, at or after a time, on the CPU that started the timer,
- * in its interrupt handler, with no lock held. Timers of one CPU that are due
- * together go in the order of their times, then of their starts.
+ * in its interrupt handler, with no lock held. Timers of one CPU that expire
+ * together run in the order of their times, then of their starts.
  */
 struct timer {
     uint64_t when; /* nanoseconds since boot */
     void (*expired)(struct timer *timer);
     /* private: a pairing heap (Fredman, Sedgewick, Sleator, Tarjan 1986) */
     uint64_t order;
-    struct cpu *cpu; /* where it was started last */
+    struct cpu *cpu; /* where it was last started */
     bool pending;    /* started, and neither expired nor cancelled */
     struct timer *child;
     struct timer *sibling;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Each CPU fills blocks of its own, without a lock: only the sequence number is
- * shared, and one atomic addition takes it. A full block joins a line of those
- * that wait to leave the machine; the output takes one at a time and works on
- * its own, so no process waits for it. Only when all blocks of a CPU are full
- * does that CPU wait for one: a trace is never thinned out.
+ * Each CPU fills separate blocks, without a lock: only the sequence number is shared, and one
+ * atomic addition takes it. A full block joins a queue of blocks that wait to leave the machine.
+ * The output takes one at a time and works independently, so no process waits for it. A CPU waits
+ * for a block only when all its blocks are full: a trace never drops records.
  *
- * For a monitor, records may leave before their block is full: the
- * part that has been written so far joins the line, and the rest when it is full.
+ * For a monitor, records may leave before their block is full: the part written so far joins the
+ * queue, and the rest when it is full.
  */
 
 #include "trace/trace.h"
@@ -26,23 +25,23 @@
 #define BLOCK_PAGES   16
 #define BLOCK_RECORDS (BLOCK_PAGES * PAGE_BYTES / sizeof(struct trace_record))
 
-/* A block on its way out, or a part of one. */
+/* A block that waits to leave, or a part of one. */
 struct outgoing {
     const void *start;
     size_t bytes;
-    bool *waits; /* to be cleared once it is out; null: the header */
+    bool *waits; /* cleared once it has left; null: the header */
 };
 
 bool trace_queues;
 
-static uint64_t delay_ns; /* how long records may be kept; 0: until their block is full */
+static uint64_t delay_ns; /* the longest time that records may wait; 0: until their block is full */
 static uint32_t sequence;
 
-/* Guards the line, and what says of a CPU's blocks that they wait in it. */
+/* Guards the queue, and the flags of a CPU's blocks that they wait in it. */
 static struct spinlock trace_lock = {.name = "trace", .rank = LOCK_TRACE};
 static struct outgoing line[CPUS_MAX * (TRACE_BLOCKS + 1) + 1]; /* with a part of each CPU */
 static uint32_t line_first, line_length;
-static bool under_way; /* the first of the line */
+static bool under_way; /* the first of the queue */
 
 static void join_line(const void *start, size_t bytes, bool *waits)
 {
@@ -62,7 +61,7 @@ static void leave_line(void)
     under_way = false;
 }
 
-/* Lets the output go on as far as it can without waiting. */
+/* Advances the output as much as possible without waiting. */
 static void pump(void)
 {
     if (under_way && !trace_output_busy())
@@ -77,7 +76,7 @@ static void pump_all(void)
         pump();
 }
 
-/* What is kept of the block so far joins the line. */
+/* Queues the unsent part of the block. */
 static void send_kept(struct trace_buffer *buffer, struct trace_record *end, bool *waits)
 {
     join_line(buffer->kept, (size_t)((char *)end - (char *)buffer->kept), waits);
@@ -86,8 +85,8 @@ static void send_kept(struct trace_buffer *buffer, struct trace_record *end, boo
 }
 
 /*
- * The current block is full: on to the next one, which may have to leave first.
- * Apart from trace_record(), which so needs no stack.
+ * Moves to the next block because the current one is full; it may have to leave
+ * first. Separate from trace_record(), which therefore needs no stack.
  */
 static __attribute__((noinline)) void next_block(struct trace_buffer *buffer)
 {
@@ -124,7 +123,7 @@ void trace_record(enum trace_kind kind, uint32_t process, uint32_t first, uint64
         next_block(&cpu->trace);
 }
 
-/* Twelve characters as the two arguments of a record; the text moves on. */
+/* Packs twelve characters into the two arguments of a record; the text advances. */
 static const char *pack_text(const char *text, uint32_t *first, uint64_t *second)
 {
     char packed[12] = {0};
@@ -191,7 +190,7 @@ void trace_init(void)
         create_buffer(&cpus[i].trace);
 }
 
-/* At most one part of a CPU is in the line: more would only make it longer. */
+/* At most one part of a CPU is in the queue: more would only lengthen it. */
 static bool kept_too_long(const struct trace_buffer *buffer)
 {
     return delay_ns && buffer->next > buffer->kept && !buffer->part_waits &&
@@ -216,7 +215,7 @@ void trace_poll(void)
     spinlock_release(&trace_lock);
 }
 
-/* The records of a block that is not full. The other CPUs are parked. */
+/* Writes the records of a block that is not full. The other CPUs are parked. */
 static void flush_rest(struct trace_buffer *buffer)
 {
     if (buffer->next > buffer->kept)
@@ -233,7 +232,7 @@ static void end_cpu(struct cpu *cpu)
         .cpu = (uint16_t)cpu->id,
         .second = cpu->trace.records + 1,
     };
-    *cpu->trace.next++ = record; /* there is always room for one */
+    *cpu->trace.next++ = record; /* there is always space for one */
 }
 
 void trace_finish(void)

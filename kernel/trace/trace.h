@@ -7,8 +7,8 @@
 
 #include "abi/trace_format.h"
 
-/* Writes one record of this CPU, now. Cheap, and next to nothing without tracing; may be called
- * with any lock held. */
+/* Writes one record of this CPU, now. Cheap, and nearly free without tracing; may be called with
+ * any lock held. */
 void trace_record(enum trace_kind kind, uint32_t process, uint32_t first, uint64_t second);
 /* Writes a record whose text is in `second`, `first` and TRACE_TEXT records after it. */
 void trace_text(enum trace_kind kind, uint32_t process, const char *text);
@@ -21,14 +21,14 @@ extern bool trace_queues;
 
 /* Once, at boot: allocates the CPUs' buffers. */
 void trace_init(void);
-/* Do records of an idle CPU leave at its ticks? */
+/* Returns true if records of an idle CPU must leave at its ticks. */
 bool trace_needs_ticks(void);
-/* At each tick: lets full blocks leave; with the boot argument trace-delay, also what this CPU has
- * kept for so long. Never waits. */
+/* Called at each tick: lets full blocks leave; with the boot argument trace-delay, also older
+ * records of this CPU. Never waits. */
 void trace_poll(void);
-/* Before the machine ends, with the other CPUs stopped: all that was recorded leaves. */
+/* Called before the machine ends, with the other CPUs stopped: writes all records out. */
 void trace_finish(void);
-/* The same in a panic, with the other CPUs parked anywhere: as much as can be saved. */
+/* Does the same in a panic, with the other CPUs parked anywhere: saves as much as possible. */
 void trace_abandon(void);
 uint64_t trace_count(void);
 

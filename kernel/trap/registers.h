@@ -8,12 +8,12 @@
 struct trap_frame {
     uint64_t x[32]; /* x[0]: the program counter */
     uint64_t reserved;
-    struct cpu *cpu; /* whose registers these were, for the way back into the kernel */
+    struct cpu *cpu; /* the CPU whose registers these were, for the return into the kernel */
 };
 
 enum { REGISTER_PC = 0, REGISTER_RA = 1, REGISTER_SP = 2, REGISTER_A0 = 10, REGISTER_A7 = 17 };
 
-/* What a function call preserves. scheduler/switch.S knows this layout. */
+/* The registers that a function call preserves. scheduler/switch.S knows this layout. */
 struct switch_frame {
     uint64_t ra;
     uint64_t sp;

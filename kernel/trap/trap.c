@@ -74,8 +74,8 @@ static const char *exception_name(uint64_t cause)
     return cause < 16 ? names[cause] : "unknown exception";
 }
 
-/* An endless loop, or the wait for a CPU that is in one: that other CPU, which hears of it at the
- * same time, says so. */
+/* An endless loop, or the wait for a CPU that is in one: that other CPU detects it at the same
+ * time and reports it. */
 static void check_overdue(void)
 {
     const struct spinlock *lock = this_cpu()->waits_for;
@@ -87,8 +87,9 @@ static void check_overdue(void)
 }
 
 /*
- * Gives the program the page that it touched. 0; -EFAULT: that is not its own; -ENOMEM: there is
- * none, even of what caches hold. The first process waits until others have given one back.
+ * Gives the program the page that it accessed. Returns 0; -EFAULT: the page is not the program's;
+ * -ENOMEM: there is none, even after emptying caches. The first process waits until others have
+ * freed one.
  */
 static int mend_page_fault(uint64_t cause, uint64_t address)
 {
@@ -124,7 +125,7 @@ static void user_exception(uint64_t cause, uint64_t address, struct trap_frame *
     process_mark_killed(process);
 }
 
-/* What is due before a program goes on: its end, or another's turn. */
+/* Handles events before a program resumes: its end, or another's turn. */
 static void before_user_mode(void)
 {
     for (;;) {
