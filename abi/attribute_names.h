@@ -2,7 +2,7 @@
 #ifndef SCHEDLAB_ABI_ATTRIBUTE_NAMES_H
 #define SCHEDLAB_ABI_ATTRIBUTE_NAMES_H
 
-/* What attributes are called in files and commands. */
+/* The names of attributes in files and commands. */
 
 #include <stdbool.h>
 

@@ -4,15 +4,15 @@
 
 #include <stdint.h>
 
-/* Numbers that a course may give meanings to; docs/course-programs.md tells how. */
+/* Numbers that a course may assign to its calls; docs/course-programs.md explains how. */
 #define COURSE_CALL_FIRST 22
 #define COURSE_CALL_LAST  63
 
-/* What the usual lottery exercise for xv6 asks for: a column for each thing that is told. */
+/* The table that the common lottery exercise for xv6 asks for: an array for each property. */
 #define PSTAT_PROCESSES 64
 
 struct pstat {
-    int32_t in_use[PSTAT_PROCESSES]; /* 1: there is such a process; else the rest is 0 */
+    int32_t in_use[PSTAT_PROCESSES]; /* 1: the process exists; else its other fields are 0 */
     int32_t tickets[PSTAT_PROCESSES];
     int32_t pid[PSTAT_PROCESSES];
     int32_t ticks[PSTAT_PROCESSES]; /* that it has run */
@@ -20,7 +20,7 @@ struct pstat {
 
 _Static_assert(sizeof(struct pstat) == 1024, "programs have the size built in");
 
-/* The same as study 1's programs have it: a row for each of PSTAT_PROCESSES. */
+/* The same as in study 1's programs: a row for each of PSTAT_PROCESSES. */
 struct pinfo {
     int32_t pid; /* 0: none */
     int32_t tickets;

@@ -2,7 +2,7 @@
 #ifndef SCHEDLAB_ABI_CPU_LIST_H
 #define SCHEDLAB_ABI_CPU_LIST_H
 
-/* Sets of CPUs as words of 64 bits, and as Linux writes them: "0-3,8". */
+/* Sets of CPUs as words of 64 bits, and in Linux's format: "0-3,8". */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #define CPU_LIST_WORDS 16 /* of the widest set: of 1,024 CPUs */
 #define CPU_LIST_CPUS  (64 * CPU_LIST_WORDS)
 
-/* Reads a number at *text, which moves on. Returns CPU_LIST_CPUS if there is none below that. */
+/* Reads a number at *text, and advances it. Returns CPU_LIST_CPUS if there is none below that. */
 static inline uint32_t cpu_list_number(const char **text)
 {
     uint32_t number = **text >= '0' && **text <= '9' ? 0 : CPU_LIST_CPUS;
@@ -22,7 +22,7 @@ static inline uint32_t cpu_list_number(const char **text)
     return number;
 }
 
-/* Returns false if the text is no list, or names a CPU above 1,023. */
+/* Returns false if the text is not a list, or names a CPU above 1,023. */
 static inline bool cpu_list_read(const char *text, uint64_t words[CPU_LIST_WORDS])
 {
     for (uint32_t i = 0; i < CPU_LIST_WORDS; i++)

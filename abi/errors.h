@@ -4,8 +4,8 @@
 
 /*
  * Why a system call failed. The kernel's functions return the negative of
- * these; a system call returns -1 and last_error() gives the positive number.
- * Numbers and names are those that Linux uses, where it has the case.
+ * these; a system call returns -1 and last_error() returns the positive number.
+ * Numbers and names are Linux's, where Linux has the case.
  */
 #define EPERM        1  /* not permitted */
 #define ENOENT       2  /* no such file or directory */

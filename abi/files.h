@@ -25,7 +25,7 @@ struct file_status {
     uint64_t size;
 };
 
-/* what read() gives of a directory: the layout of xv6's struct dirent; inode 0 is a free slot */
+/* what read() returns for a directory: the layout of xv6's struct dirent; inode 0 is a free slot */
 #define DIRECTORY_NAME_BYTES 14
 struct directory_entry {
     uint16_t inode;
@@ -39,6 +39,8 @@ struct directory_entry {
 
 /* device numbers for mknod() */
 #define DEVICE_CONSOLE 1
-#define DEVICE_TEXT    2 /* a file of /proc, which the kernel makes; the minor number says which */
+#define DEVICE_TEXT                                                                                \
+    2 /* a file of /proc, which the kernel makes; identified by the minor                          \
+       * number */
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef SCHEDLAB_ABI_GROUP_NAMES_H
 #define SCHEDLAB_ABI_GROUP_NAMES_H
 
-/* What the fields of a group of tasks are called in files and commands. */
+/* The names of a group's fields in files and commands. */
 
 #include "abi/attribute_names.h"
 

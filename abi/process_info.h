@@ -11,7 +11,7 @@ enum process_state {
     PROCESS_RUNNABLE = 1, /* on exactly one run queue */
     PROCESS_RUNNING = 2,  /* on exactly one CPU */
     PROCESS_BLOCKED = 3,  /* waits for an event */
-    PROCESS_ZOMBIE = 4,   /* has ended; its parent has not asked yet */
+    PROCESS_ZOMBIE = 4,   /* has ended; its parent has not waited for it yet */
 };
 
 /* why a process is blocked */
@@ -23,9 +23,9 @@ enum block_reason {
     BLOCK_CONSOLE = 4, /* a line of input */
     BLOCK_DISK = 5,    /* the block device */
     BLOCK_LOCK = 6,    /* a sleeping lock of the kernel */
-    BLOCK_JOURNAL = 7, /* room in, or the commit of, the file system's journal */
+    BLOCK_JOURNAL = 7, /* space in, or the commit of, the file system's journal */
     BLOCK_EXIT = 8,    /* has ended: never runs again */
-    BLOCK_OTHER = 9,   /* anything else; on Linux alone, which has many things to wait for */
+    BLOCK_OTHER = 9,   /* anything else; only on Linux, which has many reasons */
 };
 
 /* one row of getpinfo() */

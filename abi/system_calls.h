@@ -5,9 +5,9 @@
 /*
  * System-call numbers, in register a7; arguments in a0 to a5; the result in a0.
  *
- * Numbers 1 to 21 are those of xv6 for RISC-V, with its arguments and its one
- * failure value, -1. Numbers 22 to 63 are for what a course adds (abi/course_calls.h).
- * Ours begin at 64. After a failure, last_error() says why (abi/errors.h).
+ * Numbers 1 to 21 are those of xv6 for RISC-V, with its arguments and its one failure value, -1.
+ * Numbers 22 to 63 are for courses' additions (abi/course_calls.h). schedlab's calls begin at 64.
+ * After a failure, last_error() gives the reason (abi/errors.h).
  *
  * docs/system-calls.md describes each call with its errors.
  */
@@ -51,11 +51,11 @@ enum system_call_number {
     SYSTEM_CALL_GETTUNABLE = 78,         /* int gettunable(const char *name, int64_t *value) */
     SYSTEM_CALL_MARK = 79,               /* int mark(int kind, uint64_t value): into the trace */
     SYSTEM_CALL_POWEROFF = 80,           /* ends the machine; the host sees the status */
-    SYSTEM_CALL_SYNC = 81,               /* int sync(void): all that was written is on the disk */
+    SYSTEM_CALL_SYNC = 81,               /* int sync(void): all writes are on the disk */
     SYSTEM_CALL_BOOT_ARGUMENT = 82,      /* int boot_argument(const char *name, char *, int n) */
     SYSTEM_CALL_SHARED_MEMORY = 83,      /* void *shared_memory(int64_t bytes): with children */
     SYSTEM_CALL_SETNAME = 84,            /* int setname(const char *): of the caller */
-    SYSTEM_CALL_SLEEP_NS = 85,           /* int sleep_ns(int64_t time): so long from now */
+    SYSTEM_CALL_SLEEP_NS = 85,           /* int sleep_ns(int64_t time): relative to now */
     SYSTEM_CALL_SLEEP_UNTIL = 86,        /* int sleep_until_ns(int64_t time): since boot */
     SYSTEM_CALL_CHANNELS_MAKE = 87,      /* int channels_make(int count): for the caller's family */
     SYSTEM_CALL_CHANNEL_TAKE = 88,       /* int channel_take(int channel, int released, int as) */
@@ -77,37 +77,37 @@ enum system_call_number {
 
 /* `as` of SYSTEM_CALL_CHANNEL_TAKE */
 enum take_as {
-    TAKE_ANY = 0,     /* it comes from the process that gave last */
-    TAKE_LOCK = 1,    /* a lock, which is the caller's until it gives it back */
-    TAKE_CEILING = 2, /* the same, of a lock with a ceiling: this and the highest priority of those
-                       * that ever take it, */
+    TAKE_ANY = 0,     /* it comes from the last process that gave */
+    TAKE_LOCK = 1,    /* a lock, which the caller owns until it gives it back */
+    TAKE_CEILING = 2, /* the same, of a lock with a ceiling: this plus the highest priority of
+                       * the processes that ever take it, */
     TAKE_LAST = TAKE_CEILING + 10, /* which is at most this */
 };
 
 /* `to` of SYSTEM_CALL_CHANNEL_GIVE */
 enum give_to {
-    GIVE_KEEP = 0,    /* what no process waits for lies there until one takes it */
-    GIVE_WAITING = 1, /* what no process waits for is lost */
+    GIVE_KEEP = 0,    /* items that no process waits for stay until one takes them */
+    GIVE_WAITING = 1, /* items that no process waits for are lost */
 };
 
 /* `urgent` of SYSTEM_CALL_SETURGENT */
 enum urgency {
     URGENT_NOT = 0,
-    URGENT_FAMILY = 1, /* the caller and the children that it forks from then on */
+    URGENT_FAMILY = 1, /* the caller and its later children */
     URGENT_ALONE = 2,  /* the caller, but not its children */
 };
 
 /* kind of SYSTEM_CALL_MARK */
 enum mark_kind {
-    MARK_BEGIN = 1, /* the window that is measured begins. value: the PID of the root, whose
-                     * children are measured; 0: the caller is it */
+    MARK_BEGIN = 1, /* the measured window begins. value: the PID of the root, whose children are
+                     * measured; 0: the caller is the root */
     MARK_END = 2,   /* … and ends */
     MARK_GROUP = 3, /* value: up to 8 characters, the caller's group in the tables */
     MARK_NOTE = 4,  /* value: anything; shown on the time line */
-    MARK_NAME = 5,  /* value: up to 8 characters, the name of what the caller tells next */
-    MARK_VALUE = 6, /* value: signed; what the caller tells by the name that it gave last */
-    MARK_JOB = 7,   /* the caller's job is done. value: nanoseconds since boot, the release of its
-                     * next one; 0: that, told before, does not come */
+    MARK_NAME = 5,  /* value: up to 8 characters, the name of the caller's next value */
+    MARK_VALUE = 6, /* value: signed; recorded under the last name that the caller gave */
+    MARK_JOB = 7,   /* the caller's job is done. value: nanoseconds since boot, the release of
+                     * its next job; 0: the announced release will not come */
 };
 
 #endif

@@ -8,18 +8,18 @@
 #include "workload_steps.h"
 
 /*
- * A workload as a file of bytes, little-endian: what schedlab makes of a workload's JSON
- * (python/schedlab/workload/words.py), and what the simulator and the program `play` act
- * out. Behind the header lie, without gaps, in this order:
+ * A workload as a file of bytes, little-endian. schedlab makes it from a workload's JSON
+ * (python/schedlab/workload/words.py); the simulator and the program `play` run it. After the
+ * header follow, without gaps, in this order:
  *
  *   program_count  struct workload_file_program: the first one is the first process's
  *   step_count     struct workload_step: those of each program in a row, STEP_EXIT last;
  *                  STEP_LOOP's `target` counts from its program's first step
- *   channel_count  uint64_t: what lies in each channel at first
- *   text_count     uint32_t: where each text begins, in the bytes that follow
- *   text_bytes     names and texts, each with a 0 at its end
+ *   channel_count  uint64_t: the initial number of items in each channel
+ *   text_count     uint32_t: the start of each text, in the bytes that follow
+ *   text_bytes     names and texts, each followed by a 0
  *
- * So everything lies at a multiple of its size. Nothing is a pointer.
+ * So everything lies at a multiple of its size. There are no pointers.
  */
 #define WORKLOAD_FILE_MAGIC   0x4b524f57444c4353ull /* "SCLDWORK" */
 #define WORKLOAD_FILE_VERSION 2u
@@ -29,8 +29,8 @@ struct workload_file_header {
     uint32_t version;
     uint32_t header_bytes; /* of this structure */
     uint64_t bytes;        /* of the file */
-    uint64_t checksum;     /* of the bytes behind the header */
-    uint64_t tick_ns;      /* for which the file was made: the machine's must be the same */
+    uint64_t checksum;     /* of the bytes after the header */
+    uint64_t tick_ns;      /* the tick that the file was made for: the machine's must be equal */
     uint32_t program_count;
     uint32_t step_count;
     uint32_t channel_count;
@@ -42,7 +42,7 @@ struct workload_file_header {
 struct workload_file_program {
     uint32_t first; /* of its steps, among all */
     uint32_t count;
-    uint32_t name; /* where it begins, in the texts' bytes */
+    uint32_t name; /* its start, in the texts' bytes */
     uint32_t reserved;
 };
 
@@ -63,7 +63,8 @@ static inline uint64_t workload_file_bytes(const struct workload_file_header *he
 
 #define WORKLOAD_FILE_CHECKSUM_BEGIN 0xcbf29ce484222325ull
 
-/* Goes on with more bytes, from WORKLOAD_FILE_CHECKSUM_BEGIN: FNV-1a (Fowler, Noll, Vo 1991). */
+/* Continues with more bytes, starting with WORKLOAD_FILE_CHECKSUM_BEGIN: FNV-1a (Fowler, Noll,
+ * Vo 1991). */
 static inline uint64_t workload_file_checksum(uint64_t sum, const void *bytes, uint64_t count)
 {
     const uint8_t *next = bytes;
@@ -88,7 +89,7 @@ static inline const char *workload_file_flaw(const struct workload_file_header *
     return NULL;
 }
 
-/* Where everything lies in a file of the right size. */
+/* The places of all parts in a file of the right size. */
 struct workload_file_contents {
     const struct workload_file_header *header;
     const struct workload_file_program *programs;

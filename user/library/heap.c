@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * First fit in a list of free pieces in the order of their addresses; neighbours
- * grow together when they are freed (Knuth, The Art of Computer Programming 1,
- * 2.5, algorithms A and B).
+ * First fit in a list of free pieces in the order of their addresses; neighbours are merged when
+ * they are freed (Knuth, The Art of Computer Programming 1, 2.5, algorithms A and B).
  */
 
 #include "user/library/heap.h"
@@ -15,7 +14,7 @@
 
 /* Before each piece, free or in use. */
 struct piece {
-    size_t units; /* of sizeof(struct piece), itself included */
+    size_t units; /* of sizeof(struct piece), including itself */
     struct piece *next;
 };
 
@@ -26,7 +25,7 @@ _Static_assert(sizeof(struct piece) == 16, "pieces keep memory aligned to 16");
 
 static struct piece *first_free;
 
-/* Joins `piece` with the one behind it if nothing lies between. */
+/* Joins `piece` with the next one if they are adjacent. */
 static void join_with_next(struct piece *piece)
 {
     struct piece *next = piece->next;

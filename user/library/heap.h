@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-/* Returns memory for `bytes`, aligned to 16, not cleared, or null if there is none. */
+/* Returns memory for `bytes`, aligned to 16, not cleared, or null if memory is short. */
 void *malloc(size_t bytes);
 /* Returns the same, cleared, for `count` objects. */
 void *calloc(size_t count, size_t bytes);
-/* Gives back what malloc() or calloc() gave; null is left alone. */
+/* Frees memory of malloc() or calloc(); ignores null. */
 void free(void *memory);
 
 #endif

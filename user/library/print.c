@@ -8,17 +8,17 @@
 #include "user/library/system.h"
 #include "user/library/text.h"
 
-/* Where printed characters go: to memory, or through it to a descriptor. */
+/* The destination of printed characters: memory, or through it a descriptor. */
 struct sink {
     char *memory;
     size_t capacity;
     size_t used;
-    int descriptor; /* -1: what does not fit is dropped */
+    int descriptor; /* -1: characters that do not fit are dropped */
     int total;
     bool failed;
 };
 
-/* One conversion: what stands between % and its letter. */
+/* One conversion: the part between % and its letter. */
 struct conversion {
     bool left;
     bool zeros;
@@ -176,7 +176,7 @@ static void put_conversion(struct sink *sink, const struct conversion *conversio
         put_text(sink, conversion, string ? string : "(null)");
         break;
     }
-    default: /* %% and what is unknown show as they are */
+    default: /* %% and unknown conversions are printed literally */
         put(sink, letter);
     }
 }

@@ -64,7 +64,7 @@ struct process_info *process_table(int *count)
     int now = getpinfo(NULL, 0);
     if (now < 0)
         return NULL;
-    int capacity = now + 16; /* some may be forked meanwhile */
+    int capacity = now + 16; /* some may be forked in between */
     struct process_info *rows = calloc((size_t)capacity, sizeof(*rows));
     if (!rows)
         return NULL;

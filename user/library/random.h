@@ -6,7 +6,7 @@
 
 /* SplitMix64 (Steele, Lea, Flood 2014): the same seed gives the same numbers everywhere. */
 struct random {
-    uint64_t state; /* the seed, at first */
+    uint64_t state; /* initially the seed */
 };
 
 static inline uint64_t random_next(struct random *random)

@@ -5,7 +5,7 @@
 int main(int argc, char *argv[]);
 _Noreturn void _start(int argc, char *argv[]);
 
-/* Where the kernel enters a program. */
+/* The kernel enters a program here. */
 __attribute__((section(".text.start"))) void _start(int argc, char *argv[])
 {
     exit(main(argc, argv));

@@ -12,8 +12,8 @@
 #include "abi/system_calls.h"
 
 /*
- * The system calls; docs/system-calls.md has each in full. Those that can fail
- * give -1 then, and last_error() says why (abi/errors.h).
+ * The system calls; docs/system-calls.md describes each in full. On failure
+ * they return -1, and last_error() has the reason (abi/errors.h).
  */
 
 /* Processes */
@@ -21,7 +21,7 @@ int fork(void); /* the child's PID; 0 in the child */
 _Noreturn void exit(int status);
 int wait(int *status); /* the PID of a child that ended; status may be null */
 int kill(int pid);
-int exec(const char *path, char *const arguments[]); /* returns only if it failed */
+int exec(const char *path, char *const arguments[]); /* returns only on failure */
 int getpid(void);
 int setname(const char *name); /* up to 15 characters, for tables and traces */
 int yield(void);
@@ -42,26 +42,27 @@ int mkdir(const char *path);
 int chdir(const char *path);
 int sync(void);
 
-/* Memory: where the heap ended before. SYSTEM_FAILED if it cannot change so. */
+/* Memory: returns the heap's previous end, or SYSTEM_FAILED if it cannot change that way. */
 #define SYSTEM_FAILED ((void *)-1)
 void *sbrk(int64_t change);
-void *sbrk_lazy(int64_t growth); /* the pages come when they are touched */
+void *sbrk_lazy(int64_t growth); /* the pages are added at their first access */
 
-/* New zeroed pages, which children that are forked later share with the caller. SYSTEM_FAILED:
- * there are none. */
+/* Returns new zeroed pages, which later children share with the caller. SYSTEM_FAILED: there are
+ * none. */
 void *shared_memory(int64_t bytes);
 
 /* Channels: semaphores that the caller and its later descendants share, 0 to `count` - 1. */
-int channels_make(int count);                        /* new ones, empty, in place of those it had */
-int channel_take(int channel, int released, int as); /* RELEASE_NONE, or one is given to that
-                                                      before; enum take_as */
+int channels_make(int count);                         /* new empty ones, replacing its present
+                                                       * ones */
+int channel_take(int channel, int released, int as);  /* RELEASE_NONE, or one is given to that
+                                                       * channel before; enum take_as */
 int channel_give(int channel, int64_t count, int to); /* enum give_to */
-int channel_meet(int channel, int processes);         /* waits for the last of so many */
+int channel_meet(int channel, int processes);         /* waits for the last of this many */
 
 /* Time */
 int sleep(int ticks);
 int sleep_ns(int64_t time);
-int sleep_until_ns(int64_t time); /* since boot; 1: that was over */
+int sleep_until_ns(int64_t time); /* since boot; 1: that time had passed */
 int uptime(void);                 /* ticks since boot */
 int64_t clock_ns(void);           /* nanoseconds since boot */
 int64_t cycles(void);             /* this CPU's cycle counter */
@@ -74,12 +75,12 @@ int setweight(int pid, int weight);
 int setattribute(int pid, int kind, int64_t value); /* enum attribute_kind; PID 0: of the caller */
 int getattribute(int pid, int kind, int64_t *value);
 int setgroup(int group, int field, int64_t value); /* enum group_field, of a group of processes */
-/* The CPUs on which a process may run, and its children after that: a bit for each, in words of 64.
- * PID 0: the caller. */
+/* Set and get the CPUs that a process and its later children may use: a bit for each, in words
+ * of 64. PID 0: the caller. */
 int setaffinity(int pid, const uint64_t *cpus, int words);
 int getaffinity(int pid, uint64_t *cpus, int words);
-int seturgent(int urgent); /* enum urgency: before all that policies order, or not */
-/* Returns the number of rows filled in; with no capacity, of processes. */
+int seturgent(int urgent); /* enum urgency: before all tasks that policies order, or not */
+/* Returns the number of rows filled in; with no capacity, the number of processes. */
 int getpinfo(struct process_info *rows, int capacity);
 int64_t getcontextswitches(void);
 int getstats(struct system_stats *stats);
@@ -91,7 +92,7 @@ int gettunable(const char *name, int64_t *value);
 int mark(int kind, uint64_t value);
 
 /* The machine */
-int poweroff(int status); /* returns only if it failed */
+int poweroff(int status); /* returns only on failure */
 int boot_argument(const char *name, char *value, int capacity);
 
 #endif

@@ -73,7 +73,7 @@ SYSTEM_CALL(int, poweroff, SYSTEM_CALL_POWEROFF, int status)
 SYSTEM_CALL(int, boot_argument, SYSTEM_CALL_BOOT_ARGUMENT, const char *name, char *value,
             int capacity)
 
-/* The second argument of sbrk: when the new pages come. */
+/* The second argument of sbrk: when the new pages are added. */
 enum { SBRK_NOW = 1, SBRK_WHEN_TOUCHED = 2 };
 
 void *sbrk(int64_t change)

@@ -95,7 +95,7 @@ bool text_copy(char *destination, const char *source, size_t size)
     return fits;
 }
 
-/* What the digit `c` stands for; 99: it is no digit. */
+/* Returns the value of the digit `c`; 99: not a digit. */
 static unsigned digit_value(char c)
 {
     if (c >= '0' && c <= '9')
@@ -136,7 +136,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Moves one word from `from` to `to`, without its quotes. Returns where it ends, or null if that is
+/* Moves one word from `from` to `to`, without its quotes. Returns its end, or null if that is
  * within a quote. */
 static char *take_word(char *from, char **to)
 {

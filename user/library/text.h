@@ -16,17 +16,17 @@ int strcmp(const char *left, const char *right);
 int strncmp(const char *left, const char *right, size_t n);
 char *strchr(const char *text, int c);
 
-/* Copies as much as fits in `size` bytes with a final 0. Returns false if it was cut. */
+/* Copies as much as fits in `size` bytes with a final 0. Returns false if the text was
+ * truncated. */
 bool text_copy(char *destination, const char *source, size_t size);
 
-/* Reads the whole of `text` as a decimal or (0x) hexadecimal number. Returns false if it is none.
- * */
+/* Reads the whole of `text` as a decimal or (0x) hexadecimal number. Returns false if it is not
+ * one. */
 bool text_to_number(const char *text, int64_t *number);
 
 /*
- * Splits `text`, in place, at blanks; '…' and "…" keep theirs. Fills `words` and ends it with
- * null. Returns the number of words, or -1 if there are more than `capacity` - 1, or a quote
- * never ends.
+ * Splits `text`, in place, at blanks; '…' and "…" keep theirs. Fills `words` and ends it with null.
+ * Returns the number of words, or -1 if there are more than `capacity` - 1, or a quote never ends.
  */
 int text_split(char *text, char *words[], int capacity);
 

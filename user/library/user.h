@@ -3,8 +3,8 @@
 #define USER_LIBRARY_USER_H
 
 /*
- * All of the C library. A program's stack is one page of 4 KiB, as in xv6: large
- * variables are static or from malloc().
+ * All of the C library. A program's stack is one page of 4 KiB, as in xv6: make large variables
+ * static, or allocate them with malloc().
  */
 #include "user/library/heap.h"
 #include "user/library/print.h"

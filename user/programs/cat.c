@@ -4,7 +4,7 @@
 
 static char buffer[4096];
 
-/* Copies one open file to descriptor 1. The exit status. */
+/* Copies one open file to descriptor 1. Returns the exit status. */
 static int copy(int descriptor, const char *name)
 {
     for (;;) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Runs a command; then tells into the trace, for each CPU in their order, the cycles that it
- * waited for the locks of run queues ("waited"), how often ("waits"), and the cycles of its
+ * Runs a command. Then records in the trace, for each CPU in their order, the cycles spent waiting
+ * for the locks of run queues ("waited"), the number of waits ("waits"), and the cycles of the
  * scheduler ("schedule"). Its exit status is the command's.
  */
 

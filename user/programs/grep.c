@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Prints the lines that a pattern matches. A pattern is characters, with . for
- * any, * for none or more of the one before it, ^ and $ for the line's ends, and
- * \ before a character that is meant as itself.
+ * Prints the lines that match a pattern. A pattern is characters, with . for any, * for none or
+ * more of the previous one, ^ and $ for the line's ends, and \ before a literal character.
  *
- * It is matched as a machine that is in several states at once (Thompson 1968):
- * one bit a state, so the time is that of the line's length, whatever it is.
+ * The matcher is a machine that is in several states at once (Thompson 1968), one bit a state. So
+ * the time is proportional to the line's length, for any line.
  */
 
 #include "user/library/user.h"
@@ -51,7 +50,7 @@ static bool compile(const char *pattern)
     return true;
 }
 
-/* State i: elements before i are matched. Repeated elements may be passed over. */
+/* State i: elements before i are matched. Adds the states after optional repeated elements. */
 static uint64_t pass_over(uint64_t states)
 {
     for (int i = 0; i < element_count; i++) {
@@ -93,7 +92,7 @@ static bool serve_line(size_t length, const char *prefix)
     return true;
 }
 
-/* Takes a line that is longer than the buffer in pieces. Returns true if something matched. */
+/* Processes a line that is longer than the buffer in pieces. Returns true if something matched. */
 static bool serve(int descriptor, const char *prefix)
 {
     size_t length = 0;

@@ -21,7 +21,7 @@ static void open_console(void)
     dup(0);
 }
 
-/* Starts a program; its PID, or -1. */
+/* Starts a program. Returns its PID, or -1. */
 static int start(char *const arguments[])
 {
     int pid = fork();
@@ -32,7 +32,7 @@ static int start(char *const arguments[])
     return pid;
 }
 
-/* The exit status of `pid`; other children are orphans. */
+/* Returns the exit status of `pid`; other children are orphans. */
 static int wait_for(int pid)
 {
     for (;;) {
@@ -79,7 +79,7 @@ _Noreturn static void run_shells(void)
 int main(void)
 {
     open_console();
-    seturgent(URGENT_ALONE); /* a policy that starves others does not hold up the machine's end */
+    seturgent(URGENT_ALONE); /* a policy that starves others must not delay the machine's end */
     if (boot_argument("run", command, sizeof(command)) >= 0)
         run_command();
     if (last_error() != ENOENT) {

@@ -2,13 +2,13 @@
 #ifndef USER_PROGRAMS_RECORD_COST_H
 #define USER_PROGRAMS_RECORD_COST_H
 
-/* Measures what a record of the trace costs the machine. */
+/* Measures the machine's cost of a trace record. */
 
 #include "user/library/user.h"
 
 enum { ROUNDS = 64, CALLS = 16 };
 
-/* What some calls took, in cycles, or `least` if that is less. */
+/* Returns the cycles of some calls, or `least` if that is less. */
 static int64_t least_cycles(void (*call)(void), int64_t least)
 {
     int64_t begin = cycles();
@@ -28,8 +28,8 @@ static void record_mark(void)
     mark(MARK_NOTE, 0);
 }
 
-/* How long 1,000 cycles are, in picoseconds: 1,000,000 on Spike. Without a call in between, since
- * that ends a step of its clock early. */
+/* Returns the duration of 1,000 cycles, in picoseconds: 1,000,000 on Spike. There is no call in
+ * between, since a call ends a step of Spike's clock early. */
 static int64_t thousand_cycles(void)
 {
     int64_t begin_ns = clock_ns();
@@ -42,13 +42,12 @@ static int64_t thousand_cycles(void)
 }
 
 /*
- * What a record takes, in picoseconds: what a system call that does little but
- * record takes beyond one that does nothing. Told in time, since a cycle is what
- * the machine makes of it, but measured in cycles: Spike's clock moves in steps
- * that hundreds of records fit in. The least of many rounds is one into which no
- * interrupt came, and in which QEMU's host did nothing else. The two calls take
- * turns: a host that is slow for a while is slow for both. Not in it: cold caches,
- * and that blocks leave.
+ * Returns the cost of a record, in picoseconds: the time of a system call that does little but
+ * record, minus the time of one that does nothing. The result is a time, because a cycle's length
+ * depends on the machine. It is measured in cycles, because a step of Spike's clock covers hundreds
+ * of records. The minimum of many rounds is one without interrupts, when QEMU's host did nothing
+ * else. The two calls alternate: a host that is slow for a while slows both. Excluded: cold caches,
+ * and the output of blocks.
  */
 static int64_t record_cost(void)
 {

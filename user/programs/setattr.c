@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Sets what the scheduler knows of a running process. */
+/* Sets the scheduling attributes of a running process. */
 
 #include "user/library/user.h"
 

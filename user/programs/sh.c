@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The shell.
- * It parses a line into a tree (shell_parser.h), and runs the tree. Built in: cd, exit, wait.
+ * The shell. It parses a line into a tree (shell_parser.h), and runs the tree. Built in: cd, exit,
+ * wait.
  */
 
 #include "shell_parser.h"
 
 enum { STATUS_WRONG_USAGE = 2 };
 
-static int script = -1; /* where lines come from, if not from descriptor 0 */
+static int script = -1; /* source of lines, if not descriptor 0 */
 
 static int run_list(struct job *job);
 
@@ -23,7 +23,7 @@ static void move_descriptor(int from, int to)
     close(from);
 }
 
-/* There is no seeking: to append is to read up to the end first. */
+/* There is no seeking: appending first reads up to the end. */
 static int open_to_append(const char *path)
 {
     static char skipped[512];
@@ -90,8 +90,8 @@ static int run_wait(char *const words[])
 
 typedef int built_in(char *const words[]);
 
-/* Returns what the shell does itself, since a child could not do it for it, or null for a program.
- * */
+/* Returns the built-in command, which a child could not run for the shell, or null for a
+ * program. */
 static built_in *find_built_in(const struct command *command)
 {
     if (!command->words || !command->words[0])
@@ -105,7 +105,7 @@ static built_in *find_built_in(const struct command *command)
     return NULL;
 }
 
-/* In a child: becomes the command. */
+/* Turns a child into the command. */
 _Noreturn static void become(const struct command *command)
 {
     if (script >= 0)
@@ -118,12 +118,12 @@ _Noreturn static void become(const struct command *command)
     if (run)
         exit(run(command->words));
     if (!command->words[0])
-        exit(0); /* files have been made */
+        exit(0); /* files have been created */
     become_program("sh", command->words);
 }
 
-/* Starts one command of a pipeline between descriptors, which it closes. Returns false if there can
- * be no more processes. */
+/* Starts one command of a pipeline between descriptors, which it closes. Returns false if no
+ * more processes can be created. */
 static bool start(struct command *command, int from, int to, int unused)
 {
     command->pid = fork();
@@ -164,7 +164,7 @@ static bool start_all(struct command *first)
     return true;
 }
 
-/* Waits for all commands of the pipeline that were started; the status of its last. */
+/* Waits for all started commands of the pipeline. Returns the status of the last. */
 static int wait_for_all(struct command *first)
 {
     int status = 0;
@@ -211,7 +211,7 @@ static int run_and_or(const struct pipeline *pipeline)
     return status;
 }
 
-/* In the background, as a child that the shell does not wait for. */
+/* Starts a background job, as a child that the shell does not wait for. */
 static int start_background(const struct job *job)
 {
     int pid = fork();
@@ -239,8 +239,8 @@ static int run_line(const char *line)
     return STATUS_WRONG_USAGE;
 }
 
-/* Reads a line byte by byte: what follows it is for the programs that it starts. Its length, -1 at
- * the end of the input; one that does not fit is LINE_BYTES long, and cut. */
+/* Reads a line byte by byte: later input is for the programs that it starts. Returns its length,
+ * -1 at the end of the input; a line that does not fit is truncated to LINE_BYTES. */
 static int read_line(int descriptor, char line[LINE_BYTES])
 {
     int n = 0;

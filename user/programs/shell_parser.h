@@ -3,7 +3,7 @@
 #define USER_PROGRAMS_SHELL_PARSER_H
 
 /*
- * From a line to a tree of what is to be run.
+ * Parses a line into a tree of commands.
  *
  *   list     = and-or { (";" | "&") and-or }
  *   and-or   = pipeline { ("&&" | "||") pipeline }
@@ -50,15 +50,15 @@ struct job {
 
 static _Alignas(16) char arena[ARENA_BYTES];
 static size_t arena_used;
-static const char *input;  /* what is still to be parsed */
-static const char *broken; /* why it cannot be; null: all is well so far */
+static const char *input;  /* the input still to be parsed */
+static const char *broken; /* the syntax error; null: none so far */
 static int depth;
 
 static void *arena_take(size_t bytes)
 {
     bytes = (bytes + 7) & ~(size_t)7;
     if (arena_used + bytes > ARENA_BYTES) {
-        /* The line is given up: what is read of it meanwhile may overwrite its beginning. */
+        /* The line is abandoned: reading it may overwrite its beginning. */
         broken = "the line is too long";
         arena_used = 0;
     }
@@ -86,7 +86,7 @@ static void skip_blanks(void)
         input += strlen(input);
 }
 
-/* Takes `token` if it comes next. */
+/* Consumes `token` if it comes next. */
 static bool accept(const char *token)
 {
     skip_blanks();
@@ -97,7 +97,7 @@ static bool accept(const char *token)
     return true;
 }
 
-/* Does this one-character operator come next, and not its double? */
+/* Consumes this one-character operator if it comes next, and not its double. */
 static bool accept_single(char letter)
 {
     skip_blanks();
@@ -125,7 +125,7 @@ static size_t word_length(void)
     return n;
 }
 
-/* Returns the word that comes next, without its quotes, or null if none does. */
+/* Returns the next word, without its quotes, or null if none comes next. */
 static char *parse_word(void)
 {
     skip_blanks();
@@ -148,7 +148,7 @@ static char *parse_word(void)
     return word;
 }
 
-/* Adds a redirection to the end of the command's, if one comes next. */
+/* Adds a redirection to the command's, if one comes next. */
 static bool parse_redirection(struct command *command)
 {
     char kind;
@@ -239,7 +239,7 @@ static struct job *parse_job(void)
     return job;
 }
 
-/* Up to the end of the input, or to a ) that ends the group. */
+/* Parses to the end of the input, or to a ) that ends the group. */
 static struct job *parse_list(void)
 {
     struct job *first = NULL;

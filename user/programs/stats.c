@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What getstats() tells of the machine, one figure a line; with -c, what getcpustats() tells of
- * each CPU, one CPU a line. */
+/* Prints the results of getstats(), one figure a line; with -c, those of getcpustats(), one CPU
+ * a line. */
 
 #include "user/library/user.h"
 

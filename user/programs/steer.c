@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Obeys the console: a monitor of this machine types there, reads what the kernel
- * says of its scheduler, sets what can be set, and starts programs.
- * docs/monitor.md says what it understands and how it answers.
+ * Runs commands from the console: a monitor of this machine types them there. It reads the kernel's
+ * scheduler files, sets attributes, and starts programs. docs/monitor.md lists the commands and
+ * answers.
  *
- * Up to 512 bytes of one write stay together on the console: so each has whole
- * lines, and no other output can tear them.
+ * Up to 512 bytes of one write stay together on the console. So each write has whole lines, and no
+ * other output can split them.
  */
 
 #include "abi/attribute_names.h"
@@ -14,9 +14,9 @@
 #include "user/programs/record_cost.h"
 #include "user/programs/told_text.h"
 
-enum { LINE_BYTES = 4000 }; /* of a command; the console keeps 4,096 that no process has read yet */
+enum { LINE_BYTES = 4000 }; /* of a command; the console keeps 4,096 unread ones */
 
-static int *started; /* shared with our children: a PID, or the negative of an error */
+static int *started; /* shared with its children: a PID, or the negative of an error */
 
 /* ---- answers ---- */
 
@@ -30,21 +30,21 @@ static void refuse(int error, const char *what)
     printf("@@ %ld error %d %.*s\n", id, error, TOLD_BYTES, what);
 }
 
-/* The call that was made last has failed. */
+/* Reports that the last call has failed. */
 static void fail(const char *what)
 {
     int error = last_error();
     printf("@@ %ld error %d %.*s: %s\n", id, error, TOLD_BYTES / 2, what, error_text(error));
 }
 
-/* ---- commands: each takes the rest of its line; false: that is not what it should be ---- */
+/* ---- commands: each takes the rest of its line; false: wrong syntax ---- */
 
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-/* The next word of a line; "": there is none. */
+/* Returns the next word of a line; "": none. */
 static char *take_word(char **line)
 {
     while (is_blank(**line))
@@ -59,13 +59,13 @@ static char *take_word(char **line)
     return word;
 }
 
-/* Reads the next word, which is to be a number. Returns false if it is none. */
+/* Reads the next word, which must be a number. Returns false if it is not. */
 static bool take_number(char **line, int64_t minimum, int64_t *number)
 {
     return text_to_number(take_word(line), number) && *number >= minimum && *number <= INT32_MAX;
 }
 
-/* Opens the file of /proc whose name is the next word. Returns -1 if it cannot be opened. */
+/* Opens the file of /proc whose name is the next word. Returns -1 on failure. */
 static int open_text(const char *name, int flags)
 {
     char path[PATH_BYTES];
@@ -138,7 +138,7 @@ static bool obey_kill(char *rest)
     return true;
 }
 
-/* Not by leaving that to init, which is not urgent and would wait for its turn. */
+/* It does not leave that to init, which is not urgent and would wait for its turn. */
 static bool obey_end(char *rest)
 {
     if (*rest)
@@ -150,7 +150,7 @@ static bool obey_end(char *rest)
 
 /* ---- starting programs ---- */
 
-/* Opens the program as exec_program() will look for it. Returns -1 if it is not there. */
+/* Opens the program like exec_program(). Returns -1 if it does not exist. */
 static int open_program(const char *name)
 {
     char path[PATH_BYTES] = "/";
@@ -162,8 +162,8 @@ static int open_program(const char *name)
     return open(name, OPEN_READ);
 }
 
-/* What keeps a program from being started can be told only before it is. Returns 0 if nothing does.
- * */
+/* A reason not to start a program can be reported only before the start. Returns 0 if there is
+ * none. */
 static int program_flaw(const char *name)
 {
     static const char magic[4] = {0x7f, 'E', 'L', 'F'};
@@ -180,16 +180,16 @@ static int program_flaw(const char *name)
     return executable ? 0 : ENOEXEC;
 }
 
-/* What is typed is for us: others find their input at its end. */
+/* Console input is only for this program: others get the end of the input. */
 static void close_input(void)
 {
     int ends[2];
     close(0);
-    if (pipe(ends) == 0) /* the end to read from is 0, the lowest that is free */
+    if (pipe(ends) == 0) /* the end to read from is 0, the lowest free descriptor */
         close(ends[1]);
 }
 
-/* In a child. The program is a child of this one, which ends at once: so it becomes init's. */
+/* Runs in a child. The program is a child of this one, which ends at once, so init adopts it. */
 _Noreturn static void start_orphan(char *words[])
 {
     int pid = fork();
@@ -264,7 +264,7 @@ static void obey(char *line)
     refuse(EINVAL, "no such command: there are read, write, set, start, kill and end");
 }
 
-/* The next line, without its end. Of a longer one only so much is kept that its length tells. */
+/* Reads the next line, without its end. A longer line is truncated to a length that reveals it. */
 static char *read_line(void)
 {
     static char line[LINE_BYTES + 2];

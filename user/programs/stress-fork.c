@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Forks children that wait, until there are as many as asked for or the kernel
- * refuses; then lets them end, and counts them.
+ * Forks waiting children, up to the given number or until the kernel refuses.
+ * Then it lets them end, and counts them.
  */
 
 #include "user/library/user.h"

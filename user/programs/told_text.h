@@ -2,20 +2,20 @@
 #ifndef USER_PROGRAMS_TOLD_TEXT_H
 #define USER_PROGRAMS_TOLD_TEXT_H
 
-/* Texts as steer tells them: each line begins with the number of the command that asked for it. */
+/* Output of steer: each line begins with the number of the command that it answers. */
 
 #include "user/library/user.h"
 
 enum {
-    TOLD_BYTES = 480, /* of a line of text; the rest of it is cut off */
+    TOLD_BYTES = 480, /* of a line of text; the rest is truncated */
     TOGETHER_BYTES = PRINT_BYTES,
 };
 
-static int64_t id; /* of the command that is being obeyed; 0: of none */
+static int64_t id; /* of the present command; 0: none */
 
 /*
- * An urgent process must not keep a CPU for long: in a text of thousands of lines,
- * others have their turn after each piece of work.
+ * An urgent process must not occupy a CPU for long: during a text of thousands of lines, it lets
+ * others run after each piece of work.
  */
 static void give_way(int64_t *since)
 {
@@ -26,7 +26,7 @@ static void give_way(int64_t *since)
     *since = clock_ns();
 }
 
-/* Lines that wait to be written together, and the one that is being put together. */
+/* Lines that wait to be written together, and the incomplete one. */
 static struct {
     char text[TOGETHER_BYTES + 1];
     int whole;  /* bytes of whole lines */
@@ -62,7 +62,7 @@ static void begin_line(void)
         put(*c);
 }
 
-/* Blanks in a row are told as one. */
+/* Merges consecutive blanks into one. */
 static void tell(char c)
 {
     if (!line_begun())
