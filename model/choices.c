@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What policies chose, and among which processes. */
+/* The policies' choices, and the processes among which they chose. */
 
 #include "model/message.h"
 
-#define DETAILED   64  /* so many of the last choices of what comes at once are kept with details */
+#define DETAILED   64  /* this many of the latest simultaneous choices are kept with details */
 #define SUMMED_MAX 256 /* tickets of a longer queue are not added up */
 
-/* The time of the choice before which there are DETAILED - 1 later ones of these two kinds; 0:
- * there are no more than DETAILED in all, -1: fewer. */
+/* Returns the time of the choice before which there are DETAILED - 1 later ones of these two
+ * kinds; 0: there are at most DETAILED in all, -1: fewer. */
 static int64_t detail_from(const struct model *model, const struct trace_record *records,
                            size_t count, uint32_t kind, uint32_t other)
 {
@@ -26,7 +26,7 @@ static int64_t detail_from(const struct model *model, const struct trace_record 
     return found > DETAILED ? time : 0;
 }
 
-/* Only the last choices are shown: chooses the time from which on they are kept with details. */
+/* Only the last choices are shown: computes the time after which details are kept. */
 void choices_plan(struct model *model, const struct trace_record *records, size_t count)
 {
     int64_t from = detail_from(model, records, count, TRACE_DECISION, TRACE_DECISION);
@@ -35,7 +35,7 @@ void choices_plan(struct model *model, const struct trace_record *records, size_
     model->detail_from = later(from, 0);
 }
 
-/* The tickets among which was drawn, or -1 if they are not known. */
+/* The tickets of a draw's candidates, or -1 if they are not known. */
 struct draw {
     struct decision *decision;
     uint64_t tickets;
@@ -68,7 +68,7 @@ static void add_others(struct model *model, struct draw *draw, uint32_t chosen, 
             add_other(model, draw, slot, decision->time);
         slot = process_of(model, slot)->next;
     }
-    /* One that was put back has not left its CPU yet. */
+    /* A task that was put back has not left its CPU yet. */
     uint32_t running = cpu_of(model, cpu)->running;
     if (running != NONE && running != chosen && draw->others < decision->waited)
         add_other(model, draw, running, decision->time);
@@ -113,7 +113,7 @@ void tell_decision(struct model *model, const struct trace_record *record)
     describe(model, slot, &choice);
 }
 
-/* A choice of which the policy said nothing: its remark is 0. */
+/* Handles a choice without a DECISION record: its annotation is 0. */
 void silent_choice(struct model *model, uint32_t slot, int64_t time, uint32_t cpu)
 {
     model->decisions.count++;
@@ -127,9 +127,9 @@ void silent_choice(struct model *model, uint32_t slot, int64_t time, uint32_t cp
     describe(model, slot, &choice);
 }
 
-/* ---- in words ---- */
+/* ---- texts ---- */
 
-/* Milliseconds, with three digits of their fraction. */
+/* Writes milliseconds, with three decimals. */
 static void write_time(struct message *message, uint64_t nanoseconds)
 {
     uint64_t microseconds = nanoseconds / 1000 + (nanoseconds % 1000 >= 500);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What is drawn on the time line: the runs that are new since the last frame, and those of the last
- * minute, as many as can be drawn.
+ * The runs that the time line shows: those new since the last frame, and those of the last minute,
+ * up to a limit.
  *
- * Of more, short runs are put together with their neighbours on the same CPU. Time is cut into as
- * many stretches as can be drawn; of the runs that begin in the same stretch one is left, as long
- * as all of them, in the name of the longest.
+ * If there are more, short runs are merged with their neighbours on the same CPU. Time is cut into
+ * as many intervals as can be drawn. The runs that begin in the same interval become one, with
+ * their total length and the name of the longest.
  */
 
 #include "model/inside.h"
 
 #define PAST_NS    (60 * SECOND)
 #define PAST_RUNS  20000
-#define FRESH_RUNS 40000 /* more than twice as many are not kept if no frames are asked for */
+#define FRESH_RUNS 40000 /* if no frames are requested, at most twice this number is kept */
 
 void draw_idle(struct model *model, const struct stretch *idle)
 {
@@ -22,9 +22,9 @@ void draw_idle(struct model *model, const struct stretch *idle)
     *(struct stretch *)list_add(model, &model->fresh_idle) = *idle;
 }
 
-/* ---- thinning, the same of runs and of idling ---- */
+/* ---- thinning of runs and of idle times ---- */
 
-/* Rows by CPU, and on each by their begin; `rows` says what they are. */
+/* Rows sorted by CPU, and on each by their start. */
 struct thinning {
     struct model *model;
     struct list *list;
@@ -45,7 +45,7 @@ static struct drawn run_at(const struct thinning *thinning, uint32_t index)
     return (struct drawn){.begin = idle->begin, .end = idle->end, .cpu = (uint16_t)idle->cpu};
 }
 
-/* Counts, and says where the first of each CPU belongs. */
+/* Counts the rows of each CPU, and computes the position of its first. */
 static void place_by_cpu(struct thinning *thinning)
 {
     struct model *model = thinning->model;
@@ -83,7 +83,7 @@ static void order_by_cpu(struct thinning *thinning)
     }
 }
 
-/* Puts together what lies in the same stretch; returns how many are left, in `kept`. */
+/* Merges the rows of the same interval. Returns how many remain, in `kept`. */
 static uint32_t put_together(const struct thinning *thinning, uint32_t most, struct drawn *kept)
 {
     int64_t stretches = most / thinning->cpus > 0 ? most / thinning->cpus : 1;
@@ -128,7 +128,7 @@ static void write_back(const struct thinning *thinning, const struct drawn *kept
     list->last = count;
 }
 
-/* Leaves about `most`, or fewer, of a list; returns how many are gone. */
+/* Reduces a list to about `most` rows, or fewer. Returns how many were removed. */
 static uint32_t thin(struct model *model, struct list *list, uint32_t most, bool are_runs)
 {
     uint32_t count = list_count(list);
@@ -160,7 +160,7 @@ static void append(struct model *model, struct list *to, const struct list *from
     uint32_t count = list_count(from);
     if (to->last + count > to->capacity)
         to->last = to->first =
-            0; /* never: the past is thinned, and has room for all that is fresh */
+            0; /* never happens: the past is thinned, and can hold all fresh rows */
     __builtin_memcpy(row_of(model, to, to->last), row_of(model, from, from->first),
                      (size_t)count * from->row_bytes);
     to->last += count;
@@ -174,7 +174,7 @@ static int64_t end_of_past(const struct model *model)
     return end;
 }
 
-/* Lets go of what ended before; begin and end stand first in the rows of both lists. */
+/* Removes rows that ended before; begin and end are first in the rows of both lists. */
 static void drop_before(struct model *model, struct list *list, int64_t begin)
 {
     uint32_t kept = 0;
@@ -198,7 +198,7 @@ uint32_t drawing_thin(struct model *model, uint32_t most)
     return thinned;
 }
 
-/* After what is fresh was told: it is of the past from here on. */
+/* Called after the fresh rows were written: they belong to the past now. */
 void drawing_told(struct model *model)
 {
     append(model, &model->past, &model->fresh);

@@ -1,55 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Why a process had to wait: what the CPU at which it waited did meanwhile. The rules are those of
- * docs/explain.md, which schedlab.analysis.explanation applies to whole traces; a test holds both
- * to the same figures. All times are cut to the window.
+ * Explains why a process had to wait: what its CPU did at that time. The rules are those of
+ * docs/explain.md, which schedlab.analysis.explanation applies to whole traces; a test compares the
+ * results of both. All times are cut to the window.
  */
 
 #include "model/message.h"
 
 #define WAITS_TOLD 50
-#define OF_ALL     WAITS_TOLD /* the number of the sums over all waits, beside those of each */
+#define OF_ALL                                                                                     \
+    WAITS_TOLD /* number of the sums over all waits, distinct from the single                      \
+                * waits */
 
-enum { UNKNOWN = 0xffffd, SCHEDULER, IDLE }; /* in the place of a slot */
+enum { UNKNOWN = 0xffffd, SCHEDULER, IDLE }; /* used instead of a slot number */
 
-/* A time in which the process waited at one CPU. */
+/* A time during which the process waited at one CPU. */
 struct stay {
     int64_t begin;
     int64_t end;
-    uint32_t wait; /* the number of the wait that it is a part of */
+    uint32_t wait; /* the number of its wait */
     uint16_t cpu;
     uint8_t why;
 };
 
-/* What had a CPU during one of the waits that are told, or during all. */
+/* A part of a reported wait, or of all: who had the CPU. */
 struct part {
-    int64_t key; /* wait, CPU, slot, and 1 more; 0: none */
+    int64_t key; /* wait, CPU, slot, plus 1; 0: none */
     int64_t duration;
     uint32_t times;
 };
 
 struct inquiry {
     struct model *model;
-    struct stay *stays; /* in their order, and apart from each other */
+    struct stay *stays; /* in their order, without overlap */
     uint32_t count;
     uint32_t most;
     uint32_t waits;
     bool begins;   /* the next stay is the first of a wait */
-    uint32_t told; /* the number of the first that is told */
-    uint32_t next; /* of the stays: the first that ends after what the CPU in question does now */
+    uint32_t told; /* the number of the first reported wait */
+    uint32_t next; /* of the stays: the first with an end after the present action of the CPU */
     uint32_t slot;
-    uint32_t *doings;   /* indices of spells of CPUs, sorted by CPU: those of each end at `at` */
-    uint32_t *visits;   /* likewise of the scheduler: those of each CPU end at `until` */
+    uint32_t *doings;   /* indices of spells of CPUs, sorted by CPU: each CPU's end at `at` */
+    uint32_t *visits;   /* the same for visits to the scheduler: each CPU's end at `until` */
     struct part *parts; /* by a hash of their keys */
     uint32_t parts_mask;
     uint32_t parts_count;
-    struct stretch *idle; /* times during waits in which any CPU idled */
+    struct stretch *idle; /* times during waits when any CPU was idle */
     uint32_t idle_count;
     uint32_t idle_most;
 };
 
-/* ---- its waits ---- */
+/* ---- the process's waits ---- */
 
 static void add_stay(struct inquiry *inquiry, const struct spell *spell)
 {
@@ -84,7 +86,7 @@ static void find_waits(struct inquiry *inquiry)
     inquiry->told = inquiry->waits > WAITS_TOLD ? inquiry->waits - WAITS_TOLD : 0;
 }
 
-/* The first that ends after this time. */
+/* Returns the first stay that ends after this time. */
 static uint32_t stay_after(const struct inquiry *inquiry, int64_t time)
 {
     uint32_t low = 0, high = inquiry->count;
@@ -100,7 +102,7 @@ static uint32_t stay_after(const struct inquiry *inquiry, int64_t time)
 
 /* ---- parts ---- */
 
-/* Of more than there is room for, the last are passed over. */
+/* If there are too many, the last are ignored. */
 static void add_part(struct inquiry *inquiry, uint32_t wait, uint32_t cpu, uint32_t slot,
                      int64_t duration)
 {
@@ -128,8 +130,7 @@ static void add_idle(struct inquiry *inquiry, int64_t begin, int64_t end)
         inquiry->idle[inquiry->idle_count++] = (struct stretch){.begin = begin, .end = end};
 }
 
-/* A process, or one of those in the place of a slot, had the CPU: it counts where it meets waits.
- */
+/* A process, or a substitute for a slot, had the CPU: it counts where it overlaps waits. */
 static void meet(struct inquiry *inquiry, uint32_t cpu, uint32_t slot, int64_t begin, int64_t end)
 {
     while (inquiry->next < inquiry->count && inquiry->stays[inquiry->next].end <= begin)
@@ -153,7 +154,7 @@ static void meet(struct inquiry *inquiry, uint32_t cpu, uint32_t slot, int64_t b
 
 /* ---- what CPUs did ---- */
 
-/* The CPU of a row of spells or visits; NONE: it says nothing of one. */
+/* Returns the CPU of a row of spells or visits; NONE: the row concerns no CPU. */
 static uint32_t cpu_of_row(const struct model *model, const struct list *list, uint32_t index)
 {
     if (list != &model->spells)
@@ -163,13 +164,13 @@ static uint32_t cpu_of_row(const struct model *model, const struct list *list, u
     return tells ? spell->cpu : NONE;
 }
 
-/* Where the rows of a CPU end, among those that are sorted. */
+/* Returns where the sorted rows of a CPU end. */
 static uint32_t *end_of(const struct model *model, const struct list *list, uint32_t cpu)
 {
     return list == &model->spells ? &cpu_of(model, cpu)->at : &cpu_of(model, cpu)->until;
 }
 
-/* The indices of a list's rows by CPU; those of one CPU stay in their order. */
+/* Sorts the indices of a list's rows by CPU; each CPU's rows stay in their order. */
 static void sort_by_cpu(struct model *model, const struct list *list, uint32_t *sorted)
 {
     uint32_t total = 0;
@@ -190,17 +191,17 @@ static void sort_by_cpu(struct model *model, const struct list *list, uint32_t *
     }
 }
 
-/* One CPU's time, from the window's begin on. */
+/* One CPU's time, starting with the window. */
 struct walk {
     struct inquiry *inquiry;
     uint32_t cpu;
-    uint32_t visit; /* the next one, of those up to `visits_end` */
+    uint32_t visit; /* the next one, of those before `visits_end` */
     uint32_t visits_end;
-    int64_t done; /* up to here all is told */
+    int64_t done; /* everything before this time is processed */
     int64_t until;
 };
 
-/* The next visit to the scheduler. False: there is none. */
+/* Finds the next visit to the scheduler. Returns false if there is none. */
 static bool next_visit(const struct walk *walk, int64_t *begin, int64_t *end)
 {
     const struct model *model = walk->inquiry->model;
@@ -217,7 +218,7 @@ static bool next_visit(const struct walk *walk, int64_t *begin, int64_t *end)
     return cpu->entered && walk->visit == walk->visits_end;
 }
 
-/* The CPU was a process's, or idle, up to a time, but while it was in its scheduler. */
+/* Attributes a time until `until` to a process or to idling, except for visits to the scheduler. */
 static void go_on(struct walk *walk, uint32_t slot, int64_t end)
 {
     int64_t enters, leaves;
@@ -235,7 +236,7 @@ static void go_on(struct walk *walk, uint32_t slot, int64_t end)
     walk->done = later(walk->done, end);
 }
 
-/* The run, or what is unknown, that goes on; else it idles. */
+/* Handles the unfinished run or unknown time; else the CPU is idle. */
 static void go_to_the_end(struct walk *walk)
 {
     const struct model *model = walk->inquiry->model;
@@ -270,9 +271,9 @@ static void walk_cpu(struct inquiry *inquiry, uint32_t number)
     go_to_the_end(&walk);
 }
 
-/* ---- while a CPU idled ---- */
+/* ---- idle CPUs ---- */
 
-/* The part of a stretch in which it waited. */
+/* Returns the part of an idle time during which it waited. */
 static int64_t waited_in(const struct inquiry *inquiry, int64_t begin, int64_t end)
 {
     int64_t waited = 0;
@@ -302,9 +303,9 @@ static int64_t beside_idle(struct inquiry *inquiry)
     return waited;
 }
 
-/* ---- told ---- */
+/* ---- output ---- */
 
-/* The parts by wait, the longest first; equal ones by CPU and slot. Returns how many. */
+/* Sorts the parts by wait, the longest first; equal ones by CPU and slot. Returns their number. */
 static uint32_t sort_parts(struct inquiry *inquiry)
 {
     struct part *parts = inquiry->parts;
@@ -363,7 +364,7 @@ static void write_parts(struct inquiry *inquiry, struct message *message,
     }
 }
 
-/* A wait is told at the CPU at which it ended. */
+/* A wait is reported at the CPU where it ended. */
 static void write_waits(struct inquiry *inquiry, struct message *message)
 {
     static const char *const words[] = {"forked",     "woken",   "preempted",
@@ -412,8 +413,8 @@ static void write_all_parts(struct inquiry *inquiry, struct message *message)
     write_parts(inquiry, message, of_all, inquiry->parts + told, count - told);
 }
 
-/* After the indices: a quarter for stays, one for parts, and a half for what idled, which is sorted
- * before parts are. */
+/* After the indices: a quarter for stays, one for parts, and a half for idle times, which are
+ * sorted before parts are. */
 static void divide_scratch(struct inquiry *inquiry)
 {
     struct model *model = inquiry->model;
@@ -438,7 +439,7 @@ static void divide_scratch(struct inquiry *inquiry)
         (uint32_t)(2 * quarter / (sizeof(struct stretch) + 2 * sizeof(struct sortable)));
 }
 
-/* The slot of the process that bears the PID, or that bore it last. */
+/* Returns the slot of the process with the PID, or of its last owner. */
 static uint32_t find_slot(const struct model *model, uint32_t pid)
 {
     uint32_t found = process_find(model, pid);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is the case, and what has happened: docs/monitor.md says what all of it means. */
+/* The present state, and recent events: docs/monitor.md explains all of it. */
 
 #include "model/message.h"
 
-#define RUN_NUMBERS     7 /* of a run that is drawn */
+#define RUN_NUMBERS     7 /* of a drawn run */
 #define RUNS_SHOWN      2000
 #define DECISIONS_SHOWN 100
-#define MARKS_SHOWN     200 /* at most this many are new in one frame: the last ones */
+#define MARKS_SHOWN     200 /* at most this many new ones in a frame: the last */
 
-/* ---- what is drawn ---- */
+/* ---- drawn runs ---- */
 
 static void write_drawn(int64_t *row, const struct drawn *run, bool levels)
 {
@@ -22,7 +22,7 @@ static void write_drawn(int64_t *row, const struct drawn *run, bool levels)
     row[6] = run->waited;
 }
 
-/* The runs that go on, as they are told of until the next frame. */
+/* Writes the unfinished runs, as they are shown until the next frame. */
 static void show_running(struct model *model)
 {
     for (uint32_t number = 0; number < model->header.cpus; number++) {
@@ -89,7 +89,7 @@ struct told_marks {
     uint32_t count;
 };
 
-/* The last of those after one, up to another, at most so many. */
+/* The last marks in an interval, up to a maximum. */
 struct range {
     uint64_t after;
     uint64_t to;
@@ -110,7 +110,7 @@ static void choose_marks(struct told_marks *told, const struct mark *marks, uint
         told->mark[told->count++] = &marks[first % kept];
 }
 
-/* What happened to the system goes before what happened to processes, if it is too much. */
+/* If there are too many, events of the system take precedence over those of processes. */
 static void choose_all_marks(const struct model *model, struct told_marks *told, struct range range)
 {
     const struct marks *marks = &model->marks;

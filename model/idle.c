@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The times in which a CPU idled while a process waited at another one: where its idling meets
- * stretches in which any queue but its own is occupied. Times are those of the story's clock, which
- * never goes back: where CPUs' clocks differ, so much may the sums be off.
+ * Finds the times when a CPU was idle while a process waited at another one: where its idle time
+ * overlaps intervals with an occupied queue other than its own. Times are those of the story's
+ * clock, which never goes back. If CPUs' clocks differ, the sums may be wrong by that difference.
  */
 
 #include "model/inside.h"
@@ -17,7 +17,7 @@ static void found(struct model *model, uint32_t cpu, int64_t begin, int64_t end)
     draw_idle(model, &stretch);
 }
 
-/* The first change that is later than `time`. */
+/* Returns the first change later than `time`. */
 static uint32_t change_after(const struct occupancy *changes, uint32_t count, int64_t time)
 {
     uint32_t low = 0, high = count;
@@ -59,7 +59,7 @@ static void search_idling(struct model *model, const struct stretch *idle)
         found(model, idle->cpu, since, idle->end);
 }
 
-/* Counts each CPU's idle stretches, and says where the first of each belongs. */
+/* Counts each CPU's idle times, and computes the position of its first. */
 static uint32_t place_by_cpu(struct model *model, const struct stretch *idle, uint32_t count)
 {
     uint32_t total = 0;
@@ -74,7 +74,7 @@ static uint32_t place_by_cpu(struct model *model, const struct stretch *idle, ui
     return total;
 }
 
-/* By CPU; last of each, one that goes on. */
+/* Sorts by CPU; an unfinished idle time is the last of its CPU. */
 static uint32_t sort_idling(struct model *model, struct stretch *sorted, int64_t until)
 {
     const struct stretch *idle = row_of(model, &model->idle, 0);
@@ -91,7 +91,7 @@ static uint32_t sort_idling(struct model *model, struct stretch *sorted, int64_t
     return total;
 }
 
-/* Finds what is beyond the last search, up to `until`. */
+/* Continues the search up to `until`. */
 void idle_search(struct model *model, int64_t until)
 {
     struct stretch *sorted = scratch_of(model);

@@ -2,7 +2,7 @@
 #ifndef MODEL_INSIDE_H
 #define MODEL_INSIDE_H
 
-/* What a model knows, and what its files do for each other. A slot is a process's place. */
+/* A model's data, and the functions that its files share. A slot is a process's place. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,19 +15,18 @@
 #include "model/model.h"
 #include "policies/registry.h"
 
-#define NONE  UINT32_MAX
-#define NEVER INT64_MAX
-#define TIME_MAX                                                                                   \
-    (INT64_C(1) << 61) /* as schedlab.trace.bounds has it: sums of two do not overflow */
-#define SECOND INT64_C(1000000000)
+#define NONE     UINT32_MAX
+#define NEVER    INT64_MAX
+#define TIME_MAX (INT64_C(1) << 61) /* as in schedlab.trace.bounds: sums of two do not overflow */
+#define SECOND   INT64_C(1000000000)
 
-/* ---- lists: rows that come at the end and go at the begin ---- */
+/* ---- lists: rows are added at the end and removed at the start ---- */
 
 struct list {
-    uint64_t at; /* where the rows are, in bytes from the model's begin */
+    uint64_t at; /* the position of the rows, in bytes from the model's start */
     uint32_t row_bytes;
     uint32_t capacity;
-    uint32_t first; /* the rows from `first` up to `last` are there */
+    uint32_t first; /* the rows from `first` to before `last` exist */
     uint32_t last;
 };
 
@@ -52,72 +51,72 @@ enum why { FORKED, WOKEN, PREEMPTED, EXPIRED, YIELDED, FOUND };
 enum stop { GOES_ON, STOPPED_BLOCKED, STOPPED_PREEMPTED, STOPPED_YIELDED, STOPPED_ENDED };
 
 /*
- * One that lives, from its FORK, or where it was found, until it leaves its CPU as a zombie; or one
- * that has ended, as long as anything of it is in the window.
+ * A process that lives: from its FORK or FOUND until it leaves its CPU as a zombie. Or an ended
+ * process, while the window contains any of its events.
  */
 struct process {
     int64_t since;      /* when its run, or its wait in this queue, began */
-    int64_t wait_since; /* when it began to wait, in whatever queue */
+    int64_t wait_since; /* when it began to wait, in any queue */
     int64_t stay_since; /* when it began to wait at `waits_at` */
-    int64_t woken_at;   /* -1: since then it has run */
+    int64_t woken_at;   /* -1: it has run since then */
     int64_t forked_at;  /* -1: it was found */
     int64_t picked_at;
-    int64_t run_time;     /* of runs that are over */
-    int64_t waiting_time; /* of waits that are over */
-    int64_t waited;       /* how long it had waited when the run that goes on began */
+    int64_t run_time;     /* of finished runs */
+    int64_t waiting_time; /* of finished waits */
+    int64_t waited;       /* its wait before the unfinished run */
     int64_t born_at;
-    int64_t exit_at; /* NEVER: it has not said so */
-    int64_t gone_at; /* when it left its CPU for the last time; NEVER: it has not */
+    int64_t exit_at; /* NEVER: not reported */
+    int64_t gone_at; /* when it left its CPU for the last time; NEVER: not yet */
     int64_t ran_in_window;
     int64_t waited_in_window;
     int64_t slice; /* -1: no limit, or not known */
     int64_t priority;
     int64_t tickets;
     int64_t weight;
-    int64_t share_tickets; /* as the trace says: the figures go by these */
+    int64_t share_tickets; /* according to the trace: the metrics use these */
     int64_t share_weight;
     int64_t share_nice;
     int64_t attribute[ATTRIBUTE_KINDS];
-    uint64_t label; /* the name that it told of its group, as in the record; 0: none */
+    uint64_t label; /* the name of its group, as in the record; 0: none */
     uint64_t serial;
     uint32_t pid;
     uint32_t parent;
     uint32_t thread_of;
-    uint32_t next; /* in its queue; of one that has ended: the one that ended next */
+    uint32_t next; /* in its queue; for an ended process: the next one to end */
     uint32_t previous;
     uint32_t place;    /* among the living */
-    int32_t cpu;       /* which runs it, or ran it last; -1: none */
+    int32_t cpu;       /* which runs it, or last ran it; -1: none */
     uint32_t queue;    /* the CPU in whose queue it waits */
-    uint32_t waits_at; /* the CPU at which it was placed, ran last, or to which it migrated */
+    uint32_t waits_at; /* the CPU where it was placed, last ran, or migrated to */
     uint32_t level;
-    uint32_t next_level; /* at which it runs from its next turn on */
+    uint32_t next_level; /* its level from its next turn */
     uint32_t blocked_for;
-    uint32_t selections; /* times the scheduler left towards it */
-    uint32_t picks;      /* times it was switched to */
-    uint16_t attributes; /* bits: those that the trace says */
+    uint32_t selections; /* times that the scheduler chose it */
+    uint32_t picks;      /* times that it was switched to */
+    uint16_t attributes; /* bits: the attributes that the trace contains */
     uint8_t state;
-    uint8_t why;   /* enum why; beside it MOVED, once it has migrated */
-    uint8_t stops; /* how it is about to stop; GOES_ON: it has not said so */
+    uint8_t why;   /* enum why; plus MOVED, once it has migrated */
+    uint8_t stops; /* how it is about to stop; GOES_ON: not reported */
     bool used;     /* else the slot is free */
     bool living;
-    bool named;  /* the trace has said the name */
-    bool told;   /* a QUEUED has said so since it ran last; an urgent process is in no such queue */
-    bool placed; /* the trace has said at which CPU it waits; else that is a guess */
+    bool named;  /* the trace contains the name */
+    bool told;   /* a QUEUED record came since it last ran; an urgent process is in no such queue */
+    bool placed; /* the trace shows the CPU where it waits; else that is a guess */
     bool ran;
     bool exited;
-    bool kin;            /* it is the trace's first process, or descends from it */
-    bool began;          /* it began a measured window: it is no part of the workload */
-    bool unseen;         /* what it does is unknown until it is found again */
-    bool outside;        /* it is no part of the workload, for whatever reason */
+    bool kin;            /* it is the trace's first process, or a descendant */
+    bool began;          /* it began a measured window: it does not belong to the workload */
+    bool unseen;         /* its activity is unknown until it is found again */
+    bool outside;        /* it does not belong to the workload, for any reason */
     bool of_workload;    /* computed for each frame */
-    int64_t run_now;     /* computed for each frame: in the window, with what goes on */
-    int64_t wait_now;    /* likewise */
-    int64_t unseen_time; /* how long it was out of sight before, also before the window */
-    int64_t unseen_now;  /* what it did since its CPU's trace ended, or out of sight */
+    int64_t run_now;     /* computed for each frame: in the window, including unfinished runs */
+    int64_t wait_now;    /* the same for waits */
+    int64_t unseen_time; /* earlier time without records, also before the window */
+    int64_t unseen_now;  /* its time since its CPU's trace ended, or without records */
     uint32_t level_now;
     double share;
     double ideal;
-    double asked; /* the same by what the workload sets, whether or not the policy reads it */
+    double asked; /* the same by the workload's settings, even if the policy does not read them */
 };
 
 /* ---- CPUs ---- */
@@ -141,7 +140,7 @@ enum text_target {
     TEXT_OF_REMARK
 };
 
-/* What is being told in several records. */
+/* A text that several records are building. */
 struct telling {
     struct text text;
     uint32_t records;
@@ -150,56 +149,56 @@ struct telling {
     uint32_t slot;
     uint32_t shares_by;
     uint64_t serial; /* of the process */
-    uint64_t mark;   /* which of the system's */
+    uint64_t mark;   /* which of the system's marks */
     int64_t time;
     int64_t value; /* of a tunable */
     struct text tunable;
-    bool has_tunable; /* `tunable` was set by what came so far */
+    bool has_tunable; /* the text so far has set `tunable` */
 };
 
 struct cpu {
-    uint32_t running; /* NONE: it idles, or is not there */
+    uint32_t running; /* NONE: it is idle, or does not exist */
     uint32_t queue_first;
     uint32_t queue_last;
     uint32_t queue_count;
-    uint64_t decided; /* the serial of the process that was chosen last; 0: none */
-    int64_t since;    /* when it began to run its process, or to idle */
+    uint64_t decided; /* the serial of the last chosen process; 0: none */
+    int64_t since;    /* when its run or idle time began */
     int64_t started_at;
     int64_t ended_at;
-    int64_t idle_since;   /* -1: it does not idle, or is not there yet */
-    int64_t unseen_since; /* -1: the trace tells what it does */
-    int64_t busy;         /* runs in the window that are over */
-    int64_t busy_now;     /* computed for each frame, with what goes on */
+    int64_t idle_since;   /* -1: it is not idle, or does not exist yet */
+    int64_t unseen_since; /* -1: the trace shows its activity */
+    int64_t busy;         /* finished runs in the window */
+    int64_t busy_now;     /* computed for each frame, including the unfinished run */
     int64_t entered_at;   /* its scheduler */
     int64_t entered_cycles;
     bool entered;
-    struct drawn shown; /* the run that went on when the last frame was made */
+    struct drawn shown; /* the unfinished run at the time of the last frame */
     bool is_shown;
     uint32_t at; /* scratch of sorts by CPU */
     uint32_t until;
     struct telling telling;
 };
 
-/* ---- what lists hold ---- */
+/* ---- rows of lists ---- */
 
 enum spell_kind { RUN, WAIT, UNSEEN };
 
-#define MOVED 0x80 /* of a WAIT, beside its reason: it goes on at another CPU */
+#define MOVED 0x80 /* flag of a WAIT, in addition to its reason: it continues at another CPU */
 
-/* A run of a process, its wait at one CPU, or a time in which the trace does not tell what a CPU
- * did. */
+/* A run of a process, its wait at one CPU, or a time when the trace does not show a CPU's
+ * activity. */
 struct spell {
     int64_t begin;
     int64_t end;
     uint32_t slot;
-    uint32_t serial; /* its lowest bits: the slot may be another's by now */
+    uint32_t serial; /* its lowest bits: another process may use the slot by now */
     uint32_t level;
     uint16_t cpu;
     uint8_t kind;
     uint8_t detail; /* enum stop of a run, enum why and MOVED of a wait */
 };
 
-/* Something that happened at a time, and counts as long as that is in the window. */
+/* An event, which counts while its time is in the window. */
 struct moment {
     int64_t time;
     int64_t value;
@@ -216,19 +215,19 @@ struct moment {
 };
 
 enum moments {
-    TURNAROUNDS, /* value: -1: it was found */
+    TURNAROUNDS, /* value: -1 for a process that was found */
     RESPONSES,
     LATENCIES, /* time: when it was woken */
     WAKEUPS,
     MIGRATIONS,
     SWITCHES,
     VISITS,            /* of the scheduler; value: cycles */
-    IDLE_WHILE_QUEUED, /* time: the end; value: the begin */
+    IDLE_WHILE_QUEUED, /* time: the end; value: the start */
     BATCHES,           /* of records; value: how many */
     MOMENTS,
 };
 
-/* From `time` on so many queues are occupied; if only one: which; else -1. */
+/* From `time` this many queues are occupied; if only one: which; else -1. */
 struct occupancy {
     int64_t time;
     uint32_t queues;
@@ -246,7 +245,7 @@ struct sortable {
     uint32_t index;
 };
 
-/* ---- what is told in words ---- */
+/* ---- marks with texts ---- */
 
 enum mark_word {
     MARK_OF_POLICY,
@@ -274,11 +273,11 @@ struct mark {
 };
 
 #define MARKS_KEPT 700
-#define LIVES_KEPT 300 /* a fork storm must not push out the other marks */
+#define LIVES_KEPT 300 /* a fork storm must not displace the other marks */
 
-/* The last of some; `count` of them have been there in all. */
+/* The last marks of a kind; `count` is their total number. */
 struct marks {
-    uint64_t shown; /* the number of the last that a frame had */
+    uint64_t shown; /* the number of the last one in a frame */
     uint64_t count;
     uint64_t others;
     uint64_t lives;
@@ -293,7 +292,7 @@ struct decision {
     uint64_t number;
     int64_t time;
     uint64_t remark;
-    int64_t tickets; /* of all among which was drawn; -1: not known */
+    int64_t tickets; /* of all candidates of the draw; -1: not known */
     uint64_t parts;  /* of a ticket */
     const struct policy *policy;
     uint32_t cpu;
@@ -310,11 +309,11 @@ struct decision {
 struct decisions {
     uint64_t shown;
     uint64_t count;  /* of all choices */
-    uint64_t stored; /* of those with details */
+    uint64_t stored; /* number of those with details */
     struct decision row[DECISIONS_KEPT];
 };
 
-/* ---- the policy in force ---- */
+/* ---- the active policy ---- */
 
 struct set_tunable {
     struct text name;
@@ -325,13 +324,13 @@ struct in_force {
     struct text text;
     uint32_t shares_by;
     bool levels_seen; /* a task had a level other than 0 */
-    bool shared_seen; /* a process was picked on a CPU in whose queue it was not */
+    bool shared_seen; /* a process was picked on a CPU whose queue did not contain it */
     bool wants_shared_queue;
     const struct policy *policy; /* null: not known here */
-    const struct policy *source; /* which answers; null: none does */
+    const struct policy *source; /* which answers; null: none */
     uint64_t ticket_parts;
     uint32_t tunable_count;
-    struct set_tunable tunable[POLICY_TUNABLES_MAX]; /* those that were set since it is in force */
+    struct set_tunable tunable[POLICY_TUNABLES_MAX]; /* those set since it became active */
     struct scheduler scheduler;
     uint64_t state[POLICY_SCHEDULER_BYTES / 8];
 };
@@ -349,32 +348,32 @@ struct model {
     uint64_t serials;
     int64_t now;
     int64_t begin;           /* the window's: it never goes back */
-    int64_t forgotten_until; /* what was before had to go, since there was no room */
+    int64_t forgotten_until; /* earlier data was removed because memory was full */
     int64_t window;
     int64_t clock; /* the latest time so far; unlike records' times it never goes back */
-    struct occupancy searched; /* idle-while-queued was found up to here */
-    int64_t detail_from;       /* choices from then on are kept with their details */
-    uint32_t occupied;         /* queues with a process in them */
-    uint64_t occupied_sum;     /* of their numbers: if there is but one, which it is */
+    struct occupancy searched; /* idle-while-queued is computed up to here */
+    int64_t detail_from;       /* later choices are kept with their details */
+    uint32_t occupied;         /* queues that contain a process */
+    uint64_t occupied_sum;     /* of their numbers: if there is only one, it is this queue */
     uint32_t spells_unsettled;
     uint32_t drawn_thinned;
     bool has_begun;
     bool has_shown;     /* a frame */
-    bool shared;        /* one queue for all CPUs, when queues were arranged last */
-    bool in_the_middle; /* the trace begins in the middle of things: it has found a process */
+    bool shared;        /* one queue for all CPUs, when queues were last arranged */
+    bool in_the_middle; /* the trace begins during a run: it has found a process */
     bool tells_queues;
     bool tells_visits;
     bool first;                           /* no process was forked or found yet */
     struct share_group group[GROUPS_MAX]; /* of processes, for the policy */
-    uint32_t groups;                      /* those that were set, with the root; 0: none */
+    uint32_t groups;                      /* the groups that were set, with the root; 0: none */
     bool tickets_used;
     bool weights_used;
     bool nices_used;
     uint32_t free_slot;
-    uint32_t slots; /* those from there on were never used */
+    uint32_t slots; /* slots from this one were never used */
     uint32_t slots_max;
     uint32_t living;
-    uint32_t ended_first; /* those that have ended and are in the window, in their order */
+    uint32_t ended_first; /* ended processes in the window, in their order */
     uint32_t ended_last;
     uint32_t own_count;
     uint64_t cpus_at;
@@ -451,7 +450,7 @@ static inline int64_t earlier(int64_t one, int64_t other)
     return one < other ? one : other;
 }
 
-/* The CPU that runs or queues it, or that ran it last. */
+/* Returns the CPU that runs or queues it, or that last ran it. */
 static inline int64_t process_place(const struct process *process)
 {
     return process->state == RUNNABLE ? (int64_t)process->queue : process->cpu;
@@ -459,23 +458,23 @@ static inline int64_t process_place(const struct process *process)
 
 /* memory.c */
 bool memory_divide(struct model *model);
-/* A place for one more row: the list is not full, or its first rows have gone. */
+/* Returns a place for one more row: the list is not full, or its first rows have gone. */
 void *list_add(struct model *model, struct list *list);
 void list_tidy(struct model *model, struct list *list);
 
 /* processes.c */
 uint32_t process_find(const struct model *model, uint32_t pid);
-/* Is there room for no more, unless settle_for_room() makes some? */
+/* Returns true if all slots are used, unless settle_for_room() frees some. */
 bool processes_full(const struct model *model);
-/* NONE: there are too many. */
+/* Returns NONE if there are too many. */
 uint32_t process_take(struct model *model, uint32_t pid, int64_t time, uint32_t parent);
 void process_bury(struct model *model, uint32_t slot, int64_t time);
 void processes_expire(struct model *model);
-/* The living, by PID. */
+/* Sorts the living processes by PID. */
 const uint32_t *processes_sort(struct model *model);
 bool is_own(const struct model *model, uint32_t pid);
 bool is_of_the_kernel(const struct model *model, uint32_t slot);
-/* The trace has told its name. */
+/* Records its name from the trace. */
 void process_called(struct model *model, uint32_t slot, const struct text *name);
 
 /* queues.c */
@@ -485,9 +484,9 @@ void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time
 void queues_rearrange(struct model *model, int64_t time);
 void stop_idling(struct model *model, uint32_t cpu, int64_t time);
 void stop_unseen(struct model *model, uint32_t cpu, int64_t time);
-/* From here on it waits at this CPU; `placed`: as the trace says. */
+/* Starts its wait at this CPU; `placed`: according to the trace. */
 void stay_begin(struct model *model, uint32_t slot, uint32_t cpu, bool placed, int64_t time);
-/* It has waited at this CPU up to here. */
+/* Ends its wait at this CPU. */
 void stay_end(struct model *model, uint32_t slot, uint32_t cpu, int64_t time);
 
 /* turns.c, lives.c, settings.c: a function for each kind of record */
@@ -513,14 +512,14 @@ void silent_choice(struct model *model, uint32_t slot, int64_t time, uint32_t cp
 /* telling.c */
 struct telling *telling_begin(struct model *model, const struct trace_record *record,
                               enum text_target target, uint32_t slot);
-/* The 12 bytes of a record are the text's next. */
+/* Appends the 12 bytes of a record to the text. */
 void telling_take(struct model *model, const struct trace_record *record);
 void tell_text(struct model *model, const struct trace_record *record);
 
-/* marks.c: a mark of what a process does, which may be NONE, or of the system, if `pid` is 0 */
+/* marks.c: adds a mark of a process's event, which may be NONE, or of the system, if `pid` is 0 */
 struct mark *mark_add(struct model *model, int64_t time, enum mark_word kind, uint32_t pid,
                       uint32_t slot);
-/* The mark that was the so-manieth of the system's. Null: it is not kept any more. */
+/* Returns the system's mark with this number, or null if it is no longer kept. */
 struct mark *mark_find(struct model *model, uint64_t number);
 void tell_mark(struct model *model, const struct trace_record *record);
 
@@ -528,12 +527,12 @@ void tell_mark(struct model *model, const struct trace_record *record);
 void spell_add(struct model *model, uint32_t slot, enum spell_kind kind, uint32_t cpu,
                uint8_t detail, int64_t begin, int64_t end);
 void happen(struct model *model, enum moments what, int64_t time, int64_t value, uint32_t slot);
-/* Of a CPU to its scheduler. */
+/* Adds a visit of a CPU to its scheduler. */
 void visit_add(struct model *model, uint32_t cpu, int64_t begin, int64_t end, int64_t cycles);
-/* Lets go of what the window has left. */
+/* Removes rows that have left the window. */
 void window_expire(struct model *model);
 
-/* Is it of the process that the slot has? */
+/* Returns true if it belongs to the slot's present process. */
 static inline bool is_of(const struct process *process, uint32_t serial)
 {
     return process->used && (uint32_t)process->serial == serial;
@@ -545,7 +544,7 @@ void idle_search(struct model *model, int64_t until);
 /* drawing.c */
 void draw_idle(struct model *model, const struct stretch *idle);
 void drawing_settle(struct model *model);
-/* Leaves about so many of what is new; returns how many runs are gone. */
+/* Reduces the new runs to about this many. Returns how many were removed. */
 uint32_t drawing_thin(struct model *model, uint32_t most);
 void drawing_told(struct model *model);
 
@@ -566,14 +565,14 @@ static inline bool has_shared_queue(const struct model *model)
     return model->policy.wants_shared_queue || model->policy.shared_seen;
 }
 
-/* Where a task stands: the level at which it is served, the tickets with which it draws. */
+/* A task's state for display: its serving level, its tickets in draws. */
 struct standing {
     uint64_t level;
     uint64_t tickets;
 };
 struct standing standing_of(struct model *model, const struct process *process, int64_t now);
 
-/* shares.c: of each process and CPU, what it has in the window */
+/* shares.c: computes the times of each process and CPU in the window */
 void shares_compute(struct model *model);
 /* Nanoseconds, at least 1. */
 static inline int64_t elapsed_of(const struct model *model)
@@ -581,13 +580,13 @@ static inline int64_t elapsed_of(const struct model *model)
     return later(model->now - model->begin, 1);
 }
 
-/* sort.c: by key; equal ones stay in their order. `spare` is as long. */
+/* sort.c: sorts by key; equal rows stay in their order. `spare` is as long. */
 void sort(struct sortable *rows, struct sortable *spare, uint32_t count);
-/* The sum, from the smallest to the largest; sorts the values, which are not below 0. */
+/* Returns the sum, added from the smallest to the largest; sorts the values, which are not below
+ * 0. */
 double sum_up(double *values, double *spare, uint32_t count);
 void sort_numbers(int64_t *values, int64_t *spare, uint32_t count);
-/* The value before which so many lie when they are sorted. None is below 0; `rank` is below
- * `count`. */
+/* Returns the value of this rank in sorted order. None is below 0; `rank` is below `count`. */
 int64_t value_of_rank(const int64_t *values, int64_t *spare, uint32_t count, uint32_t rank);
 
 #endif

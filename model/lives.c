@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Processes begin, are found, and end. */
+/* Processes start, are found, and end. */
 
 #include "model/inside.h"
 
-/* Another process has this PID from here on: how the one before ended was lost. */
+/* Another process now has this PID: the end of the previous one was lost. */
 static void replace(struct model *model, uint32_t pid, int64_t time)
 {
     uint32_t slot = process_find(model, pid);
@@ -33,7 +33,7 @@ static uint32_t add(struct model *model, uint32_t pid, int64_t time, uint32_t pa
     return process_take(model, pid, time, parent);
 }
 
-/* Until it is found again, it waits for nothing that is known. */
+/* Until it is found again, it waits for no known event. */
 void process_unseen(struct model *model, uint32_t pid, int64_t time)
 {
     uint32_t slot = process_find(model, pid);
@@ -51,7 +51,7 @@ void process_unseen(struct model *model, uint32_t pid, int64_t time)
     process->since = time;
 }
 
-/* The process with this PID if it was out of sight, else a new one. */
+/* Returns the process with this PID if it was without records, else a new one. */
 static uint32_t unseen_or_new(struct model *model, uint32_t pid, int64_t time)
 {
     uint32_t slot = process_find(model, pid);
@@ -64,7 +64,7 @@ static uint32_t unseen_or_new(struct model *model, uint32_t pid, int64_t time)
     return slot;
 }
 
-/* A process appears whose beginning is not in the trace: it was found, or records were lost. */
+/* Adds a process whose start is not in the trace: it was found, or records were lost. */
 uint32_t appear(struct model *model, uint32_t pid, int64_t time, enum state state, uint32_t number)
 {
     uint32_t slot = unseen_or_new(model, pid, time);
@@ -99,7 +99,7 @@ void tell_fork(struct model *model, const struct trace_record *record)
     struct process *process = process_of(model, slot);
     process->thread_of = (uint32_t)record->second;
     process->forked_at = time;
-    if (parent == NONE) { /* forked from outside, it is taken in by the first process */
+    if (parent == NONE) { /* forked from outside, it is adopted by the first process */
         process->kin = model->first || record->process == 0;
     } else {
         process->share_tickets = process_of(model, parent)->share_tickets;

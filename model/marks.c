@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is marked on time lines: the last of what happened to the system, and of lives. */
+/* Marks on time lines: the latest events of the system, and of lives. */
 
 #include "model/message.h"
 
@@ -55,7 +55,7 @@ void tell_mark(struct model *model, const struct trace_record *record)
     }
 }
 
-/* ---- in words ---- */
+/* ---- texts ---- */
 
 const char *mark_kind(const struct mark *mark)
 {
@@ -103,7 +103,7 @@ static void write_of_system(struct message *message, const struct mark *mark)
     }
 }
 
-/* The policy's words, with its numbers in place of their {}, and about which process they are. */
+/* Writes the policy's text with its numbers inserted at {}, and the process. */
 static void write_remark(struct message *message, const struct mark *mark)
 {
     const int64_t numbers[] = {(int64_t)mark->value, (int32_t)mark->detail};

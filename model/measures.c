@@ -12,7 +12,7 @@ static bool counts(const struct model *model, const struct moment *moment)
     return moment->time >= model->begin && is_of(process, moment->serial) && process->of_workload;
 }
 
-/* The values of the workload's processes; returns how many. */
+/* Collects the values of the workload's processes. Returns their number. */
 static uint32_t values_of(const struct model *model, enum moments what, int64_t *values,
                           uint32_t most)
 {
@@ -35,7 +35,7 @@ static int64_t count_of(const struct model *model, enum moments what)
     return count;
 }
 
-/* Of things that are no process's: how many, and the sum of their values. */
+/* Sums of events that belong to no process: their number, and the sum of their values. */
 struct tally {
     int64_t count;
     int64_t sum;
@@ -55,7 +55,7 @@ static struct tally tally_of(const struct model *model, enum moments what)
     return tally;
 }
 
-/* ---- what is computed of it ---- */
+/* ---- results ---- */
 
 static void write_mean(struct message *message, const char *name, const int64_t *values,
                        uint32_t count)
@@ -89,7 +89,7 @@ static void write_fairness(struct message *message, const char *name, double *va
     message_real(message, name, sum * sum / (count * sum_up(squares, spare, count)));
 }
 
-/* Between two of the values, if it falls there. `spare` is as long. */
+/* Interpolates between two values, if the quantile falls there. `spare` is as long. */
 static double quantile(const int64_t *values, int64_t *spare, uint32_t count, double part)
 {
     double place = (count - 1) * part;
@@ -212,7 +212,8 @@ static void write_rates(struct model *model, struct message *message)
     message_real(message, "metrics.migrations_per_s", elapsed > 0 ? migrations / seconds : 0);
 }
 
-/* What watching takes: time that the monitor's own processes ran, and records x what one takes. */
+/* Writes the cost of monitoring: the run time of the monitor's own processes, and records times
+ * the cost of one. */
 static void write_cost(struct model *model, struct message *message)
 {
     double capacity = (double)(elapsed_of(model) * model->header.cpus);

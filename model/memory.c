@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* One stretch of memory, divided once: so to copy it is to remember all. */
+/* One range of memory, divided once: copying it copies the whole model. */
 
 #include "model/inside.h"
 
@@ -54,7 +54,7 @@ static void place_drawing(struct model *model, uint64_t *used)
     model->scratch_at = take(used, model->scratch_bytes);
 }
 
-/* Of what happens at each switch or wake-up there is room for three times as many. */
+/* Events of each switch or wake-up get three times the capacity. */
 static void place_moments(struct model *model, uint64_t *used, uint64_t bytes)
 {
     static const uint8_t parts[MOMENTS] = {
@@ -67,7 +67,7 @@ static void place_moments(struct model *model, uint64_t *used, uint64_t bytes)
         list_place(&model->happened[i], used, sizeof(struct moment), parts[i] * part);
 }
 
-/* What is left is for messages, and for what the window holds. */
+/* The rest is for messages, and for the window's rows. */
 bool memory_divide(struct model *model)
 {
     uint64_t used = sizeof(struct model);
@@ -99,7 +99,7 @@ void *list_add(struct model *model, struct list *list)
     return row_of(model, list, list->last++);
 }
 
-/* So that memory is used from its begin, and no more of it than there are rows. */
+/* Moves the rows to the front, so that no more memory is used than there are rows. */
 void list_tidy(struct model *model, struct list *list)
 {
     if (list->first > list_count(list))

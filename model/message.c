@@ -5,8 +5,8 @@
 #define COLUMNS_MAX 96
 #define TABLE_BYTES (sizeof(struct model_message) + COLUMNS_MAX * sizeof(struct model_column))
 
-/* A message that has no room is none: `used` says so, and what is written of it goes over its
- * begin. There is room for any one column. */
+/* Reserves space for a part of a message. If a message does not fit, it is discarded: `used`
+ * records that, and further parts overwrite its start. Any single column fits. */
 static void *take(struct message *message, uint32_t bytes)
 {
     uint64_t begin = ((uint64_t)message->used + 7) & ~UINT64_C(7);
@@ -143,7 +143,7 @@ void message_text(struct message *message, const char *name, const char *text)
     text_end(message, 0);
 }
 
-/* Texts are cut where they would take the place of numbers. */
+/* Texts are truncated where they would overlap numbers. */
 void write_byte(struct message *message, char byte)
 {
     if (message->used < message->bytes / 4 * 3)

@@ -2,7 +2,7 @@
 #ifndef MODEL_MESSAGE_H
 #define MODEL_MESSAGE_H
 
-/* A message that is being written, column by column (model.h says how it looks). */
+/* A message that is being written, column by column (model.h describes its layout). */
 
 #include "model/inside.h"
 
@@ -15,14 +15,14 @@ struct message {
 };
 
 struct message message_begin(struct model *model);
-/* Null: it had no room. */
+/* Returns null if the message did not fit. */
 const void *message_end(struct message *message);
 
-/* A column of one list, with a value for each of its records, or with `message_ends`. Returns where
- * its values go. */
+/* Adds a column of one list, with a value for each of its records, or with `message_ends`.
+ * Returns where its values go. */
 void *message_add(struct message *message, const char *name, enum model_kind kind, uint32_t width,
                   uint32_t count, uint32_t records);
-/* The last column has several values for each record: returns where their ends go. */
+/* Declares that the last column has several values for each record. Returns where their ends go. */
 uint32_t *message_ends(struct message *message);
 
 /* Columns of the root: one value, or several. */
@@ -34,27 +34,27 @@ void *message_several(struct message *message, const char *name, enum model_kind
                       uint32_t width, uint32_t count);
 
 /*
- * A column of texts, one for each record. Each text is written, then ended by text_end(), before
- * the next column begins.
+ * Adds a column of texts, one for each record. Each text is written, then ended by text_end(),
+ * before the next column begins.
  */
 void message_texts(struct message *message, const char *name, uint32_t count);
 void text_end(struct message *message, uint32_t index);
-/* One text, of the root. */
+/* Adds one text, of the root. */
 void message_text(struct message *message, const char *name, const char *text);
 
-/* To the text that is being written. */
+/* Appends to the text that is being written. */
 void write_words(struct message *message, const char *words);
 void write_byte(struct message *message, char byte);
 
-/* words.c: what texts are made of. Of names, characters that are none to see are escaped, as
- * schedlab.base.display.names has them. */
+/* words.c: parts of texts. Invisible characters in names are escaped, as in
+ * schedlab.base.display.names. */
 void write_number(struct message *message, uint64_t number);
 void write_signed(struct message *message, int64_t number);
 void write_thousands(struct message *message, uint64_t number);
 void write_name(struct message *message, const struct text *name);
-/* Up to eight characters, the first in the lowest byte. */
+/* Writes up to eight characters, the first in the lowest byte. */
 void write_label(struct message *message, uint64_t label);
-/* Of a process that has none: "process PID". */
+/* Writes "process PID" for a process without a name. */
 void write_process(struct message *message, bool named, const struct text *name, uint32_t pid);
 
 /* marks.c, choices.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* How a model begins. */
+/* Initializes a model. */
 
 #include "model/inside.h"
 

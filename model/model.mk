@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
 #
-# make model       build/model/libschedlab-model.so, and build/model/model.wasm
-# make model-tests its tests under AddressSanitizer and UBSan
-# make model-fuzz  libFuzzer, for FUZZ_SECONDS
+# make model       build/model/libschedlab-model.so, and build/model/model.wasm make model-tests its
+# tests under AddressSanitizer and UBSan make model-fuzz  libFuzzer, for FUZZ_SECONDS
 #
-# Included by the Makefile, whose flags it uses. Policies are part of it: they say what their
-# numbers mean.
+# Included by the Makefile, whose flags it uses. Policies are linked in: they explain the meaning of
+# their numbers.
 
 MODEL_SOURCES := $(sort $(wildcard model/*.c)) $(POLICIES) $(sort $(wildcard policies/support/*.c))
 MODEL_OBJECTS := $(MODEL_SOURCES:%.c=%.o) policy_table.o
-# Times of a trace are whatever they are: what overflows, wraps. Sums of doubles are the same everywhere.
+# A trace may contain any times, so overflow must wrap. Sums of doubles are the same on all
+# machines.
 MODEL_FLAGS   := -fwrapv -ffp-contract=off -ffreestanding -fno-strict-aliasing
 MODEL_C       := $(HOST_C) $(MODEL_FLAGS) $(PIC)
 MODEL_SAFE    := $(filter-out -O2,$(HOST_C)) $(MODEL_FLAGS) $(SIMULATOR_SAFE)
-# To optimise takes longer than the tests run for.
+# Optimising takes longer than the tests run.
 MODEL_TRIED   := $(MODEL_SAFE) -fsanitize=fuzzer-no-link -O0
 MODEL_WASM    := --target=wasm32 -std=c17 -O2 $(WARNINGS) -MMD -MP -I. $(MODEL_FLAGS) -mbulk-memory
 MODEL_TESTS   := $(patsubst tests/model/%.c,$B/model-tests/%,$(wildcard tests/model/*_test.c))
@@ -22,7 +22,7 @@ MODEL_TESTS   := $(patsubst tests/model/%.c,$B/model-tests/%,$(wildcard tests/mo
 model: $B/model/libschedlab-model.so $B/model/model.wasm
 model-tests: $(MODEL_TESTS)
 
-# $(1): folder of build/. $(2): which compiler. $(3): flags.
+# $(1): directory in build/. $(2): which compiler. $(3): flags.
 define MODEL_RULES
 $B/$(1)/policy_table.o: $B/policy_table.c
 	@mkdir -p $$(@D)
@@ -44,7 +44,7 @@ $B/model/libschedlab-model.so: $(MODEL_OBJECTS:%=$B/model/%) model/library.map
 	@echo "  $@"
 	@$(HOST_CC) -shared -nostdlib $(call offering,model/library.map) $(filter %.o,$^) -lc -o $@
 
-# Its memory is the page's, which lays models from __heap_base on.
+# Its memory is the page's, which places models after __heap_base.
 $B/model/model.wasm: $(MODEL_OBJECTS:%=$B/model-wasm/%)
 	@mkdir -p $(@D)
 	@echo "  $@"

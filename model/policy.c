@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the policy in force means by its numbers, as it answers itself. Of a policy that is not
- * among ours no more is known than the trace shows.
+ * The meaning of the active policy's numbers, according to the policy itself. For an unknown
+ * policy, only the trace's data is available.
  */
 
 #include "model/inside.h"
@@ -25,7 +25,7 @@ static uint32_t base_bytes(const struct text *text)
     return bytes;
 }
 
-/* A value that the policy does not allow is none of its own: the policy keeps what it has. */
+/* A value that the policy does not allow is ignored: the policy keeps its present value. */
 static void set_tunables(struct in_force *force, const struct policy_choice *choice)
 {
     policy_set_defaults(&force->scheduler, choice);
@@ -37,7 +37,7 @@ static void set_tunables(struct in_force *force, const struct policy_choice *cho
     }
 }
 
-/* What is asked of it is asked of one CPU, on which nothing has happened. */
+/* Questions to the policy concern one CPU without any history. */
 static struct scheduler *scheduler_of(struct in_force *force)
 {
     force->scheduler.state = force->state;
@@ -70,7 +70,7 @@ static uint32_t share_attribute(uint32_t number)
     return known ? number : SHARES_EQUAL;
 }
 
-/* It is in force from here on. */
+/* Activates the policy. */
 void policy_start(struct model *model, const struct text *text, uint32_t shares_by)
 {
     struct in_force *force = &model->policy;
@@ -90,7 +90,7 @@ static struct set_tunable *find(struct in_force *force, const struct text *name)
     return NULL;
 }
 
-/* A tunable has this value. Of more than a policy may have, the last ones are passed over. */
+/* Sets a tunable's value. Beyond a policy's maximum number, tunables are ignored. */
 void policy_set(struct model *model, const struct text *name, int64_t value, uint32_t shares_by)
 {
     struct in_force *force = &model->policy;
@@ -103,7 +103,7 @@ void policy_set(struct model *model, const struct text *name, int64_t value, uin
     ask(model, force);
 }
 
-/* The name was not whole. */
+/* The name was incomplete. */
 void policy_unset(struct model *model, const struct text *name)
 {
     struct in_force *force = &model->policy;
@@ -115,7 +115,7 @@ void policy_unset(struct model *model, const struct text *name)
         *set = set[1];
 }
 
-/* Of a policy that is not known: has it shown any? */
+/* Returns true if an unknown policy has shown levels. */
 bool has_levels(const struct model *model)
 {
     const struct in_force *force = &model->policy;
@@ -132,13 +132,13 @@ bool draws(const struct model *model)
     return model->policy.policy && model->policy.policy->remark_kind == REMARK_TICKET;
 }
 
-/* Do tickets say more of the tasks that wait than levels? */
+/* Returns true if tickets are more informative about waiting tasks than levels. */
 bool tells_tickets(const struct model *model)
 {
     return draws(model) || (!has_levels(model) && model->policy.shares_by == SHARES_BY_TICKETS);
 }
 
-/* What no host allows, a trace may say all the same. */
+/* A trace may contain values that no host allows. */
 static int64_t allowed(uint32_t kind, int64_t value)
 {
     return earlier(later(value, attribute_lowest(kind)), attribute_highest(kind));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is the case: CPUs with their queues, and processes, by PID. */
+/* The present state: CPUs with their queues, and processes, by PID. */
 
 #include "model/message.h"
 
 /* ---- levels ---- */
 
-/* The level at which each is served by now. */
+/* Computes each task's serving level at present. */
 static void find_levels(struct model *model)
 {
     for (uint32_t i = 0; i < model->living; i++) {
@@ -87,7 +87,7 @@ static int64_t waits_for(const struct model *model, const struct process *proces
     return process->state == RUNNABLE ? later(model->now - process->wait_since, 0) : 0;
 }
 
-/* Whole numbers; the columns below have them in this order. */
+/* Whole numbers, in the order of the columns below. */
 enum { PROCESS_NUMBERS = 15 };
 
 static const char *const process_numbers[PROCESS_NUMBERS] = {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Which processes live, and which have ended but are in the window still. A process keeps its slot
- * until nothing of it is in the window any more; then the slot is another's.
+ * The living processes, and ended processes still in the window. A process keeps its slot until no
+ * event of it is in the window; then another process may use the slot.
  */
 
 #include "model/inside.h"
 
-/* ---- by PID: open addressing, no more than half full ---- */
+/* ---- by PID: open addressing, at most half full ---- */
 
 static uint32_t home_of(const struct model *model, uint32_t pid)
 {
@@ -19,7 +19,7 @@ static uint32_t next_place(const struct model *model, uint32_t place)
     return (place + 1) & ((1u << model->places_bits) - 1);
 }
 
-/* Places have slots plus 1; 0: free. */
+/* Places hold slots plus 1; 0: free. */
 static uint32_t place_of(const struct model *model, uint32_t pid)
 {
     const uint32_t *places = places_of(model);
@@ -34,7 +34,7 @@ uint32_t process_find(const struct model *model, uint32_t pid)
     return places_of(model)[place_of(model, pid)] - 1; /* 0 becomes NONE */
 }
 
-/* May what is at `place` stay there if `hole` is free? */
+/* Returns true if the entry at `place` may stay there if `hole` becomes free. */
 static bool stays(const struct model *model, uint32_t hole, uint32_t place)
 {
     uint32_t mask = (1u << model->places_bits) - 1;
@@ -122,7 +122,7 @@ uint32_t process_take(struct model *model, uint32_t pid, int64_t time, uint32_t 
     return slot;
 }
 
-/* It has left its CPU for the last time. */
+/* Handles a process that has left its CPU for the last time. */
 void process_bury(struct model *model, uint32_t slot, int64_t time)
 {
     struct process *process = process_of(model, slot);
@@ -142,7 +142,7 @@ void process_bury(struct model *model, uint32_t slot, int64_t time)
     model->ended_last = slot;
 }
 
-/* Those that were gone before the window begins are forgotten. */
+/* Removes processes that had gone before the window began. */
 void processes_expire(struct model *model)
 {
     while (model->ended_first != NONE) {
@@ -171,7 +171,7 @@ const uint32_t *processes_sort(struct model *model)
     return living;
 }
 
-/* ---- the monitor's own ---- */
+/* ---- the monitor's own processes ---- */
 
 void model_own(struct model *model, const uint32_t *pids, size_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Which process waits in which queue, in the order in which they came, and at which CPU; and when
- * CPUs idle. */
+/* The waiting processes of each queue and CPU, in the order of arrival, and the idle times of
+ * CPUs. */
 
 #include "model/inside.h"
 
@@ -32,14 +32,14 @@ static void unlink_process(struct model *model, struct cpu *queue, uint32_t slot
     queue->queue_count--;
 }
 
-/* The clock at `time`, which may be earlier. */
+/* Returns the clock at `time`, which may be earlier. */
 static int64_t reached(struct model *model, int64_t time)
 {
     model->clock = later(model->clock, time);
     return model->clock;
 }
 
-/* The queue has a process in it now (1), or none any more (-1). */
+/* Records that the queue has become occupied (1), or empty (-1). */
 static void occupy(struct model *model, uint32_t queue, int change, int64_t time)
 {
     time = reached(model, time);
@@ -55,7 +55,7 @@ static void occupy(struct model *model, uint32_t queue, int change, int64_t time
     };
 }
 
-/* Of a process that is in none; it is RUNNABLE from here on. */
+/* Adds a process that is in no queue; it becomes RUNNABLE. */
 void queue_add(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
 {
     struct cpu *cpu = cpu_of(model, queue);
@@ -66,7 +66,7 @@ void queue_add(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
     link_last(model, cpu, slot);
 }
 
-/* Of a RUNNABLE process. */
+/* Removes a RUNNABLE process. */
 void queue_remove(struct model *model, uint32_t slot, int64_t time)
 {
     uint32_t queue = process_of(model, slot)->queue;
@@ -76,7 +76,7 @@ void queue_remove(struct model *model, uint32_t slot, int64_t time)
         occupy(model, queue, -1, time);
 }
 
-/* A waiting process comes into another queue, or to the end of its own. */
+/* Moves a waiting process to another queue, or to the end of its present queue. */
 void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
 {
     struct process *process = process_of(model, slot);
@@ -86,7 +86,7 @@ void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time
     queue_add(model, slot, queue, time);
 }
 
-/* All that wait in one queue come where they belong now. */
+/* Moves all tasks of one queue to their proper queues. */
 static void rearrange(struct model *model, uint32_t queue, int64_t time)
 {
     uint32_t count = cpu_of(model, queue)->queue_count;
@@ -102,8 +102,8 @@ static void rearrange(struct model *model, uint32_t queue, int64_t time)
     }
 }
 
-/* Another policy, or another tunable: perhaps there is one queue now, or no longer one. If the
- * trace tells of queues, it tells of that, too. */
+/* Handles another policy, or another tunable: the number of queues may change between one and
+ * several. If the trace records queues, it records that, too. */
 void queues_rearrange(struct model *model, int64_t time)
 {
     bool shared = has_shared_queue(model);
@@ -114,7 +114,7 @@ void queues_rearrange(struct model *model, int64_t time)
         rearrange(model, queue, time);
 }
 
-/* ---- at CPUs, by the rules of docs/explain.md ---- */
+/* ---- waits at CPUs, by the rules of docs/explain.md ---- */
 
 void stay_begin(struct model *model, uint32_t slot, uint32_t cpu, bool placed, int64_t time)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What is set: policies, tunables, attributes of processes. */
+/* Settings: policies, tunables, attributes of processes. */
 
 #include "model/inside.h"
 #include "policies/support/groups.h"

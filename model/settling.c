@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What the story has written down is put away, and what the window has left is let go. */
+/* Moves the recorded events into the window, and removes rows that have left it. */
 
 #include "model/inside.h"
 
@@ -16,7 +16,7 @@ void settle(struct model *model)
     processes_expire(model);
 }
 
-/* The processes that ended first give way, and with them what the window knows of that time. */
+/* Removes the processes that ended first, and the window's data about that time. */
 void settle_for_room(struct model *model)
 {
     if (!processes_full(model) || model->ended_first == NONE)

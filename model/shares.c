@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What each process got of the CPUs in the window, and what it should get (docs/metrics.md). */
+/* The CPU time of each process in the window, and the time that it should get (docs/metrics.md). */
 
 #include "model/inside.h"
 #include "policies/nice_weights.h"
@@ -19,7 +19,7 @@ static void begin_sums(struct model *model)
         cpu_of(model, cpu)->busy_now = cpu_of(model, cpu)->busy;
 }
 
-/* What lies before the window's begin. */
+/* Subtracts the time before the window's start. */
 static void take_off_the_past(struct model *model)
 {
     for (uint32_t i = model->spells.first; i < model->spells.last; i++) {
@@ -92,7 +92,7 @@ static double weight_of(const struct model *model, const struct process *process
                : 1;
 }
 
-/* How much of a CPU it asked for, at most one (docs/metrics.md: Demand). */
+/* Returns how much of a CPU it asked for, at most one (docs/metrics.md: Demand). */
 static double wish_of(const struct model *model, const struct process *process)
 {
     int64_t run = later(process->run_now, 0), wait = later(process->wait_now, 0);
@@ -107,13 +107,13 @@ static double wish_of(const struct model *model, const struct process *process)
 struct claim {
     double weight;
     double wish;
-    double weight_from_here; /* of it, and of all that ask for more, measured by weight */
+    double weight_from_here; /* of this one, and of all that ask for more, relative to weight */
     double gets;
-    struct process *process; /* null: of a group */
-    uint32_t group;          /* that it is in; or that it is of */
+    struct process *process; /* null: the claim of a group */
+    uint32_t group;          /* the group that contains it, or whose claim it is */
 };
 
-/* A group of weight 100 counts as much as a process of nice 0, or one of 100 tickets. */
+/* A group of weight 100 counts as much as a process of nice 0, or of 100 tickets. */
 #define GROUP_UNIT   1024
 #define PROCESS_UNIT 100
 
@@ -124,7 +124,7 @@ struct group_claims {
     double gets[GROUPS_MAX];
 };
 
-/* Numbers that are not below 0 are in the order of their bits. */
+/* Numbers that are not below 0 have the order of their bits. */
 static int64_t bits_of(double value)
 {
     union {
@@ -134,7 +134,8 @@ static int64_t bits_of(double value)
     return both.bits;
 }
 
-/* By wish for its weight; of equal ones, by wish. So the order of processes does not matter. */
+/* Sorts by demand relative to weight; equal ones by demand. So the order of processes does not
+ * matter. */
 static void sort_claims(struct claim *claims, uint32_t count, void *scratch)
 {
     struct sortable *order = scratch, *spare = order + count;
@@ -152,8 +153,8 @@ static void sort_claims(struct claim *claims, uint32_t count, void *scratch)
     __builtin_memcpy(claims, sorted, count * sizeof(*claims));
 }
 
-/* The process that asks for least, measured by weight, is satisfied first; from the first that
- * cannot be, all have the same for their weight (Bertsekas and Gallager, Data Networks, 1987). */
+/* The process with the least demand relative to its weight is satisfied first. Once one cannot
+ * be satisfied, the rest is divided by weight (Bertsekas and Gallager, Data Networks, 1987). */
 static void fill(struct claim *claims, uint32_t count, double cpus)
 {
     double taken = 0, weight = 0, level = -1;
@@ -170,7 +171,7 @@ static void fill(struct claim *claims, uint32_t count, double cpus)
     }
 }
 
-/* Shares what a group gets among the processes and the groups in it, which `parts` has room for. */
+/* Divides a group's time among its processes and child groups; `parts` can hold them. */
 static void fill_group(struct claim *claims, uint32_t count, struct group_claims *all,
                        uint32_t group, struct claim *parts)
 {
@@ -194,7 +195,7 @@ static void fill_group(struct claim *claims, uint32_t count, struct group_claims
     }
 }
 
-/* Level by level (docs/metrics.md: Groups). */
+/* Works level by level (docs/metrics.md: Groups). */
 static void fill_groups(const struct model *model, struct claim *claims, uint32_t count)
 {
     struct group_claims all = {.of = model->group, .count = model->groups ? model->groups : 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Sorts by merging, from runs of one element on: equal ones stay in their order, and what is sorted
- * already is only looked at. */
+/* Sorts by merging, starting with runs of one element: equal elements stay in their order, and
+ * sorted input is only read. */
 
 #include "model/inside.h"
 
@@ -51,7 +51,7 @@ double sum_up(double *values, double *spare, uint32_t count)
     return sum;
 }
 
-/* ---- one of many, without sorting all ---- */
+/* ---- selection without sorting all ---- */
 
 #define DIGIT_BITS 10
 #define DIGITS     (1u << DIGIT_BITS)
@@ -69,7 +69,8 @@ static uint32_t digit_of(int64_t value, uint32_t shift)
     return (uint32_t)(value >> shift) & (DIGITS - 1);
 }
 
-/* The digit that the value of this rank has; `rank` becomes its rank among those of that digit. */
+/* Returns the digit of the value with this rank; `rank` becomes its rank among values with that
+ * digit. */
 static uint32_t find_digit(const int64_t *values, uint32_t count, uint32_t shift, uint32_t *rank)
 {
     uint32_t counts[DIGITS] = {0}, digit = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The story that the records tell, one after another. A record that cannot be, since others were
- * lost, is taken as well as it can; one with numbers that no record has is passed over.
+ * Processes the records, one after another. A record that is impossible, because others were lost,
+ * is used partially. A record with invalid numbers is ignored.
  */
 
 #include "model/inside.h"
 
-#define AT_ONCE 65536 /* so many records are taken before what they say is put away */
+#define AT_ONCE 65536 /* records that are processed before their results are stored */
 
-/* ---- records that cannot be (schedlab.trace.bounds) ---- */
+/* ---- impossible records (schedlab.trace.bounds) ---- */
 
 static bool has_no_process(const struct trace_record *record)
 {
@@ -35,7 +35,7 @@ static bool is_impossible(const struct model *model, const struct trace_record *
            has_no_counter(record);
 }
 
-/* ---- what is short ---- */
+/* ---- short handlers ---- */
 
 static void tell_start(struct model *model, const struct trace_record *record)
 {

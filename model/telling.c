@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Texts that are told in several records of one CPU, with other CPUs' between them. Nothing says
- * that a text is whole but that the next record of its CPU is no TEXT: so what came so far holds.
+ * Texts in several records of one CPU, with other CPUs' records in between. Only a following record
+ * of another kind shows that a text is complete, so the part so far is used.
  */
 
 #include "model/inside.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* CPUs change from one process to another. */
+/* Switches of CPUs from one process to another. */
 
 #include "model/inside.h"
 
@@ -24,7 +24,7 @@ static void go_back(struct model *model, uint32_t slot, uint32_t cpu, int64_t ti
     queue_add(model, slot, process->queue, time);
 }
 
-/* The process's run is over. */
+/* Ends the process's run. */
 static void leave(struct model *model, uint32_t slot, uint32_t cpu, int64_t time, enum left_as as)
 {
     struct process *process = process_of(model, slot);
@@ -70,7 +70,7 @@ static void count_latencies(struct model *model, uint32_t slot, int64_t time)
     process->ran = true;
 }
 
-/* It runs from here on. */
+/* Starts the process's run. */
 static void enter(struct model *model, uint32_t slot, uint32_t number, int64_t time)
 {
     struct process *process = process_of(model, slot);
@@ -91,9 +91,9 @@ static void enter(struct model *model, uint32_t slot, uint32_t number, int64_t t
     process->picks++;
 }
 
-/* ---- where records were lost ---- */
+/* ---- after lost records ---- */
 
-/* The process has left its CPU, at a time and in a state that are not known. */
+/* Takes a process off its CPU, at an unknown time and in an unknown state. */
 static void take_off(struct model *model, uint32_t slot, int64_t time)
 {
     struct process *process = process_of(model, slot);
@@ -106,7 +106,7 @@ static void take_off(struct model *model, uint32_t slot, int64_t time)
           process->exited ? LEFT_FOR_GOOD : LEFT_BLOCKED);
 }
 
-/* The process of this PID, which runs nowhere. NONE: it is not known. */
+/* Returns the process of this PID, which runs nowhere. NONE: not known. */
 static uint32_t find_off_cpu(struct model *model, uint32_t pid, int64_t time)
 {
     uint32_t slot = process_find(model, pid);
@@ -116,7 +116,7 @@ static uint32_t find_off_cpu(struct model *model, uint32_t pid, int64_t time)
     return process_find(model, pid);
 }
 
-/* The process that was taken to run here has left, and that of PID `left` has come. */
+/* The process assumed to run here has left, and that of PID `left` has come. */
 static uint32_t mend(struct model *model, uint32_t left, uint32_t cpu, int64_t time)
 {
     uint32_t current = cpu_of(model, cpu)->running;
@@ -168,7 +168,7 @@ void tell_switch(struct model *model, const struct trace_record *record)
         cpu->idle_since = later(model->clock, time);
 }
 
-/* It goes on, at another level. */
+/* Continues its run at another level. */
 static void change_level(struct model *model, uint32_t slot, uint32_t cpu, int64_t time)
 {
     struct process *process = process_of(model, slot);
@@ -199,7 +199,7 @@ void tell_scheduler_exit(struct model *model, const struct trace_record *record)
         process->selections++;
         process->picked_at = time;
         process->stops = GOES_ON;
-        /* A choice without DECISION is one whose remark is 0. */
+        /* A choice without DECISION has the annotation 0. */
         if (cpu->decided != process->serial && remark_is_level(model) && !model->tells_queues)
             process->next_level = 0;
         if (process->next_level != process->level)

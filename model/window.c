@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the window holds: rows leave when it has gone beyond them. Nothing is added up twice: a
- * spell is added when it is over, and taken off when it has left. Rows that are older than those
- * before them, since CPUs' clocks differ, stay until those have gone; whoever reads them looks at
- * their times.
+ * The window's contents: rows leave when they are older than the window. Nothing is summed up
+ * repeatedly: a spell is added when it ends, and subtracted when it has left. CPUs' clocks differ,
+ * so a row may be older than the rows before it. Such a row stays until those have gone; readers
+ * check its time.
  */
 
 #include "model/inside.h"
@@ -49,7 +49,7 @@ static void forget(struct model *model, struct list *list)
     }
 }
 
-/* A place for one more row of what the window holds: the oldest quarter goes if there is none. */
+/* Returns a place for one more row in the window: if it is full, the oldest quarter is removed. */
 static void *window_add(struct model *model, struct list *list)
 {
     if (list->last == list->capacity && list->first < list->capacity / 4)

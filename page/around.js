@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// A page around this one may have a recording for it, as those of a report have (play.js there).
+// The page that embeds this one may have a recording for it, as in a report (play.js there).
 
 import { notice } from "../python/schedlab/monitor/page/banners.js";
 import { ask } from "../python/schedlab/monitor/page/connection.js";
 
 const LINK = "#recording";
 
-/** Is this page in a frame that has a recording for it? */
+/** Returns true if the embedding page has a recording for this page. */
 export function isFramed() {
     return parent !== window && location.hash === LINK;
 }
 
-/** Asks the page around this one for its recording, and plays it. */
+/** Requests the recording from the embedding page, and plays it. */
 export function askAround() {
     addEventListener("message", ({ source, data }) => {
         if (source === parent) play(data).catch((error) => notice(error.message, "bad"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is dropped on the page, or chosen: a trace is played, a policy's module is taken in, a text is
-// a workload.
+// Handles files that are dropped on the page, or chosen: it plays a trace, installs a policy's module, and
+// uses a text as a workload.
 
 import { notice } from "../python/schedlab/monitor/page/banners.js";
 import { ask } from "../python/schedlab/monitor/page/connection.js";
@@ -18,7 +18,7 @@ export function takeFiles() {
     });
 }
 
-/** @param {File[]} files a trace, and the manifest of its run if it is there; or a module */
+/** @param {File[]} files a trace, optionally with the manifest of its run; or a module */
 export async function take(files) {
     const trace = files.find(({ name }) => TRACE.test(name));
     const module = files.find(({ name }) => MODULE.test(name));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// A setup as the part of an address behind its #, so that a link holds all of it:
+// A setup as the part of an address after its #, so that a link contains all of it:
 // #policy=rr&policy=mlfq,boost=100&cpus=2&seed=1&workload=two-hogs&pace=0.2
 
 import { firstSetup, lessons } from "./way.js";
 
 /**
  * @typedef {{systems: {policy: string, settings: Record<string, number>}[], cpus: number, seed: number,
- *     workloads: string[], pace: number, text: string, lesson?: string}} Setup `text`: a workload of one's
- *     own; "": none. `lesson`: the name of one that is played
+ *     workloads: string[], pace: number, text: string, lesson?: string}} Setup `text`: the user's own
+ *     workload; "": none. `lesson`: the name of the lesson being played
  */
 
 export const OWN = "own-text";
@@ -27,7 +27,7 @@ export function linkOf({ systems, cpus, seed, workloads, pace, text }) {
     return `#${parts}`;
 }
 
-/** @param {string} link what linkOf() has made; may be empty: then it is page/first.json @returns {Setup} */
+/** @param {string} link a result of linkOf(); if empty: page/first.json @returns {Setup} */
 export function setupOf(link) {
     const first = firstSetup();
     const parts = new URLSearchParams(link.replace(/^#/, ""));
@@ -56,7 +56,7 @@ export function systemOf(words) {
     return { policy: policy ?? "", settings: Object.fromEntries(pairs.map(([name, value]) => [name, Number(value)])) };
 }
 
-/** @param {Setup} setup @returns {any} what the session is asked */
+/** @param {Setup} setup @returns {any} the request to the session */
 export function beginningOf({ systems, cpus, seed, workloads, pace, text, lesson }) {
     const names = [...workloads, ...(text ? [OWN] : [])];
     const own = text ? [{ name: OWN, title: "the text of this page's setup", text }] : [];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The simulator as a WebAssembly module: functions of numbers and texts, for
- * session/machine.js of the monitor's page. There is one machine in each instance, so a copy of the
- * instance's memory is a copy of the machine.
+ * The simulator as a WebAssembly module: functions of numbers and texts, for session/machine.js of
+ * the monitor's page. There is one machine in each instance, so a copy of the instance's memory is
+ * a copy of the machine.
  *
- * A function that fails returns 0 (or false), and machine_error() says why. Times are nanoseconds.
+ * A function that fails returns 0 (or false); machine_error() gives the reason. Times are
+ * nanoseconds.
  */
 
 #include <stdio.h>
@@ -41,8 +42,8 @@ const char *EXPORTED(machine_error)(void)
 
 /* ---- a machine ---- */
 
-/* A machine that plays a workload file (abi/workload_file.h). `added_steps`: room for
- * machine_add(). */
+/* Creates a machine that plays a workload file (abi/workload_file.h). `added_steps`: capacity
+ * for machine_add(). */
 bool EXPORTED(machine_play)(const char *policy, const char *tunables, uint32_t cpus,
                             uint32_t processes, uint64_t tick_ns, uint64_t seed, const char *costs,
                             const void *file, uint32_t bytes, bool trace_queues,
@@ -79,7 +80,7 @@ uint64_t EXPORTED(machine_next)(void)
     return simulator_next(machine);
 }
 
-/* What was traced so far can be taken. */
+/* Makes all records so far available. */
 bool EXPORTED(machine_flush)(void)
 {
     return simulator_flush(machine, &error);
@@ -90,7 +91,7 @@ bool EXPORTED(machine_finish)(void)
     return simulator_finish(machine, &error);
 }
 
-/* ---- what was counted ---- */
+/* ---- counts ---- */
 
 static struct simulator_counts counts(void)
 {
@@ -128,13 +129,13 @@ const void *EXPORTED(machine_trace_header)(void)
     return memory_trace_header();
 }
 
-/* The records since the last call. */
+/* Returns the records since the last call. */
 const unsigned char *EXPORTED(machine_take_records)(void)
 {
     return memory_trace_take(&taken_bytes);
 }
 
-/* Of what machine_take_records() returned last. */
+/* Returns the length of the last result of machine_take_records(). */
 size_t EXPORTED(machine_taken_bytes)(void)
 {
     return taken_bytes;
@@ -163,14 +164,14 @@ bool EXPORTED(machine_set_attribute)(int32_t pid, uint32_t kind, uint64_t value)
     return simulator_set_attribute(machine, pid, kind, value, &error);
 }
 
-/* Obeys a line of sched_status or sched_tunables. */
+/* Runs a line of sched_status or sched_tunables as a command. */
 bool EXPORTED(machine_command)(const char *file, const char *line)
 {
     return simulator_command(machine, file, line, &error);
 }
 
-/* Returns the text of sched_status, sched_tunables or sched_policies; it stays until the next call.
- */
+/* Returns the text of sched_status, sched_tunables or sched_policies; it is valid until the next
+ * call. */
 const char *EXPORTED(machine_text)(const char *file)
 {
     size_t length = simulator_text(machine, file, NULL, 0);
@@ -181,8 +182,7 @@ const char *EXPORTED(machine_text)(const char *file)
     return text;
 }
 
-/* Prints what the policies say of themselves, as build/policy_list does. Returns 0 if all is well.
- */
+/* Prints the policies' descriptions, as build/policy_list does. Returns 0 on success. */
 int policy_list(void);
 
 int EXPORTED(print_policies)(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The monitor's page, standing alone: it simulates by itself, and plays what is dropped on it.
+// The monitor's standalone page: it simulates by itself, and plays traces that are dropped on it.
 
 import "../python/schedlab/monitor/page/app.js";
 import { notice } from "../python/schedlab/monitor/page/banners.js";

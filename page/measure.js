@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How fast a trace is opened and sought as on the page, for ./schedlab dev bench monitor-model: in Node.js,
-// which runs WebAssembly by the same engine as Chromium.
+// Measures how fast a trace is opened and sought on the page, for ./schedlab dev bench monitor-model. It runs
+// in Node.js, which has the same WebAssembly engine as Chromium.
 //
 //     node SCRIPT MODULE TRACE POLICY     SCRIPT: this as one script
 

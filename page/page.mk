@@ -29,7 +29,8 @@ $B/wasm/page/policy_list.o: tools/policy_list.c Makefile page/page.mk
 	@echo "  $@"
 	@$(WASI_CC) $(WASM_C) -Dmain=policy_list -c $< -o $@
 
-# Of the page's own objects the trace's end is found first, and sim/trace_file.c is left out.
+# The page's own objects come first, so the linker uses their trace functions and leaves
+# sim/trace_file.c out.
 $B/page/machine.wasm: $(addprefix $B/wasm/page/,machine.o memory_trace.o policy_list.o watch.o) \
                       $(patsubst model/%.c,$B/wasm/model/%.o,$(wildcard model/*.c)) $B/wasm/simulator.a
 	@mkdir -p $(@D)

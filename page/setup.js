@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is simulated: chosen in a dialog, and kept in the page's address.
+// The setup to simulate: chosen in a dialog, and kept in the page's address.
 
 import { announce, button, element, policySelect, setText } from "../python/schedlab/monitor/page/elements.js";
 import { notice } from "../python/schedlab/monitor/page/banners.js";
@@ -42,7 +42,7 @@ export function createSetup(place) {
     dialog.append(form);
     document.body.append(dialog);
     const opener = button("", "Choose policies, workloads, CPUs and seed; open a recording", () => open(), "Setup");
-    opener.disabled = true; // until it is known what there is
+    opener.disabled = true; // until the available workloads are known
     place.prepend(opener);
 
     onHello(({ policies }) => {
@@ -107,14 +107,14 @@ export function createSetup(place) {
     }
 }
 
-// They are commas apart.
+// Lessons are separated by commas.
 function lessonLink([name, { title }], at) {
     const link = element("a", { href: `#lesson=${name}`, textContent: title });
     link.addEventListener("click", () => link.closest("dialog").close());
     return at ? [", ", link] : [link];
 }
 
-// What runs now, as a setup: also if it was started again with other values.
+// Returns the running systems as a setup, even if they were restarted with other values.
 function running({ systems }) {
     const { cpus, seed, workloads: names } = systems[0].setup;
     const { pace, text } = setupOf(location.hash);
@@ -124,7 +124,7 @@ function running({ systems }) {
     };
 }
 
-/** A policy with its tunables; that of the first system must be chosen. */
+/** A policy with its tunables; the first system must have one. */
 class SystemRow {
     constructor(at) {
         this.letter = "abcd"[at];

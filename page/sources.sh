@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Prints a hash of the C sources of which page/schedlab.html and policies/catalogue.json are made. While they are as
-# they were, both serve hosts that have no compiler for them.
+# Prints a hash of the C sources that page/schedlab.html and policies/catalogue.json are made from.
+# While the hash is unchanged, both serve hosts that have no compiler for them.
 cd "$(dirname "$0")/.." || exit
 find page abi policies sim model tools/policy_list.c \
     \( -name '*.[chS]' -o -name '*.mk' -o -path 'sim/costs/*.json' \) -type f -print |

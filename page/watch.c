@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The model of what a page shows (model/model.h), as functions of a WebAssembly module, for
- * session/system.js of the monitor's page. There is one in each instance, beside the machine that
+ * The model of a page's data (model/model.h), as functions of a WebAssembly module, for
+ * session/system.js of the monitor's page. There is one in each instance, next to the machine that
  * it watches.
  */
 
@@ -17,8 +17,8 @@
 
 static struct model *model;
 
-/* `shares_by`: enum attribute_kind, or 0. Returns false if the header is none, or no memory is
- * left. */
+/* `shares_by`: enum attribute_kind, or 0. Returns false if the header is invalid, or memory is
+ * short. */
 bool EXPORTED(watch_begin)(const void *header, const char *policy, uint32_t shares_by)
 {
     void *memory = aligned_alloc(64, MODEL_MEMORY_MIN);
@@ -45,13 +45,13 @@ void EXPORTED(watch_window)(int64_t window)
     model_set_window(model, window);
 }
 
-/* The processes that are there for the monitor's sake. */
+/* Sets the processes that exist only for the monitor. */
 void EXPORTED(watch_own)(const uint32_t *pids, size_t count)
 {
     model_own(model, pids, count);
 }
 
-/* What a record takes of a CPU's time, in nanoseconds. */
+/* Sets the CPU time that a record costs, in nanoseconds. */
 void EXPORTED(watch_record_cost)(double cost)
 {
     model_record_cost(model, cost);

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
-// The way of the page that stands alone: to a session in a worker, in place of a server. A page that
-// was opened as a file may load nothing from beside it; so all that the worker needs stands in it.
+// The standalone page's connection to a session: a worker takes the place of a server. A page that was opened
+// as a file may load no other files, so it contains everything that the worker needs.
 
-/** Resolves when the session can be asked. @type {Promise<void>} */
+/** Resolves when the session accepts requests. @type {Promise<void>} */
 export const ready = new Promise((resolve) => addEventListener("schedlab-ready", () => resolve(), { once: true }));
 
-/** The workloads that stand in the page. @returns {{name: string, title: string, kind: string, text: string}[]} */
+/**
+ * The workloads contained in the page. @returns {{name: string, title: string, kind: string, text: string}[]}
+ */
 export function workloads() {
     return JSON.parse(content("palette"));
 }
 
-/** @returns {Record<string, any>} the lessons that stand in the page, by name */
+/** @returns {Record<string, any>} the lessons contained in the page, by name */
 export function lessons() {
     return JSON.parse(content("lessons"));
 }
 
-/** @returns {import("./link.js").Setup} what a page without a link begins with */
+/** @returns {import("./link.js").Setup} the initial setup of a page without a link */
 export function firstSetup() {
     return JSON.parse(content("first"));
 }

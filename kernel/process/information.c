@@ -50,8 +50,8 @@ static int next_of_group(int pid, uint32_t group)
     return pid;
 }
 
-/* Of the group's processes that live; those that its processes fork meanwhile may have it or not.
- */
+/* Sets the attribute of the group's living processes. Processes that they fork during the call
+ * may or may not get it. */
 static __attribute__((noinline)) int64_t set_of_group(uint32_t group, uint32_t kind, int64_t value)
 {
     int64_t result = -ESRCH;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Calls that go as on another kernel: docs/kernel-boot-and-devices.md has the boot arguments. */
+/* Calls that behave as in another kernel: docs/kernel-boot-and-devices.md has the boot
+ * arguments. */
 
 #include "system_call/habits.h"
 
@@ -16,7 +17,7 @@
 #define EXEC_DELAY_LONGEST 1000000000ul /* nanoseconds */
 
 static uint64_t exec_delay;
-static uint64_t picks_of_ended; /* of processes whose parents have waited for them */
+static uint64_t picks_of_ended; /* of processes that their parents have reaped */
 
 static int64_t call_slow_exec(const uint64_t argument[])
 {
@@ -24,7 +25,7 @@ static int64_t call_slow_exec(const uint64_t argument[])
     return process_exec(argument[0], argument[1]);
 }
 
-/* Some kernels wake all that sleep at each tick, and each looks whether its time is over. */
+/* Some kernels wake all sleepers at each tick, and each checks whether its time has come. */
 static int64_t call_rechecking_sleep(const uint64_t argument[])
 {
     int ticks = (int)argument[0];

@@ -5,8 +5,8 @@
 #include "system_call/course_calls.h"
 
 /*
- * Obeys the boot arguments exec-delay, recheck and count-picks: puts calls into the
- * table that go as on another kernel. The usual calls do not ask whether they shall.
+ * Applies the boot arguments exec-delay, recheck and count-picks: puts calls into the table that
+ * behave as in another kernel. So the default calls need no checks.
  */
 void habits_init(struct system_call *table);
 
