@@ -3,16 +3,15 @@
 #define EXPLORE_ACTING_H
 
 /*
- * CPUs that act by themselves, as those of a machine on which workloads run do: an idle CPU that is
- * called picks at once, and takes a task from another queue if it has none
- * (docs/policy-interface.md, "What happens first"). What is left to choose is what the tasks do. A
- * part of engine.c.
+ * CPUs that act by themselves, as in a machine with workloads: an idle CPU that is notified picks
+ * at once, and takes a task from another queue if it has none (docs/policy-interface.md, "What
+ * happens first"). The search then only chooses the actions of tasks. A part of engine.c.
  */
 
-/* Between two operations all are false. */
+/* All false between two operations. */
 static bool called[QUEUES_MOST]; /* to pick again */
 static bool expired[QUEUES_MOST];
-static bool moves[QUEUES_MOST]; /* the task whose turn is over is to be placed anew */
+static bool moves[QUEUES_MOST]; /* the task must be placed again after its turn */
 
 static void make_runnable(struct member *member, enum enqueue_reason reason,
                           const struct member *parent);
@@ -56,7 +55,7 @@ static void announce(struct member *member)
         called[cpu] = true;
 }
 
-/* Returns whether a task came to the CPU's queue. */
+/* Returns true if a task came to the CPU's queue. */
 static bool pull(uint32_t cpu, bool idle)
 {
     uint32_t from = policy_balance(policy, &machine.scheduler, cpu, idle);
@@ -96,15 +95,15 @@ static void pick_again(uint32_t cpu)
         make_runnable(left, ENQUEUE_MOVED, NULL);
 }
 
-/* Those of the first CPUs that were called pick again, in their order. By a task that it moves, one
- * may call one before it. */
+/* Makes each notified CPU of the first `cpus` pick again, in their order. By a task that it
+ * moves, a CPU may notify an earlier one. */
 static void settle(uint32_t cpus)
 {
     for (uint32_t cpu = 0; cpu < cpus; cpu++) {
         if (!called[cpu])
             continue;
         pick_again(cpu);
-        cpu = UINT32_MAX; /* the first is next */
+        cpu = UINT32_MAX; /* continues with the first */
     }
 }
 

@@ -3,9 +3,9 @@
 #define EXPLORE_DRAWS_H
 
 /*
- * Takes the place of policies/random.h, ahead of a policy that is explored: what would be drawn is
- * chosen by the search, which tries each of draw_values in turn. So a generator has no state, and a
- * policy that draws is explored for what may come of a draw, not for one sequence of numbers.
+ * Replaces policies/random.h for a policy under exploration: the search chooses each draw's result
+ * and tries each of draw_values in turn. So a generator has no state, and the exploration covers
+ * all possible results of a draw, not one sequence of numbers.
  */
 #define SCHEDLAB_RANDOM_H
 

@@ -2,8 +2,8 @@
 
 /*
  * The machine and its operations, compiled for one policy (POLICY), whose source comes before this
- * one, under sanitizers. It works by the mechanism that all hosts share (policies/support/), and
- * has each hook watched by sim/checked/.
+ * one, under sanitizers. It uses the mechanism that all hosts share (policies/support/);
+ * sim/checked/ checks each hook.
  */
 
 #include "explore/engine/going_on.h"
@@ -121,7 +121,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* The fields that are called `group` in a task, and so on. */
+/* Reads the words that name fields, such as `group` of a task. */
 static void read_words(const char *words)
 {
     static const char *const texts[NAMED_COUNT] = {

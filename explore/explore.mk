@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 #
-# make explorer EXPLORED=FILE.c   build/explore/NAME/schedlab-explore: walks every sequence of
-#                                operations on this one policy, under sanitizers. EXPLORED_NAME=NAME: the policy
-#                                that FILE.c defines, if it is not policy_FILE
+# make explorer EXPLORED=FILE.c   build/explore/NAME/schedlab-explore: explores every sequence of
+#                                operations on this one policy, under sanitizers.
+#                                EXPLORED_NAME=NAME:
+#                                the policy that FILE.c defines, if it is not policy_FILE
 #
-# Included by the Makefile, after sim/checked/checked.mk. A policy's law is explore/laws/NAME.h, or a file
-# NAME.law.h beside FILE.c.
+# Included by the Makefile, after sim/checked/checked.mk. A policy's invariants are in
+# explore/laws/NAME.h, or in a file NAME.law.h next to FILE.c.
 
 EXPLORED_NAME := $(basename $(notdir $(EXPLORED)))
 EXPLORED_IN   := $B/explore/$(EXPLORED_NAME)
@@ -17,7 +18,7 @@ EXPLORE_PARTS := $(addprefix $B/explore/,main.o search.o walk.o image.o watch.o)
 .PHONY: explorer
 explorer: $(EXPLORED_IN)/schedlab-explore
 
-# What copies and compares states is no part of what is tried.
+# The code that copies and compares states is not under test.
 $B/explore/%.o: explore/%.c Makefile explore/explore.mk
 	@mkdir -p $(@D)
 	@echo "  $@"

@@ -17,7 +17,7 @@ struct region {
 
 static struct region regions[REGIONS_MOST];
 static uint32_t region_count;
-static uint64_t first[WORDS_MOST]; /* of all regions, as they were at first */
+static uint64_t first[WORDS_MOST]; /* of all regions, in their initial state */
 static uint32_t word_count;
 static uint32_t task_count;
 static bool tasks_alike;
@@ -30,7 +30,7 @@ static bool is_same(const uint64_t *one, const uint64_t *two, uint32_t count)
     return difference == 0;
 }
 
-/* The library's own copying asks AddressSanitizer about each word. */
+/* The library's function asks AddressSanitizer about each word. */
 static __attribute__((no_builtin("memcpy"))) void copy(uint64_t *to, const uint64_t *from,
                                                        uint32_t count)
 {
@@ -76,18 +76,18 @@ static uint64_t mix(uint64_t value)
 
 /* ---- the order of tasks ---- */
 
-/* A word that leads to a task, or into its state. */
+/* A word that points to a task, or into its state. */
 struct lead {
     uint64_t *word;
-    uint64_t from; /* what it is: its place in a task or elsewhere */
-    uint8_t owner; /* the task in which it lies; task_count: in none */
+    uint64_t from; /* its meaning: its offset in a task or elsewhere */
+    uint8_t owner; /* the task that contains it; task_count: none */
     uint8_t task;
 };
 
 #define LEADS_MOST 512
 static struct lead leads[LEADS_MOST];
 static uint32_t lead_count;
-static uint64_t colours[TASKS_MOST]; /* of tasks: what is true of each, as a number */
+static uint64_t colours[TASKS_MOST]; /* per task: its properties, as a number */
 
 static uint8_t task_at(uint64_t address)
 {
@@ -120,7 +120,7 @@ static void look_at_task(uint8_t task)
     colours[task] = member->place == PLACE_FREE;
     for (uint32_t i = 0; i < offsetof(struct member, set) / sizeof(*words); i++) {
         if (&words[i] == (uint64_t *)(void *)&member->task.cpus)
-            look_at(&nothing, i, task); /* an address, for which `set` stands */
+            look_at(&nothing, i, task); /* an address, represented by `set` */
         else if (&words[i] != (uint64_t *)(void *)&member->task.state)
             look_at(&words[i], i, task);
     }
@@ -141,7 +141,7 @@ static void look_elsewhere(uint64_t *words, uint32_t count, uint64_t from)
     }
 }
 
-/* What leads to a task, and where that comes from, is true of it, too. */
+/* The pointers to a task, and their sources, are properties of the task, too. */
 static void follow_leads(void)
 {
     uint64_t next[TASKS_MOST];
@@ -158,7 +158,7 @@ static void follow_leads(void)
     }
 }
 
-/* Those that exist come first. */
+/* Existing tasks come first. */
 static bool comes_before(uint8_t one, uint8_t two)
 {
     bool one_free = machine.tasks[one].place == PLACE_FREE;
@@ -231,7 +231,7 @@ void image_put_in_order(uint8_t *order)
     }
 }
 
-/* ---- what differs ---- */
+/* ---- differences ---- */
 
 void image_shift(uint64_t low, uint64_t high, uint64_t less)
 {
@@ -242,8 +242,8 @@ void image_shift(uint64_t low, uint64_t high, uint64_t less)
     }
 }
 
-/* A word that differs: its number and the bytes of the difference that are not 0, in 16 bits; then
- * those bytes. */
+/* Writes a differing word: in 16 bits its number and the mask of the difference's non-zero
+ * bytes, then those bytes. */
 static uint8_t *put(uint8_t *at, uint32_t number, uint64_t difference)
 {
     uint32_t bytes = (71 - (uint32_t)__builtin_clzll(difference)) / 8;

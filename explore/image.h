@@ -7,8 +7,8 @@
 #include "explore/machine.h"
 
 /*
- * A state of the machine, as the words in which it differs from the machine as it was at first.
- * Two states are one if these are equal, byte for byte.
+ * A state of the machine, as the words that differ from its initial state. Two states are equal if
+ * these words are equal, byte for byte.
  */
 
 #define IMAGE_BYTES_MOST 16384
@@ -18,20 +18,19 @@ struct fingerprint {
     uint64_t high;
 };
 
-/* The machine is as at first. `alike`: tasks that differ in nothing but their place are alike.
- * Returns false if it is too large. */
+/* Sets the present state as initial. `alike`: tasks that differ only in their slots are
+ * equivalent. Returns false if the machine is too large. */
 bool image_begin(uint32_t tasks, uint32_t queues, bool alike);
-/* If tasks are alike, puts them in an order that depends only on what is true of them, so that
- * states which differ in the order alone are one: order[i] is where the task was that is at i now.
- */
+/* Sorts equivalent tasks by their properties, so that states which differ only in the order of
+ * tasks become equal. order[i] is the former place of the task at i. */
 void image_put_in_order(uint8_t *order);
-/* Lessens all words between these two by so much. */
+/* Reduces all words between these two by this amount. */
 void image_shift(uint64_t low, uint64_t high, uint64_t less);
-/* Writes the machine's state. Gives its bytes. */
+/* Writes the machine's state. Returns its bytes. */
 uint32_t image_take(uint8_t *image);
-/* The machine is in that state. */
+/* Sets the machine to that state. */
 void image_restore(const uint8_t *image, uint32_t bytes);
-/* 128 bits, by which states are told apart. */
+/* 128 bits that identify a state. */
 struct fingerprint image_fingerprint(const uint8_t *image, uint32_t bytes);
 
 #endif

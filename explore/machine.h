@@ -3,10 +3,10 @@
 #define EXPLORE_MACHINE_H
 
 /*
- * A machine that is nothing but a policy's host: tasks, run queues and CPUs, to which one operation
- * after another is done. All that the future depends on lies in one `struct machine`, so that it
- * can be copied, compared and taken back (image.c). Pages of docs/policy-interface.md say what a
- * host may do, and when; each operation here is one of these things, in any order that they allow.
+ * A machine that is only a policy's host: tasks, run queues and CPUs; operations on them are
+ * executed one after another. Everything that affects the future lies in one `struct machine`, so
+ * that it can be copied, compared and restored (image.c). docs/policy-interface.md defines what a
+ * host may do, and when. Each operation here is one of these actions, in any allowed order.
  */
 
 #include <stdbool.h>
@@ -20,24 +20,24 @@
 #define GROUPS_EXPLORED 3 /* the root, one below it; and where groups change, one below either */
 #define OPERATIONS_MOST 1024
 #define TICK_NS         10000000ull
-#define NEAR            (1ull << 41) /* ns: words that lie so near to the time are times */
-#define GAP             64           /* bytes behind each state that no policy may touch */
+#define NEAR            (1ull << 41) /* ns: words this close to the time are times */
+#define GAP             64           /* bytes after each state that no policy may access */
 
 enum place { PLACE_FREE, PLACE_QUEUED, PLACE_RUNNING, PLACE_BLOCKED };
 
 struct member {
-    struct task task; /* first: policies hand out tasks */
+    struct task task; /* must be first: policies hand out tasks */
     uint64_t place;   /* enum place */
     uint64_t known;   /* to the policy */
-    /* For laws alone (laws/), and 0 if the policy has none. */
-    uint64_t rank;  /* of a queued task: so many of its queue have come before it */
-    uint64_t ticks; /* of its turn so far; a preempted one goes on with its turn */
-    uint64_t set;   /* where it may run: 1 more than the number of the one CPU; 0: on all */
+    /* Only for invariants (laws/), and 0 if the policy has none. */
+    uint64_t rank;  /* of a queued task: the number of tasks queued before it */
+    uint64_t ticks; /* of its turn so far; a preempted task resumes its turn */
+    uint64_t set;   /* its CPU set: 1 more than the number of the one CPU; 0: all */
 };
 
 struct machine {
     uint64_t now;
-    uint64_t current[QUEUES_MOST]; /* 1 more than the task's place in `tasks`; 0: idle */
+    uint64_t current[QUEUES_MOST]; /* 1 more than the task's index in `tasks`; 0: idle */
     uint64_t turn_end[QUEUES_MOST];
     struct run_queue queues[QUEUES_MOST];
     struct member tasks[TASKS_MOST];
@@ -56,7 +56,7 @@ struct machine {
     } scheduler_state;
 };
 
-/* What the host has of a task or queue, and a policy may read. */
+/* Data of the host about a task or queue that a policy may read. */
 enum named {
     NAMED_NOW,
     NAMED_RUN_TIME,
@@ -74,54 +74,55 @@ struct setup {
     const char *tunables; /* "name=value,name=value"; null: none */
     uint32_t tasks;
     uint32_t queues;
-    bool acting; /* CPUs act by themselves, as where a workload runs: acting.h */
-    /* The words of the policy's source, of those that are names of what the host has:
-     * "now,pid,nice". Attributes that are not among them are not changed, and other things stay 0.
-     * "cpus": the CPUs on which tasks may run change, too; "groups": what users set of groups does.
-     */
+    bool acting; /* CPUs act by themselves, as with a workload: acting.h */
+    /* The words of the policy's source that are names of the host's data: "now,pid,nice". Other
+     * attributes are not changed, and other data stay 0. "cpus": the CPU sets of tasks change,
+     * too; "groups": users' settings of groups do. */
     const char *words;
 };
 
-/* An operation: what is done, to which task or CPU, and with what. */
+/* An operation: its kind, its task or CPU, and its value. */
 typedef uint16_t operation_t;
 
 extern struct machine machine;
 extern const uint64_t draw_values[];
 extern const uint32_t draw_values_count;
 
-/* Makes the machine, without tasks. Returns false, after a line on stderr, if the setup is wrong.
- */
+/* Creates the machine, without tasks. Returns false, after a line on stderr, if the setup is
+ * wrong. */
 bool machine_begin(const struct setup *setup);
-/* Are tasks alike to the policy, whatever their numbers? */
+/* Returns true if tasks are equivalent to the policy, regardless of their numbers. */
 bool machine_has_tasks_alike(void);
-/* Lists what may be done now; gives their number. */
+/* Lists the operations that are possible now. Returns their number. */
 uint32_t machine_operations(operation_t *operations);
-/* Does it. A rule that is broken ends the program (sim/checked/watch.h). */
+/* Executes the operation. A broken rule ends the program (sim/checked/watch.h). */
 void machine_do(operation_t operation);
-/* The operation on tasks that are elsewhere: task i of it at places[i]. */
+/* Translates the operation to tasks in other places: its task i is at places[i]. */
 operation_t machine_translated(operation_t operation, const uint8_t *places);
-/* Whether times are moved back after each operation, as the law allows: at first they are. */
+/* Sets whether times are moved back after each operation, as the policy's invariants allow;
+ * initially they are. */
 void machine_set_relative(bool wanted);
-/* The run time of new tasks, if the policy reads run times: at first 0. */
+/* Sets the run time of new tasks, if the policy reads run times; initially 0. */
 void machine_set_run_time(uint64_t run_time);
-/* From here on all tasks compute: none may wait without end under a policy that shares. The machine
- * is of no use afterwards. */
+/* Makes all tasks compute: under a policy that shares, none may wait endlessly. The machine is
+ * unusable afterwards. */
 void machine_serve(void);
-/* Takes all queued tasks out of the policy's hands, as a switch to another one does: each must come
- * once. The machine is of no use afterwards. */
+/* Takes out all queued tasks, as a switch to another policy does: each must come once. The
+ * machine is unusable afterwards. */
 void machine_drain(void);
-/* Whether what is done, and what hooks return, is told on stdout. */
+/* Sets whether operations and results of hooks are printed on stdout. */
 void machine_tell(bool told);
-/* Bytes of a task's state, a multiple of 8. */
+/* Returns the bytes of a task's state, a multiple of 8. */
 uint32_t machine_task_bytes(void);
-/* A state of a task that does not exist is closed to the policy (AddressSanitizer); these open them
- * all, and close them again. */
+/* The state of a nonexistent task is closed to the policy (AddressSanitizer); these open all
+ * states, and close them again. */
 void machine_open(void);
 void machine_close(void);
 
-/* The numbers that are drawn next, as places in draw_values; further ones are the first value. */
+/* Sets the results of the next draws, as indexes of draw_values; later draws get the first
+ * value. */
 void draws_choose(const uint8_t *values, uint32_t count);
-/* Returns how many were drawn since then. */
+/* Returns the number of draws since then. */
 uint32_t draws_made(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Walks every sequence of operations on the one policy that is compiled in. Exit status 0: no rule
- * was broken. MACHINE_BROKEN: one was; the shortest sequence that breaks it is told on stdout, and
- * what is wrong, as by the checked simulator, on stderr. `./schedlab explore` reads both.
+ * Explores every sequence of operations on the one policy that is compiled in. Exit status 0: no
+ * rule was broken. MACHINE_BROKEN: one was. The shortest sequence that breaks it is printed on
+ * stdout, and the error on stderr, as by the checked simulator. `./schedlab explore` reads both.
  */
 
 #include <inttypes.h>

@@ -21,9 +21,9 @@
 
 #define WORKERS_MOST  16
 #define CHUNK         64  /* states that a worker takes at a time */
-#define FEW           512 /* states for which one worker is enough */
+#define FEW           512 /* one worker is enough for this many states */
 #define SERVED_DEPTH  4   /* operations after which it is tried whether all are served */
-#define DRAWS_MOST    2   /* in one operation, of which each value is tried */
+#define DRAWS_MOST    2   /* in one operation; each value is tried */
 #define DEPTH_MOST    4096
 #define ENTRIES_FIRST (1 << 14)
 #define NO_KEY        UINT64_MAX
@@ -31,9 +31,9 @@
 enum worker_end { WORKER_DONE, WORKER_TIME = 3, WORKER_FULL };
 
 /*
- * How a state was reached first: its parent's number, the operation, the draws. The least key of
- * all that lead to a state in its level counts, whichever was found first; states of a level are
- * numbered in the order of their keys.
+ * How a state was first reached: its parent's number, the operation, the draws. The least key of
+ * all paths to a state in its level counts, regardless of the order of discovery. States of a level
+ * are numbered in the order of their keys.
  */
 typedef uint64_t key_type;
 
@@ -43,34 +43,34 @@ static key_type key_of(uint64_t parent, operation_t operation, uint32_t draws)
 }
 
 /*
- * Of a state nothing is kept but its fingerprint, here, and its key. A worker that goes on from it
- * does the operations again that lead to it.
+ * Only a state's fingerprint and its key are stored. A worker that continues from the state repeats
+ * the operations that lead to it.
  */
 struct entry {
     _Atomic uint64_t low; /* of the fingerprint; 0: free */
     /* 32 further bits of it, and below these 1 more than the state's number; 0: not yet known.
-     * States are numbered as they are found. When the level is complete, its numbers are given
-     * anew, by keys: then this one only says that the state is of a level before. */
+     * States are numbered as they are found. When the level is complete, its numbers are
+     * reassigned by keys: then this one only shows that the state belongs to an earlier level. */
     _Atomic uint64_t rest;
 };
 
 struct worker {
-    uint64_t next, end;      /* of its chunk: the states of the level that it has to go on from */
+    uint64_t next, end;      /* of its chunk: the states of the level that it must continue from */
     _Atomic key_type at;     /* what it does */
-    _Atomic uint64_t drains; /* 1 more than the number of the state of which it takes all out */
+    _Atomic uint64_t drains; /* 1 more than the number of the state whose tasks it takes out */
     uint64_t transitions;
 };
 
 /* What workers share. */
 struct shared {
-    _Atomic uint64_t next; /* of the level: no worker has taken it yet */
+    _Atomic uint64_t next; /* of the level: the first that no worker has taken yet */
     _Atomic key_type broken;
     _Atomic uint64_t states;
     struct worker workers[WORKERS_MOST];
 };
 
-/* A state that leads to the one that a worker goes on from, or is this. Since states of a level are
- * in the order of their parents' numbers, each is made again once in a level, or where a worker
+/* A state on the path to a worker's present state, or that state. States of a level are in the
+ * order of their parents' numbers. So each is recreated only once in a level, or when a worker
  * takes its next chunk. */
 struct ancestor {
     uint64_t number; /* 0: none yet, except for the first */
@@ -84,10 +84,10 @@ static struct entry *entries;
 static uint64_t entry_count;
 static bool is_full;           /* four of five entries are used */
 static _Atomic key_type *keys; /* by a state's number */
-static uint64_t level_begin;   /* number of the first state of the level that is gone on from */
+static uint64_t level_begin;   /* number of the first state of the present level */
 static uint64_t level_count;
 static uint32_t level;                        /* operations that lead to it */
-static struct ancestor ancestors[DEPTH_MOST]; /* a worker's own: one of each level */
+static struct ancestor ancestors[DEPTH_MOST]; /* private to a worker: one of each level */
 static struct timespec begun;
 static bool drain_broke; /* after the last operation, when all tasks were taken out */
 
@@ -119,8 +119,8 @@ static uint64_t states_most(uint64_t entries_there)
     return entries_there / 5 * 4;
 }
 
-/* Returns the state's number, and in `is_new` whether it was not there. Ends the worker if it is
- * one too many. */
+/* Returns the state's number, and sets `is_new` if it was not in the table. Ends the worker if
+ * there are too many states. */
 static uint64_t enter(struct fingerprint print, key_type key, bool *is_new)
 {
     const uint64_t upper = print.high >> 32;
@@ -148,8 +148,8 @@ static uint64_t enter(struct fingerprint print, key_type key, bool *is_new)
     }
 }
 
-/* Makes the table twice as large. Returns false if the memory is not enough: until all entries have
- * been copied there are both tables. */
+/* Doubles the table. Returns false if memory is insufficient: both tables exist until all
+ * entries have been copied. */
 static bool grow(void)
 {
     const uint64_t count = entry_count * 2;
@@ -176,7 +176,7 @@ static bool grow(void)
 
 /* ---- a worker ---- */
 
-/* The draws that are tried next, of so many that were made. Returns false if all were. */
+/* Computes the next combination of this many draws. Returns false if all were tried. */
 static bool next_draws(uint8_t *draws, uint32_t made)
 {
     for (uint32_t i = made < DRAWS_MOST ? made : DRAWS_MOST; i-- > 0;) {
@@ -187,7 +187,7 @@ static bool next_draws(uint8_t *draws, uint32_t made)
     return false;
 }
 
-/* What is tried in a state that so many operations lead to, and of which the image is. */
+/* Tries the final checks of a state, given its image and its number of operations. */
 static void try_ends(uint32_t operations, const uint8_t *image, uint32_t bytes)
 {
     draws_choose(NULL, 0);
@@ -238,7 +238,7 @@ static void make_again(struct worker *self, struct ancestor *state, const struct
     state->bytes = image_take(state->image);
 }
 
-/* A state of this level, and what leads to it. */
+/* A state of this level, and the path to it. */
 static const struct ancestor *state_of(struct worker *self, uint64_t number)
 {
     uint64_t numbers[DEPTH_MOST];
@@ -254,7 +254,7 @@ static const struct ancestor *state_of(struct worker *self, uint64_t number)
     return &ancestors[level];
 }
 
-/* Returns how often it was done. */
+/* Returns how often the operation was done. */
 static uint32_t go_on_by(struct worker *self, const struct ancestor *from, operation_t operation)
 {
     uint8_t draws[DRAWS_MOST] = {0};
@@ -273,7 +273,7 @@ static uint32_t go_on_by(struct worker *self, const struct ancestor *from, opera
     return transitions;
 }
 
-/* All operations that may follow the state. */
+/* Tries all operations that may follow the state. */
 static void go_on_from(struct worker *self, uint64_t number)
 {
     operation_t operations[OPERATIONS_MOST];
@@ -286,7 +286,7 @@ static void go_on_from(struct worker *self, uint64_t number)
     self->transitions += transitions;
 }
 
-/* Where a worker ended in the middle of a state's operations, another one begins with it again. */
+/* If a worker ended in the middle of a state's operations, another one starts that state again. */
 static _Noreturn void work(struct worker *self)
 {
     for (;; self->next++) {
@@ -303,7 +303,7 @@ static _Noreturn void work(struct worker *self)
     }
 }
 
-/* What the worker's policy breaks is told later. */
+/* Suppresses the report of a worker; the error is reported later. */
 static void be_silent(void)
 {
     int nowhere = open("/dev/null", O_WRONLY);
@@ -331,7 +331,7 @@ static pid_t start(struct worker *self)
 
 /* ---- a level ---- */
 
-/* The worker has ended by itself, or by a rule that was broken. */
+/* Handles a worker that has ended by itself, or by a broken rule. */
 static enum search_end end_of(struct worker *self, int status, enum search_end end)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -348,7 +348,7 @@ static enum search_end end_of(struct worker *self, int status, enum search_end e
     return SEARCH_BROKEN;
 }
 
-/* Returns SEARCH_COMPLETE if the level was gone through, or the table is full. */
+/* Returns SEARCH_COMPLETE if the level was completed, or the table is full. */
 static enum search_end share_work(uint32_t workers)
 {
     pid_t pids[WORKERS_MOST];
@@ -363,14 +363,14 @@ static enum search_end share_work(uint32_t workers)
         else if (waitpid(pids[i], &statuses[i], 0) == pids[i])
             end = end_of(&shared->workers[i], statuses[i], end);
     }
-    /* Once more: a worker that ended later may have found a lesser key of the state that broke. */
+    /* Again: a worker that ended later may have found a lesser key of the state that broke. */
     for (uint32_t i = 0; i < workers && end == SEARCH_BROKEN; i++)
         end = end_of(&shared->workers[i], statuses[i], end);
     return end;
 }
 
-/* Returns SEARCH_COMPLETE if the level was gone through. A rule that is broken in a later state may
- * be broken in an earlier one, too, so the others are gone through, as far as there is memory. */
+/* Returns SEARCH_COMPLETE if the level was completed. If a rule is broken in a later state, an
+ * earlier one may break it, too. So the other states are tried, while memory suffices. */
 static enum search_end go_through(void)
 {
     uint32_t workers = level_count < FEW ? 1 : limits.workers;
@@ -387,8 +387,8 @@ static enum search_end go_through(void)
     return end;
 }
 
-/* In place, by one bit after the other from the highest: what the library would copy to sort them
- * may be as large again. */
+/* Sorts in place, bit by bit from the highest: the library's sort may need a copy of the same
+ * size. */
 static void sort_keys(_Atomic key_type *part, uint64_t count, uint32_t bit)
 {
     uint64_t ones = count;
@@ -407,7 +407,7 @@ static void sort_keys(_Atomic key_type *part, uint64_t count, uint32_t bit)
         sort_keys(part + ones, count - ones, bit - 1);
 }
 
-/* The states that were found are the next level. */
+/* Makes the found states the next level. */
 static void next_level(void)
 {
     level_begin += level_count;
@@ -428,7 +428,7 @@ static bool reserve(void)
     return shared && entries && keys;
 }
 
-/* The machine as it is has number 0. */
+/* The machine's initial state has number 0. */
 static bool begin(void)
 {
     bool is_new;
@@ -473,9 +473,8 @@ static void do_again(key_type key, const uint8_t *places)
     machine_do(machine_translated(operation_in(key), places));
 }
 
-/* The states have their tasks in an order of their own. Finds out where, at each operation, the
- * tasks are of a machine in which each stays where it is; all except the last one breaks no rule.
- */
+/* The states' tasks are sorted. Finds, for each operation, the places of tasks in a machine
+ * where each task keeps its place. Only the last operation breaks a rule. */
 static void find_places(const key_type *path, uint32_t count, uint8_t (*places)[TASKS_MOST])
 {
     uint8_t order[TASKS_MOST];

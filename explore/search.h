@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * All states of the machine that sequences of operations lead to, level by level: first all that
- * one operation leads to, then two, and so on; each state once. So the first rule that is found
- * broken is broken by a sequence of which none is shorter. Of several such sequences it is always
- * the same one, however many processes share the work.
+ * Visits all states that sequences of operations lead to, level by level: first all states after
+ * one operation, then after two, and so on; each state once. So the first broken rule is found by a
+ * shortest sequence. Of several such sequences it is always the same one, regardless of the number
+ * of processes.
  */
 
 struct search_limits {
@@ -20,25 +20,25 @@ struct search_limits {
 };
 
 enum search_end {
-    SEARCH_COMPLETE, /* no sequence leads to another state, however long */
+    SEARCH_COMPLETE, /* no sequence, however long, leads to another state */
     SEARCH_DEPTH,
     SEARCH_TIME,
     SEARCH_MEMORY,
-    SEARCH_BROKEN, /* a rule was; search_tell() shows it */
-    SEARCH_FAILED, /* the host has not the memory, or no more processes */
+    SEARCH_BROKEN, /* a rule was broken; search_tell() shows it */
+    SEARCH_FAILED, /* the host lacks memory, or cannot start more processes */
 };
 
 struct search_result {
     enum search_end end;
-    uint32_t depth;       /* to which all sequences were tried */
+    uint32_t depth;       /* all sequences up to this length were tried */
     uint64_t states;      /* until then */
-    uint64_t transitions; /* operations that were done, of a level that was not finished, too */
+    uint64_t transitions; /* operations done, including those of an unfinished level */
 };
 
-/* The machine has begun. Tells each level on stdout. */
+/* The machine must have begun. Prints each level on stdout. */
 struct search_result search(const struct search_limits *limits);
-/* Does the operations that lead to the broken rule once more, and tells them. Does not return if
- * that breaks it again. */
+/* Repeats and prints the operations that lead to the broken rule. Does not return if that breaks
+ * it again. */
 void search_tell(void);
 
 #endif

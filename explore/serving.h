@@ -3,9 +3,9 @@
 #define EXPLORE_SERVING_H
 
 /*
- * Does each task get its share in the end? From a state on, all tasks that are ready to run only
- * compute. Under a policy that says that it shares (shares_by), none of several tasks with the same
- * attributes may wait on and on. A part of engine.c.
+ * Checks that each task eventually gets its share. Starting with a state, all ready tasks only
+ * compute. Under a policy that declares that it shares (shares_by), none of several tasks with the
+ * same attributes may wait endlessly. A part of engine.c.
  */
 
 #define SERVED_TICKS 200
@@ -40,7 +40,7 @@ static void stop_unknown(void)
     }
 }
 
-/* One tick. Returns the tasks that have not had a CPU yet, of these, as bits. */
+/* Runs one tick. Returns, as bits, those of these tasks that have not had a CPU yet. */
 static uint32_t serve(uint32_t waiting)
 {
     for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {

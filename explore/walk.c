@@ -30,7 +30,7 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t)((value ^ value >> 31) % limit);
 }
 
-/* What the policy has decided: who is where, and when it wants to be called, from now on. */
+/* The policy's decisions: the places of tasks, and the relative times that it set. */
 struct seen {
     struct {
         uint64_t place;
@@ -66,14 +66,15 @@ static struct seen look(void)
     return seen;
 }
 
-/* One of two machines that walk side by side. */
+/* One of two machines that execute the same random walk. */
 struct walker {
-    bool relative;     /* its times are moved back after each step, as the law allows */
+    bool relative;     /* its times are moved back after each step, as the policy's invariants
+                        * allow */
     uint64_t clock;    /* its first time */
     uint64_t run_time; /* of each new task */
 };
 
-/* The machine goes on from the image, which is that of where it comes to then. */
+/* Continues the machine from the image, and stores the resulting state there. */
 static struct seen step(struct image *image, const struct walker *walker, operation_t operation,
                         const uint8_t *draws)
 {
@@ -112,7 +113,7 @@ static bool walk(uint32_t length, const struct walker *first, const struct walke
     return true;
 }
 
-/* Returns the first walk on which they decide otherwise, or `walks`. */
+/* Returns the first walk with different decisions, or `walks`. */
 static uint32_t first_parting(uint32_t walks, uint32_t length, struct walker first,
                               struct walker second)
 {
@@ -145,7 +146,7 @@ static struct walker walker_of(const struct begin *begin, uint64_t earlier)
                            .run_time = begin->run_time - RUN_TIME_EARLIER_NS - earlier};
 }
 
-/* Does the policy decide otherwise only where the begin's value is passed? */
+/* Returns true if the policy decides differently only where the start value is passed. */
 static bool wraps_at(const struct begin *begin, uint32_t walks, uint32_t length)
 {
     const struct walker earlier = walker_of(begin, begin->apart);

@@ -6,14 +6,14 @@
 #include <stdint.h>
 
 /*
- * What a law assumes, so that states are one which differ in their times alone, is tried: on random
- * walks of two machines that do the same, of which one has all times moved back after each
- * operation, as in a search, and the other never has. Their policies must decide the same. Returns
- * false, after a line on stderr, if they do not.
+ * Tests an assumption of the policy's invariants: states that differ only in their times are
+ * equivalent. Two machines do the same random walks. One has all times moved back after each
+ * operation, as in a search, and the other never has. Their policies must make the same decisions.
+ * Returns false, after a line on stderr, if they do not.
  */
 bool walks_agree(uint32_t walks, uint32_t length);
-/* Returns the value of sim/checked/begins.h whose passing by clock and run times changes decisions
- * on random walks that are the same elsewhere; null: none does. */
+/* Returns the value of sim/checked/begins.h that changes decisions when clock and run times pass
+ * it on otherwise equal random walks; null: none does. */
 const char *value_that_changes_walks(uint32_t walks, uint32_t length);
 
 #endif

@@ -4,6 +4,6 @@
 #include <string>
 #include <string_view>
 
-// The value of name=value among the kernel's boot arguments, as kernel/device/boot_arguments.c
-// reads them; "" if it is not there.
+// Returns the value of name=value among the kernel's boot arguments, parsed as in
+// kernel/device/boot_arguments.c; "" if it is missing.
 std::string boot_argument(std::string_view arguments, std::string_view name);

@@ -68,7 +68,7 @@ static void write_all(int to, const char *data, size_t bytes)
     }
 }
 
-// What was written to `descriptor` so far is copied, and from now on the other file is written.
+// Copies the bytes written to `descriptor` so far, and continues writing in the other file.
 static void go_on_in(int file, int descriptor)
 {
     char piece[1 << 16];
@@ -101,7 +101,7 @@ void branches::become(const branch &chosen, int trace, pid_t parent) const
         go_on_in(chosen.trace, trace);
 }
 
-// Waits until one has ended, and keeps how.
+// Waits until one child has ended, and records its status.
 static void await_one(std::map<pid_t, const branch *> &running)
 {
     int ended;
@@ -136,8 +136,8 @@ const branch *branches::begin(int trace) const
             become(next, trace, parent);
             return &next;
         }
-        // The library catches what asks a process to end, and looks for it between two rounds:
-        // there are none any more. The children end with their parent.
+        // The library catches the signals that ask a process to end, and checks for them between
+        // two rounds. No rounds follow here. The children end with their parent.
         for (int number : {SIGINT, SIGTERM})
             signal(number, SIG_DFL);
         running[child] = &next;

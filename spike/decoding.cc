@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 /*
- * How CPUs come to decoded instructions. Most of a short run's time was this: the library forgets
- * all that a CPU has decoded at each change of privilege, and each CPU decodes for itself. The
- * functions here stand in for the library's (the linker takes the program's before a library's),
- * and do the same with less work:
+ * Faster instruction decoding for CPUs. Decoding took most of a short run's time: the library
+ * discards all decoded instructions of a CPU at each change of privilege, and each CPU decodes
+ * separately. The functions here replace the library's (the linker prefers the program's
+ * functions), and do the same with less work:
  *
- * - What is to be forgotten is marked, and holds again if the same bits are found at its address.
- * - What the bits of an instruction mean, the first CPU says, once for all.
- * - No CPU makes a disassembler.
+ * - Discarded entries are only marked, and become valid again if the same bits are found at their
+ *   addresses.
+ * - The first CPU that decodes an instruction's bits stores their meaning for all.
+ * - No CPU creates a disassembler.
  */
 
 #include <array>
@@ -23,16 +24,16 @@
 
 #include "hart_set.h"
 
-// Set in the tag of an entry that is forgotten. Tags are addresses of instructions, which are even;
-// the high bit tells it from the small odd numbers that the library takes for addresses.
+// Set in the tag of a discarded entry. Tags are addresses of instructions, which are even; the high
+// bit distinguishes it from the small odd numbers that the library uses as addresses.
 static constexpr reg_t FORGOTTEN = 1ull << 62 | 1;
-static constexpr reg_t EMPTY = ~(1ull << 62); // of no address, not even if it is forgotten
+static constexpr reg_t EMPTY = ~(1ull << 62); // not the tag of any address, even a discarded one
 static constexpr size_t KNOWN = 1 << 14;      // instructions
 
-// The entries that hold, of one CPU.
+// The valid entries of one CPU.
 struct held {
-    const mmu_t *mmu; // the CPU's; another one: it has never forgotten, and its entries are not set
-    size_t decoded; // entries that were filled; more than are noted: the library filled some itself
+    const mmu_t *mmu; // the CPU's; another one: it has never discarded, and its entries are not set
+    size_t decoded; // entries that were filled; more than recorded: the library filled some itself
     size_t noted;
     std::array<uint16_t, mmu_t::ICACHE_ENTRIES> entries;
 };
@@ -40,14 +41,14 @@ struct held {
 static std::array<held, HARTS_MAX> held_of;
 static processor_t *decoder; // the first CPU
 
-// The library's own function of this name.
+// Returns the library's function of this name.
 template <typename function> static function upstream(const char *name)
 {
     return reinterpret_cast<function>(dlsym(RTLD_NEXT, name));
 }
 
-// What an instruction means. The CPUs are alike, and it means the same in each of their modes,
-// which are all of 64 bits.
+// Returns the meaning of an instruction. The CPUs are alike, and it means the same in each of their
+// modes, which are all of 64 bits.
 static insn_func_t meaning_of(insn_bits_t bits)
 {
     static const auto decode =
@@ -63,8 +64,9 @@ static insn_func_t meaning_of(insn_bits_t bits)
     return entry.meaning;
 }
 
-// Fills an entry with the instruction at an address. False: this CPU has not fetched from the page
-// since it last forgot, or the instruction is not one of 2 or 4 bytes in one page.
+// Fills an entry with the instruction at an address. Returns false if this CPU has not fetched from
+// the page since its last discard. Also returns false for an instruction that is not one of 2 or 4
+// bytes in one page.
 static bool fill(mmu_t &mmu, reg_t address, icache_entry_t &entry)
 {
     auto [is_known, host, physical] = mmu.access_tlb(mmu.tlb_insn, address);
@@ -87,7 +89,8 @@ static bool fill(mmu_t &mmu, reg_t address, icache_entry_t &entry)
 
 #define REFILL "_ZN5mmu_t13refill_icacheEmP14icache_entry_t"
 
-// mmu_t::refill_icache(), which the header defines, so that it can have no second definition.
+// Replaces mmu_t::refill_icache(), which the header defines, so that it cannot have a second
+// definition.
 extern "C" icache_entry_t *refill(mmu_t *mmu, reg_t address, icache_entry_t *entry) __asm__(REFILL);
 
 extern "C" icache_entry_t *refill(mmu_t *mmu, reg_t address, icache_entry_t *entry)
@@ -105,7 +108,7 @@ extern "C" icache_entry_t *refill(mmu_t *mmu, reg_t address, icache_entry_t *ent
     return entry;
 }
 
-// The library's own MMU, of no CPU, fetches nothing, and forgets all.
+// The library's MMU without a CPU fetches nothing, and discards everything.
 void mmu_t::flush_icache()
 {
     held *own = proc ? &held_of[proc->id] : nullptr;

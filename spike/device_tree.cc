@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// The library describes its machine as text, and lets the program dtc compile that. Its function
-// gives way to the one below, so that no dtc is needed.
+// The library describes its machine as text, and compiles that with the program dtc. The function
+// below replaces the library's, so that dtc is not needed.
 
 #include <array>
 #include <cstdint>
@@ -25,12 +25,12 @@ constexpr uint32_t PROPERTY = 3;
 constexpr uint32_t END = 9;
 constexpr size_t WORD = 4;
 constexpr size_t HEADER = 10 * WORD;
-constexpr size_t RESERVATIONS = 16; // the entry that ends the list, which is empty
+constexpr size_t RESERVATIONS = 16; // the empty entry that ends the list
 
 constexpr std::string_view BLANK = " \t\n";
 constexpr std::string_view SIGNS = "{};=<>&";
 
-// A text in quotes keeps the first one. The library escapes quotes, and nothing else.
+// Takes a text in quotes, including the first quote. The library escapes only quotes.
 std::string take_text(std::string_view &source)
 {
     std::string text(1, '"');
@@ -46,7 +46,7 @@ std::string take_text(std::string_view &source)
     throw std::runtime_error("device tree: a quotation mark has no partner; see to the arguments");
 }
 
-// Signs, texts, and what lies between them.
+// Splits the source into signs, texts, and the parts between them.
 std::vector<std::string> split(std::string_view source)
 {
     std::vector<std::string> tokens;
@@ -101,7 +101,7 @@ class tree
     }
 
   private:
-    // The paths of nodes that have labels, and numbers of those that cells name, in their order.
+    // Finds the paths of labelled nodes, and numbers the nodes that cells refer to, in their order.
     void find_labels()
     {
         std::string path;
@@ -160,7 +160,7 @@ class tree
         add_padded(value);
     }
 
-    // Properties stand before nodes. The number that cells name a node by is its last property.
+    // Properties precede nodes. The number that cells use to refer to a node is its last property.
     void add_node(const std::string &label, const std::string &name)
     {
         auto handle = handles.find(label);
@@ -219,7 +219,7 @@ class tree
 };
 } // namespace
 
-// In place of the library's own.
+// Replaces the library's function.
 std::string dts_to_dtb(const std::string &source)
 {
     return tree(source).blob();

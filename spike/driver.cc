@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// The machine of schedlab's kernel on Spike's library: the command line.
+// The machine of the schedlab kernel on Spike's library: the command line.
 
 #include <cerrno>
 #include <charconv>
@@ -155,7 +155,7 @@ static void take(options &options, const char *argument)
         options.kernel = argument;
 }
 
-// Whether a person may type.
+// Returns true if a user may type.
 static bool is_live(const options &options)
 {
     return !options.typed && console_is_live();
@@ -189,7 +189,7 @@ static int must_open(const char *path)
     return file;
 }
 
-// The library ends the process by an assertion if it is given anything else.
+// The library aborts the process by an assertion for any other file.
 static void check_kernel(const char *path)
 {
     static constexpr unsigned char MAGIC[] = {0x7f, 'E', 'L', 'F', 2}; // of 64 bits
@@ -204,7 +204,7 @@ static void check_kernel(const char *path)
         throw std::runtime_error(std::string(path) + ": not a program of RISC-V with 64 bits");
 }
 
-// The disk ends a page before the memory does, as Spike itself has it.
+// Places the disk so that it ends a page before the memory does, as in Spike itself.
 static void lay_disk(const char *path, flat_memory &memory, cfg_t &configuration)
 {
     struct stat state;
@@ -236,7 +236,8 @@ static int run(const options &options)
     if (options.isa)
         configuration.isa = options.isa;
     configuration.mem_layout = {mem_cfg_t(DRAM_BASE, memory.size())};
-    configuration.pmpregions = 1; // all that the kernel uses; the library asks each at each access
+    configuration.pmpregions = 1; // all that the kernel uses; the library checks each at each
+                                  // access
     configuration.hartids.clear();
     for (size_t i = 0; i < options.harts; i++)
         configuration.hartids.push_back(i);

@@ -72,7 +72,7 @@ void hart::set_software_interrupt(bool sent)
     state.mip->backdoor_write_with_mask(MIP_MSIP, sent ? MIP_MSIP : 0);
 }
 
-// Burns at most so many instructions. Returns how many it burnt.
+// Burns at most this many instructions. Returns the number burnt.
 uint64_t hart::burn(uint64_t instructions)
 {
     uint64_t left = state.XPR[burning];
@@ -87,7 +87,7 @@ uint64_t hart::burn(uint64_t instructions)
     return burnt;
 }
 
-// Interprets until a trap, WFI, a hint or so many instructions. Returns how many were executed.
+// Interprets until a trap, WFI, a hint or this many instructions. Returns the number executed.
 uint64_t hart::step(uint64_t instructions)
 {
     uint64_t before = state.minstret->val;
@@ -109,7 +109,7 @@ void hart::begin(uint64_t now)
 {
     if (state.time->shadow_val != now)
         state.time->sync(now);
-    // BURN begins anew after the interrupt; at once, if that is masked.
+    // BURN starts again after the interrupt; at once, if that is masked.
     if (is_called())
         burning = 0;
 }
@@ -132,7 +132,7 @@ void hart::take_slice_until_trap(uint64_t instructions, uint64_t now)
     processor.get_mmu()->yield_load_reservation();
 }
 
-// It has executed so many instructions, or come to a boundary by the last of them.
+// Counts instructions that were executed; the last of them may have reached a boundary.
 void hart::note(uint64_t executed)
 {
     since = at_boundary ? 0 : since + executed;

@@ -9,36 +9,35 @@ constexpr uint64_t NEVER = UINT64_MAX;
 
 // The share of each hart in a round of the machine.
 struct turn {
-    uint64_t
-        instructions;  // that are executed in it, and how many ns of the machine's time it takes
-    bool trap_ends_it; // what is left of it is lost then, as in Spike's own program
+    uint64_t instructions; // executed in it, and its ns of the machine's time
+    bool trap_ends_it;     // a trap discards the rest, as in Spike's program
 };
 
-// A CPU, and how its turns go. A sleeping hart counts one instruction a turn, as Spike has it.
+// A CPU, and its turns. A sleeping hart counts one instruction a turn, as in Spike.
 class hart
 {
   public:
     explicit hart(processor_t &processor);
 
-    // An interrupt waits that it has enabled.
+    // Returns true if an enabled interrupt is pending.
     bool is_called() const;
 
-    // Lets it execute so many instructions, at this time of the machine's timer. Sleep ends that
-    // early, or a boundary if they are watched. A trap takes the time of an instruction. Returns
-    // what is left of the instructions after a boundary, else 0.
+    // Executes this many instructions, at this time of the machine's timer. Sleep ends that early,
+    // and so does a boundary if boundaries are watched. A trap takes the time of an instruction.
+    // Returns the remaining instructions after a boundary, else 0.
     uint64_t take_slice(uint64_t instructions, uint64_t now);
 
-    // The same, but the first trap ends it.
+    // Does the same, but stops at the first trap.
     void take_slice_until_trap(uint64_t instructions, uint64_t now);
 
-    // A boundary has ended its slice.
+    // Returns true if a boundary has ended its slice.
     bool is_at_boundary() const
     {
         return at_boundary;
     }
 
-    // Boundaries that it has come to, and instructions that were interpreted since: where it is,
-    // for whatever long it slept, burnt or stood still.
+    // Counts the boundaries that it has reached, and the instructions interpreted since. Together
+    // they identify its position, regardless of its time asleep, burning or paused.
     uint64_t boundaries() const
     {
         return boundary_count;
@@ -48,32 +47,33 @@ class hart
         return since;
     }
 
-    // What it did last was to execute an instruction, and not to sleep or burn.
+    // Returns true if its last action was to execute an instruction, not to sleep or burn.
     bool is_executing() const
     {
         return executing;
     }
 
-    // It sleeps or burns, and no interrupt waits: its turns need not be taken one by one.
+    // Returns true if it sleeps or burns, and no interrupt is pending: its turns need not be
+    // simulated one by one.
     bool rests() const;
 
-    // How many turns it rests if no interrupt comes; NEVER: it sleeps.
+    // Returns how many turns it rests without an interrupt; NEVER: it sleeps.
     uint64_t turns_of_rest(uint64_t instructions) const;
 
-    // The timer's value at which the hart is interrupted; NEVER: there is none.
+    // Returns the timer's value that interrupts the hart; NEVER: none.
     uint64_t alarm() const;
 
-    // It runs in supervisor mode, where it has not taken its timer's interrupt for so long that it
-    // never will (abi/machine_overdue.h). `now`: the machine's timer.
+    // Returns true if it runs in supervisor mode, and has not taken its timer's interrupt for so
+    // long that it never will (abi/machine_overdue.h). `now`: the machine's timer.
     bool is_overdue(uint64_t now) const;
 
-    // It goes on with the exception that tells so.
+    // Continues it with the exception for that.
     void say_overdue();
 
-    // So many turns pass in which it rests.
+    // Lets this many turns of rest pass.
     void rest(uint64_t turns, uint64_t instructions);
 
-    // Sends it the software interrupt, or takes that back.
+    // Sends it the software interrupt, or clears it.
     void set_software_interrupt(bool sent);
 
   private:
@@ -85,7 +85,7 @@ class hart
 
     processor_t &processor;
     state_t &state;
-    unsigned burning = 0; // the register that says what is left; 0: it does not burn
+    unsigned burning = 0; // the register with the remaining count; 0: it does not burn
     bool at_boundary = false;
     bool executing = false;
     uint64_t boundary_count = 0;

@@ -31,7 +31,7 @@ class hart_set
         return first(0) == HARTS_MAX;
     }
 
-    // The lowest that is `from` or above; HARTS_MAX: there is none.
+    // Returns the lowest hart that is at least `from`; HARTS_MAX: none.
     size_t first(size_t from) const
     {
         for (size_t word = from / 64; word < words.size(); word++) {

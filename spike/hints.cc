@@ -6,7 +6,7 @@
 
 #include "abi/machine_hints.h"
 
-// Which processor_t::step() catches: the library's header with it is not in the package.
+// processor_t::step() catches it; the library's header that declares it is not in the package.
 class wait_for_interrupt_t
 {
 };
@@ -16,7 +16,7 @@ static constexpr unsigned HINT_SHIFT = 20;
 static constexpr insn_bits_t ALL_BUT_RS1 = 0xfff07fff;
 static constexpr insn_bits_t ALL = 0xffffffff;
 
-static step_end ended_by; // of the one hart that is stepped now
+static step_end ended_by; // of the one hart that is being stepped
 static bool boundaries_watched;
 
 static reg_t burn(processor_t *, insn_t instruction, reg_t pc)

@@ -3,11 +3,12 @@
 
 #include <extension.h>
 
-// The hints of abi/machine_hints.h, as instructions that end a hart's step where they are.
+// The hints of abi/machine_hints.h, as instructions that end a hart's step.
 //
-// BURN: so many instructions' worth of time pass as its register says, itself among them, without
-// being interpreted; then the register is 0 and the next instruction follows. An interrupt is taken
-// in between: the register then says what is left, and the instruction begins anew with that.
+// BURN lets as many instructions' worth of time pass as its register says, including itself,
+// without interpreting any. Then the register is 0 and the next instruction follows. An interrupt
+// may come in between: the register then contains the rest, and the instruction starts again with
+// that.
 //
 // LOCK ends a step only if boundaries are watched.
 class hints_extension : public extension_t
@@ -18,15 +19,15 @@ class hints_extension : public extension_t
     const char *name() const override;
 };
 
-// What ended a hart's step: the register of a BURN, which has not been passed, or a boundary, which
-// has.
+// The cause of the end of a hart's step: the register of an unfinished BURN, or a boundary, which
+// the hart has passed.
 struct step_end {
     unsigned burn = 0; // 0: none did
     bool boundary = false;
 };
 
-// Of the step that was made last, by whichever hart. It is forgotten then.
+// Returns the cause for the last step of any hart, and clears it.
 step_end take_step_end();
 
-// From now on, LOCK ends a step.
+// Makes LOCK end a step.
 void watch_boundaries();

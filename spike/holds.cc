@@ -11,11 +11,11 @@
 
 #include "hart.h"
 
-// Of turns, one in 4, 8, … or 128 is cut short, as the seed has it: of few, it is told sooner which
-// of them matter.
+// One turn in 4, 8, … or 128 is cut short, depending on the seed: with few cuts, the important ones
+// are easier to identify.
 static constexpr uint64_t DENSEST = 4;
 static constexpr uint64_t DENSITIES = 6;
-static constexpr uint64_t BOUNDARY_TIMES = 4; // as often at a boundary
+static constexpr uint64_t BOUNDARY_TIMES = 4; // this many times as often at a boundary
 static constexpr uint64_t ROUNDS_MAX = 20;
 static constexpr uint64_t CALLED_ONE_IN = 16;
 static constexpr uint64_t CALLED_ROUNDS_MAX = 400;

@@ -13,7 +13,7 @@ enum call_number : uint64_t { OPEN_AT = 56, WRITE = 64 };
 static constexpr uint64_t CALL_BYTES = 64;
 static constexpr uint64_t STATUS_MASK = 255;
 
-// As the kernel numbers them.
+// The kernel's numbers.
 enum guest_descriptor : uint64_t { STANDARD_OUTPUT = 1, FILE_OPENED = 3 };
 
 host_calls::host_calls(translation memory, std::string file)
@@ -47,7 +47,7 @@ void host_calls::serve(volatile uint64_t *tohost, volatile uint64_t *fromhost)
     *fromhost = 1;
 }
 
-// Returns what the system call of the host would: a negative error, if it fails.
+// Returns the result of the host's system call: a negative error on failure.
 int64_t host_calls::perform(const uint64_t call[]) const
 {
     switch (call[0]) {

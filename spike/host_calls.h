@@ -7,32 +7,31 @@
 #include <optional>
 #include <string>
 
-// The host's side of the interface by which the kernel reaches the host
-// (kernel/device/host_interface.c): the end of the machine, and the opening and writing of one
-// file. A policy is kernel code, and anyone may have written it: it reaches standard output and
-// that file, which is opened before the machine begins.
+// The host's side of its interface to the kernel (kernel/device/host_interface.c): ending the
+// machine, and opening and writing one file. A policy is kernel code that any author may have
+// written. So it can reach only standard output and that file, which is opened before the machine
+// begins.
 class host_calls
 {
   public:
-    // Returns the host's address of so many bytes of the machine's memory, or null if they are not
-    // there.
+    // Returns the host's address of this many bytes of the machine's memory, or null if they do not
+    // exist.
     using translation = std::function<char *(uint64_t address, uint64_t bytes)>;
 
-    // `file`: the name by which the kernel opens it; "": there is none. It is made anew. If it
-    // cannot be, the kernel is told so when it opens it.
+    // `file`: the name that the kernel opens; "": none. The file is created again. If that fails,
+    // the kernel gets the error when it opens the file.
     host_calls(translation memory, std::string file);
 
-    // Serves the request that lies in `*tohost`, if there is one. `*fromhost` then says that it
-    // was.
+    // Serves the request in `*tohost`, if there is one, and acknowledges it in `*fromhost`.
     void serve(volatile uint64_t *tohost, volatile uint64_t *fromhost);
 
-    // What the kernel writes its file to, or the negative error with which it was not opened.
+    // Returns the descriptor of the kernel's file, or the negative error of opening it.
     int64_t descriptor() const
     {
         return opened;
     }
 
-    // With what status the machine has ended; nothing as long as it goes on.
+    // Returns the machine's exit status; nothing while it runs.
     std::optional<int> ended() const
     {
         return status;

@@ -5,27 +5,28 @@
 #include <cstdint>
 #include <vector>
 
-// In what order harts run within a round, and for how long each: drawn anew for each seed, the same
-// for the same one.
+// The order of harts within a round, and the length of their slices: drawn from a seed, so that the
+// same seed gives the same order.
 class interleaving
 {
   public:
     explicit interleaving(uint64_t seed);
 
-    // One of these harts, taken out of them.
+    // Draws one of these harts, and removes it.
     size_t take(std::vector<size_t> &harts);
 
-    // How many instructions a hart has before another one is drawn: few, now and then many.
+    // Draws the number of a hart's instructions before another hart is drawn: usually few,
+    // occasionally many.
     uint64_t slice();
 
-    // For how many rounds a hart stands still that has come to a lock; mostly 0.
+    // Draws for how many rounds a hart pauses that has reached a lock; usually 0.
     uint64_t delay_at_lock();
 
-    // The same of a hart that slept or burnt, and is called: longer, so that a process that was
-    // woken is late by more than a tick now and then.
+    // Draws the same for a hart that slept or burnt, and is interrupted. It is longer, so that a
+    // woken process is occasionally late by more than a tick.
     uint64_t delay_of_wakeup();
 
-    // A number below the limit.
+    // Draws a number below the limit.
     uint64_t draw(uint64_t limit);
 
   private:

@@ -11,8 +11,7 @@
 #include <unistd.h>
 
 static constexpr int64_t SECOND = 1000000000;
-// A machine that was stopped, or is slower than its pace, does not hurry to make up for more than
-// that.
+// A machine that was stopped, or is slower than its pace, catches up by at most this much.
 static constexpr int64_t LAG_MAX = SECOND / 20;
 
 static int64_t host_now()
@@ -33,7 +32,7 @@ live::live(double pace) : pace(pace), origin(host_now())
 {
 }
 
-// Waits so long at most; -1: without end. True: something was typed.
+// Waits at most this long; -1: without limit. Returns true if there is input.
 bool live::poll_input(int64_t host_ns)
 {
     struct pollfd input = {is_open ? STDIN_FILENO : -1, POLLIN, 0};

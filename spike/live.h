@@ -4,34 +4,35 @@
 #include <cstdint>
 #include <optional>
 
-// A console at which a person types, or a program for one. What is typed reaches the machine, and
-// its time does not run ahead of ours if it is paced.
+// A console for a user, or a program that acts as one. Its input reaches the machine. If the
+// machine is paced, its time does not run ahead of the host's.
 class live
 {
   public:
-    // `pace`: nanoseconds of the machine for each of ours; 0: as many as it can.
+    // `pace`: nanoseconds of the machine for each of the host; 0: unlimited.
     explicit live(double pace);
 
-    // Lets our time catch up with this time of the machine. True: something was typed, maybe before
-    // that.
+    // Waits until the host's time has reached this time of the machine. Returns true if there is
+    // input, possibly earlier.
     bool catch_up(uint64_t machine_ns);
 
-    // The machine's time that fits ours now, at most `machine_ns`.
+    // Returns the machine's time that corresponds to the host's time now, at most `machine_ns`.
     uint64_t machine_time(uint64_t machine_ns) const;
 
-    // Returns the next character that was typed, or nothing if none was.
+    // Returns the next typed character, or nothing.
     std::optional<char> take();
 
-    // Waits until something is typed. False: nothing will be any more.
+    // Waits for input. Returns false if there will be none any more.
     bool wait_for_input();
 
   private:
     bool poll_input(int64_t host_ns);
 
     double pace;
-    int64_t origin;      // our time at the machine's 0, if it had always been at this pace
-    bool is_open = true; // something may still be typed
+    int64_t origin;      // the host's time at the machine's time 0, if it had always run at this
+                         // pace
+    bool is_open = true; // more input is possible
 };
 
-// Whether somebody may type: standard input is a terminal, a pipe or a socket.
+// Returns true if input is possible: standard input is a terminal, a pipe or a socket.
 bool console_is_live();

@@ -14,10 +14,10 @@
 #include "hints.h"
 
 static constexpr uint64_t TIMER_TICK = sim_t::INSNS_PER_RTC_TICK; // instructions
-static constexpr int INTERRUPTED = 130;                           // as a shell has it
+static constexpr int INTERRUPTED = 130;                           // as in a shell
 static constexpr uint64_t LISTENS_EVERY = 1000000;                // instructions of a hart
 static constexpr size_t SERIAL_ROOM = 32; // characters that may wait in the console's device
-// Bits of its registers FCR, by which the guest lets it take some, and LSR: it has some.
+// Bits of its registers FCR, which lets it accept characters, and LSR: it has some.
 static constexpr uint8_t SERIAL_TAKES = 1;
 static constexpr uint8_t SERIAL_HAS = 1;
 static constexpr size_t RETURN_ADDRESS = 1;           // the register
@@ -65,7 +65,7 @@ uint64_t machine::time_of(uint64_t round) const
     return round * turn.instructions / TIMER_TICK;
 }
 
-// The first round at or after this value of the timer.
+// Returns the first round at or after this value of the timer.
 uint64_t machine::round_of(uint64_t time) const
 {
     auto instructions = static_cast<unsigned __int128>(time) * TIMER_TICK + turn.instructions - 1;
@@ -73,8 +73,7 @@ uint64_t machine::round_of(uint64_t time) const
         std::min<unsigned __int128>(instructions / turn.instructions, NEVER - 1));
 }
 
-// A write to a software interrupt makes the library look at the timer of each hart; that is left
-// out.
+// A write to a software interrupt makes the library check the timer of each hart; that is skipped.
 bool machine::mmio_store(reg_t address, size_t count, const uint8_t *source)
 {
     size_t hart = (address - CLINT_BASE) / SOFTWARE_INTERRUPT_BYTES;
@@ -116,7 +115,7 @@ void machine::wake_due()
     }
 }
 
-// The hart has had its turn: if it rests, it leaves the rounds until something happens to it.
+// Handles a hart after its turn: if it rests, it leaves the rounds until an event.
 void machine::let_rest(size_t i)
 {
     const hart &resting = hart_list[i];
@@ -136,8 +135,8 @@ void machine::let_rest(size_t i)
     active.remove(i);
 }
 
-// What this hart wrote to devices in its turn may call others: those behind it in this round, the
-// others in the next one. In a mixed round none is behind.
+// A hart's writes to devices may interrupt others: later ones in this round, earlier ones in the
+// next. In a mixed round none is later.
 void machine::notice_devices(size_t by)
 {
     auto joins = [&](size_t i) { return i > by && !order ? round : round + 1; };
@@ -167,7 +166,7 @@ void machine::take_round()
     }
 }
 
-// The hart stands still until this round: none of its time passes, and nothing wakes it.
+// Pauses the hart until this round: none of its time passes, and nothing wakes it.
 void machine::hold_up(size_t i, uint64_t until)
 {
     if (until <= round)
@@ -178,7 +177,7 @@ void machine::hold_up(size_t i, uint64_t until)
     active.remove(i);
 }
 
-// The hart's turn, or as much of it as it has before it stands still. Returns for how many rounds.
+// Runs the hart's turn, or the part before a pause. Returns the pause in rounds.
 uint64_t machine::take_part(size_t i)
 {
     hart &own = hart_list[i];
@@ -231,7 +230,7 @@ void machine::take_held_round()
     }
 }
 
-// The same as a round, but harts alternate as `order` draws it, until each has had its turn.
+// Runs a round with alternating harts, as drawn by `order`, until each has had its turn.
 void machine::take_mixed_round()
 {
     std::vector<size_t> waiting;
@@ -257,8 +256,8 @@ void machine::take_mixed_round()
     }
 }
 
-// Takes what was typed, as much as the kernel has room for. Before its clock begins it has none:
-// moments are told by that.
+// Takes typed input, as much as the kernel has space for. Before its clock begins it has none,
+// because that clock identifies moments.
 void machine::listen()
 {
     std::string text;
@@ -292,7 +291,7 @@ void machine::type(const std::string &text)
             wake(i, round);
 }
 
-// Types once more what was typed at this moment. False: the machine was ended then.
+// Types the input of this moment again. Returns false if the machine was ended then.
 bool machine::type_again()
 {
     const std::string &text = typed_before[typed_again++].text;
@@ -303,7 +302,7 @@ bool machine::type_again()
     return !text.empty();
 }
 
-// Somebody wants the machine to end.
+// Returns true if the machine was asked to end.
 bool machine::is_interrupted()
 {
     // The library has handlers for the signals that ask a process to end.
@@ -313,7 +312,7 @@ bool machine::is_interrupted()
     return true;
 }
 
-// Goes on to the next round in which a hart takes part. False: there is none, and none will be.
+// Advances to the next round with an active hart. Returns false if there will be none.
 bool machine::find_round()
 {
     wake_due();
@@ -329,8 +328,8 @@ bool machine::find_round()
     return true;
 }
 
-// The same if somebody may type, who is to be heard at once: time then moves on only as far as it
-// has come.
+// Does the same if input is possible, which must be handled at once: the machine's time only
+// advances to the present.
 bool machine::find_live_round()
 {
     uint64_t target = active.is_empty() ? next_wake : round;
@@ -350,7 +349,8 @@ bool machine::find_live_round()
     return true;
 }
 
-// Tells harts that are overdue so. False: one was told, and has not ended the machine.
+// Raises the exception in overdue harts. Returns false if one already got it, and has not ended the
+// machine.
 bool machine::watch()
 {
     static constexpr uint64_t WATCHES_EVERY = MACHINE_OVERDUE_NS; // instructions of a hart
@@ -374,7 +374,7 @@ void machine::load_symbols(std::map<std::string, uint64_t> &found)
     sim_t::load_symbols(found);
 }
 
-// The host's address of what the kernel has at the address of a symbol; null: it has none.
+// Returns the host's address of the kernel's data at the address of a symbol; null: it has none.
 char *machine::place_if_any(const char *symbol)
 {
     auto found = symbols.find(symbol);
@@ -389,32 +389,33 @@ char *machine::place_of(const char *symbol)
     return place;
 }
 
-// The first round at or after a time of the kernel's clock. That begins a moment after the machine.
+// Returns the first round at or after a time of the kernel's clock. That starts a moment after the
+// machine.
 uint64_t machine::round_at(uint64_t kernel_ns) const
 {
     return round_of(*clock_began + (kernel_ns + TIMER_TICK - 1) / TIMER_TICK);
 }
 
-// The kernel's time in this round, once its clock has begun.
+// Returns the kernel's time in this round, once its clock has started.
 uint64_t machine::kernel_ns() const
 {
     return (time_of(round) - *clock_began) * TIMER_TICK;
 }
 
-// The round in which the branches begin.
+// Returns the first round of the branches.
 uint64_t machine::branching_round() const
 {
     return futures ? round_at(futures->begin_ns()) : NEVER;
 }
 
-// The round in which something is typed again.
+// Returns the round when input is typed again.
 uint64_t machine::typing_round() const
 {
     bool has_next = typed_again < typed_before.size() && *clock_began;
     return has_next ? round_at(typed_before[typed_again].at_ns) : NEVER;
 }
 
-// Lays the commands where the kernel looks for them, and calls its first CPU.
+// Writes the commands where the kernel reads them, and interrupts its first CPU.
 void machine::tell_kernel(const std::string &text)
 {
     memcpy(commands, text.c_str(), text.size() + 1);
@@ -423,7 +424,7 @@ void machine::tell_kernel(const std::string &text)
     wake(0, round);
 }
 
-// Forks, in the machine's own process. True: this is a branch.
+// Forks, in the machine's own process. Returns true in a branch.
 bool machine::begin_branch()
 {
     const branch *own = futures->begin(static_cast<int>(calls.descriptor()));
@@ -434,7 +435,7 @@ bool machine::begin_branch()
     return is_branch;
 }
 
-// The status with which it ends, if nothing was left undone.
+// Returns the exit status, if nothing was left undone.
 int machine::checked(int status) const
 {
     if (futures)
@@ -451,7 +452,7 @@ int machine::run_to_end()
     start();
     tohost = reinterpret_cast<uint64_t *>(place_of("tohost"));
     fromhost = reinterpret_cast<uint64_t *>(place_of("fromhost"));
-    // A program without a kernel's clock runs, too: for it no time of that clock comes.
+    // A program without a kernel's clock runs, too: it never reaches any time of that clock.
     if (char *clock = futures ? place_of(MACHINE_CLOCK_SYMBOL) : place_if_any(MACHINE_CLOCK_SYMBOL))
         clock_began = reinterpret_cast<uint64_t *>(clock);
     if (futures)

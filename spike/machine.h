@@ -17,34 +17,35 @@
 #include "live.h"
 #include "typed.h"
 
-// What the machine is made of; the rest is Spike's.
+// The parts of the machine; the rest is Spike's.
 struct machine_parts {
     const cfg_t &configuration;
     abstract_mem_t &memory;
     const char *program;
     struct turn turn;
     std::optional<interleaving> order; // none: harts have whole turns, in their order
-    std::string file;                  // that the kernel may write, as host_calls has it
-    std::optional<live> console;       // none: no person types, and time passes as fast as it can
-    std::string typed_to;              // the file that keeps what is typed; "": none does
-    std::vector<typed> typed_before;   // what is typed again, and when
-    std::optional<branches> futures;   // none: there is one, its own
-    std::optional<class holds> holds;  // none: all turns have their length
+    std::string file;                  // that the kernel may write, as in host_calls
+    std::optional<live> console;       // none: there is no input, and time passes as fast as
+                                       // possible
+    std::string typed_to;              // the file that saves input; "": none
+    std::vector<typed> typed_before;   // the input to repeat, and its times
+    std::optional<branches> futures;   // none: the machine does not fork
+    std::optional<class holds> holds;  // none: all turns have full length
 };
 
-// Spike's machine. As in its own program, each hart has a turn in each round, in their
-// order, and the timer moves on between two rounds. What it leaves out is what changes nothing: the
-// turns of harts that sleep or burn, and the rounds in which all of them do.
+// Spike's machine. As in its own program, each hart has a turn in each round, in their order, and
+// the timer advances between two rounds. It skips only what changes nothing: the turns of harts
+// that sleep or burn, and rounds when all harts do.
 class machine : public sim_t
 {
   public:
     explicit machine(const machine_parts &parts);
 
-    // Runs the machine to its end. Returns its status (abi/machine_status.h); with branches, in the
-    // process that has forked, 0 once they have ended.
+    // Runs the machine until it ends. Returns its status (abi/machine_status.h); with branches, in
+    // the process that has forked, 0 once they have ended.
     int run_to_end();
 
-    // As the kernel gets it.
+    // Returns the device tree for the kernel.
     const std::string &device_tree() const
     {
         return dtb;
@@ -93,27 +94,29 @@ class machine : public sim_t
     std::optional<live> console;
     std::optional<typed_file> typed_to;
     std::vector<typed> typed_before;
-    size_t typed_again = 0;          // so many of them were
-    std::optional<branches> futures; // as long as they have not begun
+    size_t typed_again = 0;          // the number typed so far
+    std::optional<branches> futures; // until they have begun
     ns16550_t *serial = nullptr;     // the console's device
     std::map<std::string, uint64_t> symbols;
 
     uint64_t round = 0;
     hart_set active;                    // these take part in the round
-    std::vector<uint64_t> rested_since; // of the others: the first round that they have not counted
-    std::vector<uint64_t> wakes_at; // of the others: the round in which they must take part again
+    std::vector<uint64_t> rested_since; // for resting harts: the first round that they have not
+                                        // counted
+    std::vector<uint64_t> wakes_at; // for resting harts: the round when they must take part again
     std::vector<uint64_t> left;     // of each hart's turn, in a mixed round
     uint64_t next_wake = NEVER;     // the earliest of wakes_at
-    hart_set held_up;               // those of the others that do not rest, but stand still
-    hart_set called;                // they rested, and have a turn now; kept with holds alone
-    hart_set poked;                 // whose software interrupt was written in this turn
-    uint64_t next_watch = 0;        // the round in which overdue harts are looked for
-    hart_set told_overdue;          // these were told so already
-    uint64_t listened = 0;          // the round in which the console was looked at
+    hart_set held_up;               // harts that do not rest, but pause
+    hart_set called;                // they rested, and have a turn now; used only with holds
+    hart_set poked;                 // their software interrupt was written in this turn
+    uint64_t next_watch = 0;        // the round of the next check for overdue harts
+    hart_set told_overdue;          // these already got the exception
+    uint64_t listened = 0;          // the round of the last check of the console
     bool touched = false;           // another device was written in this turn
-    char *commands = nullptr;       // where the kernel looks for them; it empties what it has taken
+    char *commands = nullptr;       // where the kernel reads commands; it clears the text that it
+                                    // has taken
     bool was_told = false;          // there were some
-    // The timer when the kernel's clock began; 0: it has not.
+    // The timer when the kernel's clock began; 0: not yet.
     const volatile uint64_t *clock_began = &NOT_BEGUN;
     static constexpr uint64_t NOT_BEGUN = 0;
     volatile uint64_t *tohost = nullptr;

@@ -3,15 +3,15 @@
 
 #include <devices.h>
 
-// All of the machine's memory as one mapping: a page of the host comes when it is touched, and the
-// disk is mapped into it instead of being copied.
+// All of the machine's memory as one mapping: the host allocates a page at its first access, and
+// the disk is mapped into it instead of being copied.
 class flat_memory : public abstract_mem_t
 {
   public:
-    // Raises std::runtime_error if the host has no such room.
+    // Raises std::runtime_error if the host's memory is insufficient.
     explicit flat_memory(reg_t bytes);
 
-    // Lays the file at `offset`, privately: what the machine writes does not reach it.
+    // Maps the file at `offset`, privately: the machine's writes do not reach it.
     void lay(reg_t offset, int file, reg_t file_bytes);
 
     bool load(reg_t address, size_t count, uint8_t *to) override;

@@ -6,26 +6,26 @@
 #include <string>
 #include <vector>
 
-// What was typed at one moment of the kernel's time.
+// The input at one moment of the kernel's time.
 struct typed {
     uint64_t at_ns;
     std::string text; // "": the machine was ended from outside
 };
 
-// The file in which it is kept: a line for each moment, in their order, of the time in ns and,
-// after a blank, the text. What is no printable character of ASCII, and \, is \xHH there.
+// The file that stores it: a line for each moment, in their order, with the time in ns, a blank and
+// the text. Each \ and each character that is not printable ASCII is written as \xHH.
 class typed_file
 {
   public:
-    // Makes it anew. Raises std::runtime_error.
+    // Creates the file. Raises std::runtime_error.
     explicit typed_file(const std::string &path);
 
-    // Keeps one more. It is in the file at once, however the machine ends.
+    // Adds one entry. It is in the file at once, however the machine ends.
     void add(const typed &next);
 
   private:
     std::ofstream file;
 };
 
-// Returns what such a file says. Raises std::runtime_error, with the line that is wrong.
+// Reads such a file. Raises std::runtime_error, with the wrong line.
 std::vector<typed> read_typed(const std::string &path);

@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_ACTS_H
 #define EXPLORE_ENGINE_ACTS_H
 
-/* What each operation does. */
+/* The effects of each operation. */
 
 #include "explore/engine/operations.h"
 
@@ -73,7 +73,7 @@ static void do_move(struct member *member, uint32_t cpu)
     add(member, ENQUEUE_MOVED, NULL);
 }
 
-/* The task is about to be changed. Returns whether it was queued; it was taken out then. */
+/* Prepares the task for a change. Returns true if it was queued; it was then taken out. */
 static bool begin_change(struct member *member)
 {
     bool queued = member->place == PLACE_QUEUED;
@@ -82,7 +82,7 @@ static bool begin_change(struct member *member)
     return queued;
 }
 
-/* The task, which runs, gives up its CPU, and is queued where it may run. */
+/* Takes the running task off its CPU, and queues it where it may run. */
 static void give_way(struct member *member)
 {
     add(leave(member->task.cpu, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL);
@@ -191,7 +191,7 @@ static void begin_policy(void)
         machine.queues[queue_number(i)].running += running_on(i) != NULL;
 }
 
-/* All tasks that are queued, in the order in which they would run. Gives their number. */
+/* Takes out all queued tasks, in the order of service. Returns their number. */
 static uint32_t drain(struct member **tasks)
 {
     struct member *member;
@@ -246,7 +246,8 @@ void machine_set_relative(bool wanted)
     relative = wanted;
 }
 
-/* What the law says is a matter of differences is made the least that it can be. */
+/* Reduces values to the smallest ones with the same differences, if the policy's invariant says
+ * that only differences matter. */
 static void make_relative(void)
 {
     uint64_t period = law.period && has_time() ? law.period(&machine.scheduler) : 0;
@@ -257,7 +258,7 @@ static void make_relative(void)
         lessen_run_time(&machine.tasks[i]);
 }
 
-/* What no policy reads, or this one does not, is made the same in all states. */
+/* Makes the data that no policy reads, or not this one, the same in all states. */
 static void make_plain(void)
 {
     for (uint32_t i = 0; i < machine.scheduler.cpus; i++) {
@@ -288,7 +289,7 @@ static void make_plain(void)
         make_relative();
 }
 
-/* The CPU whose task gives it up by the operation, or NO_CPU. */
+/* Returns the CPU whose task leaves it in the operation, or NO_CPU. */
 static uint32_t cpu_given_up(operation_t operation)
 {
     bool gives_up = kind_of(operation) == DO_YIELD || kind_of(operation) == DO_BLOCK ||
@@ -357,7 +358,7 @@ static void act(operation_t operation)
     }
 }
 
-/* For programs: an act of a workload, its task, and what of it. */
+/* Prints for programs: an act of a workload, its task, and its value. */
 static void tell_act(operation_t operation)
 {
     static const char *const acts[] = {

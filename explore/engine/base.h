@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_BASE_H
 #define EXPLORE_ENGINE_BASE_H
 
-/* What an explored machine is made of: its operations, its state, what is told of it, and draws. */
+/* The base of an explored machine: its operations, its state, its output, and draws. */
 
 #include "explore/machine.h"
 
@@ -26,13 +26,13 @@
 
 static const struct policy *const policy = &CHECKED_POLICY;
 
-#define VALUES_MOST 4 /* that an attribute is given */
-/* When the machine begins: some months after its boot, in the tick in which a clock of 32 bits
- * wraps, be it of nanoseconds or of microseconds. A policy has no other numbers of that size. */
+#define VALUES_MOST 4 /* values that an attribute gets */
+/* The machine's start time: some months after its boot, in the tick when a clock of 32 bits
+ * wraps, in nanoseconds as well as in microseconds. A policy has no other numbers of that size. */
 #define BEGIN_NS ((4194ull << 32) * 1000 / TICK_NS * TICK_NS)
 
 enum kind {
-    DO_NEW,   /* lowest free slot; by no task, or the one that runs on CPU b - 1 */
+    DO_NEW,   /* lowest free slot; by no task, or by the task that runs on CPU b - 1 */
     DO_WAKE,  /* task a; or, if b > 0, a or b - 1, which came later to the same lock */
     DO_KILL,  /* task a, which does not run */
     DO_MOVE,  /* queued task a, to CPU b */
@@ -45,13 +45,13 @@ enum kind {
     DO_END,
     DO_TICK,
     DO_PASS,  /* half a tick */
-    DO_BEGIN, /* the policy begins anew, as when a tunable is set */
-    DO_CPUS,  /* task a may run on CPU b - 1 alone, or on all */
+    DO_BEGIN, /* the policy starts again, as when a tunable is set */
+    DO_CPUS,  /* restricts task a to CPU b - 1, or allows all */
     DO_GROUP, /* group_changes[a] */
 };
 
-/* What users may set of groups, of those that there are then: the root, one below it, and one that
- * is below either. */
+/* The settings of existing groups that users may change: the root, a group below it, and a group
+ * below either. */
 static const struct {
     uint32_t group;
     enum group_field field;
@@ -73,24 +73,25 @@ static const struct {
 
 struct machine machine;
 static struct setup setup;
-static uint32_t named;      /* bits, by enum named: what the policy reads */
-static uint32_t attributes; /* bits, by enum attribute_kind: those that are changed */
-static bool changes_cpus;   /* on which tasks may run */
+static uint32_t named;      /* bits, by enum named: the data that the policy reads */
+static uint32_t attributes; /* bits, by enum attribute_kind: the changing ones */
+static bool changes_cpus;   /* CPU sets of tasks change */
 static bool changes_groups;
 static struct cpu_set alone[QUEUES_MOST]; /* each CPU */
-static uint32_t asking;                   /* the CPU for which a task is picked */
+static uint32_t asking;                   /* the CPU that a task is picked for */
 static struct policy_choice choice;
 static struct simulator_setup watched_setup; /* its words */
 static struct watched watched;
 static bool told;
-static bool going_on;        /* what comes of a state is tried, and not what the law says of it */
-static uint32_t here;        /* line of what is told */
+static bool going_on;        /* continuations of a state are tried, without checking the policy's
+                              * invariants */
+static uint32_t here;        /* current line of the output */
 static uint64_t served_draw; /* the latest draw of serving.h; 0: the search chooses draws */
 
 /* ---- draws ---- */
 
-/* What a draw modulo a number of tasks, or of tickets that are 1 or TICKETS_MAX each, in units of 1
- * and of 64, may come to. */
+/* Possible results of a draw modulo a number of tasks, or of tickets that are 1 or TICKETS_MAX
+ * each, in units of 1 and of 64. */
 const uint64_t draw_values[] = {0, 1, 2, 3, 64, 128, 192, 64 * TICKETS_MAX};
 const uint32_t draw_values_count = sizeof(draw_values) / sizeof(draw_values[0]);
 static uint8_t draws[2];
@@ -108,7 +109,7 @@ uint32_t draws_made(void)
     return drawn;
 }
 
-/* ---- what is told ---- */
+/* ---- output ---- */
 
 static __attribute__((format(printf, 1, 2))) void tell(const char *format, ...)
 {

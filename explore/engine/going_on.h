@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_GOING_ON_H
 #define EXPLORE_ENGINE_GOING_ON_H
 
-/* What comes of a state if CPUs just go on. */
+/* The continuation of a state when CPUs simply run. */
 
 #include "explore/engine/acts.h"
 
@@ -36,7 +36,7 @@ static void take_state_back(void)
     machine_close();
 }
 
-/* An idle CPU picks, or takes a task from another queue. */
+/* Makes an idle CPU pick, or take a task from another queue. */
 static void find_work(uint32_t cpu)
 {
     bool found = enter_picked(cpu);
@@ -46,7 +46,7 @@ static void find_work(uint32_t cpu)
     }
 }
 
-/* Returns which task ran where, as a hash. */
+/* Returns a hash of the tasks that ran, and their CPUs. */
 static uint64_t go_on(uint32_t ticks)
 {
     uint64_t hash = 0;
@@ -65,7 +65,7 @@ static uint64_t go_on(uint32_t ticks)
     return hash;
 }
 
-/* Ticks for which the task may have to wait in its queue; UINT32_MAX: there is no limit. */
+/* Returns the most ticks that the task may wait in its queue; UINT32_MAX: no limit. */
 static uint32_t ticks_until_turn(const struct member *member)
 {
     uint64_t round = 0;
@@ -82,8 +82,7 @@ static uint32_t ticks_until_turn(const struct member *member)
     return limit < TICKS_MOST * TICK_NS ? (uint32_t)(limit / TICK_NS) + 1 : UINT32_MAX;
 }
 
-/* Each CPU that could ask a queue of which it may run no task does so. Returns whether there is
- * one. */
+/* Lets each CPU ask a queue that has no task for it. Returns true if there is such a CPU. */
 static bool ask_in_vain(bool asks)
 {
     bool found = false;
@@ -118,8 +117,8 @@ static void check_asks_in_vain(uint64_t otherwise)
     take_state_back();
 }
 
-/* Tasks run within the rounds that the policy states, and whether a CPU asks in vain before makes
- * no difference. */
+/* Checks that tasks run within the policy's declared rounds, and that earlier requests without a
+ * task make no difference. */
 static void check_going_on(void)
 {
     uint32_t ticks[TASKS_MOST];

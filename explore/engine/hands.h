@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_HANDS_H
 #define EXPLORE_ENGINE_HANDS_H
 
-/* Tasks go into the policy's hands and out of them. */
+/* Queueing and taking out tasks. */
 
 #include "explore/engine/promises.h"
 
@@ -59,7 +59,7 @@ static struct member *pick(uint32_t cpu)
     return member;
 }
 
-/* Returns whether the CPU has a task now. */
+/* Returns true if the CPU has a task now. */
 static bool enter_picked(uint32_t cpu)
 {
     struct member *member = pick(cpu);
@@ -91,7 +91,7 @@ static struct member *steal(uint32_t cpu, uint32_t from)
     return member_of(task);
 }
 
-/* The task that runs on the CPU leaves it. */
+/* Removes the running task from its CPU. */
 static struct member *leave(uint32_t cpu, enum stop_reason reason)
 {
     static const char *const reasons[] = {"RUNNABLE", "BLOCKED", "ENDED"};
@@ -118,7 +118,7 @@ static void end(struct member *member)
     member->place = PLACE_FREE;
 }
 
-/* Other tasks wait for the owner than before. */
+/* The tasks that wait for the owner have changed. */
 MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t cpu)
 {
     struct member *member = member_of(owner);

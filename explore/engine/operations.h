@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_OPERATIONS_H
 #define EXPLORE_ENGINE_OPERATIONS_H
 
-/* Which operations are possible in a state. */
+/* The operations that are possible in a state. */
 
 #include "explore/engine/time.h"
 
@@ -51,8 +51,8 @@ bool machine_has_tasks_alike(void)
     return !names(NAMED_PID) && !names(NAMED_SLOT);
 }
 
-/* The values that an attribute is given: the ends of its range and what it is at first, and of
- * times one that fits into some ticks. Gives their number. */
+/* Lists an attribute's values: the ends of its range, its initial value and, for times, a value
+ * that fits into some ticks. Returns their number. */
 static uint32_t values_of(uint32_t kind, int64_t *values)
 {
     struct task first = {0};
@@ -186,7 +186,7 @@ static uint32_t list_new(operation_t *operations)
     return count;
 }
 
-/* What a task of a workload does by itself, and what happens to it in any case. */
+/* Returns true for a task's own actions in a workload, and for unavoidable events. */
 static bool is_act_of_workload(operation_t operation)
 {
     switch (kind_of(operation)) {

@@ -2,25 +2,26 @@
 #ifndef EXPLORE_ENGINE_PROMISES_H
 #define EXPLORE_ENGINE_PROMISES_H
 
-/* What the policy promises, and how the tasks rank by it. */
+/* The policy's promises, and the tasks' ranks according to them. */
 
 #include "explore/engine/state.h"
 
-/* What a policy promises, in explore/laws/NAME.h or NAME.law.h, as `law`. */
+/* The promises (invariants) of a policy, in explore/laws/NAME.h or NAME.law.h, as `law`. */
 struct law {
-    /* A rule that is broken ends in watch_broken(). The picked task, which is in the queue no more,
-     * has the rank that it had. */
+    /* A broken rule ends in watch_broken(). The picked task, which has left the queue, keeps its
+     * former rank. */
     void (*of_pick)(const run_queue_t *queue, const struct member *picked);
     void (*of_tick)(const run_queue_t *queue, const struct member *member,
                     enum tick_verdict verdict);
-    /* Where the policy serves its levels in another order than it says: a level's place in that. */
+    /* Where the policy serves its levels in another order than declared: a level's place in that
+     * order. */
     uint64_t (*place_of_level)(const scheduler_t *scheduler, uint64_t level);
     bool ranks; /* `rank` and `ticks` of members are counted */
     bool counts_ticks;
-    /* What is assumed of the policy, so that states are one that differ in nothing else: all goes
-     * on as before if all times are moved by a multiple of so many nanoseconds; and if a task's
-     * run_time and words of its state, of which the function returns one after the other, then
-     * null, are lessened by the same. */
+    /* An assumption about the policy that makes equivalent states equal. It behaves the same if
+     * all times move by a multiple of this many nanoseconds. It also does if a task's run_time
+     * and some words of its state are reduced by the same amount. The function returns these
+     * words one after the other, then null. */
     uint64_t (*period)(const scheduler_t *scheduler);
     uint64_t *(*run_time_word)(const struct member *member, uint32_t number);
 };
@@ -49,7 +50,7 @@ static void rank_no_more(struct member *member, const run_queue_t *queue)
     member->rank = 0;
 }
 
-/* Of levels, whatever the policy: the best one is served first, unless it may not run now. */
+/* For levels of any policy: the best level is served first, unless its tasks may not run now. */
 static void levels_in(const run_queue_t *queue, uint64_t *levels)
 {
     for (uint32_t i = 0; i < setup.tasks; i++) {

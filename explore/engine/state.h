@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_STATE_H
 #define EXPLORE_ENGINE_STATE_H
 
-/* Who is where, and what the mechanism that all hosts share asks for. */
+/* The places of tasks, and the functions that the shared mechanism requires. */
 
 #include "explore/engine/base.h"
 
@@ -11,7 +11,7 @@ static bool names(enum named field)
     return named >> field & 1;
 }
 
-/* Does the policy know what time it is? */
+/* Returns true if the policy knows the time. */
 static bool has_time(void)
 {
     const uint32_t times = 1u << NAMED_NOW | 1u << NAMED_RUN_TIME | 1u << NAMED_COUNTED |
@@ -46,7 +46,7 @@ static bool waits_in(const struct member *member, const run_queue_t *queue)
     return member->place == PLACE_QUEUED && queue_number(member->task.cpu) == queue->cpu;
 }
 
-/* Would it do for the CPU that asks? */
+/* Returns true if the task is suitable for the CPU that asks. */
 static bool may_be_picked(const struct member *member, const run_queue_t *queue)
 {
     return waits_in(member, queue) && task_may_run_on(&member->task, asking);
@@ -57,7 +57,7 @@ static bool is_queued(const struct task *task)
     return member_of(task)->place == PLACE_QUEUED;
 }
 
-/* ---- what the shared mechanism asks for ---- */
+/* ---- required by the shared mechanism ---- */
 
 MECHANISM_FUNCTION bool task_is_known(const task_t *task)
 {

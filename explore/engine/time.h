@@ -2,7 +2,7 @@
 #ifndef EXPLORE_ENGINE_TIME_H
 #define EXPLORE_ENGINE_TIME_H
 
-/* Turns end, alarms ring and ticks come. */
+/* Ends of turns, alarms and ticks. */
 
 #include "explore/engine/hands.h"
 
@@ -29,7 +29,7 @@ static void obey(uint32_t cpu, enum tick_verdict verdict)
         end_turn(cpu, verdict == TICK_MOVE);
 }
 
-/* What the policy wants to be called for, now. */
+/* Calls the policy for the times that it set. */
 static void policy_times(uint32_t cpu)
 {
     struct run_queue *queue = queue_of(cpu);

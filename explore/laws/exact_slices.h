@@ -2,7 +2,7 @@
 #ifndef EXPLORE_EXACT_SLICES_H
 #define EXPLORE_EXACT_SLICES_H
 
-/* A turn has as many ticks as the slice says, and a preempted task goes on with its own. */
+/* Invariant: a turn has as many ticks as the slice, and a preempted task resumes its turn. */
 static void slices_are_exact(const run_queue_t *queue, const struct member *member,
                              enum tick_verdict verdict)
 {

@@ -2,7 +2,7 @@
 #ifndef EXPLORE_FIRST_COME_H
 #define EXPLORE_FIRST_COME_H
 
-/* Of those of a level, the task that came first is next. */
+/* Invariant: the task of a level that came first is next. */
 static void first_come_first_served(const run_queue_t *queue, const struct member *picked)
 {
     for (uint32_t i = 0; i < setup.tasks; i++) {

@@ -24,9 +24,8 @@ static bool hsfq_is_held(const run_queue_t *queue, uint32_t group)
     return hsfq_group_of(queue, group)->until > queue->now;
 }
 
-/* From the root down, the child with the least start tag is served of those that wait: so of two
- * tasks, the tags below the group count in which their ways down part. A parent has the lower
- * number. */
+/* From the root down, the waiting child with the least start tag is served. So of two tasks, the
+ * tags below the group where their paths part are compared. A parent has the lower number. */
 static bool hsfq_comes_before(const run_queue_t *queue, const struct member *one,
                               const struct member *other)
 {
@@ -45,7 +44,7 @@ static bool hsfq_comes_before(const run_queue_t *queue, const struct member *one
     return hsfq_before(tag[0], tag[1]);
 }
 
-/* None is served of a group whose quota is used up. */
+/* Invariant: no task is served whose group's quota is used up. */
 static void hsfq_least_served_first(const run_queue_t *queue, const struct member *picked)
 {
     const uint32_t group = hsfq_task_of(&picked->task)->group;

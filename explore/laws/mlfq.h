@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* With boosts, the policy counts in which interval it is. */
+/* With boosts, the policy counts the intervals. */
 static uint64_t mlfq_period(const scheduler_t *scheduler)
 {
     return scheduler->tunable[FEEDBACK_BOOST] ? 0 : scheduler->tick_ns;
