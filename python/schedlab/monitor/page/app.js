@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Puts the page together: for each system a column of panels, with a strip above that says how it is.
+// Puts the page together: for each system a column of panels, with a strip above that shows its state.
 
 import { showConnection, systemBanner } from "./banners.js";
 import { connect } from "./connection.js";
@@ -69,7 +69,7 @@ function createColumn(system) {
     return { element: column, panels, ends: [strip.end, banner.end] };
 }
 
-// On a small screen one system is seen at a time.
+// On a small screen one system is visible at a time.
 function buildTabs(systems) {
     const tabs = document.getElementById("tabs");
     tabs.hidden = systems.length < 2;

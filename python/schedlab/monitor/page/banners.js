@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What must not be overlooked: a lost connection, a system that has ended or failed; and notices,
-// which go by themselves.
+// Banners for a lost connection and for a system that has ended or failed; and notices, which disappear after
+// a while.
 
 import { ask, connect, onConnection } from "./connection.js";
 import { announce, button, element, setText } from "./elements.js";
@@ -37,7 +37,7 @@ export function showConnection(place) {
 }
 
 /**
- * How one system has ended or failed, and the way to begin again.
+ * Shows how one system has ended or failed, and a button to restart it.
  * @param {string} system
  * @returns {{element: HTMLElement, end: () => void}}
  */
@@ -73,7 +73,7 @@ export function systemBanner(system) {
 }
 
 /**
- * Something to read that goes after a while.
+ * Shows a notice that disappears after a while.
  * @param {string | Node} words
  * @param {"plain" | "good" | "bad"} [kind]
  */

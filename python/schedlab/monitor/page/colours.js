@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What things look like in drawings: a colour and a pattern for each PID, the theme's colours, and
-// light or dark. The colours are those of the reports: theme.css has them.
+// Colours of drawings: a colour and a pattern for each PID, the theme's colours, and light or dark. The
+// colours are those of the reports: theme.css has them.
 
-/** Besides the colour: as many processes as colours × patterns can be told apart. */
+/** Patterns in addition to colours: colours × patterns is the number of distinguishable processes. */
 export const PATTERNS = ["plain", "stripes", "dots", "grid"];
 
 const KEPT = "schedlab-theme";
@@ -28,13 +28,13 @@ export function patternOf(pid) {
 
 /**
  * @param {string} name of a policy, without a preset
- * @returns {string} for style sheets: its colour, or that of those that a user has added
+ * @returns {string} for style sheets: its colour, or the colour of user-defined policies
  */
 export function policyColour(name) {
     return `var(--policy-${CSS.escape(name)}, var(--own-policy-1))`;
 }
 
-/** @param {string} colour #rrggbb @returns {string} black or white: what can be read on it */
+/** @param {string} colour #rrggbb @returns {string} black or white, whichever is legible on it */
 export function inkOn(colour) {
     const parts = [1, 3, 5].map((at) => {
         const part = parseInt(colour.slice(at, at + 2), 16) / 255;
@@ -45,7 +45,7 @@ export function inkOn(colour) {
 }
 
 /**
- * The theme's colours, for what CSS does not reach: {paper, raised, sunken, ink, soft, line,
+ * The theme's colours, for drawings that CSS does not style: {paper, raised, sunken, ink, soft, line,
  * strongLine, accent, good, bad, failed, sans, mono}; and series, a list of them.
  * @returns {any}
  */
@@ -62,13 +62,13 @@ export function tokens() {
     return read;
 }
 
-/** @returns {"auto" | "light" | "dark"} as the user has chosen */
+/** @returns {"auto" | "light" | "dark"} the user's choice */
 export function theme() {
     const kept = localStorage.getItem(KEPT);
     return kept === "light" || kept === "dark" ? kept : "auto";
 }
 
-/** @returns {boolean} is it dark now? */
+/** @returns {boolean} true if the theme is dark now */
 export function isDark() {
     return theme() === "auto" ? dark.matches : theme() === "dark";
 }
@@ -80,7 +80,7 @@ export function setTheme(choice) {
     apply();
 }
 
-/** Called when the colours are others. @param {() => void} listener */
+/** Calls the listener when the colours change. @param {() => void} listener */
 export function onTheme(listener) {
     listeners.add(listener);
 }
@@ -93,5 +93,5 @@ function apply() {
 }
 
 dark.addEventListener("change", apply);
-sheet.addEventListener("load", apply); // it may come after this
+sheet.addEventListener("load", apply); // it may load later
 apply();

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// The connection to the server: one way to it, opened anew with growing waits when it is lost, and
-// questions with their answers. docs/monitor.md has the messages.
+// The connection to the server: it is reopened with growing waits when it is lost, and carries requests with
+// their answers. docs/monitor.md has the messages.
 
 import { openWay } from "./way.js";
 
 /**
- * How the connection is: `opening` before the first hello, `open`, `lost` until the next one.
- * @typedef {{state: "opening" | "open" | "lost", tries: number, next_ms: number}} ConnectionState
- * `tries`: since it was lost; `next_ms`: when the next one is, by performance.now().
+ * The connection's state: `opening` before the first hello, `open`, `lost` until the next one.
+ * @typedef {{state: "opening" | "open" | "lost", tries: number, next_ms: number}} ConnectionState `tries`:
+ * since it was lost; `next_ms`: when the next one is, by performance.now().
  */
 
 const WAITS_MS = [500, 1000, 2000, 4000, 8000, 15000];
-const ANSWER_LIMIT_MS = 180_000; // to boot a kernel on a slow host takes a minute
+const ANSWER_LIMIT_MS = 180_000; // booting a kernel on a slow host takes a minute
 const QUESTIONS_MAX = 200;
 
 /** @type {ReturnType<typeof openWay> | null} */
@@ -32,7 +32,7 @@ const messageListeners = new Set();
 /** @type {Set<(state: ConnectionState) => void>} */
 const stateListeners = new Set();
 
-/** Opens the way, and keeps it open from then on. */
+/** Opens the connection, and keeps it open. */
 export function connect() {
     clearTimeout(timer);
     way?.close();
@@ -43,7 +43,7 @@ export function connect() {
 }
 
 /**
- * Every hello and frame, and how many frames were left out, as it comes.
+ * Passes on every hello and frame, and the number of frames left out.
  * @param {(message: any) => void} listener
  */
 export function onMessage(listener) {
@@ -51,7 +51,7 @@ export function onMessage(listener) {
 }
 
 /**
- * Every change of the connection's state.
+ * Passes on every change of the connection's state.
  * @param {(state: ConnectionState) => void} listener
  */
 export function onConnection(listener) {
@@ -59,12 +59,12 @@ export function onConnection(listener) {
 }
 
 /**
- * Asks the server to do something: `ask("policy", { system: "a", policy: "NAME" })`. Without a
- * system, all do it.
- * @param {string} action as docs/monitor.md has it under "do"
+ * Sends the server a request: `ask("policy", { system: "a", policy: "NAME" })`. Without a system, it goes to
+ * all systems.
+ * @param {string} action as in docs/monitor.md under "do"
  * @param {Object<string, any>} [fields]
- * @param {(text: string) => void} [progress] is told how far it is, if it takes long
- * @returns {Promise<any>} the answer's result; rejected with the server's words, or if there is none
+ * @param {(text: string) => void} [progress] receives progress reports if it takes long
+ * @returns {Promise<any>} the answer's result; rejected with the server's message, or if no answer comes
  */
 export function ask(action, fields = {}, progress = () => {}) {
     if (!way?.isOpen()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The page's elements, made without markup in strings: a process may be called whatever it likes.
+// Creates the page's elements without markup in strings, because a process may have any name.
 
 export { count, duration, moment, percent, REASONS, STATES, times } from "./words.js";
 
@@ -61,7 +61,7 @@ export function icon(name) {
     return drawing;
 }
 
-/** Gives a button another icon. @param {Element} made @param {string} name */
+/** Changes a button's icon. @param {Element} made @param {string} name */
 export function setIcon(made, name) {
     if (made.dataset.icon === name) return;
     made.dataset.icon = name;
@@ -69,11 +69,11 @@ export function setIcon(made, name) {
 }
 
 /**
- * A button of an icon, or of words, or of both.
- * @param {string} sign an icon's name, or what else is seen in its place
- * @param {string} label what it does: said, and shown while one points at it
+ * Creates a button with an icon, a text, or both.
+ * @param {string} sign an icon's name, or a text shown instead
+ * @param {string} label its action: announced, and shown on hover
  * @param {(event: MouseEvent) => void} press
- * @param {string} [words] seen beside the icon
+ * @param {string} [words] shown next to the icon
  * @returns {HTMLButtonElement}
  */
 export function button(sign, label, press, words = "") {
@@ -95,17 +95,19 @@ export function setLabel(made, label) {
     made.dataset.tip = label;
 }
 
-/** Sets a text only if it is another: to set one costs layout. @param {Node} node @param {string} text */
+/**
+ * Sets a text only if it changes, because setting one costs layout. @param {Node} node @param {string} text
+ */
 export function setText(node, text) {
     if (node.textContent !== text) node.textContent = text;
 }
 
-/** Sets a property of an element's style only if it is another. */
+/** Sets a property of an element's style only if it changes. */
 export function setStyle(node, name, value) {
     if (node.style.getPropertyValue(name) !== value) node.style.setProperty(name, value);
 }
 
-/** Says it to users that do not see it. @param {string} text */
+/** Announces a text to screen readers. @param {string} text */
 export function announce(text) {
     const region = document.getElementById("announcements");
     if (region) region.textContent = text;

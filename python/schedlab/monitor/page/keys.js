@@ -6,7 +6,7 @@ import { isLecture, setLecture } from "./lecture.js";
 import { enlarge, enlarged, fold, isFolded } from "./panel.js";
 import { PANELS } from "./panels.js";
 
-/** Keys and what they do, as the help has them. */
+/** Keys and their actions, as the help shows them. */
 export const KEYS = [
     ["Space", "pause, or go on"],
     [". and ,", "one step; one step back"],
@@ -42,8 +42,8 @@ export const TABLE_KEYS = [
 ];
 
 /**
- * @param {{controls: any, help: () => void, currentSystem: () => string}} page `controls`: what
- *     modules/header.js gives
+ * @param {{controls: any, help: () => void, currentSystem: () => string}} page `controls`: the result of
+ *     modules/header.js
  */
 export function listenToKeys({ controls, help, currentSystem }) {
     const acts = {
@@ -89,7 +89,7 @@ function withPanel(act) {
     if (name) act(name);
 }
 
-/** Has a panel in sight, and the focus in it. @param {string} name @param {string} system */
+/** Scrolls to a panel, and focuses it. @param {string} name @param {string} system */
 export function focusPanel(name, system) {
     if (enlarged() && enlarged() !== name) enlarge(enlarged());
     if (isFolded(name)) fold(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Lecture mode: four panels in large letters. It is kept for the next time, as panels are.
+// Lecture mode: four panels in large letters. It is stored for the next visit, as panels are.
 
 import { lettersChanged } from "./drawing/paint.js";
 import { announce } from "./elements.js";
@@ -13,7 +13,7 @@ export function isLecture() {
     return document.body.dataset.lecture === "on";
 }
 
-/** @param {boolean} on @param {boolean} [kept] also for the next time */
+/** @param {boolean} on @param {boolean} [kept] also for the next visit */
 export function setLecture(on, kept = true) {
     document.body.dataset.lecture = on ? "on" : "off";
     if (kept) localStorage.setItem(KEPT, on ? "on" : "off");
@@ -22,7 +22,7 @@ export function setLecture(on, kept = true) {
     for (const { id } of allStates()) touch(id);
 }
 
-/** As it was the last time. */
+/** Restores the stored mode. */
 export function restoreLecture() {
     document.body.dataset.lecture = localStorage.getItem(KEPT) === "on" ? "on" : "off";
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Plays a lesson: the machine goes on until something happens, stands still, and a text says what is to
-// be seen; then a question, or an act. It asks for what any source of frames can do: pause, resume, pace,
-// step, seek, policy, tunable, start. docs/monitor.md has what a lesson's file says.
+// Plays a lesson. The machine runs until an event and pauses, and a text explains what to look at; then comes
+// a question, or an action. It needs only requests that any source of frames supports: pause, resume, pace,
+// step, seek, policy, tunable, start. docs/monitor.md defines a lesson's file.
 
 import { ask } from "./connection.js";
 import { button, element, setText } from "./elements.js";
@@ -13,16 +13,19 @@ import { duration } from "./words.js";
 
 const SYSTEM = "a";
 const PACE = 0.1;
-const BEGUN_NS = 100e6; // a machine that has come farther begins anew
-const WITHIN_NS = 60e9; // of the system's time, until what a step waits for is given up
-const NEAR_NS = 100e3; // what happens at a moment takes the scheduler some microseconds
+const BEGUN_NS = 100e6; // a machine that is further on starts again
+const WITHIN_NS = 60e9; // of the system's time: the limit for the event of a step
+const NEAR_NS = 100e3; // an action at a moment takes the scheduler some microseconds
 const UNITS = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
 
-/** @typedef {{text: string, until?: any, ask?: any, act?: any}} Step as docs/monitor.md has it */
+/** @typedef {{text: string, until?: any, ask?: any, act?: any}} Step as in docs/monitor.md */
 
 let playing = null;
 
-/** Begins a lesson, if none is played yet. @param {HTMLElement} place @param {any} lesson null: there is none */
+/**
+ * Starts a lesson, if none is being played. @param {HTMLElement} place @param {any} lesson null: there is
+ * none
+ */
 export function playLesson(place, lesson) {
     if (playing || !lesson) return;
     playing = new Player(place, lesson);
@@ -34,7 +37,7 @@ class Player {
         this.place = place;
         this.lesson = lesson;
         this.state = stateOf(SYSTEM);
-        /** For tests: of each question, what was expected, and which process was picked. */
+        /** For tests: the expected answer of each question, and the picked process. */
         this.answers = [];
         this.title = element("p", { className: "lesson-title" });
         this.text = element("p", { className: "lesson-text", role: "status" });
@@ -64,7 +67,7 @@ class Player {
     }
 
     async #begin() {
-        // A machine that is still starting has frames, too, but does nothing that it is asked.
+        // A machine that is still starting has frames, too, but ignores requests.
         const stands = () => this.state.frame && this.state.frame.life !== "starting";
         await this.#when(stands);
         if (this.state.frame.now_ns > BEGUN_NS && this.state.can("setup")) await ask("restart");
@@ -81,7 +84,7 @@ class Player {
         if (question) await this.#ask(question);
         await new Promise((resolve) => {
             const next = button("step", "To the next step", resolve, "Next");
-            delete next.dataset.tip; // it would lie on the text
+            delete next.dataset.tip; // it would cover the text
             this.line.append(next);
         });
         this.line.replaceChildren();
@@ -98,7 +101,7 @@ class Player {
         if (pace !== undefined) await ask("pace", { speed: pace });
     }
 
-    /** Lets the machine go on until a time has come, or something has happened. */
+    /** Runs the machine until a time, or until an event. */
     async #goOn(until) {
         const begin = this.state.frame.now_ns;
         const time = until.time === undefined ? Infinity : nanoseconds(until.time);
@@ -115,8 +118,8 @@ class Player {
         if (!found) throw new Error(`${until.event} has not come within ${duration(WITHIN_NS)} of its time`);
         // A frame may be some milliseconds late; a question is about one moment.
         if (this.state.frame.now_ns > moment && this.state.can("seek")) {
-            // The answer may come before the frame that tells all anew; what is shown until then is later,
-            // and may be so by less than NEAR_NS.
+            // The answer may come before the frame that shows the whole state. The picture until then is
+            // later, by less than NEAR_NS.
             const { generation } = this.state;
             const isAnew = () => this.state.generation !== generation;
             await ask("seek", { time_ns: moment });
@@ -125,7 +128,7 @@ class Player {
         await this.#when(() => this.state.frame.paused);
     }
 
-    // When it has happened, as far as is known; undefined: not yet.
+    // Returns when the event happened; undefined: not yet, or unknown.
     #happened({ event, of }, { begin, decision }) {
         const { story, decisions, marks } = this.state;
         const ours = ({ pid }) => !of || this.state.nameOf(pid) === of;
@@ -138,7 +141,7 @@ class Player {
         return marks.items.find((each) => each.kind === event && later(each) && ours(each))?.time_ns;
     }
 
-    /** Asks which process is next, and has the machine answer. */
+    /** Asks which process is next, and shows the machine's answer. */
     async #ask({ question, options, answer, because }) {
         const given = await new Promise((resolve) => {
             const choices = options.map((name) => {
@@ -159,7 +162,7 @@ class Player {
         this.#say(because);
     }
 
-    /** Waits until something is so; false: the system's time went on for too long. */
+    /** Waits until a condition holds; false: the system's time exceeded the limit. */
     #when(isSo) {
         const begin = this.state.frame?.now_ns ?? 0;
         return new Promise((resolve) => {

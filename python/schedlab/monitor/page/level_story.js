@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// What runs tell of a policy's levels: when a process sank, when a boost lifted all, and how long each
-// has run at its level. What is up and what is down the policy says itself (level_order), and whether
-// it boosts.
+// Derives a policy's levels from runs: when a process was demoted, when a boost happened, and how long each
+// process has run at its level. The policy declares which level is higher (level_order), and whether it
+// boosts.
 
 const EVENTS_MAX = 500;
 const PROCESSES_MAX = 8192;
 const BLOCKED = 1;
 
 /**
- * `time_ns`: of a demotion, when the run before ended; of a boost, when the first process ran that had
- * risen without having been blocked. `seen_ns`: when the run began by which it is known.
- * @typedef {{time_ns: number, seen_ns: number, kind: "demotion" | "boost", pid: number, from: number, to: number, cpu: number}} LevelEvent
- * @typedef {{begin: number, end: number, level: number, how: number, ran: number}} Last its last run; `ran`: at
+ * `time_ns`: of a demotion, the end of the previous run; of a boost, the first run of a process that rose
+ * without having been blocked. `seen_ns`: the start of the run that revealed it.
+ * @typedef {{time_ns: number, seen_ns: number, kind: "demotion" | "boost", pid: number, from: number, to:
+ * number, cpu: number}} LevelEvent
+ * @typedef {{begin: number, end: number, level: number, how: number, ran: number}} Last its last run; `ran`:
+ * at
  *     this level, in the runs before it
  */
 
@@ -33,13 +35,13 @@ export class LevelStory {
         this.#boosted = -Infinity;
     }
 
-    /** @param {any} frame the next one @param {any} rule what its policy says of itself */
+    /** @param {any} frame the next one @param {any} rule its policy's description */
     take({ timeline, marks, levels, policy }, rule) {
         if (policy !== this.#policy) this.#last.clear();
         this.#policy = policy;
         if (!levels) return;
         const says = { rises: rule?.level_order === "highest first", boosts: Boolean(rule?.boost) };
-        // A level that is another because of a new attribute was not chosen by the policy.
+        // If a new attribute changed a level, the policy did not choose it.
         const given = marks.filter(({ kind }) => kind === "attribute");
         const runs = timeline.runs.toSorted((one, other) => one[2] - other[2]);
         for (const run of runs) if (run[4] >= 0) this.#takeRun(run, says, given);
@@ -48,8 +50,9 @@ export class LevelStory {
     }
 
     /**
-     * How long a process has run at its level, since it came there or was boosted; its run that goes on counts.
-     * @param {number} pid @returns {{level: number, ran: number} | null} null: nothing is known of it
+     * Returns how long a process has run at its level, since it came to the level or was boosted, including
+     * its unfinished run.
+     * @param {number} pid @returns {{level: number, ran: number} | null} null: not known
      */
     atLevel(pid) {
         const last = this.#last.get(pid);
@@ -63,7 +66,7 @@ export class LevelStory {
             Object.assign(last, { end, how });
             return;
         }
-        this.#last.delete(pid); // so that the order is that of last runs
+        this.#last.delete(pid); // keeps the order of last runs
         this.#last.set(pid, { begin, end, level, how, ran: this.#ranBefore(last, level, begin) });
         if (!last || last.level === level) return;
         if (given.some((mark) => mark.pid === pid && mark.time_ns > last.begin && mark.time_ns <= begin)) return;
@@ -71,7 +74,7 @@ export class LevelStory {
         const sank = rises ? level < last.level : level > last.level;
         if (sank) this.events.push({ ...event, kind: "demotion", time_ns: last.end });
         else if (boosts && last.how !== BLOCKED && last.end > this.#boosted) {
-            // Those that waited meanwhile rise when they run next: they are lifted by the same boost.
+            // Processes that wait now rise at their next run: the same boost raised them.
             this.#boosted = begin;
             this.events.push({ ...event, kind: "boost", time_ns: begin });
             this.#last.get(pid).ran = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A panel of the page: a title, what it shows in a line, room for a module, and the buttons to fold it
-// and to give it the whole page. How panels are is kept for the next time, by their names: of two
-// systems side by side, both have it.
+// A panel of the page: a title, a short description, space for a module, and buttons to fold and to enlarge
+// it. The panels' state is stored by their names: panels of two systems share it.
 
 import { onTheme } from "./colours.js";
 import { lettersChanged } from "./drawing/paint.js";
@@ -35,9 +34,9 @@ export class Panel {
         const id = `${name}-${system}`;
         this.words = title;
         this.title = element("h3", { id: `${id}-title`, textContent: title });
-        /** Beside the title: how many there are, or another word on what is seen. */
+        /** Next to the title: a count, or another note on the contents. */
         this.noteElement = element("span", { className: "panel-note" });
-        /** Room for the module's own buttons. */
+        /** Space for the module's own buttons. */
         this.tools = element("div", { className: "panel-tools" });
         this.fold = button("fold", `Fold ${title}`, () => fold(name));
         this.enlarge = button("enlarge", `Enlarge ${title}`, () => enlarge(name));
@@ -57,15 +56,15 @@ export class Panel {
         this.followLayout();
     }
 
-    /** Is any of it to be seen? Otherwise a module need not draw. */
+    /** True if any part of it is visible. Otherwise a module need not draw. */
     get visible() {
         return !this.#waiting && !isFolded(this.name) && !document.hidden;
     }
 
     /**
-     * Draws by this function from now on: after each frame, hello and selection, when the size or the
-     * theme is another, and when it comes to be seen again; at most once an animation frame, never
-     * before the first frame and never unseen.
+     * Sets the function that draws: called after each frame, hello and selection, when the size or the theme
+     * changes, and when it becomes visible. It is called at most once an animation frame, never before the
+     * first frame and never while invisible.
      * @param {(state: SystemState) => void} draw
      */
     draws(draw) {
@@ -73,27 +72,27 @@ export class Panel {
         this.#ends.push(subscribe(this.system, () => this.redraw()));
     }
 
-    /** Draws now, if it is to be seen. */
+    /** Draws now, if it is visible. */
     redraw() {
         const state = stateOf(this.system);
         if (this.#draw && state.frame && this.visible) this.#draw(state);
     }
 
-    /** What one sees beside the title. @param {string} text such as how many there are */
+    /** Sets the note next to the title. @param {string} text such as a count */
     note(text) {
         if (this.noteElement.textContent !== text) this.noteElement.textContent = text;
     }
 
-    /** Shows what went wrong, in the panel, until `fail("")` or the next. @param {string} text */
+    /** Shows an error in the panel, until `fail("")` or the next. @param {string} text */
     fail(text) {
         this.error.textContent = text;
         this.error.hidden = !text;
     }
 
     /**
-     * Asks for something; a refusal is shown in the panel.
-     * @param {string} action @param {Object<string, any>} fields @param {string} [done] said when it is done
-     * @returns {Promise<any>} the result, true if it has none; false: it was not done
+     * Sends a request; a refusal is shown in the panel.
+     * @param {string} action @param {Object<string, any>} fields @param {string} [done] announced on success
+     * @returns {Promise<any>} the result, true if it has none; false: it failed
      */
     async asks(action, fields, done = "") {
         this.fail("");
@@ -107,7 +106,7 @@ export class Panel {
         }
     }
 
-    /** Ends all that it has begun. */
+    /** Ends everything that it has started. */
     end() {
         for (const end of this.#ends) end();
         panels.delete(this);
@@ -129,7 +128,7 @@ export class Panel {
     }
 
     #watch() {
-        // Later, since to draw may change sizes, and then the observers would call in a loop.
+        // Later, because drawing may change sizes, and then the observers would call in a loop.
         const later = () => {
             this.#scheduled ||= requestAnimationFrame(() => {
                 this.#scheduled = 0;
@@ -147,12 +146,12 @@ export class Panel {
     }
 }
 
-/** @returns {string} the name of the panel that has the whole page; "" if none has */
+/** @returns {string} the name of the enlarged panel; "" if there is none */
 export function enlarged() {
     return layout.enlarged;
 }
 
-/** Gives a panel the whole page, or takes it back. @param {string} name */
+/** Enlarges a panel, or restores it. @param {string} name */
 export function enlarge(name) {
     change({ ...layout, enlarged: layout.enlarged === name ? "" : name });
 }
@@ -169,7 +168,7 @@ export function fold(name) {
     change({ enlarged: layout.enlarged === name ? "" : layout.enlarged, folded });
 }
 
-/** All panels as they are before any choice. */
+/** Resets all panels to their initial state. */
 export function resetLayout() {
     change({ folded: [], enlarged: "" });
 }

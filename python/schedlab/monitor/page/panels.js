@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The panels in their order: what each is called, what it shows in a line, and the definitions of
-// what is seen in it. docs/metrics.md has them in full.
+// The panels in their order: title, short description, and definitions of the contents. docs/metrics.md has
+// them in full.
 
 /** @type {{name: string, key: string, title: string, about: string, help: string}[]} */
 export const PANELS = [

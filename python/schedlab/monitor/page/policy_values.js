@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The value of a tunable at the moment that is shown: as the policy or preset has it, as the system was
-// started with it, or as it was set since.
+// A tunable's value at the shown moment: the default of the policy or preset, the system's initial setting,
+// or a later one.
 
 import { ruleOf } from "./store.js";
 import { duration } from "./words.js";
@@ -27,17 +27,18 @@ export function tunableOf(state, name) {
 }
 
 /**
- * How long a process may run at a level before it sinks, as tunables called allotment_LEVEL say it.
+ * Returns how long a process may run at a level before it is demoted, according to tunables called
+ * allotment_LEVEL.
  * @param {import("./store.js").SystemState} state @param {number} level
- * @returns {number} ns; 0: as long as it likes
+ * @returns {number} ns; 0: no limit
  */
 export function allotmentOf(state, level) {
     return (tunableOf(state, `allotment_${level}`) ?? 0) * (state.info?.tick_ns ?? 0);
 }
 
 /**
- * What is left of the allotment of a process that runs, in words. What it ran on credit that its policy
- * gave it may be left besides: the trace does not tell of that.
+ * Describes the rest of a running process's allotment. Time that it ran on its policy's credit may remain in
+ * addition: the trace does not contain it.
  * @param {import("./store.js").SystemState} state @param {number} pid @param {number} level
  * @returns {string} "": it has none, or it is not known
  */

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Which processes starve: those that have waited without a run for longer than 50 ticks for each process
-// that runs or waits at their CPU. Turns of a few ticks each would have gone round ten times by then.
+// Finds starving processes: they have waited without a run for longer than 50 ticks for each process that
+// runs or waits at their CPU. With turns of a few ticks, each would have had ten turns by then.
 
 const TICKS = 50;
 const STANDARD_TICK_NS = 10e6; // where a machine has no ticks
 
 /**
  * @param {import("./store.js").SystemState} state
- * @returns {Map<number, number>} by PID: how long it has waited, ns; that which has waited longest first
+ * @returns {Map<number, number>} by PID: how long it has waited, ns; the longest wait first
  */
 export function starving(state) {
     return new Map(longWaits(state).map(({ pid, waits }) => [pid, waits]));
 }
 
-/** @returns {Map<number, number>} by PID: since when it has starved, if its queue was as long then as it is now */
+/** @returns {Map<number, number>} by PID: when it began to starve, if its queue had its present length */
 export function starvingSince(state) {
     return new Map(longWaits(state).map(({ pid, waits, limit }) => [pid, Math.floor(state.frame.now_ns - waits + limit) + 1]));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the page knows of each system: the last frame, and of what has happened as much as is worth
-// keeping. Everything here has a limit: a page left open overnight does not grow.
+// The page's data about each system: the last frame, and a limited history. Everything here has a limit, so
+// that a page left open overnight does not grow.
 
 import { onMessage } from "./connection.js";
 import { LevelStory } from "./level_story.js";
@@ -20,18 +20,18 @@ export class Bounded {
         this.limit = limit;
         /** @type {any[]} the oldest first */
         this.items = [];
-        /** How many there ever were: tells what is new since one last looked. */
+        /** The total number ever added: shows how many are new since a reader's last visit. */
         this.total = 0;
     }
 
     add(item) {
         this.items.push(item);
         this.total += 1;
-        // In strides, since to drop one from the front moves all.
+        // Several at once, because dropping one from the front moves all.
         if (this.items.length > this.limit * 1.25) this.items.splice(0, this.items.length - this.limit);
     }
 
-    /** @param {number} total as it was when one last looked; @returns {any[]} what has come since */
+    /** @param {number} total at the reader's last visit; @returns {any[]} the items since */
     since(total) {
         const count = Math.min(this.total - total, this.items.length);
         return count > 0 ? this.items.slice(-count) : [];
@@ -43,9 +43,9 @@ export class Bounded {
 }
 
 /**
- * Intervals of one CPU in the order of time, as columns: `begin[i]`, `end[i]`, `pid[i]`, `level[i]`
- * (-1: none), `how[i]` (0 goes on, 1 blocked, 2 preempted, 3 yielded, 4 ended), `waited[i]` (how long
- * the process had been runnable when it began), for i < length.
+ * Intervals of one CPU in the order of time, as columns: `begin[i]`, `end[i]`, `pid[i]`, `level[i]` (-1:
+ * none), `how[i]` (0 continues, 1 blocked, 2 preempted, 3 yielded, 4 ended), `waited[i]` (how long the
+ * process had been runnable when it began), for i < length.
  */
 export class Track {
     /** @param {number} limit */
@@ -55,7 +55,7 @@ export class Track {
         this.#resize(Math.min(limit, 1024));
     }
 
-    /** One that has the last one's begin takes its place: it goes on. */
+    /** An interval with the last one's begin replaces it: it continues. */
     add(begin, end, pid = 0, level = -1, how = 0, waited = 0) {
         let at = this.length;
         if (at && begin === this.begin[at - 1]) at -= 1;
@@ -70,7 +70,7 @@ export class Track {
         this.length = at + 1;
     }
 
-    /** @param {number} time @returns {number} the first that ends after a time; length: none does */
+    /** @param {number} time @returns {number} the first that ends after a time; length: none */
     firstAfter(time) {
         let low = 0;
         let high = this.length;
@@ -114,7 +114,7 @@ export class Track {
     }
 }
 
-/** What is known of one system. `frame` is as python/schedlab/monitor/frames.py has it. */
+/** The data about one system. `frame` is defined in python/schedlab/monitor/frames.py. */
 export class SystemState {
     /** @param {string} id "a", "b" … */
     constructor(id) {
@@ -123,9 +123,9 @@ export class SystemState {
         this.info = null;
         /** @type {any} the last frame; null: none has come */
         this.frame = null;
-        /** Counts how often its time began anew (a restart): nothing older is meant any more. */
+        /** Counts restarts of its time: older data are then invalid. */
         this.epoch = 0;
-        /** Counts how often the lists were filled anew: readers that go by `since` begin again, too. */
+        /** Counts refills of the lists: readers that use `since` then start again. */
         this.generation = 0;
         /** @type {Track[]} runs of each CPU */
         this.runs = [];
@@ -134,22 +134,25 @@ export class SystemState {
         this.marks = new Bounded(MARKS_MAX);
         this.decisions = new Bounded(DECISIONS_MAX);
         this.log = new Bounded(LOG_MAX);
-        /** What runs tell of levels. */
+        /** The levels derived from runs. */
         this.story = new LevelStory();
         /** Metrics of the last frames: {time_ns, metrics, cost, policy}. */
         this.series = new Bounded(SERIES_MAX);
-        /** @type {Map<number, string>} of all that lived lately, and some that do no more */
+        /** @type {Map<number, string>} of processes that live or lived recently */
         this.names = new Map([[0, "idle"]]);
         /** Frames that this page was too slow for. */
         this.missed = 0;
         /** @type {number} of the process that is selected; 0: none */
         this.selected = 0;
-        /** @type {number | null} a moment at which a user wonders why the selected one waited; it is asked once */
+        /**
+         * @type {number | null} the moment of the selected process's wait that a user asked about; requested
+         * once
+         */
         this.wondered_ns = null;
         this.rows = null;
     }
 
-    /** @param {number} pid @returns {number} its place in frame.processes' columns; -1: it does not live */
+    /** @param {number} pid @returns {number} its index in frame.processes' columns; -1: it does not live */
     row(pid) {
         if (!this.rows) {
             this.rows = new Map();
@@ -164,12 +167,12 @@ export class SystemState {
         return this.names.get(pid) ?? "";
     }
 
-    /** @param {string} ability as system.py has them @returns {boolean} */
+    /** @param {string} ability as in system.py @returns {boolean} */
     can(ability) {
         return this.info?.abilities.includes(ability) ?? false;
     }
 
-    /** Is it a recording that has been played to its end? */
+    /** True for a recording that has been played completely. */
     get isOver() {
         return Boolean(this.info?.end_ns && this.frame && !this.frame.back_ns && this.frame.now_ns >= this.info.end_ns);
     }
@@ -244,7 +247,7 @@ const helloListeners = new Set();
 const touched = new Set();
 let scheduled = 0;
 
-/** Begins to take what the server says. */
+/** Starts receiving the server's messages. */
 export function open() {
     onMessage((message) => {
         if (message.type === "hello") takeHello(message);
@@ -258,7 +261,7 @@ export function hello() {
     return greeting;
 }
 
-/** @param {string} policy name or name:preset @returns {any} what it says of itself; undefined: it is unknown */
+/** @param {string} policy name or name:preset @returns {any} its description; undefined: it is unknown */
 export function ruleOf(policy) {
     return hello()?.policies.find(({ name }) => name === policy.split(":")[0]);
 }
@@ -284,8 +287,8 @@ export function allStates() {
 }
 
 /**
- * Calls the listener after something has changed (a frame, a hello, the selection), at most once an
- * animation frame. What happened in between is in the state's lists.
+ * Calls the listener after a change (a frame, a hello, the selection), at most once an animation frame.
+ * Events in between are in the state's lists.
  * @param {string} system
  * @param {(state: SystemState) => void} listener
  * @returns {() => void} ends it
@@ -298,10 +301,10 @@ export function subscribe(system, listener) {
 }
 
 /**
- * Selects a process everywhere.
+ * Selects a process in all panels.
  * @param {string} system
  * @param {number} pid 0: none
- * @param {number | null} [at_ns] a moment at which it waited: that wait is taken apart
+ * @param {number | null} [at_ns] a moment of one of its waits: that wait is broken down
  */
 export function select(system, pid, at_ns = null) {
     const state = stateOf(system);
@@ -310,7 +313,7 @@ export function select(system, pid, at_ns = null) {
     touch(system);
 }
 
-/** Has the listeners of a system called at the next animation frame. @param {string} system */
+/** Schedules a call of a system's listeners at the next animation frame. @param {string} system */
 export function touch(system) {
     touched.add(system);
     if (!scheduled) scheduled = requestAnimationFrame(flush);

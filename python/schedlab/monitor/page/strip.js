@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The line above a system's panels: which it is, how it is, its time, and whether all of it is seen.
+// The line above a system's panels: its name, state and time, and whether all of it is shown.
 
 import { policyColour } from "./colours.js";
 import { announce, element, setText } from "./elements.js";

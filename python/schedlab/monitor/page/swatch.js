@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// A process as it is shown in words: its colour with its pattern, its name, its PID.
+// A process in texts: its colour with its pattern, its name, its PID.
 
 import { colourOf, patternOf } from "./colours.js";
 import { element, setText } from "./elements.js";
 
-/** @returns {HTMLElement} a place for a swatch; `dress` says of which process */
+/** @returns {HTMLElement} a place for a swatch; `dress` sets its process */
 export function swatch() {
     return element("span", { className: "swatch", "aria-hidden": "true" });
 }
@@ -26,7 +26,7 @@ export function marked(pid) {
     return made;
 }
 
-/** @returns {HTMLElement} a place for a process; `name` says which */
+/** @returns {HTMLElement} a place for a process; `name` sets it */
 export function process() {
     const made = element("span", { className: "process" }, swatch(), element("span", { className: "process-name" }));
     made.append(element("span", { className: "process-pid" }));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Words beside what has the pointer or the focus: of each element with a data-tip. A tip says nothing
-// that a label does not say to users that cannot see it.
+// Tips for elements with a data-tip that have the pointer or the focus. A tip adds nothing to the label that
+// screen readers announce.
 
 import { element } from "./elements.js";
 
@@ -46,7 +46,7 @@ export function showTips() {
         if (event.target.matches(":focus-visible")) show(event, 0);
     });
     document.addEventListener("click", (event) => {
-        // A "?" is there to be read, also by users that have no mouse.
+        // Users without a mouse must be able to read a "?", too.
         if (event.target.closest?.(".hint")) {
             of = null;
             show(event, 0);

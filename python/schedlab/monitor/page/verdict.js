@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Several systems side by side: first in which figures they differ most, and which does better; then one
-// table of the processes that all of them have, with a column for each system.
+// Compares several systems: first the metrics that differ most, and which system does better; then one table
+// of the processes that all systems have, with a column for each system.
 
 import { element, setText } from "./elements.js";
 import { METRICS } from "./modules/metrics.js";
@@ -11,8 +11,8 @@ import { duration, percent } from "./words.js";
 
 const GAP_MS = 400;
 const FIGURES = 3;
-const SMALL = 960; // pixels of a window in which the table is opened by a press
-const LEAST = 0.05; // parts of a figure: less is no difference to tell of
+const SMALL = 960; // pixels of a window; in a smaller one a press opens the table
+const LEAST = 0.05; // as a fraction of a metric: smaller differences are not reported
 const ROWS = 12;
 const BLOCKED = 2;
 const LEAST_SHARE = 0.001; // of a process that is blocked now
@@ -60,7 +60,7 @@ export function createVerdict(place) {
     };
 }
 
-/** The figures that differ most. */
+/** Returns the metrics that differ most. */
 function figuresOf(states) {
     const found = METRICS.filter(({ better }) => better).map((metric) => {
         const values = states.map(({ frame }) => frame.metrics[metric.key]);
@@ -73,7 +73,7 @@ function figuresOf(states) {
     return telling.slice(0, FIGURES).map((each) => figure(each, states));
 }
 
-/** How far figures are apart: 0 to 1. */
+/** Returns the spread of values: 0 to 1. */
 function spreadOf(values) {
     if (values.some((value) => value === null)) return -1;
     const most = Math.max(...values);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The way to the server: by a session in a worker, which makes frames of what the server says. The page that
-// stands alone has another way in place of this one (page/way.js).
+// The connection to the server: by a session in a worker, which makes frames of the server's messages. The
+// standalone page replaces it (page/way.js).
 
 /**
- * @param {(message: any) => void} take is given each message that comes
- * @param {() => void} lose is told when there is no way any more
+ * @param {(message: any) => void} take receives each message
+ * @param {() => void} lose is called when the connection has ended
  * @returns {{send: (message: any) => void, isOpen: () => boolean, close: () => void}}
  */
 export function openWay(take, lose) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers and times as people read them, as base/display/numbers.py has them for Python: tests/numbers/cases.json
-// holds both to one table of cases.
+// Numbers and times for display, like base/display/numbers.py for Python: tests/numbers/cases.json tests both
+// with one table of cases.
 
 const whole = new Intl.NumberFormat("en");
 const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
@@ -13,7 +13,7 @@ export const REASONS = ["", "sleep", "child", "pipe", "console", "disk", "lock",
 
 const isNothing = (value) => value === null || value === undefined;
 
-/** With commas between thousands, and so many decimals. */
+/** With commas between thousands, and this many decimals. */
 function fixed(value, digits) {
     const [before, ...after] = value.toFixed(digits).split(".");
     return [before.replace(/\B(?=(\d{3})+$)/g, ","), ...after].join(".");
@@ -46,7 +46,7 @@ export function percent(part, digits) {
 /** @param {number | null} ns @returns {string} such as 12.3 ms, of three digits; –: not known */
 export function duration(ns) {
     if (isNothing(ns)) return NOTHING;
-    // What would be rounded up to 1000 of a unit is 1 of the next.
+    // A value that would be rounded up to 1000 of a unit is shown as 1 of the next.
     const found = UNITS.find(([size]) => Math.abs(ns) >= 0.9995 * size);
     return found ? `${threeDigits(ns / found[0])} ${found[1]}` : `${fixed(ns, 0)} ns`;
 }
@@ -61,7 +61,7 @@ export function moment(ns, digits = 3) {
     return `${fixed(ns / 1e9, digits)} s`;
 }
 
-/** @param {number} speed of a system's time, compared with ours @returns {string} such as 0.25× */
+/** @param {number} speed of a system's time, relative to real time @returns {string} such as 0.25× */
 export function times(speed) {
     if (speed === 0) return "0×";
     const digits = speed >= 10 ? 0 : speed >= 1 ? 1 : Math.min(6, 1 - Math.floor(Math.log10(speed)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Where a time axis has its ticks, and what stands at them.
+// The ticks of a time axis, and their labels.
 
 import { tokens } from "../colours.js";
 import { moment } from "../elements.js";
@@ -14,8 +14,8 @@ const UNITS = [
 ];
 
 /**
- * Ticks at round times. Where they are so near to each other that a whole time would be long, it is
- * said once (`base`), and at the ticks how much later they are.
+ * Returns ticks at round times. If they are so close that full times would be long, the common part is given
+ * once (`base`), and the ticks show their distance from it.
  * @param {number} begin @param {number} end ns @param {number} most about how many
  * @returns {{step: number, base: string, ticks: {time: number, label: string}[]}}
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Vega, which draws the charts that are more than a small line: the reports have it already, it takes
-// data as they come, and its interpreter of expressions needs no compiled code, which the page's
-// Content-Security-Policy forbids. It is loaded when a chart is to be seen for the first time.
+// Vega, which draws all charts larger than a sparkline. The reports use it already, and it accepts data as
+// they come. Its expression interpreter needs no compiled code, which the page's Content-Security-Policy
+// forbids. It is loaded when a chart first becomes visible.
 
 const SCRIPT = new URL("../vega.js", import.meta.url);
 
@@ -12,7 +12,7 @@ let loading = null;
 /** @returns {Promise<(place: HTMLElement, specification: any, options: any) => Promise<any>>} vegaEmbed */
 export function loadVega() {
     loading ??= load().catch((error) => {
-        loading = null; // the next chart may have more luck
+        loading = null; // the next chart may succeed
         throw error;
     });
     return loading;
@@ -31,7 +31,7 @@ function load() {
 
 /** A chart in a place of the page. */
 export class Chart {
-    /** @type {any} Vega's view; null: not there yet */
+    /** @type {any} Vega's view; null: not loaded yet */
     view = null;
     #serial = 0;
     #running = Promise.resolve();
@@ -41,7 +41,7 @@ export class Chart {
         this.place = place;
     }
 
-    /** Draws it anew. @param {any} specification of Vega */
+    /** Draws it again. @param {any} specification of Vega */
     async embed(specification) {
         const serial = ++this.#serial;
         const embed = await loadVega();
@@ -53,7 +53,7 @@ export class Chart {
         else view.finalize();
     }
 
-    /** Changes it, one change after the other. @param {(view: any) => any} change @returns {Promise<void>} */
+    /** Applies changes one after the other. @param {(view: any) => any} change @returns {Promise<void>} */
     update(change) {
         this.#running = this.#running.then(async () => {
             if (!this.view) return;

@@ -7,7 +7,7 @@ const STEP = 0.1; // of the span, by an arrow
 const LARGE_STEP = 0.5;
 /** By a key, or a button. */
 export const ZOOM = 1.5;
-const WHEEL = 0.0015; // of a factor's logarithm, per pixel that a wheel turns
+const WHEEL = 0.0015; // of a factor's logarithm, per pixel of the wheel
 
 /**
  * @typedef {Object} Receiver
@@ -17,8 +17,8 @@ const WHEEL = 0.0015; // of a factor's logarithm, per pixel that a wheel turns
  */
 
 /**
- * Drag to pan, two fingers or the wheel to zoom. A plain wheel zooms only where the keyboard is, since
- * otherwise one could not scroll past it.
+ * Drag to pan, two fingers or the wheel to zoom. A plain wheel zooms only if the place has the focus, because
+ * otherwise a user could not scroll past it.
  * @param {HTMLElement} place @param {import("./view.js").View} view @param {Receiver} receiver
  */
 export function followPointer(place, view, receiver) {
@@ -82,9 +82,9 @@ export function followPointer(place, view, receiver) {
 }
 
 /**
- * Arrows pan, + and − zoom, 0 shows all, L follows now, P stops and goes on.
+ * Arrows pan, + and − zoom, 0 shows all, L follows now, P stops and resumes.
  * @param {HTMLElement} place @param {import("./view.js").View} view
- * @param {(key: string, event: KeyboardEvent) => boolean} other takes any other key; true: it was one
+ * @param {(key: string, event: KeyboardEvent) => boolean} other handles any other key; true: it was one
  */
 export function followKeys(place, view, other) {
     const keys = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is behind and beside a CPU's lane: idle is pale, idle while a process waits elsewhere is hatched.
+// The background of a CPU's lane, and its name: idle is pale, idle while a process waits elsewhere is
+// hatched.
 
 import { tokens } from "../colours.js";
 import { font, hatching, letterScale } from "./paint.js";
@@ -32,7 +33,7 @@ export function paintGround(context, state, { laneHeight, levels, rowHeight }, s
 }
 
 /**
- * A CPU's name, and the numbers of its levels.
+ * Draws a CPU's name, and the numbers of its levels.
  * @param {CanvasRenderingContext2D} context @param {import("./lanes.js").Lanes} lanes @param {number} cpu
  * @param {number} y its lane's top @param {number} left where lanes begin @param {boolean} narrow
  */

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Where each CPU has its lane on a time line, and each level its row in there.
+// Where each CPU has its lane on a time line, and each level its row in the
+// lane.
 
 const ROWS_MOST = 16;
-const ROOM = 300; // pixels, that all rows have together if they are neither too low nor too high
+const ROOM = 300; // pixels of all rows together, if they are neither too low nor too high
 const LANE_HEIGHTS = [12, 34]; // the least and the most, of a lane of one row
 const LEVEL_HEIGHTS = [5, 21]; // of a level's row
 
 export class Lanes {
     /**
-     * @param {number} cpus @param {number[]} levels that which is served first, first; none: the policy has none
-     * @param {number} scale of the letters @param {number} [room] pixels that lanes are to fill
+     * @param {number} cpus @param {number[]} levels in the order of service; empty: the policy has none
+     * @param {number} scale of the letters @param {number} [room] pixels that lanes must fill
      */
     constructor(cpus, levels, scale, room = 0) {
         this.cpus = cpus;
@@ -24,7 +25,7 @@ export class Lanes {
         if (room) this.grow(room);
     }
 
-    /** Makes rows higher, to have so much. @param {number} height */
+    /** Makes rows higher, to reach this height. @param {number} height */
     grow(height) {
         const rows = this.cpus * Math.max(1, this.levels.length);
         const free = Math.floor((height - this.height) / Math.max(1, rows));
@@ -43,29 +44,29 @@ export class Lanes {
         return this.gap + cpu * (this.laneHeight + this.gap);
     }
 
-    /** @param {number} y @returns {number} the CPU that is nearest */
+    /** @param {number} y @returns {number} the nearest CPU */
     cpuAt(y) {
         return Math.max(0, Math.min(this.cpus - 1, Math.floor((y - this.gap / 2) / (this.laneHeight + this.gap))));
     }
 
-    /** @param {number} level @returns {number} its row from the top of the lane; -1: it takes all of them */
+    /** @param {number} level @returns {number} its row from the top of the lane; -1: all rows */
     rowOf(level) {
         return this.levels.indexOf(level);
     }
 }
 
-/** Which levels have been seen. */
+/** The levels that have been seen. */
 export class LevelsSeen {
     #seen = new Set();
     #key = "";
     #kept;
 
-    /** @param {boolean} kept also of what was before the policy that is in force */
+    /** @param {boolean} kept also from the time before the active policy */
     constructor(kept) {
         this.#kept = kept;
     }
 
-    /** @param {import("../store.js").SystemState} state @returns {number[]} that which is served first, first */
+    /** @param {import("../store.js").SystemState} state @returns {number[]} in the order of service */
     take({ frame, epoch, runs }) {
         const key = this.#kept ? String(epoch) : `${epoch} ${frame.policy}`;
         if (key !== this.#key) {
@@ -84,7 +85,7 @@ export class LevelsSeen {
         this.#seen.delete(-1);
         const levels = [...this.#seen].sort((one, other) => one - other);
         if (!frame.levels_rise) return levels.slice(0, ROWS_MOST);
-        // Processes sink through all of them, also where none was yet.
+        // Processes are demoted through all of them, even through levels without any process so far.
         return [...Array((levels.at(-1) ?? -1) + 1).keys()].reverse().slice(0, ROWS_MOST);
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A drawing that is kept while it only moves: tens of thousands of runs are drawn once, with what is
-// beside the view, and each frame of a pan copies a part of that.
+// A cached drawing for views that only move. Tens of thousands of runs are drawn once, with a margin beside
+// the view, and each frame of a pan copies a part.
 
 const MARGIN = 0.3; // of the view's width, drawn on each side of it
 const MARGIN_LIVE = 0.08; // on the right; a view that follows now never goes back
@@ -11,9 +11,9 @@ const MARGIN_LIVE = 0.08; // on the right; a view that follows now never goes ba
  * @typedef {Object} Wish
  * @property {Span} span of the view
  * @property {number} top @property {number} height pixels
- * @property {boolean} live does the view follow now?
- * @property {string} key all that the drawing depends on but time
- * @property {number} frame the number of the last frame @property {number} now until when there is anything
+ * @property {boolean} live true if the view follows now
+ * @property {string} key everything except time that the drawing depends on
+ * @property {number} frame the number of the last frame @property {number} now the end of the data
  */
 
 export class Layer {
@@ -25,13 +25,13 @@ export class Layer {
     #frame = -1;
     #now = 0;
     #home = 0;
-    /** How often it was drawn, and not only copied. */
+    /** The number of actual drawings, excluding copies. */
     drawings = 0;
 
     /**
      * @param {CanvasRenderingContext2D} context to draw into @param {Wish} wish
-     * @param {(context: CanvasRenderingContext2D, span: Span, home: number) => void} draw
-     * `home`: the pixel of `span` at which the view begins
+     * @param {(context: CanvasRenderingContext2D, span: Span, home: number) => void} draw `home`: the pixel
+     * of `span` where the view begins
      */
     paint(context, wish, draw) {
         const { span, top, height } = wish;
@@ -49,12 +49,15 @@ export class Layer {
         context.drawImage(this.#canvas, from, 0, width, rows, span.left, top, width / ratio, rows / ratio);
     }
 
-    /** Has it been copied to another place since it was drawn? Then names may lie beside the view. */
+    /**
+     * Returns true if it was copied to another place since it was drawn. Then names may lie outside of the
+     * view.
+     */
     moved(begin) {
         return begin !== this.#home;
     }
 
-    /** It is to be drawn anew. */
+    /** Forces the next paint to draw again. */
     forget() {
         this.#key = "";
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the shapes and the grounds of a time line mean.
+// Explains the shapes and the backgrounds of a time line.
 
 import { onTheme, tokens } from "../colours.js";
 import { element } from "../elements.js";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Demotions and boosts on a time line: an arrow from the level that a process leaves to the one to which
-// it sinks, in the lane where it ran; a boost is a mark through all lanes.
+// Demotions and boosts on a time line. A demotion is an arrow from the old to the new level, in the lane
+// where the process ran. A boost is a mark through all lanes.
 
 import { tokens } from "../colours.js";
 import { font, letterScale, widthOf } from "./paint.js";
@@ -21,7 +21,7 @@ export function boostMarks({ story }) {
  * @param {CanvasRenderingContext2D} context @param {import("../level_story.js").LevelEvent[]} events
  * @param {import("./run_painter.js").Span} span @param {import("./lanes.js").Lanes} lanes
  * @param {number} top where the lanes begin
- * @returns {string[]} the labels that had room
+ * @returns {string[]} the labels that fit
  */
 export function paintLevelEvents(context, events, span, lanes, top) {
     const scale = (span.right - span.left) / (span.end - span.begin);
@@ -45,7 +45,7 @@ export function paintLevelEvents(context, events, span, lanes, top) {
         const width = widthOf(context, text) + 10;
         if (x < (free.get(cpu) ?? -Infinity) || lanes.rowHeight < 11) continue;
         free.set(cpu, x + width);
-        // In the row that it leaves there is room behind it.
+        // In the row that the process leaves, the space after it is free.
         paintLabel(context, text, x + HEAD + 3, y, width);
         labels.push(text);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Marks on a time line: a line through all lanes, and above them as many labels as have room. What
-// the user did comes before what came of it.
+// Marks on a time line: a line through all lanes, and above them as many labels as fit. Marks of the user's
+// actions have priority over their consequences.
 
 import { tokens } from "../colours.js";
 import { fitted, font, letterScale, widthOf } from "./paint.js";
@@ -26,7 +26,7 @@ export function signOf(kind) {
  * @param {{time_ns: number, kind: string, text: string}[]} marks
  * @param {import("./run_painter.js").Span} span
  * @param {{top: number, rows: number, rowHeight: number, bottom: number}} place of labels and lines
- * @returns {{text: string, x: number}[]} the labels that had room
+ * @returns {{text: string, x: number}[]} the labels that fit
  */
 export function paintMarks(context, marks, span, { top, rows, rowHeight, bottom }) {
     const scale = (span.right - span.left) / (span.end - span.begin);
@@ -60,7 +60,7 @@ function placed(context, mark, x, right, taken) {
     for (let row = 0; row < taken.length; row++) {
         const text = fitted(context, whole, LABEL_MOST * letterScale());
         const width = widthOf(context, text) + 10;
-        const from = x + width <= right ? x : x - width; // at the right edge it stands before its line
+        const from = x + width <= right ? x : x - width; // at the right edge it is before its line
         const until = from + width;
         if (taken[row].some(([begin, end]) => from < end && until > begin)) continue;
         taken[row].push([from, until]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Boxes that go to where they belong, instead of being there at once: so one can follow what sinks, what
-// rises, and what is picked. Users who want no motion get none.
+// Animates boxes to their new places, so that users can follow demotions, boosts and picks. Users who prefer
+// reduced motion get no animation.
 
 const LASTS_MS = 320;
-const OF_GAP = 0.6; // of the time between two frames: between them, all is to rest
-const TOGETHER_MOST = 600; // boxes; more move at once, since no eye follows them
+const OF_GAP = 0.6; // of the time between two frames: all boxes rest before the next frame
+const TOGETHER_MOST = 600; // boxes; more are moved at once, because users cannot follow them
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -18,7 +18,7 @@ export class Motion {
     #aimed = -Infinity;
     #lasts = LASTS_MS;
 
-    /** @param {Tile[]} tiles where they are to be @param {number} wall_ms @param {boolean} [atOnce] */
+    /** @param {Tile[]} tiles their new places @param {number} wall_ms @param {boolean} [atOnce] */
     aim(tiles, wall_ms, atOnce = false) {
         const jump = atOnce || still.matches || tiles.length > TOGETHER_MOST;
         const next = new Map();
@@ -33,12 +33,14 @@ export class Motion {
         this.#aimed = wall_ms;
     }
 
-    /** Is anything on its way? @param {number} wall_ms */
+    /** Returns true if any box is moving. @param {number} wall_ms */
     moves(wall_ms) {
         return wall_ms < this.#began + this.#lasts;
     }
 
-    /** @param {number} wall_ms @returns {(Tile & {alpha: number})[]} where they are; those that run last */
+    /**
+     * @param {number} wall_ms @returns {(Tile & {alpha: number})[]} their present places; running ones last
+     */
     now(wall_ms) {
         const part = this.#part(wall_ms);
         const tiles = [...this.#tiles.values()].map((each) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What all drawings paint with: the processes' colours with their patterns, hatching, texts that fit
-// their room, and the shapes that say how a run ended.
+// Painting functions that all drawings share: the processes' colours with their patterns, hatching, texts
+// that fit a width, and the shapes for how a run ended.
 
 import { colourOf, inkOn, onTheme, patternOf, tokens } from "../colours.js";
 
@@ -18,13 +18,15 @@ let letters = 0;
 onTheme(() => patterns.clear());
 window.addEventListener("resize", lettersChanged);
 
-/** The page's letters are of another size, or the screen is another, which may have other pixels. */
+/**
+ * The page's letters have another size, or the page is on another screen, which may have another pixel ratio.
+ */
 export function lettersChanged() {
     letters = 0;
     patterns.clear();
 }
 
-/** What comes after a run: 0 goes on, 1 blocked, 2 preempted, 3 yielded, 4 ended. */
+/** What comes after a run: 0 continues, 1 blocked, 2 preempted, 3 yielded, 4 ended. */
 export const ENDINGS = ["goes on", "blocked", "preempted", "yielded", "ended"];
 
 /**
@@ -45,7 +47,7 @@ export function fillOf(context, pid) {
     });
 }
 
-/** Diagonal lines, for what is wrong: a CPU that idles while a process waits. */
+/** Returns diagonal lines, for a problem: a CPU that idles while a process waits. */
 export function hatching(context, colour) {
     return tile(context, `hatching ${colour}`, HATCH, (drawn) => {
         drawn.fillStyle = colour;
@@ -59,9 +61,9 @@ export function hatching(context, colour) {
 }
 
 /**
- * As much of a text as has room, in the present font.
+ * Returns the part of a text that fits, in the present font.
  * @param {CanvasRenderingContext2D} context @param {string} text @param {number} room pixels
- * @returns {string} "": not even its beginning has
+ * @returns {string} "": not even its beginning fits
  */
 export function fitted(context, text, room) {
     if (widthOf(context, text) <= room) return text;
@@ -83,7 +85,7 @@ export function widthOf(context, text) {
 }
 
 /**
- * How a run ended, by shape: a dot (blocked), a wedge that cuts in (preempted), an arrow down
+ * Draws how a run ended, by shape: a dot (blocked), a wedge that cuts in (preempted), an arrow down
  * (yielded), a cross (ended).
  * @param {CanvasRenderingContext2D} context @param {number} how @param {number} x its right edge
  * @param {number} y its middle @param {number} size pixels
@@ -104,12 +106,12 @@ export function drawEnding(context, how, x, y, size) {
     }
 }
 
-/** A font of the page, in CSS pixels that follow its letters. */
+/** Returns a font of the page, in CSS pixels that scale with its letters. */
 export function font(pixels, weight = 400, family = tokens().sans) {
     return `${weight} ${(pixels * letterScale()).toFixed(1)}px ${family || "sans-serif"}`;
 }
 
-/** How large the page's letters are, compared with 16 pixels. */
+/** Returns the size of the page's letters, relative to 16 pixels. */
 export function letterScale() {
     letters ||= Math.min(1.5, parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1);
     return document.body.dataset.lecture === "on" ? letters * LECTURE : letters;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A row for each process, below the rows of the CPUs: a bar while it runs, a pale one while it waits for
-// a CPU, a line while it is blocked. One that starves is framed.
+// A row for each process, below the rows of the CPUs: a bar while it runs, a pale one while it waits for a
+// CPU, a line while it is blocked. A starving process has a frame.
 
 import { colourOf, tokens } from "../colours.js";
 import { duration, REASONS } from "../elements.js";
@@ -27,7 +27,7 @@ export class ProcessLanes {
         this.names = (_pid) => "";
         /** @type {number[]} PIDs, from the top */
         this.pids = [];
-        /** All that the rows depend on but time. */
+        /** Everything except time that the rows depend on. */
         this.key = "";
     }
 
@@ -109,7 +109,10 @@ export class ProcessLanes {
         });
     }
 
-    /** What is at a place. @param {import("../store.js").SystemState} state @param {number} below pixels below the CPUs @param {number} time */
+    /**
+     * Finds the item at a place. @param {import("../store.js").SystemState} state @param {number} below
+     * pixels below the CPUs @param {number} time
+     */
     find(state, below, time) {
         const pid = this.pids[Math.floor((below - HEAD) / this.#row)];
         if (!pid) return null;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Where everything of the run queues is drawn: a card a CPU, with what waits there on its shelves, and
-// what runs beside them. Plain geometry, in pixels from the top left of all cards.
+// The layout of the run queues: a card for each CPU, with the waiting processes on its shelves, and the
+// running process next to them. Plain geometry, in pixels from the top left of all cards.
 
 const CARD_LEAST = 300; // pixels of width
 const CARD_LEAST_MANY = 230; // with many CPUs
@@ -11,13 +11,13 @@ const PADDING = 10;
 const HEAD = 22;
 const FOOT = 20;
 const STRIP = 40; // height of the last draw, with its pointer
-const SEAT = 1.9; // tiles high is the place of what runs
+const SEAT = 1.9; // height in tiles of the running process's place
 const TILE_MOST = 84;
 const TILE_LEAST = 15;
 const TILE_GAP = 3;
 const MORE = 46; // for "+37 more"
 const LABEL = 18; // of a shelf
-const GROWTH_LEAST = 0.5; // to have all in sight; what needs more room than that is scrolled to
+const GROWTH_LEAST = 0.5; // to show all at once; larger layouts are scrolled
 const GROWTH_MOST = 1.5;
 const LINES = 2; // of tiles on the one shelf of a policy without levels
 
@@ -29,11 +29,11 @@ const LINES = 2; // of tiles on the one shelf of a policy without levels
  */
 
 /**
- * As large as there is room for, within reason.
+ * Computes a layout as large as fits, within limits.
  * @param {any} frame
- * @param {{levels: number[], draws: boolean}} shown of the policy: its levels, none if it has none; is
- *     the last draw to be shown, since it is among all that wait?
- * @param {number} width @param {number} room pixels that are seen without scrolling
+ * @param {{levels: number[], draws: boolean}} shown of the policy: its levels, empty if it has none;
+ *     `draws`: show the last draw
+ * @param {number} width @param {number} room pixels that are visible without scrolling
  * @param {number} scale of the letters
  * @returns {{cards: Card[], tiles: Tile[], height: number}}
  */
@@ -127,7 +127,7 @@ function planCard({ x, y, width }, title, cpu, levels, measures, hasSeat) {
     };
 }
 
-/** Puts what waits on the shelves: the first is nearest to the CPU, at the right. */
+/** Puts the waiting processes on the shelves: the first is nearest to the CPU, at the right. */
 function fill(card, queue, cpu, tiles, measures) {
     for (const shelf of card.shelves) {
         const top = shelf === card.shelves[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is at a place of the time line, in words; and the runs that are to be seen, as a list.
+// Describes the item at a place of the time line; and lists the visible runs.
 
 import { duration, moment } from "../elements.js";
 import { signOf } from "./mark_painter.js";
@@ -14,7 +14,7 @@ const SUMMED_MOST = 5; // processes that are named of many
 
 /**
  * @param {SystemState} state @param {number} cpu @param {number} time
- * @param {number} pixel nanoseconds that one has
+ * @param {number} pixel nanoseconds per pixel
  * @returns {{title: string, lines: string[], pid: number, place: Place | null} | null} null: plain idle
  */
 export function findAt(state, cpu, time, pixel) {
@@ -30,8 +30,8 @@ export function findAt(state, cpu, time, pixel) {
 }
 
 /**
- * The marks at a time, of which not all have room for their words.
- * @param {SystemState} state @param {number} time @param {number} pixel nanoseconds that one has
+ * Returns the marks at a time, including those without space for their labels.
+ * @param {SystemState} state @param {number} time @param {number} pixel nanoseconds per pixel
  */
 export function markAt(state, time, pixel) {
     const near = state.marks.items.filter(({ time_ns }) => Math.abs(time_ns - time) <= 2 * NEAR * pixel);
@@ -42,7 +42,7 @@ export function markAt(state, time, pixel) {
     return { title: near.length > 1 ? `${near.length} marks` : "Mark", lines, pid: near[0].pid, place: null };
 }
 
-/** @param {SystemState} state @param {number} cpu @param {number} at its place in the CPU's track */
+/** @param {SystemState} state @param {number} cpu @param {number} at its index in the CPU's track */
 export function runAt(state, cpu, at) {
     const { begin, end, pid, level, how } = state.runs[cpu];
     const lines = [
@@ -73,7 +73,7 @@ export function runsBetween(state, begin, end, most) {
         let at = first;
         while (at < track.length && track.begin[at] < end) at++;
         total += at - first;
-        // The latest of each CPU are enough: the latest of all are among them.
+        // The latest of each CPU are sufficient: the latest of all are among them.
         for (let each = Math.max(first, at - most); each < at; each++) found.push({ cpu, at: each });
     });
     found.sort((one, other) => state.runs[one.cpu].begin[one.at] - state.runs[other.cpu].begin[other.at]);

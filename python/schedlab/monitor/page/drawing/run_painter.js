@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Draws runs on CPUs. Those that are wide enough are bars; those that are thinner than a pixel or two
-// are added up in columns, in which each process has as much height as it had of that time.
+// Draws runs on CPUs. Wide runs are bars. Runs thinner than a pixel or two are summed up in columns, where
+// each process's height is proportional to its time.
 //
-// What has one colour is drawn together: to change the fill costs more than a rectangle.
+// Rectangles of one colour are drawn together: changing the fill costs more than a rectangle.
 
 import { colourOf, inkOn, patternOf } from "../colours.js";
 import { drawEnding, fillOf, fitted, widthOf } from "./paint.js";
@@ -14,7 +14,7 @@ const PATTERN_LEAST = 7;
 const LABEL_LEAST = 22;
 const ENDING_LEAST = 12;
 const LABEL_HEIGHT = 10;
-const OTHERS_ALPHA = 0.28; // of those that are not selected
+const OTHERS_ALPHA = 0.28; // of unselected runs
 
 /** @typedef {{left: number, right: number, begin: number, end: number}} Span pixels, and their times */
 
@@ -23,18 +23,18 @@ export class RunPainter {
     #batches = new Map();
     /** @type {{x: number, y: number, width: number, height: number, pid: number, how: number}[]} */
     #texts = [];
-    // The column that is being added up: so much of its time had this process in this row.
+    // The present column: this much of its time belongs to this process in this row.
     #pids = [];
     #rows = [];
     #times = [];
     #column = -1;
 
-    /** Forgets what was drawn before. */
+    /** Discards everything drawn before. */
     begin() {
         for (const batch of this.#batches.values()) batch.bars.length = batch.columns.length = 0;
         if (this.#batches.size > 500) this.#batches.clear();
         this.#texts.length = 0;
-        /** How many were drawn as bars, and how many added up. */
+        /** The numbers of runs drawn as bars, and summed up. */
         this.bars = 0;
         this.thin = 0;
     }
@@ -63,9 +63,9 @@ export class RunPainter {
     }
 
     /**
-     * Draws all that was taken.
+     * Draws all added runs.
      * @param {CanvasRenderingContext2D} context @param {number} selected PID; 0: none
-     * @param {number} home the pixel from which on names are to be seen
+     * @param {number} home the first pixel where names are visible
      * @param {(pid: number) => string} nameOf
      */
     paint(context, selected, home, nameOf) {
@@ -101,7 +101,7 @@ export class RunPainter {
     #addBar(x, right, pid, row, how, whole, { rowHeight, laneHeight }, top) {
         const y = row < 0 ? top : top + row * rowHeight;
         const height = row < 0 ? laneHeight : rowHeight - (rowHeight > 6 ? 1 : 0);
-        // A fine gap, so that two runs of one process can be told apart.
+        // A fine gap separates two runs of one process.
         const width = right - x > 3 ? right - x - 0.75 : right - x;
         this.#batch(pid).bars.push(x, y, width, height);
         this.bars += 1;
@@ -112,7 +112,7 @@ export class RunPainter {
 
     #addThin(begin, end, pid, row, columnTime, span, scale, lanes, top) {
         this.thin += 1;
-        // By the time and not by the place, so that columns stay what they are when all moves.
+        // By time and not by place, so that columns do not change while the view moves.
         const first = Math.floor(begin / columnTime);
         const last = Math.floor(end / columnTime);
         for (let column = first; column <= last; column++) {
@@ -184,9 +184,9 @@ function paintText(context, { x: begin, y, width: whole, height, pid, how }, hom
 }
 
 /**
- * Name and PID, or the name, or the PID; "" if not even that has room.
+ * Returns name and PID, or the name, or the PID; "" if not even that fits.
  * @param {CanvasRenderingContext2D} context @param {number} pid @param {string} name
- * @param {number} room pixels @param {boolean} [exact] rather the PID than a name that others may have
+ * @param {number} room pixels @param {boolean} [exact] prefers the PID to a name that others may have
  */
 export function labelOf(context, pid, name, room, exact = false) {
     const number = String(pid);

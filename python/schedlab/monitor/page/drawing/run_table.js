@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The runs that a time line shows, as a table: for users that do not see it, and for those that want figures.
+// The runs of a time line as a table: for users of screen readers, and for users who want numbers.
 
 import { button, count, duration, element, moment } from "../elements.js";
 import { select } from "../store.js";
@@ -29,10 +29,10 @@ export class RunTable {
         this.#filled_ms = -Infinity;
     }
 
-    /** @param {number} begin @param {number} end of what is seen */
+    /** @param {number} begin @param {number} end of the visible range */
     fill(begin, end) {
         const now = performance.now();
-        // While a user reads or tabs through it, it stays.
+        // While a user reads or tabs through it, it does not change.
         if (now - this.#filled_ms < GAP_MS || this.element.contains(document.activeElement)) return;
         this.#filled_ms = now;
         const { total, runs } = runsBetween(this.state, begin, end, ROWS);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The way by keyboard from run to run: where it stands, and where it goes.
+// Moves by keyboard from run to run, and keeps the present position.
 
 import { indexOf } from "./run_finder.js";
 
 /** @typedef {import("./run_finder.js").Place} Place */
 
 export class RunWalk {
-    /** @type {Place | null} where it stands; null: nowhere */
+    /** @type {Place | null} the present run; null: none */
     place = null;
 
     /** @param {import("../store.js").SystemState} state */
@@ -15,19 +15,19 @@ export class RunWalk {
         this.state = state;
     }
 
-    /** Its place in its CPU's track; -1: it stands nowhere, or its run was dropped. */
+    /** Its index in its CPU's track; -1: there is none, or the run was dropped. */
     get at() {
         return this.place ? indexOf(this.state, this.place) : -1;
     }
 
-    /** @returns {number} of the run's process; 0: it stands nowhere */
+    /** @returns {number} of the run's process; 0: there is none */
     get pid() {
         return this.at < 0 ? 0 : this.state.runs[this.place.cpu].pid[this.at];
     }
 
     /**
-     * To the run after or before; at first, to that at a time.
-     * @param {1 | -1} direction @param {number} time @returns {boolean} does it stand anywhere now?
+     * Moves to the next or previous run; at first, to the run at a time.
+     * @param {1 | -1} direction @param {number} time @returns {boolean} true if there is a present run now
      */
     step(direction, time) {
         const cpu = this.place?.cpu ?? 0;
@@ -36,7 +36,7 @@ export class RunWalk {
         return Boolean(track) && this.#stand(cpu, known >= 0 ? known + direction : track.firstAfter(time));
     }
 
-    /** To the same time on another CPU. @param {1 | -1} direction @returns {boolean} as step */
+    /** Moves to the same time on another CPU. @param {1 | -1} direction @returns {boolean} as step */
     change(direction) {
         const last = this.state.runs.length - 1;
         const cpu = Math.max(0, Math.min(last, this.place.cpu + direction));

@@ -1,48 +1,51 @@
 // SPDX-License-Identifier: MIT
 //
-// A canvas that is never larger than what is seen of it: what has no room is scrolled to, while the
-// canvas stays in its place and is drawn from another height on.
+// A canvas that is never larger than its visible part. The rest is scrolled to: the canvas keeps its place
+// and is drawn with another vertical offset.
 
 import { element } from "../elements.js";
 
 const MOST = 560; // pixels
 const MOST_PART = 0.62; // of the window
 const LEAST = 160;
-const AROUND = 190; // pixels of the window beside an enlarged panel's drawing
+const AROUND = 190; // pixels of the window around an enlarged panel's drawing
 
 export class Scrolled {
     /**
      * @param {any} panel @param {string} name of its class in styles/drawings.css
-     * @param {boolean} fills all room that its panel has; otherwise the panel is as high as it makes it
+     * @param {boolean} fills true to fill the panel; otherwise the panel adapts to its height
      */
     constructor(panel, name, fills) {
         this.panel = panel;
         this.fills = fills;
         this.canvas = element("canvas", { className: "scrolled-canvas", role: "img" });
         this.rest = element("div");
-        /** What scrolls, and has the keyboard. */
+        /** The element that scrolls and gets the focus. */
         this.element = element("div", { className: `scrolled ${name}`, tabIndex: 0 }, this.canvas, this.rest);
         this.tip = element("div", { className: "drawing-tip", hidden: true });
-        /** With what is shown above it. */
+        /** The scrolled element, and the parts shown above it. */
         this.frame = element("div", { className: "scrolled-frame" }, this.element, this.tip);
     }
 
-    /** How far it is scrolled. */
+    /** The scroll offset. */
     get offset() {
         return this.element.scrollTop;
     }
 
-    /** Pixels that are seen, if it fills its panel. */
+    /** Visible pixels, if it fills its panel. */
     get room() {
         return this.element.clientHeight;
     }
 
-    /** Pixels that a drawing is to fill, if its panel has the page; 0: it is as high as it likes. @param {number} scale */
+    /**
+     * Returns the pixels that a drawing must fill, if its panel is enlarged; 0: it chooses its height. @param
+     * {number} scale
+     */
     roomOf(scale) {
         return this.panel.element.classList.contains("enlarged") ? window.innerHeight - AROUND * scale : 0;
     }
 
-    /** @param {number} whole pixels of all that is drawn @param {number} scale of the letters */
+    /** @param {number} whole pixels of the whole drawing @param {number} scale of the letters */
     resize(whole, scale) {
         if (this.fills) {
             set(this.canvas, this.room);
@@ -63,7 +66,7 @@ export class Scrolled {
     }
 
     /**
-     * Shows what is at a place, beside it.
+     * Shows a tip next to a place.
      * @param {{title: string, lines: string[]} | null} found null: nothing
      * @param {{x: number, y: number} | null} place
      */

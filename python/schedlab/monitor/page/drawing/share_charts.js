@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The charts of shares, as Vega's specifications: two pies, and lines that come to their ideals.
+// The charts of shares, as Vega specifications: two pies, and lines that converge to the ideal shares.
 
 const FONT = 11;
 const TITLE = 20;
 const LABEL_LEAST = 0.3; // radians of a slice that has its PID in it
 
 /**
- * @param {Object<string, string>} tokens @param {number} width @param {number} room pixels that it may be high
+ * @param {Object<string, string>} tokens @param {number} width @param {number} room maximum height in pixels
  * @param {number} scale of the letters
  */
 export function pies(tokens, width, room, scale) {
@@ -139,8 +139,9 @@ export function lines(tokens, width, height, scale) {
 }
 
 /**
- * Moves labels apart that would lie on each other.
- * @param {{share: number}[]} ends @param {number} gap between two, in parts @param {number} most the axis's end
+ * Separates overlapping labels.
+ * @param {{share: number}[]} ends @param {number} gap between two, in parts @param {number} most the axis's
+ * end
  * @returns {any[]} with the `place` of each
  */
 export function placed(ends, gap, most) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// What part of the tickets each holds, and what part of the CPUs it gets: by process or by group, the
-// smallest put together, and how it went since the last change.
+// The part of the tickets that each process or group holds, and the part of the CPUs that it gets. The
+// smallest are combined. Also their convergence since the last change.
 
 import { colourOf } from "../colours.js";
 
-/** The key of those that are put together. */
+/** The key of the combined rest. */
 export const OTHERS = "others";
 const SEEN_MOST = 7;
 const BLOCKED = 2;
@@ -13,13 +13,14 @@ const TAKES_PART = 0.001; // of all CPU time
 const COMPETES = 0.01; // of all CPU time: the ideal share of a process that is blocked now, but not always
 
 /**
- * @typedef {{key: string, label: string, pid: number, held: number, share: number, ideal: number, run: number, count: number}} Row
- * `held`: tickets, weights, or one each; `ideal` -1: not defined; `pid`: of the process that gives its colour; 0: of the others
+ * @typedef {{key: string, label: string, pid: number, held: number, share: number, ideal: number, run:
+ * number, count: number}} Row `held`: tickets, weights, or one each; `ideal` -1: not defined; `pid`: of the
+ * process that gives its colour; 0: of the others
  */
 
 /**
  * @param {import("../store.js").SystemState} state @param {boolean} byGroup
- * @param {string[]} before keys that were seen last: they stay while they are among the larger ones
+ * @param {string[]} before keys of the previous rows: they stay while they are among the larger ones
  * @returns {Row[]} the largest first; the last may be the others together
  */
 export function shareRows(state, byGroup, before = []) {
@@ -33,7 +34,7 @@ export function shareRows(state, byGroup, before = []) {
     return [...rows.filter(({ key }) => seen.has(key)), together(rows.filter(({ key }) => !seen.has(key)))];
 }
 
-/** @param {any} frame @returns {(row: number) => number} what the policy shares by */
+/** @param {any} frame @returns {(row: number) => number} the attribute that determines shares */
 function heldOf({ shares_by: by, processes }) {
     if (by === "tickets" || by === "currencies") return (row) => processes.tickets[row];
     if (by === "weight") return (row) => processes.weight[row];
@@ -65,7 +66,7 @@ function takesPart(share, ideal, state) {
     return share >= TAKES_PART || ideal > 0 || (ideal < 0 && state !== BLOCKED);
 }
 
-/** The tickets of a parent that waits for its children are in no draw, however many it holds. */
+/** The tickets of a parent that waits for its children are in no draw, regardless of their number. */
 function competes(ideal, state) {
     return state !== BLOCKED || ideal >= COMPETES;
 }
@@ -89,8 +90,8 @@ export function colourOfRow({ pid }, tokens) {
 }
 
 /**
- * Shares from the last change on, as they come to what they are meant to be: what each has run since
- * then, of what all have.
+ * Shares since the last change, as they converge to the ideal: each process's run time since then as a part
+ * of the total.
  */
 export class Convergence {
     #base = new Map();
@@ -100,7 +101,8 @@ export class Convergence {
     since_ns = 0;
 
     /**
-     * @param {Row[]} rows @param {string} key all that is not to change: policy, tunables, attributes
+     * @param {Row[]} rows @param {string} key everything whose change restarts it: policy, tunables,
+     * attributes
      * @param {number} now_ns @returns {Map<string, number>} share by key; empty: none has run yet
      */
     take(rows, key, now_ns) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A small line of how a figure went: drawn here and not by a charts library, since a dozen of them are
-// drawn five times a second, each in a fraction of a millisecond.
+// A small line of a metric's recent values. It is drawn here and not by a charts library, because a dozen of
+// them are drawn five times a second, each in a fraction of a millisecond.
 
 import { tokens } from "../colours.js";
 
@@ -22,7 +22,7 @@ export function drawSparkline(canvas, points, colour) {
     const most = Math.max(...known.map(({ value }) => value));
     const from = points[0].time;
     const length = Math.max(1, points.at(-1).time - from);
-    // What hardly changes is to look like that: no less than a tenth of the value from bottom to top.
+    // Small changes must look small: the axis spans at least a tenth of the value.
     const range = Math.max(most - least, Math.abs(most) * 0.1, 1e-9);
     const middle = (most + least) / 2;
     const x = (time) => ((time - from) / length) * (width - 2 * MARGIN) + MARGIN;
@@ -48,7 +48,7 @@ export function drawSparkline(canvas, points, colour) {
     return { least, most };
 }
 
-/** Where another policy came into force. */
+/** Draws where the policy was switched. */
 function drawSwitches(context, points, x, height) {
     context.fillStyle = tokens().accent;
     for (let at = 1; at < points.length; at++) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A canvas as large as its place, sharp on every screen, that is drawn when something has changed, and
-// over and over only while something moves.
+// A canvas as large as its place, sharp on every screen. It is drawn after changes, and continuously only
+// while something moves.
 
-const MOVING_GAP_MS = 30; // half of the screens' frames are enough for what moves by itself
+const MOVING_GAP_MS = 30; // half of the screens' frames are enough for animations
 
 export class Surface {
     #wanted = 0;
@@ -12,17 +12,17 @@ export class Surface {
     #sized;
 
     /**
-     * @param {any} panel its `visible` says whether it is worth the trouble
+     * @param {any} panel its `visible` says whether drawing is necessary
      * @param {HTMLCanvasElement} canvas sized by CSS
-     * @param {(context: CanvasRenderingContext2D, width: number, height: number, wall_ms: number) => boolean | void} paint
-     * in CSS pixels; true: something moves, it is to be called again
+     * @param {(context: CanvasRenderingContext2D, width: number, height: number, wall_ms: number) => boolean
+     * | void} paint in CSS pixels; true: something moves, call it again
      */
     constructor(panel, canvas, paint) {
         this.panel = panel;
         this.canvas = canvas;
         this.paint = paint;
         this.context = canvas.getContext("2d");
-        /** What the last drawings took, in milliseconds, a sliding mean: for tests and the curious. */
+        /** The time of recent drawings in milliseconds, a moving average: for tests and debugging. */
         this.cost_ms = 0;
         this.drawings = 0;
         this.#sized = new ResizeObserver(() => this.invalidate());

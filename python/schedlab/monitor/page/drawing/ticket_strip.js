@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 //
-// The tickets of a draw as a strip. The trace tells which ticket was drawn, and how many each process
-// had, but not in which order they are numbered: so the others are placed on both sides of the winner
-// such that the ticket that was drawn is one of its own, as it was.
+// The tickets of a draw as a strip. The trace contains the drawn ticket and each process's number of tickets,
+// but not their order. So the others are placed on both sides of the winner such that the drawn ticket is one
+// of the winner's.
 
 const TRIES_MOST = 40_000;
 
-/** @typedef {[number, number]} Part a PID (0: of those that are not told one by one), and its tickets */
+/** @typedef {[number, number]} Part a PID (0: the processes that are not listed), and its tickets */
 
 /**
- * @param {Part} winner @param {Part[]} others @param {number} more tickets of those that are not told
- * @param {number} ticket that was drawn, from 0 on
+ * @param {Part} winner @param {Part[]} others @param {number} more tickets of processes that are not listed
+ * @param {number} ticket the drawn one, counted from 0
  * @returns {{parts: Part[], drawn: number}} from the left; `drawn`: the place of the ticket on the strip
  */
 export function ticketStrip(winner, others, more, ticket) {
     const sorted = [...others].sort((one, other) => one[0] - other[0]);
-    const least = ticket - winner[1] + 1; // tickets before the winner's; at most as many as `ticket`
+    const least = ticket - winner[1] + 1; // tickets before the winner's; at most `ticket` of them
     const left = subset(sorted, Math.max(0, least - more), ticket);
     const total = sumOf(sorted) + winner[1] + more;
     if (!left || !(ticket < total)) {
-        // The policy counts tickets in another way than they were given: the winner alone is known.
+        // The policy multiplies tickets: only the winner is known.
         return { parts: taken([winner, ...sorted, [0, more]]), drawn: winner[1] / 2 };
     }
     const filled = Math.max(0, least - sumOf(left));
@@ -35,7 +35,7 @@ function taken(parts) {
     return parts.filter(([, tickets]) => tickets > 0);
 }
 
-/** @returns {Part[] | null} some that have so many tickets together; null: none have, or too many were tried */
+/** @returns {Part[] | null} some parts with this many tickets together; null: none, or too many were tried */
 function subset(parts, least, most) {
     let tries = 0;
     const search = (at, sum, chosen) => {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// The way of a system's trace to ui.perfetto.dev: handed over to its page, or as a file.
+// Opens a system's trace in ui.perfetto.dev, by sending it to that page, or saves it as a file.
 
 import { ask } from "../connection.js";
 import { button, element } from "../elements.js";
 import { openInPerfetto } from "../perfetto.js";
 
 /**
- * @param {any} panel that says what went wrong @param {import("../store.js").SystemState} state
+ * @param {any} panel that shows errors @param {import("../store.js").SystemState} state
  * @returns {HTMLButtonElement[]}
  */
 export function traceButtons(panel, state) {
     const guarded = (act) => async (event) => {
         const pressed = event.currentTarget;
-        pressed.disabled = true; // it cannot be asked twice meanwhile
+        pressed.disabled = true; // it must not be pressed twice
         try {
             await act(state);
             panel.fail("");

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The range of time that all time lines show: one for all systems, so that what stands one above the
-// other, or side by side, happened at the same time.
+// The range of time that all time lines show: one for all systems, so that positions above or next to each
+// other mean the same time.
 
 const SHORTEST_NS = 1_000;
 const FIRST_SPAN_NS = 1e9;
 const MARGIN = 0.02; // of the span, free after now
 
 /**
- * How far a system's time is. It goes from frame to frame, as all panels do: a picture that flowed in
- * between would show another process running than the queues beside it.
+ * A system's times. They advance from frame to frame, as in all panels: a continuously moving picture would
+ * show another running process than the queues next to it.
  * @typedef {{now: number, first: number}} Clock
  */
 
@@ -23,15 +23,15 @@ export class View {
     #end = 0;
 
     constructor() {
-        /** Does it follow now? Otherwise it stands still, while the machines go on. */
+        /** True if the view follows now. Otherwise it is fixed, while the machines continue. */
         this.live = true;
         /** Nanoseconds from its left to its right edge. */
         this.span = FIRST_SPAN_NS;
     }
 
     /**
-     * How far a system is.
-     * @param {string} system @param {number} now @param {number} first time of which something is kept
+     * Updates a system's times.
+     * @param {string} system @param {number} now @param {number} first time of the oldest kept data
      */
     tell(system, now, first) {
         const before = this.#clocks.get(system);
@@ -42,15 +42,15 @@ export class View {
     }
 
     /**
-     * How high time lines are that stand side by side: as high as the highest wants to be.
-     * @param {string} system @param {number} pixels that this one wants @returns {number}
+     * Returns the common height of time lines next to each other: the largest requested height.
+     * @param {string} system @param {number} pixels requested by this one @returns {number}
      */
     agree(system, pixels) {
         this.#heights.set(system, pixels);
         return Math.max(...this.#heights.values());
     }
 
-    /** It is not there any more. @param {string} system */
+    /** Removes a system. @param {string} system */
     forget(system) {
         this.#clocks.delete(system);
         this.#heights.delete(system);
@@ -61,19 +61,19 @@ export class View {
         return Math.max(0, ...[...this.#clocks.values()].map((clock) => clock.now));
     }
 
-    /** The earliest time of which any system keeps something. */
+    /** The earliest time with data of any system. */
     get first() {
         const firsts = [...this.#clocks.values()].map((clock) => clock.first);
         return firsts.length ? Math.min(...firsts) : 0;
     }
 
-    /** @returns {{begin: number, end: number}} what is shown */
+    /** @returns {{begin: number, end: number}} the visible range */
     range() {
         const end = this.live ? Math.max(this.span * (1 - MARGIN), this.now) + MARGIN * this.span : this.#end;
         return { begin: end - this.span, end };
     }
 
-    /** @param {number} ns to the right; from then on it stands still */
+    /** @param {number} ns to the right; the view is then fixed */
     pan(ns) {
         const { end } = this.range();
         this.live = false;
@@ -81,8 +81,8 @@ export class View {
     }
 
     /**
-     * @param {number} factor above 1: to see more time @param {number} [place] what stays where it is,
-     * 0 to 1 from the left; a view that follows now keeps the right edge
+     * @param {number} factor above 1: to see more time @param {number} [place] the fixed point, 0 to 1 from
+     * the left; a view that follows now keeps the right edge
      */
     zoom(factor, place = 0.5) {
         const { begin, end } = this.range();
@@ -101,13 +101,13 @@ export class View {
         this.#stand(begin + this.span);
     }
 
-    /** Has all of a short recording in the window. @param {number} length ns */
+    /** Shows all of a short recording. @param {number} length ns */
     fitWhole(length) {
         this.span = Math.max(SHORTEST_NS, Math.min(FIRST_SPAN_NS, length * (1 + 2 * MARGIN)));
         this.#changed();
     }
 
-    /** All that is kept. */
+    /** Shows all kept data. */
     fit() {
         const length = Math.max(SHORTEST_NS, this.now - this.first);
         this.span = length * (1 + 2 * MARGIN);
@@ -115,7 +115,7 @@ export class View {
         else this.#stand(this.now + MARGIN * length);
     }
 
-    /** Stops the drawing alone. */
+    /** Stops only the drawing. */
     freeze() {
         this.pan(0);
     }

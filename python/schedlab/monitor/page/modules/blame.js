@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Single waits of the chosen process, taken apart as `./schedlab explain` does: which process ran on which
-// CPU, or was waited for and through it another one, until the parts add up to the wait; and what the policy
-// said of its choices meanwhile.
+// Breaks down single waits of the selected process, as `./schedlab explain` does: the processes that ran,
+// their CPUs, and indirect waits for other processes. The parts add up to the wait. Also shows the policy's
+// annotations in that time.
 
 import { announce, button, count, duration, element, moment, percent, setText } from "../elements.js";
 import { focusPanel } from "../keys.js";
@@ -20,7 +20,7 @@ const AFTER = {
 
 export class Blame {
     #pid = 0;
-    #asked = 0; // questions so far: only the last one's answer is shown
+    #asked = 0; // requests so far: only the last answer is shown
 
     /** @param {import("../panel.js").Panel} panel @param {import("../store.js").SystemState} state */
     constructor(panel, state) {
@@ -38,12 +38,12 @@ export class Blame {
         this.element = element("section", { "aria-label": "Waits taken apart" }, this.line, this.why, this.found);
     }
 
-    /** Can waits be taken apart here? */
+    /** True if waits can be broken down here. */
     get able() {
         return this.state.info?.no_blame === "";
     }
 
-    /** @param {number} pid the process that is chosen; 0: none */
+    /** @param {number} pid the selected process; 0: none */
     about(pid) {
         this.#pid = pid;
         this.#asked += 1;
@@ -53,7 +53,7 @@ export class Blame {
         this.#say("");
     }
 
-    /** @param {number | null} at_ns asks for the wait that went on then; null: for the longest */
+    /** @param {number | null} at_ns asks for the wait at that time; null: for the longest */
     async ask(at_ns) {
         if (!this.#pid || !this.able) return;
         const asked = ++this.#asked;
@@ -91,7 +91,7 @@ export class Blame {
             element("summary", {}, title, bar(parts, length, "small")), partList(parts, length), ...idleWords(wait), ...choiceList(wait), this.#goThere(begin));
     }
 
-    /** A wait's begin is where it could have gone otherwise. */
+    /** A wait's start is where it could have gone differently. */
     #goThere(begin) {
         const go = async () => {
             const done = await this.panel.asks("look", { system: this.state.id, time_ns: begin });
@@ -118,7 +118,7 @@ function ofMoment(at, seen) {
     return seen ? `${when} it waited:` : `${when} it waited neither for a CPU nor for another process.`;
 }
 
-/** Parts side by side, by time. Says nothing that their list does not say. */
+/** Returns a bar of parts, by time. It shows nothing that their list does not show. */
 export function bar(parts, whole, size = "") {
     const pieces = parts.map(({ pid, cause, duration_ns: part }) => {
         const made = mark(pid, cause);
@@ -128,7 +128,7 @@ export function bar(parts, whole, size = "") {
     return element("div", { className: `waits-bar ${size}`, "aria-hidden": "true" }, ...pieces);
 }
 
-/** A CPU that idled is marked as elsewhere; what is neither that nor a process has no colour. */
+/** Idle time is marked as elsewhere; other parts that are not processes have no colour. */
 function mark(pid, cause) {
     return pid || cause === "idle" ? marked(pid) : swatch();
 }
@@ -159,7 +159,7 @@ function idleWords({ idle_elsewhere: cpus }) {
         element("p", { className: "waits-idle bad", textContent: `⚠ Meanwhile CPU ${cpu} idled for ${duration(spent)}.` }));
 }
 
-/** The last of them is its own. */
+/** The last of them is the process's own. */
 function choiceList({ choices, choices_before: before }) {
     if (!choices.length) return [];
     const title = before ? `The last ${choices.length} of ${count(before + choices.length)} choices meanwhile` : "Choices meanwhile";

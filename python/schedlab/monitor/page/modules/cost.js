@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// What watching takes of the system's CPU time, and what it may take.
+// The share of the system's CPU time that monitoring costs, and its limit.
 
 import { element, setStyle, setText } from "../elements.js";
 import { count, percent } from "../words.js";
 
 const LIMIT = 0.05;
-/** The bar's whole width: some more than the limit, so that one sees where it lies. */
+/** The bar's maximum: somewhat more than the limit, so that the limit is visible. */
 const SCALE = 0.08;
 
 /** @param {import("../panel.js").Panel} panel */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The policy's last choices, the newest first. Rows are used again: only words change.
+// The policy's last choices, the newest first. Rows are reused: only their texts change.
 
 import { button, element, setIcon, setLabel, setText } from "../elements.js";
 import { select } from "../store.js";
 import { dress, name, process, swatch } from "../swatch.js";
 import { count } from "../words.js";
 
-/** While the list is held, there is time to look further back. */
+/** While the list is held, users can look further back. */
 const HELD_ROWS = 200;
 const CANDIDATES = 8;
 
@@ -62,7 +62,7 @@ export function create(panel, system) {
     });
 }
 
-/** As many rows as one sees: to lay out others five times a second would be in vain. */
+/** As many rows as are visible: laying out more five times a second would be wasted. */
 function fitting(body, row) {
     const height = row?.element.offsetHeight || 24;
     return Math.max(1, Math.ceil(body.clientHeight / height) - 1);

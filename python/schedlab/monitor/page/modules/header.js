@@ -10,7 +10,7 @@ import { isLecture, setLecture } from "../lecture.js";
 import { allStates, onHello, subscribe } from "../store.js";
 import { moment, times } from "../words.js";
 
-/** Of a system's time compared with ours; 0: as fast as it goes. */
+/** A system's time relative to real time; 0: as fast as possible. */
 const PACES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 0];
 const STEPS = [["event", "event"], ["decision", "decision"], ["tick", "tick"], ["millisecond", "1 ms"]];
 const THEMES = ["auto", "light", "dark"];
@@ -54,7 +54,7 @@ export function create(place, page) {
     return { toggle: time.toggle, step: time.step, stepBack: time.stepBack, faster: time.faster, record: saving.record, theme: switchTheme };
 }
 
-/** Asks, and says so if it is refused. */
+/** Sends a request, and shows a refusal. */
 function tell(action, fields, progress) {
     return ask(action, fields, progress).catch((error) => notice(error.message, "bad"));
 }
@@ -140,7 +140,7 @@ function nearest(pace) {
     return distances.indexOf(Math.min(...distances));
 }
 
-// Of what can be shown from any time on, such as a recording.
+// The control for sources that can be shown from any time, such as a recording.
 function seekControl() {
     const field = element("input", { type: "number", min: 0, step: "any", className: "seek-field", placeholder: "go to s", "aria-label": "Go to this second of the systems' time" });
     field.dataset.tip = "Go to this second of the systems' time: Enter";
@@ -224,13 +224,13 @@ function offer(addresses, words, verb, saved = false) {
     }
 }
 
-/** What an answer says of one system, or of each. @returns {string[]} */
+/** Returns an answer's texts for one system, or for each. @returns {string[]} */
 function each(answer) {
     const found = typeof answer === "object" && answer ? Object.values(answer) : [answer];
     return found.filter((value) => typeof value === "string" && value);
 }
 
-// An address that leads elsewhere is none that the monitor gives.
+// An address that leads elsewhere does not come from the monitor.
 function isOurs(address) {
     return new URL(address, location.href).origin === location.origin;
 }

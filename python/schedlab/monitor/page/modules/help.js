@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// All keys, and what every panel and sign means.
+// All keys, and the meaning of every panel and sign.
 
 import { button, element } from "../elements.js";
 import { KEYS, TABLE_KEYS, TIMELINE_KEYS } from "../keys.js";

@@ -37,7 +37,7 @@ export function create(panel) {
         for (const line of lines.children) line.hidden = !matches(line);
         if (following) toEnd();
     });
-    // To scroll up is to read; to come back to the end, to follow.
+    // Scrolling up stops following; returning to the end resumes it.
     lines.addEventListener("wheel", (event) => {
         if (event.deltaY < 0 && following) follow(false);
     }, { passive: true });

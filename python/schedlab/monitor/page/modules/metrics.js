@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The metrics over the sliding window, as figures, with how they went in the last minutes; with several
-// systems, beside those of the others.
+// The metrics over the sliding window, as numbers with their history in the last minutes; with several
+// systems, next to the others' metrics.
 
 import { tokens } from "../colours.js";
 import { button, count, duration, element, percent, setText } from "../elements.js";
@@ -11,12 +11,13 @@ import { drawSparkline } from "../drawing/sparkline.js";
 
 const WINDOWS_S = [1, 5, 10, 60];
 const POINTS_MOST = 600;
-const SAME = 0.005; // parts of a value: no difference
+const SAME = 0.005; // as a fraction of a value: smaller differences count as none
 
 
 /**
- * `better`: which direction is; "": neither. The definitions are those of docs/metrics.md.
- * @typedef {{key: string, title: string, better: string, format: (value: number) => string, about: string}} Metric
+ * `better`: which direction is better; "": neither. The definitions are those of docs/metrics.md.
+ * @typedef {{key: string, title: string, better: string, format: (value: number) => string, about: string}}
+ * Metric
  * @type {Metric[]}
  */
 export const METRICS = [
@@ -97,7 +98,7 @@ class MetricsPanel {
         this.#followOthers();
     }
 
-    /** The others' figures stand beside ours. */
+    /** Shows the other systems' metrics next to this system's. */
     #followOthers() {
         for (const { id } of allStates()) {
             if (id === this.state.id) continue;
@@ -173,7 +174,7 @@ function pointsOf(series, key) {
     return series.map(({ time_ns: time, metrics, policy }) => ({ time, value: metrics[key], policy }));
 }
 
-/** How a figure is beside another system's, in words with an arrow. */
+/** Compares a metric with another system's, in a text with an arrow. */
 function comparison({ key, better, format }, metrics, other) {
     const own = metrics[key];
     const theirs = other.frame.metrics[key];

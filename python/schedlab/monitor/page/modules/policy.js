@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The policy in force, its presets and its tunables. What is shown is what the system says, also if
-// another page has changed it.
+// The active policy, its presets and its tunables. It shows the system's values, even if another page has
+// changed them.
 
 import { ask } from "../connection.js";
 import { announce, button, element, policySelect, setText } from "../elements.js";
@@ -53,7 +53,7 @@ export function create(panel, system) {
         } catch (error) {
             setText(list, error.message);
         }
-        if (policy !== shown.policy) return; // another has come meanwhile
+        if (policy !== shown.policy) return; // another one has become active
         const names = values.map(({ name }) => name).join();
         if (names !== [...tunables.keys()].join() || list.dataset.policy !== policy) {
             list.dataset.policy = policy;
@@ -96,7 +96,7 @@ function parts(policy) {
     return { rule, preset: rule?.presets[policy.split(":")[1]] };
 }
 
-/** What its preset, or itself, says of each tunable. */
+/** Returns each tunable's value according to its preset, or to the policy. */
 function standardValues(policy) {
     const { rule, preset } = parts(policy);
     if (preset) return preset.values;
@@ -134,7 +134,7 @@ class Tunable {
         });
     }
 
-    /** @param {{value: number}} now @param {number} standard what the policy or preset says */
+    /** @param {{value: number}} now @param {number} standard the default of the policy or preset */
     show({ value, default: given }, standard = given) {
         this.value = value;
         this.standard = standard;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// What one does to a row of the table of processes: set an attribute in its place, or kill.
+// Actions on a row of the table of processes: edit an attribute in place, or kill.
 
 import { ask } from "../connection.js";
 import { announce, element, setText } from "../elements.js";
 
 const ARMED_MS = 3000;
-/** As policies/policy.h has them; the system decides. */
+/** As in policies/policy.h; the system decides. */
 const RANGES = { priority: { min: 0, max: 10 }, tickets: { min: 1, max: 1_000_000 }, weight: { min: 1, max: 10 } };
 
 /** @typedef {{pid?: number, group?: number, words: string}} Target */
 
-/** A field over a cell. While it is open, the table's rows stay where they are. */
+/** A field over a cell. While it is open, the table's rows keep their places. */
 export class AttributeEditor {
     constructor(table) {
         this.table = table;
@@ -106,7 +106,7 @@ function cellOf(row, attribute) {
     return row.cells.find(({ key }) => key === attribute)?.cell;
 }
 
-/** Kills at the second press: one is soon pressed by mistake. */
+/** Kills at the second press, because a single press may be a mistake. */
 export class KillSwitch {
     constructor(table) {
         this.table = table;

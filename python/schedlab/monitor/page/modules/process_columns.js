@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The columns of the table of processes: what each is called, how wide it is, and its words.
+// The columns of the table of processes: title, width and text of each.
 
 import { count, duration, percent, REASONS, STATES } from "../words.js";
 
 /**
- * `used`: does the policy in force make use of it? `text`: a process's words. `sum`: of a group; without it, the group has none.
+ * `used`: true if the active policy uses it. `text`: a process's text. `sum`: of a group; without it, the
+ * group has none.
  * @typedef {{key: string, title: string, about: string, kind: "number" | "text", width: string,
- *     fixed?: boolean, hidden?: boolean, used?: (frame: any, rule: any) => boolean, attribute?: boolean, sum?: "sum" | "most" | "same",
+ *     fixed?: boolean, hidden?: boolean, used?: (frame: any, rule: any) => boolean, attribute?: boolean,
+ *     sum?: "sum" | "most" | "same",
  *     text: (columns: any, at: number) => string, words?: (value: any) => string}} Column
  */
 
@@ -16,7 +18,7 @@ const attribute = (key, title, about) => ({ ...number(key), title, about, width:
 const time = (key, title, about, more = {}) => ({ ...number(key, duration), title, about, width: "5.5rem", ...more });
 const dashed = (words) => (value) => (value < 0 ? "–" : words(value));
 
-/** @type {Column[]} in the order in which one needs them */
+/** @type {Column[]} in the order of importance */
 export const COLUMNS = [
     { ...number("pid", String), title: "PID", about: "Number of the process.", width: "4.4rem", fixed: true },
     { key: "name", kind: "text", title: "Name", about: "Of its program.", width: "minmax(8rem, 1.6fr)", fixed: true, text: (columns, at) => columns.name[at] },
@@ -38,8 +40,8 @@ export const COLUMNS = [
 ];
 
 /**
- * The columns of which the policy makes use. Of one that says nothing of itself, all are.
- * @param {any} frame @param {any} rule what its policy says of itself; undefined: nothing
+ * Returns the columns that the policy uses. For a policy without a description, returns all.
+ * @param {any} frame @param {any} rule its policy's description; undefined: none
  * @returns {Column[]}
  */
 export function usedColumns(frame, rule) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Which rows the table of processes has, and in which order.
+// Chooses and orders the rows of the table of processes.
 
 import { REASONS, STATES } from "../words.js";
 
 /**
- * @typedef {{group: number, title: string, members: number[]}} Group `members`: places in the columns
- * @param {any} columns as frames.py has them
+ * @typedef {{group: number, title: string, members: number[]}} Group `members`: indexes in the columns
+ * @param {any} columns as in frames.py
  * @param {{filter: string, own: boolean, grouped: boolean, sort: {key: string, down: boolean},
  *     rank: Map<number, number> | null, folded: Set<number>}} wish `rank`: of PIDs that keep their order
- * @returns {{items: number[], groups: Group[]}} `items`: a process's place, or -1 - a group's
+ * @returns {{items: number[], groups: Group[]}} `items`: a process's index, or -1 - a group's
  */
 export function arrange(columns, { filter, own, grouped, sort, rank, folded }) {
     const places = [];
@@ -71,7 +71,7 @@ const SUMMED = ["run_ns", "waiting_ns", "selections", "share"];
 const SHARED = ["priority", "tickets", "weight"];
 
 /**
- * What is said of each group: sums, the longest wait now, and attributes that all members share.
+ * Returns each group's totals: sums, the longest present wait, and attributes that all members share.
  * @param {any} columns
  * @param {Group[]} groups
  * @returns {Object<string, number | null>[]} null: members differ
@@ -92,7 +92,7 @@ export function totals(columns, groups) {
     });
 }
 
-/** @param {number[]} pids of the rows, in order @param {number} pid @returns {number} its place; -1: none */
+/** @param {number[]} pids of the rows, in order @param {number} pid @returns {number} its index; -1: none */
 export function itemOfPid(pids, pid) {
     return pid ? pids.indexOf(pid) : -1;
 }

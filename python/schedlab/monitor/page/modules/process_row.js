@@ -22,7 +22,7 @@ export class ProcessRow {
         delete this.kill.dataset.tip;
         this.killWords = this.kill.appendChild(element("span", { className: "kill-words" }));
         this.element.append(element("div", { className: "cell", role: "gridcell" }, this.kill));
-        /** What each cell says: to read it from the document would cost layout. */
+        /** The text of each cell: reading it from the document would cost layout. */
         this.said = columns.map(() => "");
         this.place = -1;
         this.pid = undefined;
@@ -57,7 +57,7 @@ export class ProcessRow {
     /**
      * @param {number} place of the row among all
      * @param {number} height of each, in pixels
-     * @param {number} item a process's place in the columns, or -1 - a group's
+     * @param {number} item a process's index in the columns, or -1 - a group's
      * @param {any} table
      */
     show(place, height, item, table) {

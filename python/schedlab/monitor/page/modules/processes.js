@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The table of processes. Of thousands of rows only those in sight have elements, which are used
-// again while one scrolls; a cell is touched only if its words are others.
+// The table of processes. Of thousands of rows only the visible ones have elements, which are reused during
+// scrolling; a cell is updated only if its text changes.
 
 import { isLecture } from "../lecture.js";
 import { starving } from "../starvation.js";
@@ -15,11 +15,11 @@ import { ProcessRow } from "./process_row.js";
 import { arrange, itemOfPid, totals } from "./process_order.js";
 
 const SPARE_ROWS = 4;
-/** The columns that a lecture has room for. */
+/** The columns that fit in a lecture. */
 const LECTURE = new Set(["name", "state", "level", "tickets", "waiting_ns"]);
 const KEPT = "schedlab-columns";
 const SCALES = [1, 0.5, 0.25, 0.1, 0.05, 0.025, 0.01, 0.005, 0.0025, 0.001];
-/** The attribute by which a policy shares; of others, the priority is what one sets. */
+/** The attribute that determines shares; for other policies, users set the priority. */
 const MAIN_ATTRIBUTE = { tickets: "tickets", weight: "weight" };
 const ATTRIBUTE_KEYS = { p: "priority", t: "tickets", w: "weight" };
 
@@ -36,16 +36,16 @@ class ProcessTable {
         this.panel = panel;
         this.system = system;
         this.sort = { key: "pid", down: false };
-        /** @type {import("./process_columns.js").Column[] | null} those that the user has chosen */
+        /** @type {import("./process_columns.js").Column[] | null} the user's choice */
         this.chosen = keptColumns();
         this.columns = this.chosen ?? COLUMNS.filter(({ hidden }) => !hidden);
-        /** @type {number[]} what is shown, in order: a process's place in the columns, or -1 - a group's */
+        /** @type {number[]} the shown items, in order: a process's index in the columns, or -1 - a group's */
         this.items = [];
         this.groups = [];
         this.foldedGroups = new Set();
         /** @type {ProcessRow[]} */
         this.rows = [];
-        /** @type {import("./process_acts.js").Target | null} what the last press met */
+        /** @type {import("./process_acts.js").Target | null} the target of the last press */
         this.pressed = null;
         this.scheduled = 0;
         this.#build();
@@ -54,7 +54,7 @@ class ProcessTable {
         panel.draws((state) => this.update(state));
     }
 
-    // --- what it is made of
+    // --- its parts
 
     #build() {
         this.filter = element("input", { type: "search", placeholder: "filter   /", "aria-label": "Processes with this name, PID or state" });
@@ -117,7 +117,7 @@ class ProcessTable {
         this.panel.redraw();
     }
 
-    /** Those that were chosen, or else those of which the policy makes use. */
+    /** The chosen columns, or else the columns that the policy uses. */
     #layOutColumns({ frame }) {
         if (this.editor.open) return;
         const used = () => usedColumns(frame, ruleOf(frame.policy));
@@ -160,15 +160,18 @@ class ProcessTable {
         }
     }
 
-    // --- what it shows
+    // --- its contents
 
-    /** After a frame, or another wish of what to see. @param {import("../store.js").SystemState} state */
+    /**
+     * Updates after a frame, or after a changed filter or order. @param {import("../store.js").SystemState}
+     * state
+     */
     update(state) {
         this.state = state;
         this.#layOutColumns(state);
         const { processes } = state.frame;
         const wish = { filter: this.filter.value, own: this.own.box.checked, grouped: this.grouped.box.checked };
-        // While one edits, rows stay where they are.
+        // During an edit, rows keep their places.
         const rank = this.editor.open ? new Map(this.pids.map((pid, place) => [pid, place])) : null;
         const { items, groups } = arrange(processes, { ...wish, sort: this.sort, rank, folded: this.foldedGroups });
         this.items = items;
@@ -200,7 +203,7 @@ class ProcessTable {
         });
     }
 
-    /** The rows in sight. */
+    /** Renders the visible rows. */
     render() {
         if (!this.state?.frame) return;
         if (this.letters !== letterScale()) {
@@ -213,13 +216,13 @@ class ProcessTable {
         const wanted = Math.min(this.items.length - first, room);
         const space = `${this.items.length * this.rowHeight}px`;
         if (this.space.style.height !== space) this.space.style.height = space;
-        // Not only as many as there are processes: a new one would give each place to another element.
+        // More than there are processes: otherwise a new process would assign all places to other elements.
         while (this.rows.length < room) {
             const row = new ProcessRow(this.columns, `${this.system}-row-${this.rows.length}`);
             this.rows.push(row);
             this.rowGroup.append(row.element);
         }
-        // A row keeps its element while it is in sight: place p is always shown by row p modulo their number.
+        // A row keeps its element while it is visible: place p is always shown by row p modulo their number.
         const used = this.rows.length;
         const last = first + Math.max(0, wanted);
         for (let place = first; place < first + used; place++) {
@@ -233,9 +236,12 @@ class ProcessTable {
         this.editor.follow();
     }
 
-    // --- what one does with it
+    // --- user actions
 
-    /** Means what its press met: a frame may have moved the rows since. Clicks of scripts have no press. */
+    /**
+     * Acts on the item of the last press: a frame may have moved the rows since. Scripted clicks have no
+     * press.
+     */
     #click(event) {
         if (!rowAround(event.target)) return;
         const target = event.detail ? this.pressed : this.#targetAt(event.target);
@@ -247,7 +253,9 @@ class ProcessTable {
         else select(this.system, target.pid);
     }
 
-    /** @returns {import("./process_acts.js").Target | null} what the row around an element shows now */
+    /**
+     * @returns {import("./process_acts.js").Target | null} the item that the row around an element shows now
+     */
     #targetAt(inner) {
         const row = rowAround(inner);
         return row && this.targetOf(this.items[Number(row.dataset.place)]);
@@ -262,7 +270,7 @@ class ProcessTable {
         if (target && cell && this.state.can("attributes")) this.editor.begin(target, cell.dataset.attribute);
     }
 
-    /** What is acted on: a process, or a group. */
+    /** Returns the target of an action: a process, or a group. */
     targetOf(item) {
         const { processes } = this.state.frame;
         if (item >= 0) return { pid: processes.pid[item], words: `${processes.name[item]} (${processes.pid[item]})` };
@@ -270,7 +278,7 @@ class ProcessTable {
         return { group: group.group, words: `group ${group.group} (${group.title})` };
     }
 
-    /** The row that shows a target now. @returns {ProcessRow | undefined} */
+    /** Returns the row that shows a target now. @returns {ProcessRow | undefined} */
     rowOf(target) {
         return this.rows.find((row) => row.pid === target.pid && row.group === target.group && !row.element.hidden);
     }
@@ -341,7 +349,7 @@ function leastWidth(widths) {
     return least.reduce((sum, each) => sum + each, 0);
 }
 
-/** What the whole of a share's bar stands for: a round part that all shares fit in. */
+/** Returns the maximum of a share's bar: a round number that all shares fit in. */
 function scaleOf({ share, ideal }) {
     let most = 0;
     for (let at = 0; at < share.length; at++) most = Math.max(most, share[at], ideal[at]);
@@ -360,7 +368,7 @@ function keptColumns() {
     try {
         keys = JSON.parse(localStorage.getItem(KEPT) ?? "null");
     } catch {
-        // What cannot be read is as if there were none.
+        // unreadable settings count as none
     }
     if (!Array.isArray(keys)) return null;
     return COLUMNS.filter(({ key, fixed }) => fixed || keys.includes(key));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The run queues as they stand: what waits at which CPU, in what order or at which level, and what runs.
-// What is beside a process that waits is what its policy goes by: its level, its tickets, its place.
+// The present run queues: the waiting processes of each CPU, in order or by level, and the running ones. Next
+// to a waiting process is what its policy uses: its level, its tickets, its place.
 
 import { onTheme, tokens, colourOf, inkOn, patternOf } from "../colours.js";
 import { count, duration, percent } from "../elements.js";
@@ -20,7 +20,7 @@ import { Surface } from "../drawing/surface.js";
 const LABEL_GAP_MS = 2000;
 const SPOKEN_CPUS = 8;
 const SLICES_MAX = 200;
-const SHOWN_TICKS = 10; // so long is it said that a process sank, or that all rose
+const SHOWN_TICKS = 10; // how long a demotion or a boost is shown
 
 const DRAWN = "Each queue is drawn in the order of coming, the first at the right.";
 
@@ -36,7 +36,7 @@ class Queues {
     /** @type {Map<number, any>} the last decision of each CPU */
     #decisions = new Map();
     #decided = 0;
-    /** @type {Map<string, number>} the longest time left that was seen, by policy and level */
+    /** @type {Map<string, number>} the longest remaining time seen, by policy and level */
     #slices = new Map();
     #epoch = -1;
     #frame = -1;
@@ -91,7 +91,10 @@ class Queues {
         this.surface.invalidate();
     }
 
-    /** The policy's levels, none if it has none; and whether it draws one ticket among all that wait. */
+    /**
+     * Returns the policy's levels, empty if it has none; and whether it draws one ticket among all waiting
+     * processes.
+     */
     #shown(levels) {
         const { frame } = this.state;
         const draws = ruleOf(frame.policy)?.remark_kind === "ticket" && !frame.levels;
@@ -118,7 +121,7 @@ class Queues {
         this.canvas.setAttribute("aria-label", this.#inWords());
     }
 
-    /** For users that do not see it. */
+    /** Describes the queues for screen readers. */
     #inWords() {
         const { frame } = this.state;
         const words = frame.cpus.slice(0, SPOKEN_CPUS).map((cpu, number) => {
@@ -167,7 +170,7 @@ class Queues {
         this.#paintFoot(context, card, soft);
     }
 
-    /** For some ticks after a boost, the levels say so. */
+    /** Shows a boost on the levels for some ticks. */
     #paintBoost(context, x, y) {
         const boost = this.state.story.events.findLast(({ kind }) => kind === "boost");
         if (!boost || this.state.frame.now_ns - boost.time_ns > SHOWN_TICKS * this.state.info.tick_ns) return;
@@ -175,7 +178,7 @@ class Queues {
         context.fillText("▲ boost: all rise", x, y);
     }
 
-    /** Has it sunk a moment ago? */
+    /** Returns true if it was demoted recently. */
     #sank(pid) {
         const since = this.state.frame.now_ns - SHOWN_TICKS * this.state.info.tick_ns;
         const event = this.state.story.events.findLast((each) => each.pid === pid);
@@ -216,7 +219,7 @@ class Queues {
         context.stroke();
     }
 
-    /** Why it runs what it runs. */
+    /** Shows why the CPU runs its process. */
     #paintFoot(context, { foot, cpu }, soft) {
         const { running, level } = this.state.frame.cpus[cpu] ?? {};
         const decision = this.#decisions.get(cpu);
@@ -228,7 +231,7 @@ class Queues {
         context.fillText(fitted(context, left ? `${left} · ${text}` : text, foot.width), foot.x, foot.y + foot.height / 2);
     }
 
-    /** The tickets of the last draw, and a pointer to the one that was drawn. */
+    /** Shows the tickets of the last draw, and a pointer to the drawn one. */
     #paintStrip(context, { strip, cpu }) {
         const decision = this.#decisions.get(Math.max(0, cpu));
         if (!decision) return;
@@ -259,7 +262,7 @@ class Queues {
         const winner = [pid, Math.max(1, own)];
         const mean = others.reduce((sum, part) => sum + part[1], winner[1]) / (others.length + 1);
         const more = waited - others.length;
-        // The remark may count parts of tickets; its words have the ticket.
+        // The annotation's number may count parts of tickets; its text has the ticket.
         const ticket = Number(/[\d,]+/.exec(text)?.[0].replaceAll(",", "") ?? NaN);
         return ticketStrip(winner, others, more > 0 ? more * mean : 0, ticket);
     }
@@ -309,7 +312,7 @@ class Queues {
         if (both) this.#paintText(context, tile.pid, by, right, tile.y + tile.height / 2);
     }
 
-    /** What the policy shares by: tickets, a weight or a nice value, in short. */
+    /** Returns the attribute that determines shares (tickets, a weight or a nice value), in short. */
     #byWhat(pid) {
         const { shares_by: by, processes } = this.state.frame;
         const row = this.state.row(pid);
@@ -337,7 +340,7 @@ class Queues {
         context.fillRect(x + 6, y + height - 7, (width - 12) * part, 3.5);
     }
 
-    /** Of the longest that was seen at this level: how much there is before it is preempted. */
+    /** Returns the time left before preemption, relative to the longest seen at this level. */
     #sliceLeft({ pid, level }) {
         const { frame } = this.state;
         const row = this.state.row(pid);
@@ -349,7 +352,7 @@ class Queues {
         return { part: left / this.#slices.get(key), left: `${duration(left)} left` };
     }
 
-    /** On a pattern, letters have a plain ground. */
+    /** Puts a plain background behind letters on a pattern. */
     #paintText(context, pid, text, x, y) {
         if (patternOf(pid) !== "plain") {
             const size = parseFloat(context.font.split(" ")[1]);

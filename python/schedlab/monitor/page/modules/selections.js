@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How often each process was picked: since its fork, or a second, over the last seconds.
+// How often each process was picked: since its fork, or per second, over the last seconds.
 
 import { element, setStyle, setText } from "../elements.js";
 import { select } from "../store.js";
@@ -9,7 +9,7 @@ import { count } from "../words.js";
 
 const ROWS = 40;
 const RATE_NS = 2e9;
-/** Counts that are kept to tell rates by; frames beyond come too fast to need them. */
+/** Counts that are kept to compute rates; more frequent frames are not needed for that. */
 const KEPT_MAX = 12;
 
 /**

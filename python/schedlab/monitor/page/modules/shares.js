@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tickets and shares: what part of the tickets (or weights) each holds, what part it received of the
-// CPUs' time, and how the latter comes to what it is meant to be.
+// Tickets and shares: the part of the tickets (or weights) that each process holds, the part of the CPUs'
+// time that it received, and how the latter converges to the ideal.
 
 import { inkOn, onTheme, tokens } from "../colours.js";
 import { button, count, element, moment, percent, setText } from "../elements.js";
@@ -13,18 +13,18 @@ import { colourOfRow, Convergence, OTHERS, shareRows } from "../drawing/share_ro
 import { Chart } from "../drawing/chart.js";
 
 const GAP_MS = 400; // between two drawings
-const SAMPLE_GAP_MS = 1000; // between two points of a line: to draw them all takes Vega 20 ms
+const SAMPLE_GAP_MS = 1000; // between two points of a line: drawing them all takes Vega 20 ms
 const SAMPLES_MAX = 120;
 const PIES_PART = 0.45; // of the panel's height
 const LINES_PART = 0.46;
 const LINES_LEAST = 110; // pixels
-const LEAST_HIGH = 0.05; // a share that the axis has room for, at least
+const LEAST_HIGH = 0.05; // the axis covers at least this share
 const LABEL_GAP = 13; // pixels between two names at the right
 const COLUMNS = { tickets: "Tickets", weight: "Weight", nice: "Weight", groups: "Weight", equal: "Parts" };
 const HELD = { tickets: "Tickets held", weight: "Weights", nice: "Weights", groups: "Weights in their groups", equal: "Equal parts" };
 
 /**
- * Of a line. `segment`: with another one, another line begins.
+ * A point of a line. `segment`: a change starts another line.
  * @typedef {{time: number, key: string, segment: number, share: number, ideal: number,
  *     colour: string, label: string}} Point
  */
@@ -93,7 +93,7 @@ class Shares {
     #take() {
         const now = performance.now();
         clearTimeout(this.#timer);
-        // The last frame before a pause is not to be missed.
+        // The last frame before a pause must not be missed.
         if (now - this.#drawn_ms < GAP_MS) {
             this.#timer = setTimeout(() => this.panel.redraw(), GAP_MS);
             return;
@@ -132,7 +132,7 @@ class Shares {
         return !this.#byGroup && this.state.selected > 0 && pid !== this.state.selected;
     }
 
-    /** Draws; a chart is made anew when its place has another size, or the theme other colours. */
+    /** Draws; a chart is created again when its size or the theme changes. */
     async #build() {
         const width = Math.floor(this.pieChart.place.clientWidth);
         if (this.#building || width < 80) return;
@@ -163,12 +163,12 @@ class Shares {
         this.panel.body.drawn = { ...this.panel.body.drawn, slices: slices.length };
     }
 
-    /** @param {string} chosen the key of the process that is selected; the others are faint */
+    /** @param {string} chosen the key of the selected process; the others are faint */
     async #drawLines(chosen) {
         this.#linesAreDrawn = true;
         this.#chosen = chosen;
         const began = performance.now();
-        // Of many, the others together would press the lines of each to the ground.
+        // With many lines, the combined others would flatten each line.
         const points = this.#samples.flat().filter(({ key }) => key !== OTHERS);
         const ends = this.#ends();
         await this.lineChart.update((view) => {
@@ -201,7 +201,7 @@ class Shares {
         return (this.#samples.at(-1) ?? []).filter(({ key }) => key !== OTHERS);
     }
 
-    /** All in figures: legend, and what is said to users that see no chart. */
+    /** Lists all numbers: the legend, and the text for screen readers. */
     #fillList({ shares_by: by, now_ns: now }) {
         const heads = ["", this.#byGroup ? "Group" : "Process", COLUMNS[by] ?? COLUMNS.equal, "Ideal", "Received", "Off"];
         const keys = `${heads.join()} ${this.#keys.join()}`;
@@ -223,7 +223,7 @@ class Shares {
         setText(this.caption, `Share ${this.#inWindow ? "in the sliding window" : since}; dashed: its ideal.`);
     }
 
-    /** Is it one process, that can be selected? */
+    /** Returns true if it is one process, which can be selected. */
     #isOne({ pid }) {
         return pid > 0 && !this.#byGroup;
     }

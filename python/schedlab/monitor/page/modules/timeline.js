@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The time line: which process ran on which CPU, and when. A lane a CPU; under a policy with levels, a row a
-// level in it. All systems show the same range of time (drawing/view.js).
+// The time line: the runs of processes on each CPU. It has a lane for each CPU; under a policy with levels,
+// each level has a row in the lane. All systems show the same range of time (drawing/view.js).
 
 import { onTheme, tokens } from "../colours.js";
 import { announce, button, count, duration, element, moment, setIcon, setText } from "../elements.js";
@@ -30,9 +30,9 @@ const MARK_HEIGHT = 17;
 const MARK_ROWS = 2;
 const TICK_GAP = 92; // pixels between two ticks, about
 const LABEL_GAP_MS = 2000;
-const THIN_SAID = 20; // runs that are put together, before it is said
-const REST_MS = 150; // after a move, until names are put where they are to be seen
-const GUTTER = 78; // pixels, where the CPUs' names are
+const THIN_SAID = 20; // merged runs, beyond this number, are reported
+const REST_MS = 150; // after a move, until names are moved into the view
+const GUTTER = 78; // pixels, for the CPUs' names
 const GUTTER_NARROW = 38;
 const KEYS =
     "Arrows pan (with Shift by half), + and − zoom, 0 shows all, L follows now, P stops the drawing; " +
@@ -112,14 +112,14 @@ class Timeline {
         followKeys(this.scroll, view, (key) => this.#key(key));
     }
 
-    /** Its system is not shown any more. */
+    /** Handles the end of its system. */
     #leaveView(end) {
         end();
         if (!allStates().includes(this.state)) view.forget(this.state.id);
         this.surface.end();
     }
 
-    /** What a new frame brings. */
+    /** Takes over a new frame. */
     #take() {
         const { frame, runs } = this.state;
         const firsts = runs.filter((track) => track.length).map((track) => track.begin[0]);
@@ -129,7 +129,7 @@ class Timeline {
         this.#changed();
     }
 
-    /** A recording of less than the usual span fills the window. */
+    /** A recording shorter than the default span fills the window. */
     #fitRecording() {
         const end_ns = this.state.info?.end_ns ?? 0;
         if (this.#fitted === end_ns) return;
@@ -208,14 +208,14 @@ class Timeline {
         this.drawnEvents = paintLevelEvents(context, this.state.story.events, this.#span, this.#lanes, from);
     }
 
-    /** @param {number} height pixels of lanes that are seen @returns {number[]} */
+    /** @param {number} height pixels of visible lanes @returns {number[]} */
     #cpusSeen(height) {
         const first = this.#lanes.cpuAt(this.scrolled.offset);
         const last = this.#lanes.cpuAt(this.scrolled.offset + height);
         return this.#lanes.cpus ? Array.from({ length: last - first + 1 }, (_, at) => first + at) : [];
     }
 
-    /** When a pan has ended, names that are beside the view come into it. */
+    /** After a pan, moves names into the view. */
     #putNamesRight() {
         clearTimeout(this.#restTimer);
         if (view.live || !this.#layer.moved(this.#span.begin)) return;
@@ -264,7 +264,7 @@ class Timeline {
         return left + ((time - begin) * (right - left)) / (end - begin);
     }
 
-    /** What is seen, for tests and for the notice below. */
+    /** Exposes the visible content, for tests and for the notice below. */
     #tell() {
         const { bars, thin } = this.#painter;
         const { begin, end } = view.range();
@@ -335,7 +335,7 @@ class Timeline {
         return key in acts;
     }
 
-    /** Has the run in sight where the keyboard stands, and tells of it. */
+    /** Scrolls to the keyboard's present run, and describes it. */
     #showWalk() {
         const { at, place } = this.#walk;
         const { begin, end } = this.state.runs[place.cpu];
@@ -367,7 +367,7 @@ class Timeline {
     }
 }
 
-/** The same, begun with a whole pixel: so what moves stays sharp, and can be copied. */
+/** Returns the range aligned to whole pixels, so that moving content stays sharp, and can be copied. */
 function onPixels(begin, end, width) {
     const pixel = (end - begin) / (width * (window.devicePixelRatio || 1));
     const from = Math.round(begin / pixel) * pixel;

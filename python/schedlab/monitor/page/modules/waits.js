@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Why a process had to wait for a CPU: what that CPU did meanwhile and for how long; its last waits; and
+// Why a process had to wait for a CPU: what that CPU did in that time and for how long; its last waits; and
 // how long a CPU idled. By the rules of `./schedlab explain`, cut to the window.
 
 import { ask } from "../connection.js";
@@ -10,7 +10,7 @@ import { dress, swatch } from "../swatch.js";
 import { bar, Blame, partList } from "./blame.js";
 import { named } from "../drawing/run_finder.js";
 
-const NOTEWORTHY = 0.001; // a scheduler takes its time until it runs what waits
+const NOTEWORTHY = 0.001; // a scheduler needs some time before it runs a waiting process
 const GAP_MS = 1000; // between two questions
 const WAITS_SEEN = 50;
 const LONGEST_SEEN = 8;
@@ -62,7 +62,7 @@ class Waits {
         else this.#draw();
     }
 
-    /** A moment was pressed in the time line. */
+    /** Handles a press on a moment in the time line. */
     #wonder() {
         const { wondered_ns: at } = this.state;
         this.state.wondered_ns = null;
@@ -92,7 +92,7 @@ class Waits {
     #draw() {
         const { selected, frame } = this.state;
         this.panel.note(selected ? named(this.state, selected) : "");
-        // What a user is about to press must stay where it was.
+        // A button must not move while a user is about to press it.
         if (this.content.matches(":focus-within") && !this.#explanation) return;
         if (this.#explanation && this.content.querySelector(".waits-list:hover, .waits-list :focus-visible")) return;
         if (!selected) this.#drawChoice(frame);
@@ -106,7 +106,7 @@ class Waits {
         this.content.replaceChildren();
     }
 
-    /** No process is chosen: those that have waited longest now are worth a look. */
+    /** If no process is selected, suggests the processes with the longest present waits. */
     #drawChoice({ processes }) {
         const { wait_now_ns: waits, own } = processes;
         const waiting = [...waits.keys()].filter((row) => waits[row] > 0 && !own[row]);
@@ -185,7 +185,7 @@ function ofWindow(total, window) {
     return window ? `, ${percent(Math.min(1, total / window), 0)} of that time` : "";
 }
 
-/** A part in the words of `./schedlab explain`. */
+/** Returns a part in the words of `./schedlab explain`. */
 function told({ pid, name, cpu, ...part }) {
     const others = { "(idle)": `CPU ${cpu} idled`, "(scheduler)": `CPU ${cpu} was in the scheduler`, "(unknown)": `CPU ${cpu}: the trace does not tell` };
     return { ...part, pid, words: pid ? `${name} ${pid} ran on CPU ${cpu}` : others[name], cause: name.slice(1, -1) };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What if from here? Another policy or tunable from the moment on that is shown: the future is computed
-// on the real kernel, and shown beside the unchanged one.
+// What-if branches: another policy or tunable from the shown moment. The branch is computed on the real
+// kernel, and shown next to the unchanged run.
 
 import { notice } from "../banners.js";
 import { button, element, policySelect, setText } from "../elements.js";

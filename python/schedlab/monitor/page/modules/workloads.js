@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Processes to schedule: started by a button, ended by group, or with the system begun anew.
+// Workloads: started by a button, ended by group, or restarted with the system.
 
 import { notice } from "../banners.js";
 import { button, element, policySelect, setText } from "../elements.js";
@@ -77,7 +77,7 @@ function startButton({ name, title }, can, start) {
     return made;
 }
 
-/** What lives, except the monitor's own, by group. */
+/** Returns the living processes by group, except the monitor's own. */
 function groupsOf({ frame }) {
     const { pid, name, group, own } = frame.processes;
     const found = new Map();
@@ -114,7 +114,7 @@ class GroupRow {
     }
 }
 
-/** The system once more, with another setup. */
+/** Restarts the system with another setup. */
 class Again {
     constructor(panel, target) {
         this.panel = panel;
@@ -147,7 +147,7 @@ class Again {
         this.element.replaceChildren(element("h4", { textContent: "Start again with" }), element("div", { className: "fields" }, ...fields, this.submit));
     }
 
-    /** Of several systems that begin anew together, each keeps its policy. */
+    /** If several systems restart together, each keeps its policy. */
     followTarget() {
         if (this.policy) this.policy.disabled = !this.target().system;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What is known of policies, as `./schedlab policies --json` has it.
+// The policies' descriptions, as in `./schedlab policies --json`.
 
 const SHARES = { tickets: 2, weight: 3, nice: 4, groups: 9 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a session can be asked to do: docs/monitor.md lists it, and docs/page.md what is asked of this
-// one alone.
+// The requests that a session accepts: docs/monitor.md lists them, and docs/page.md those of this session
+// only.
 
 import { Refused } from "./instance.js";
 import { ATTRIBUTES } from "./machine.js";
@@ -10,7 +10,7 @@ import { readTunables } from "./texts.js";
 const WINDOW_S = [0.1, 600];
 
 /**
- * Does what a message asks. Refused: it was not done, or not by all.
+ * Executes a message's request. Refused: it failed, at least for some systems.
  * @param {import("./session.js").Session} session @param {any} message
  * @returns {Promise<any>} the result; of several systems, by system
  */
@@ -21,20 +21,23 @@ export async function perform(session, message) {
     return forAll(systemsOf(session, message), (system) => EACH[wanted](session, system, message));
 }
 
-/** @returns {import("./system.js").WatchedSystem[]} those that a message is for. Refused: it has just gone; a panel may still ask of it */
+/**
+ * @returns {import("./system.js").WatchedSystem[]} a message's systems. Refused: the system has just ended; a
+ * panel may still ask for it
+ */
 export function systemsOf({ systems }, { system: letter }) {
     const found = systems.filter((each) => !letter || letter === "*" || each.letter === letter);
     if (!found.length && letter && letter !== "*") throw new Refused(`there is no system ${letter} any more`);
     return found;
 }
 
-/** @returns {Promise<any>} what each system answers; of one alone, its answer */
+/** @returns {Promise<any>} the systems' answers; for a single system, its answer */
 export async function forAll(systems, doing) {
     const results = await Promise.all(systems.map(async (system) => [system.letter, await doing(system)]));
     return results.length === 1 ? results[0][1] : Object.fromEntries(results);
 }
 
-/** Answers a page's questions. @param {(message: any) => Promise<any>} asked gives the result */
+/** Answers a page's requests. @param {(message: any) => Promise<any>} asked gives the result */
 export async function answer(message, asked) {
     const { id } = message;
     try {
@@ -90,7 +93,7 @@ const TOGETHER = {
         for (const each of session.systems) each.setWindow(session.windowNs);
         session.changed();
     },
-    // Of this page alone:
+    // Only of this page:
     begin: (session, { systems, pace, own, lesson }) => {
         if (pace !== undefined) session.pace = pace;
         if (own) session.palette = [...session.palette.filter(({ kind }) => kind !== "own"), ...own.map((each) => ({ ...each, kind: "own", tick_bound: false }))];
@@ -118,7 +121,7 @@ function command(system, words) {
     system.act(() => system.source.act(words));
 }
 
-// Of a group, one that has just ended is no mistake.
+// In a group, a process that has just ended is not an error.
 function forEach(system, { pid, group }, act) {
     need(system, "attributes");
     if (group === undefined || group === null) {

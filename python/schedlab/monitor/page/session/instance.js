@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The module of page/machine.c, made to run: texts go in and out, and its memory is copied for
-// steps back. All that a machine and its model are lies in that memory.
+// A running instance of the module of page/machine.c: passes texts in and out, and copies its memory for
+// steps back. All of a machine and its model lie in that memory.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -9,7 +9,7 @@ const STANDARD_OUTPUT = 1;
 const PAGE_BYTES = 65536;
 const BAD_FILE = 8; // WASI's EBADF: there are no files
 
-/** What is asked of a machine and cannot be done; it goes on as before. */
+/** The machine refused a request; it continues unchanged. */
 export class Refused extends Error {}
 
 /** @param {Map<number, Uint8Array>} snapshot @returns {number} */
@@ -17,7 +17,7 @@ export function bytesOf(snapshot) {
     return snapshot.size * PAGE_BYTES;
 }
 
-// Most pages are of zeros: a loop, since a method with a function takes ten times as long.
+// Most pages contain only zeros: a loop, because a method with a function takes ten times as long.
 function isUsed(words, page) {
     for (let at = page; at < page + PAGE_BYTES / 4; at++) if (words[at]) return true;
     return false;
@@ -47,7 +47,7 @@ export class Instance {
     }
 
     /**
-     * Calls a function. Texts are handed over as such; numbers of 64 bits are BigInts.
+     * Calls a function. Texts are passed as such; 64-bit numbers are BigInts.
      * @param {string} name @param {...(string | number | bigint | boolean | Uint8Array)} given
      * @returns {any}
      */
@@ -66,7 +66,7 @@ export class Instance {
         }
     }
 
-    /** The same, of functions that return 0 if they fail. Refused: it has failed. */
+    /** Does the same for functions that return 0 on failure. Refused: it has failed. */
     obey(name, ...given) {
         const result = this.call(name, ...given);
         if (!result) throw new Refused(this.text(this.call("machine_error")));
@@ -84,7 +84,7 @@ export class Instance {
         return this.memory(place, count).slice();
     }
 
-    /** What a function prints. @param {string} name @returns {string} */
+    /** Returns the output of a function. @param {string} name @returns {string} */
     printed(name) {
         this.#printed = "";
         this.call(name);
@@ -106,7 +106,9 @@ export class Instance {
         return new Uint32Array(this.#exports.memory.buffer, place, count / 4);
     }
 
-    /** @returns {Map<number, Uint8Array>} all that it is: its pages, without those of zeros alone except the last */
+    /**
+     * @returns {Map<number, Uint8Array>} its whole state: its pages, without all-zero pages except the last
+     */
     snapshot() {
         const { buffer } = this.#exports.memory;
         const pages = new Map();
@@ -117,7 +119,7 @@ export class Instance {
         return pages;
     }
 
-    /** @param {Map<number, Uint8Array>} snapshot @returns {Instance} one that is what this was then */
+    /** @param {Map<number, Uint8Array>} snapshot @returns {Instance} one in the state of the snapshot */
     again(snapshot) {
         const made = new Instance(this.module);
         const { memory } = made.#exports;

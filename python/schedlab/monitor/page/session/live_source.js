@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
-// A trace that grows as a source: with what no trace tells, which is heard between its records.
+// A growing trace as a source, with data that no trace contains; these arrive between its records.
 
 import { Recording } from "./recording.js";
 
 export class LiveSource extends Recording {
-    /** @type {{at: number, rows: any[]}[]} what sched_status said, and how many records had come before */
+    /** @type {{at: number, rows: any[]}[]} contents of sched_status, and how many records had come before */
     #statuses = [];
-    #heard = 0; // how many of all that ever were
+    #heard = 0; // number of all consumed entries ever
     #dropped = 0;
     #limit = Infinity;
-    /** Is given rows of sched_status when their turn has come. */
+    /** Receives rows of sched_status when their turn has come. */
     tell = () => {};
 
     /** @param {any[]} rows of sched_status */
     hear(rows) {
         const last = this.#statuses.at(-1);
-        // Of several in a row the last says all.
+        // Of several in a row the last one suffices.
         if (last?.at === this.tape.length && this.#next === last) last.rows = rows;
         else this.#statuses.push({ at: this.tape.length, rows });
     }
 
-    /** Says no more than so many records, though others may be of the same moment. */
+    /** Limits the consumed records, though later ones may be of the same moment. */
     limit(records) {
         this.#limit = records;
     }
@@ -49,7 +49,7 @@ export class LiveSource extends Recording {
         this.#heard = copy.heard;
     }
 
-    /** Drops what was before a copy. */
+    /** Drops data older than a copy. */
     forgetBefore({ at, heard }) {
         this.tape.forgetBefore(at);
         this.#statuses.splice(0, heard - this.#dropped);

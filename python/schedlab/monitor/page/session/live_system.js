@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A system whose trace comes from a server: shown as it is, or as it was. Nothing of its past is
-// forgotten while it is looked at.
+// A system whose trace comes from a server: shown at present, or in the past. No past data are dropped while
+// they are shown.
 
 import { HEADER, HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION } from "./definitions.js";
 import { LiveSource } from "./live_source.js";
@@ -10,7 +10,7 @@ import { Tape } from "./tape.js";
 
 const SEEN_MAX = 10_000;
 
-/** A header for a system that has not sent one yet: of a machine that does nothing. */
+/** Returns a header for a system that has not sent one yet: of a machine that does nothing. */
 function headerOf({ cpus, tick_ns }) {
     const header = new DataView(new ArrayBuffer(HEADER_BYTES));
     new Uint8Array(header.buffer).set(new TextEncoder().encode(MAGIC));
@@ -23,15 +23,15 @@ function headerOf({ cpus, tick_ns }) {
 
 export class LiveSystem extends WatchedSystem {
     isPlayed = false;
-    /** Is a moment before the present shown? */
+    /** True if an earlier moment than the present is shown. */
     isBack = false;
-    /** @type {Map<number, number>} moments that were shown, and how many records were known then */
+    /** @type {Map<number, number>} shown moments, and how many records were known then */
     #seen = new Map();
 
     /**
      * @param {WebAssembly.Module} module @param {any} info of hello
      * @param {{sharesBy: number, windowNs: number}} terms @param {Told} [told]
-     * @param {Tape} [tape] with what it begins with
+     * @param {Tape} [tape] its initial records
      */
     constructor(module, info, terms, told = new Told(), tape = new Tape(headerOf(info))) {
         const source = new LiveSource(module, tape, info.tick_ns || 1e6);
@@ -42,7 +42,7 @@ export class LiveSystem extends WatchedSystem {
         this.#follow();
     }
 
-    /** @returns {number} the latest moment of all that is known */
+    /** @returns {number} the latest known moment */
     get presentNs() {
         return this.source.tape.latest;
     }
@@ -64,7 +64,7 @@ export class LiveSystem extends WatchedSystem {
         this.#follow();
     }
 
-    /** It is at least so late. */
+    /** Advances the time to at least this. */
     reach(time) {
         this.source.tape.reach(time);
         this.#follow();
@@ -74,14 +74,14 @@ export class LiveSystem extends WatchedSystem {
         if (!this.isBack) this.advance(this.presentNs, Infinity);
     }
 
-    /** Shows it as it was at a time; from the present on, as it is. */
+    /** Shows the state at a time; the present one for the present or later. */
     look(time) {
         this.isBack = time < this.presentNs;
         const shown = this.isBack ? Math.max(time, this.past.begin) : this.presentNs;
         return this.seek(shown, this.isBack ? this.#seen.get(shown) : Infinity);
     }
 
-    /** @returns {number} the moment a step before or after the one that is shown */
+    /** @returns {number} the moment a step before or after the shown one */
     moment(kind, back) {
         return back ? this.past.before(this.now, kind) : this.source.after(kind);
     }

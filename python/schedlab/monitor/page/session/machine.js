@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A simulated machine with all that was done to it. The same acts at the same times give the same
-// machine and the same trace, however it came to those times: so a time before is reached from a
-// copy of the machine's memory, by the acts that were done from there on. An act is in words, such as
-// `tickets 5 77`; a server does the same by them (systems/simulator.py).
+// A simulated machine with all actions on it. The same actions at the same times give the same machine and
+// the same trace, independent of the steps in between. So an earlier time is reached from a copy of the
+// machine's memory, by repeating the later actions. An action is a text, such as `tickets 5 77`; a server
+// uses the same texts (systems/simulator.py).
 
 import { Instance, Refused } from "./instance.js";
 import { readStatus } from "./texts.js";
@@ -13,23 +13,26 @@ import { workloadOf } from "./words.js";
 const OWN_PROGRAM = "program monitor\nloop\nsleep 1000000000s\nend\n";
 const OWN_PROCESSES = 2;
 const NEVER_NS = 900_000_000 * 1e9;
-const PROCESSES = 4096; // of more, a copy of all memory takes long
+const PROCESSES = 4096; // with more, copying all memory takes long
 const ADDED_STEPS = 1 << 15;
-const EVENTS_MAX = 100_000; // the most that a step looks at
+const EVENTS_MAX = 100_000; // the most that a step examines
 const PIECE_NS = 5_000_000;
 const RUN_DONE = 1;
 const RUN_FAILED = 2;
 export const ATTRIBUTES = { priority: 1, tickets: 2, weight: 3 };
 
 /** @typedef {{policy: string, settings: Record<string, number>, cpus: number, tick_ns: number, seed: number, costs: string}} Setup */
-/** @typedef {{time: number, words: string, file?: Uint8Array}} Act done to the machine, and when; `file`: of a workload */
+/**
+ * @typedef {{time: number, words: string, file?: Uint8Array}} Act an action on the machine, and its time;
+ * `file`: of a workload
+ */
 
 export class SimulatedMachine {
     abilities = ["attributes", "pace", "pause", "policy", "seek", "setup", "start"];
-    /** Processes that are there for the monitor's sake: init, and the one that sleeps. */
+    /** Processes that exist only for the monitor: init, and a sleeping one. */
     own = [1, 2];
     endNs = null;
-    /** @type {Act[]} the first `done` of them were done; others shall be when their times come */
+    /** @type {Act[]} the first `done` of them were done; the others follow at their times */
     #acts = [];
     #done = 0;
 
@@ -45,7 +48,7 @@ export class SimulatedMachine {
             "machine_play", policy, tunables, cpus, PROCESSES, BigInt(tick_ns), BigInt(seed), costs,
             own, own.length, true, ADDED_STEPS,
         );
-        // It stands after its first tick: then init has forked the process that sleeps.
+        // The machine runs until its first tick: then init has forked the sleeping process.
         while (this.instance.call("machine_processes") < OWN_PROCESSES) this.#run(this.#nextTick());
     }
 
@@ -54,7 +57,7 @@ export class SimulatedMachine {
         return this.#number("machine_now");
     }
 
-    /** How far what was taken goes. */
+    /** The end of the taken records. */
     get reached() {
         return this.now;
     }
@@ -64,7 +67,7 @@ export class SimulatedMachine {
         return this.instance.call("machine_trace_header");
     }
 
-    /** The records since the last call: where they lie in memory, and how many bytes. */
+    /** Takes the records since the last call: their place in memory, and their bytes. */
     take() {
         this.instance.obey("machine_flush");
         const place = this.instance.call("machine_take_records");
@@ -83,8 +86,9 @@ export class SimulatedMachine {
     // --- acts
 
     /**
-     * Does something now. What was to be done from here on, before one went back, is forgotten.
-     * @param {string} words @param {Uint8Array} [file] of the workload that is started @returns {number} its PID, or another
+     * Executes an action now. Later actions, from before a step back, are discarded.
+     * @param {string} words @param {Uint8Array} [file] of the workload that is started @returns {number} its
+     * PID, or another
      */
     act(words, file) {
         const act = { time: this.now, words, file };
@@ -95,7 +99,7 @@ export class SimulatedMachine {
         return result;
     }
 
-    // CPUs hear of it at once: so it is the same whether or not another act follows now.
+    // CPUs are notified at once: so the result does not depend on whether another action follows now.
     #perform({ words, file }) {
         const [kind, first, ...rest] = words.split(" ");
         const result = this.instance.obey(...this.#call(kind, first, rest.join(" "), file));
@@ -112,12 +116,12 @@ export class SimulatedMachine {
         return ["machine_kill", Number(first)];
     }
 
-    /** @returns {string[]} each with its time, as a server takes them */
+    /** @returns {string[]} each with its time, in the server's format */
     get acts() {
         return this.#acts.map(({ time, words }) => `${time} ${words}`);
     }
 
-    /** A number by which to draw what is random in a workload that is started now. */
+    /** A random number for a workload that is started now. */
     get draw() {
         return this.setup.seed + this.#done;
     }
@@ -125,7 +129,7 @@ export class SimulatedMachine {
     // --- time
 
     /**
-     * Goes on to a time, or as far as it comes.
+     * Advances to a time, or until the patience is exhausted.
      * @param {number} until @param {number} patience_ms
      */
     advance(until, patience_ms = Infinity) {
@@ -140,7 +144,7 @@ export class SimulatedMachine {
         }
     }
 
-    /** Goes on by one step. @param {"event" | "decision" | "tick" | "millisecond"} kind */
+    /** Advances by one step. @param {"event" | "decision" | "tick" | "millisecond"} kind */
     step(kind) {
         if (kind === "tick") this.advance(this.#nextTick());
         else if (kind === "millisecond") this.advance(this.now + 1_000_000);

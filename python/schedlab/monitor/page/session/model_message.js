@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// Messages of the model (model/model.h): columns that describe themselves, read into what a frame is.
+// Reads messages of the model (model/model.h) into frames: their columns describe themselves.
 
 const NULL = 0;
 const I64 = 1;
@@ -44,7 +44,7 @@ function readColumn(view, place) {
     return { name: textAt(view, name, nameBytes), kind, width, count, data, ends };
 }
 
-// The list with the longest name that the column's begins with.
+// Returns the list whose name is the longest prefix of the column's.
 function ownerOf(lists, name) {
     let owner = "";
     for (const each of lists.keys()) if (each.length > owner.length && name.startsWith(`${each}.`)) owner = each;

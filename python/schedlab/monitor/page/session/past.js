@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What steps back need: copies of a system as it was, and the times at which something happened.
+// The data for steps back: copies of a system's past states, and the times of events.
 
 import { bytesOf, Refused } from "./instance.js";
 import { Decisions, timeAt, WORDS } from "./tape.js";
@@ -10,10 +10,10 @@ const TIMES_MAX = 1 << 22; // 32 MB
 const COPIES_MAX = 24;
 export const COPIES_BYTES = 192 << 20; // of one system
 const COPY_RECORDS = 50_000; // from one copy to the next, at first
-const ROLLING_RECORDS = 250_000; // the same, of a trace that grows
-const ROLLING_MAX = 1_000_000; // records that are kept of it, or a copy's more
+const ROLLING_RECORDS = 250_000; // the same, for a growing trace
+const ROLLING_MAX = 1_000_000; // records that are kept of it, or up to one copy more
 
-/** Times in their order; of too many, the oldest half goes. */
+/** Times in their order; if there are too many, the oldest half is dropped. */
 class Times {
     #items = new Float64Array(TIMES_FIRST);
     #length = 0;
@@ -35,7 +35,7 @@ class Times {
         this.#items = grown;
     }
 
-    /** @returns {number} the last before a time; -1: none is known */
+    /** @returns {number} the last one before a time; -1: none is known */
     before(time) {
         const at = this.#firstFrom(time);
         return at ? this.#items[at - 1] : -1;
@@ -61,14 +61,17 @@ export class Past {
     #events = new Times();
     #decisions = new Times();
     #told = new Decisions();
-    /** @type {{time: number, records: number, copy: any}[]} in the order of time; `records`: how many came before */
+    /**
+     * @type {{time: number, records: number, copy: any}[]} in the order of time; `records`: how many came
+     * before
+     */
     #copies = [];
     #records = 0;
 
     /**
      * @param {number} tick_ns
-     * @param {((copy: any) => void) | undefined} forget drops what was before a copy, of a trace that grows:
-     *     of that, the end is kept; of others, copies from the beginning on
+     * @param {((copy: any) => void) | undefined} forget drops data older than a copy, for a growing trace,
+     *     whose end is kept; for others, copies since the beginning are kept
      */
     constructor(tick_ns, forget) {
         this.tick_ns = tick_ns || 1_000_000;
@@ -76,12 +79,15 @@ export class Past {
         this.stretch = forget ? ROLLING_RECORDS : COPY_RECORDS;
     }
 
-    /** So many records are to come: copies are as far apart as that needs. */
+    /** Prepares for this many records: sets the distance of copies. */
     spread(records) {
         this.stretch = Math.max(this.stretch, Math.ceil(records / (COPIES_MAX - 1)));
     }
 
-    /** Looks at what a trace says. @param {Uint32Array} words of its records @param {number} before how many came before */
+    /**
+     * Reads a trace's records. @param {Uint32Array} words of its records @param {number} before how many came
+     * before
+     */
     note(words, before = this.#records) {
         for (let at = 0; at < words.length; at += WORDS) {
             const time = timeAt(words, at);
@@ -93,7 +99,8 @@ export class Past {
     }
 
     /**
-     * Keeps a copy if enough has happened since the last one. Of too many every second goes, or the first.
+     * Stores a copy if enough has happened since the last one. If there are too many, every second is
+     * dropped, or the first.
      * @param {number} time @param {() => any} copy makes one; `memory` in it are pages
      */
     keep(time, copy) {
@@ -128,14 +135,17 @@ export class Past {
         return this.#copies[0].time;
     }
 
-    /** The last copy that is not later than a time, and has no more records than `most`. Refused: there is none. */
+    /**
+     * Returns the last copy that is not later than a time, and has at most `most` records. Refused: there is
+     * none.
+     */
     copyAt(time, most = Infinity) {
         const found = this.#copies.findLast((each) => each.time <= time && each.records <= most);
         if (!found) throw new Refused("nothing is kept of that time");
         return found;
     }
 
-    /** What is later than a time is another future now. */
+    /** Later data belong to another branch now. */
     forgetAfter(time) {
         this.#copies = this.#copies.filter((each) => each.time <= time);
         this.#events.forgetAfter(time);

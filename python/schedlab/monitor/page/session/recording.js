@@ -16,7 +16,7 @@ export class Recording {
     #place = 0; // of the piece, in memory
     #at = 0; // the next record
     #now = 0;
-    /** How far what was taken goes. */
+    /** The end of the taken records. */
     reached = 0;
 
     /** @param {WebAssembly.Module} module @param {import("./tape.js").Tape} tape @param {number} tick_ns */
@@ -58,15 +58,15 @@ export class Recording {
         return this.tape.next(this.#at, this.#now, isWanted) ?? this.endNs;
     }
 
-    /** How many records it has said. */
+    /** The number of records so far. */
     get at() {
         return this.#at;
     }
 
     /**
-     * The next piece of what it has said until now: where it lies in memory, how many bytes, and how many
-     * records came before.
-     * @param {number} limit the records that are there to be said
+     * Takes the next piece of the records until now: its place in memory, its bytes, and how many records
+     * came before.
+     * @param {number} limit the records available
      */
     take(limit = Infinity) {
         const words = this.tape.until(this.#at, Math.min(PIECE_RECORDS, limit - this.#at), this.#now);
@@ -77,7 +77,7 @@ export class Recording {
         return { place: this.#place, count: words.byteLength, before };
     }
 
-    /** The policy that it names first, as far as its record has room: "" if there is none. */
+    /** Returns the first policy's name, if its record contains it; else "". */
     policy() {
         const words = this.tape.until(0, PIECE_RECORDS, Infinity);
         const found = words.findIndex((_, at) => at % WORDS === 0 && kindAt(words, at) === POLICY);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The session of a page that has a server. Simulated machines and recordings are played here, and the server
-// is told how they came to where they are when it is asked to keep or to explain that. The traces of live
-// systems come from the server, and what is done to them is done there; what they were and why is answered here.
+// The session of a page with a server. Simulated machines and recordings are played here. The server receives
+// their actions when it must store or explain them. The traces of live systems come from the server, which
+// also executes actions on them. Questions about their past are answered here.
 
 import { forAll, perform, systemsOf } from "./commands.js";
 import { HEADER_BYTES, RECORD_BYTES } from "./definitions.js";
@@ -12,13 +12,13 @@ import { introduced, Session } from "./session.js";
 import { Told } from "./system.js";
 import { Tape } from "./tape.js";
 
-const HEAD_BYTES = 8; // of a message of bytes: the system's letter, and whether its trace begins
-const MESSAGE_BYTES_MAX = 180_000; // that the server takes
-const FOLLOW_MS = 1000; // from one word on where what is recorded is to the next
-/** What the server does, once it is where the page is. */
+const HEAD_BYTES = 8; // of a binary message: the system's letter, and whether its trace begins
+const MESSAGE_BYTES_MAX = 180_000; // the server's limit
+const FOLLOW_MS = 1000; // interval of updates to the server about recorded systems
+/** The server's tasks, once it is at the page's time. */
 const OF_SERVER = ["record", "report", "perfetto", "blame", "branch"];
 const OF_PLAYED = ["pace", "step", "seek", "look"];
-/** What is asked of a live system without leaving the moment that is shown. */
+/** Requests to a live system that do not leave the shown moment. */
 const STAYING = ["status", "tunables", "pause"];
 
 export class ServedSession extends Session {
@@ -41,9 +41,9 @@ export class ServedSession extends Session {
         setTimeout(() => this.#keepUp(), FOLLOW_MS);
     }
 
-    // --- what the server says
+    // --- messages of the server
 
-    /** @param {any} message that is no record */
+    /** @param {any} message any except records */
     hear(message) {
         if (message.type === "hello") this.#hearHello(message);
         else if (message.type === "state") this.#hearState(message);
@@ -65,7 +65,7 @@ export class ServedSession extends Session {
         this.#greet();
     }
 
-    // What is played here takes a while to make.
+    // Systems that are played here take a while to create.
     #begun(info) {
         const system = this.#live(info);
         system.key = keyOf(info);
@@ -149,7 +149,7 @@ export class ServedSession extends Session {
         this.tell(each.frame());
     }
 
-    /** @param {ArrayBuffer} message records, or a trace's header and what it begins with */
+    /** @param {ArrayBuffer} message records, or a trace's header and its first records */
     hearRecords(message) {
         const [letter, begins] = new Uint8Array(message, 0, 2);
         const system = String.fromCharCode(letter);
@@ -170,9 +170,9 @@ export class ServedSession extends Session {
         return this.#hello.systems.find(({ system }) => system === letter);
     }
 
-    // --- what the page asks
+    // --- requests of the page
 
-    /** @param {any} message @returns {Promise<any>} the result. Refused: it was not done */
+    /** @param {any} message @returns {Promise<any>} the result. Refused: it failed */
     async perform(message) {
         const { do: wanted } = message;
         await this.#greeted;
@@ -181,7 +181,7 @@ export class ServedSession extends Session {
         const isAll = systems.every(({ isPlayed }) => isPlayed);
         if (OF_SERVER.includes(wanted)) return this.#askServer(systems, message);
         if (wanted === "window") return this.ask(message);
-        // Futures go in steps beside the live machine of which they are.
+        // Branches step together with their live system.
         if (OF_PLAYED.includes(wanted) && systems.some(({ isPlayed }) => isPlayed)) return perform(this, message);
         if (wanted === "look" || wanted === "step") return this.#look(systems, message);
         if (isAll || wanted === "explain") return perform(this, message);
@@ -202,7 +202,7 @@ export class ServedSession extends Session {
         return result;
     }
 
-    /** A live system is asked of the present, if it is not asked how it is. */
+    /** A request to a live system concerns the present, unless it asks for the state. */
     #askLive(each, { group, ...message }) {
         if (each.isBack && !STAYING.includes(message.do)) each.look(Infinity);
         if (group === undefined || group === null) return this.ask(message);
@@ -211,7 +211,7 @@ export class ServedSession extends Session {
         return this.ask({ ...message, pids });
     }
 
-    // All live systems stand, and are shown as they were then, or a step before or after what is shown.
+    // Pauses all live systems, and shows them as they were then, or a step before or after the shown moment.
     async #look([leader], { kind, back = false, time_ns }) {
         const together = this.systems.filter(({ isPlayed }) => !isPlayed);
         if (time_ns === undefined && !back && !together.some(({ isBack }) => isBack)) throw new Refused("it goes by its own clock, and not in steps");
@@ -226,11 +226,11 @@ export class ServedSession extends Session {
 
     async #stand({ letter, told: { state } }) {
         if (state.paused || !["running", "paused"].includes(state.life)) return;
-        // One that cannot stand goes on unseen.
+        // A system that cannot pause continues unseen.
         await this.ask({ do: "pause", system: letter }).catch(() => {});
     }
 
-    /** Asks the server. @param {any} message @returns {Promise<any>} */
+    /** Sends the server a request. @param {any} message @returns {Promise<any>} */
     ask(message) {
         const id = ++this.#lastId;
         this.send({ ...message, id });
@@ -244,14 +244,14 @@ export class ServedSession extends Session {
         else question?.reject(new Refused(error));
     }
 
-    // --- what is played here
+    // --- systems played here
 
     /** Workloads of the server's palette. */
     textOf(name, { letter, setup: { tick_ns } }, draw) {
         return this.ask({ do: "text", system: letter, workload: name, seed: draw, tick_ns });
     }
 
-    /** Has the server come to where a system is. */
+    /** Brings the server to a system's time. */
     async #follow(each) {
         if (!each.isPlayed) return;
         const { letter, setup: { policy, settings, cpus, seed, tick_ns, workloads }, source, now } = each;
@@ -263,7 +263,7 @@ export class ServedSession extends Session {
         await this.ask(message);
     }
 
-    // What is recorded is kept as far as the server has come, when it ends.
+    // Recorded systems are stored up to the server's time, when it ends.
     async #keepUp() {
         try {
             await this.#greeted;
@@ -272,7 +272,7 @@ export class ServedSession extends Session {
                 if (this.#hello.keeps_all || each.told.state.recording) await this.#follow(each);
             }
         } catch (error) {
-            if (!(error instanceof Refused)) throw error; // the server's state says so
+            if (!(error instanceof Refused)) throw error; // the server's state shows it
         } finally {
             setTimeout(() => this.#keepUp(), FOLLOW_MS);
         }
@@ -281,7 +281,7 @@ export class ServedSession extends Session {
 
 const LIVE = "live";
 
-/** What tells a system from another with its letter: how it is played. */
+/** Returns the key that distinguishes systems of the same letter: how it is played. */
 function keyOf({ plays }) {
     return plays ? plays.trace ?? "simulated" : LIVE;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The session of a page that has a server, in a thread of its own. The first message has the socket's address;
-// all others are questions.
+// The session of a page with a server, in a separate thread. The first message has the socket's address; all
+// others are requests.
 
 import { answer } from "./commands.js";
 import { ServedSession } from "./served_session.js";
@@ -23,7 +23,7 @@ async function begin(address) {
     socket.addEventListener("close", () => postMessage({ type: "lost" }));
     const opened = new Promise((resolve) => socket.addEventListener("open", resolve));
     const module = await WebAssembly.compileStreaming(fetch("/machine.wasm"));
-    await opened; // nothing can be asked before
+    await opened; // no request is possible before
     const served = new ServedSession(module, (message) => socket.send(JSON.stringify(message)), (message) => postMessage(message));
     take = (data) => (typeof data === "string" ? served.hear(JSON.parse(data)) : served.hearRecords(data));
     for (const data of waiting) take(data);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The systems that are watched together. Simulated machines and recordings are played here, and go in step.
+// The systems that are watched together. Simulated machines and recordings are played here, in step with each
+// other.
 
 import { asCatalogue, sharesBy } from "./catalogue.js";
 import { Instance, Refused } from "./instance.js";
@@ -11,20 +12,20 @@ import { readHeader, Tape } from "./tape.js";
 import { workloadOf } from "./words.js";
 
 const TURN_MS = 20;
-const AIM_MS = 40; // what a turn may take
+const AIM_MS = 40; // the time budget of a turn
 const FRAME_MS = 100;
 const LETTERS = ["a", "b", "c", "d"];
 const STANDARD = { settings: {}, cpus: 2, tick_ns: 10_000_000, seed: 1, costs: "kernel", workloads: [] };
 export const CPUS_MAX = 1024;
 
 export class Session {
-    /** @type {WatchedSystem[]} of which those that a server has are played there */
+    /** @type {WatchedSystem[]} systems of a server are played there */
     systems = [];
-    /** @type {any[]} as `./schedlab policies --json` has them */
+    /** @type {any[]} as in `./schedlab policies --json` */
     policies = [];
     pace = 1;
     windowNs = 10_000_000_000;
-    /** @type {any} that is played; null: none */
+    /** @type {any} the lesson being played; null: none */
     lesson = null;
     #modules = new Map();
     #farNs = 1e6;
@@ -45,7 +46,9 @@ export class Session {
         setTimeout(() => this.#turn(), TURN_MS);
     }
 
-    /** Takes in the policies of a module, in place of those of the same names. @returns {string[]} their names */
+    /**
+     * Adds the policies of a module, replacing policies of the same names. @returns {string[]} their names
+     */
     learn(module) {
         const found = JSON.parse(new Instance(module).printed("print_policies")).map(asCatalogue);
         for (const policy of found) {
@@ -58,7 +61,7 @@ export class Session {
     // --- systems
 
     /**
-     * Shows these, from their beginning on: for a lesson, standing still.
+     * Shows these systems from their start; for a lesson, paused.
      * @param {any[]} setups of simulated machines, one to four @param {any} lesson null: there is none
      */
     async begin(setups, lesson = null) {
@@ -79,7 +82,10 @@ export class Session {
         this.#introduce();
     }
 
-    /** @param {{title: string, policy?: string, own?: number[], records?: number}} told `own`: PIDs; `records`: those that are sound */
+    /**
+     * @param {{title: string, policy?: string, own?: number[], records?: number}} told `own`: PIDs;
+     * `records`: the valid ones
+     */
     recorded(letter, file, { title, policy, own = [], records }) {
         const { cpus, tick_ns, seed } = readHeader(file);
         const source = new Recording(this.module, Tape.of(file, records), tick_ns || STANDARD.tick_ns);
@@ -90,7 +96,7 @@ export class Session {
         return system;
     }
 
-    /** Begins one anew, in step with the others. @param {WatchedSystem} system */
+    /** Restarts a system, in step with the others. @param {WatchedSystem} system */
     async restart(system, changes) {
         if (!system.source.abilities.includes("setup")) throw new Refused("a recording is as it is");
         const begun = await this.simulated(system.letter, { ...system.setup, ...changes });
@@ -112,7 +118,7 @@ export class Session {
         return system;
     }
 
-    /** @returns {WatchedSystem[]} those whose time goes on here */
+    /** @returns {WatchedSystem[]} systems whose time advances here */
     get played() {
         return this.systems.filter(({ isPlayed }) => isPlayed);
     }
@@ -130,7 +136,10 @@ export class Session {
         return { sharesBy: sharesBy(this.policies, policy), windowNs: this.windowNs };
     }
 
-    /** A workload in the simulator's words. @param {string} name @param {WatchedSystem} system @param {number} draw of what is random */
+    /**
+     * Returns a workload in the simulator's words. @param {string} name @param {WatchedSystem} system @param
+     * {number} draw random number
+     */
     async textOf(name, { setup: { tick_ns } }, draw) { // eslint-disable-line no-unused-vars
         const found = this.palette.find((each) => each.name === name);
         if (!found) throw new Refused(`no workload is called ${name}`);
@@ -147,7 +156,7 @@ export class Session {
         return system.act(() => system.source.act(`start ${draw} ${name}`, file));
     }
 
-    // --- what is told
+    // --- messages to the page
 
     #introduce() {
         this.changed();
@@ -172,7 +181,7 @@ export class Session {
         this.tell(this.hello());
     }
 
-    /** Shows how all are, now. */
+    /** Shows the present state of all systems. */
     #show() {
         this.#shown_ms = performance.now();
         for (const each of this.played) this.tell(each.frame(this.pace));
@@ -192,7 +201,7 @@ export class Session {
         try {
             this.#advance(since_ms);
         } catch (error) {
-            if (!(error instanceof Refused)) throw error; // its frame says so
+            if (!(error instanceof Refused)) throw error; // its frame shows it
         } finally {
             if (performance.now() >= this.#shown_ms + FRAME_MS) this.#show();
             const left = TURN_MS - (performance.now() - began_ms);
@@ -200,8 +209,8 @@ export class Session {
         }
     }
 
-    // All go on to one time: that which the slowest has reached, and a bit more. How much may be a
-    // bit is learnt from how long it took.
+    // Advances all systems to one time: a little beyond the time that the slowest has reached. The step
+    // adapts to its measured duration.
     #advance(since_ms) {
         const going = this.played.filter((each) => each.goesOn);
         if (!going.length) return;
@@ -220,7 +229,10 @@ export class Session {
         for (const each of behind) each.advance(commonNs + each.originNs, patience_ms / behind.length);
     }
 
-    /** One goes on by a step, or back, and the others to the same time. @returns {number} the leader's time */
+    /**
+     * Steps one system forward or back, and moves the others to the same time. @returns {number} the leader's
+     * time
+     */
     step(kind, back) {
         const leader = this.played.find((each) => !each.isOver || back);
         if (!leader) throw new Refused("all have ended");

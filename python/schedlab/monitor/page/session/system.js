@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One system that is watched: a source of a trace, and the model that makes frames of it. Both lie in
-// one memory, so a copy of it is all that a step back needs.
+// One watched system: a source of a trace, and the model that makes frames of it. Both lie in one memory, so
+// a copy of it is sufficient for a step back.
 
 import { Refused } from "./instance.js";
 import { readMessage } from "./model_message.js";
@@ -23,14 +23,14 @@ class Lines {
         this.#end += items.length;
     }
 
-    /** @param {number} number @returns {[any[], number]} what came after so many, and how many there are */
+    /** @param {number} number @returns {[any[], number]} the lines after this many, and their total number */
     since(number) {
         const count = Math.min(this.#end - number, this.#items.length);
         return [count > 0 ? this.#items.slice(-count) : [], this.#end];
     }
 }
 
-/** What a server tells of a system besides its trace, from one start of the system to the next. */
+/** A server's data about a system that are not in its trace, since the system's last start. */
 export class Told {
     state = { life: "starting", message: "", paused: false, speed: 0, pace: -1, events_per_s: 0, recording: "" };
     own = [];
@@ -41,30 +41,29 @@ export class Told {
 
 /**
  * A source has `instance`, `header` (where the trace's header lies in memory), `now`, `endNs` (null:
- * unknown), `abilities`, `own` (PIDs), advance(until, patience_ms), step(kind), take() (what is new of
- * the trace: {place, count}), `reached` (how far that goes), status() (rows of sched_status) and
- * snapshot(), restore().
+ * unknown), `abilities`, `own` (PIDs), advance(until, patience_ms), step(kind), take() (new records of the
+ * trace: {place, count}), `reached` (their end), status() (rows of sched_status) and snapshot(), restore().
  */
 export class WatchedSystem {
     paused = false;
     message = "";
     failed = false;
     number = 0;
-    /** Where the time begins, of its own, that it has in common with the other systems. */
+    /** The time of this system that corresponds to the common time 0 of all systems. */
     originNs = 0;
-    /** The next frame tells all that is kept. */
+    /** The next frame contains all kept data. */
     whole = true;
-    /** Its time begins anew with the next frame: it is another machine by the name of the one before. */
+    /** Its time starts again with the next frame: it is another machine with the same name. */
     anew = false;
-    /** Is its trace played here? Else it comes from a server, as it grows. */
+    /** True if its trace is played here. Otherwise it comes from a server, as it grows. */
     isPlayed = true;
-    #log = 0; // how many lines frames have told
+    #log = 0; // number of lines already in frames
     #marks = 0;
     #shown = null;
     #seen = [];
 
     /**
-     * @param {string} letter @param {any} setup as hello tells it @param {any} source
+     * @param {string} letter @param {any} setup as in hello @param {any} source
      * @param {{sharesBy: number, windowNs: number}} terms @param {Told} [told]
      */
     constructor(letter, setup, source, { sharesBy, windowNs }, told = new Told()) {
@@ -82,12 +81,12 @@ export class WatchedSystem {
         this.#feed();
     }
 
-    /** @returns {number} nanoseconds of its own time */
+    /** @returns {number} nanoseconds of its time */
     get now() {
         return this.source.now;
     }
 
-    /** @returns {string} the policy in force, as last shown */
+    /** @returns {string} the active policy, as last shown */
     get policy() {
         return this.#shown?.policy ?? this.setup.policy;
     }
@@ -104,7 +103,7 @@ export class WatchedSystem {
         return !this.paused && !this.isOver;
     }
 
-    /** Goes on to a time of its own, or as far as it comes. */
+    /** Advances to a time of this system, or until the patience is exhausted. */
     advance(until, patience_ms) {
         this.#attempt(() => this.source.advance(until, patience_ms));
     }
@@ -114,7 +113,7 @@ export class WatchedSystem {
         this.#attempt(() => this.source.step(kind));
     }
 
-    // What the source refuses to do by itself is its end.
+    // If the source refuses to continue, it has ended.
     #attempt(going) {
         if (this.failed) throw new Refused(this.message);
         try {
@@ -128,7 +127,7 @@ export class WatchedSystem {
         }
     }
 
-    /** Does something to it now. @param {() => any} what */
+    /** Executes an action now. @param {() => any} what */
     act(what) {
         this.past.forgetAfter(this.now);
         try {
@@ -156,7 +155,7 @@ export class WatchedSystem {
         return this.seek(this.past.before(this.now, kind));
     }
 
-    /** Takes all in once, of what has an end, so that any time is reached from a copy near it. */
+    /** Reads all records once, if the trace has an end, so that any time is reached from a nearby copy. */
     goThrough() {
         const begin = this.now;
         this.past.spread(this.source.tape.length);
@@ -165,8 +164,8 @@ export class WatchedSystem {
     }
 
     /**
-     * Goes to a time of its own: from the last copy before it.
-     * @param {number} time @param {number} [most] records, of a trace of which as many were known at that time
+     * Goes to a time of this system, starting with the last copy before it.
+     * @param {number} time @param {number} [most] records, for a trace with that many known at that time
      * @returns {number}
      */
     seek(time, most = Infinity) {
@@ -183,7 +182,7 @@ export class WatchedSystem {
 
     // --- what is shown
 
-    /** Tells the model what no trace does. */
+    /** Passes data to the model that no trace contains. */
     introduce() {
         const { instance, own } = this.source;
         instance.call("watch_own", new Uint8Array(Uint32Array.from(own).buffer), own.length);
@@ -199,7 +198,7 @@ export class WatchedSystem {
         this.source.instance.call("watch_status", ...[pid, priority, tickets, slice ?? -1].map(BigInt));
     }
 
-    /** @param {number} pace @returns {any} what is the case, and what has happened since the last one */
+    /** @param {number} pace @returns {any} the present state, and the events since the last frame */
     frame(pace) {
         this.number += 1;
         for (const row of this.source.status()) this.tellRow(row);
@@ -217,12 +216,12 @@ export class WatchedSystem {
         };
     }
 
-    /** How far before the present the moment is that is shown. */
+    /** The distance of the shown moment from the present. */
     get backNs() {
         return 0;
     }
 
-    /** @param {string} group @returns {number[]} those of it that live, as last shown */
+    /** @param {string} group @returns {number[]} its living members, as last shown */
     pidsOf(group) {
         const { pid, group: groups } = this.#shown?.processes ?? { pid: [], group: [] };
         return [...pid].filter((each, place) => groups[place] === group);
@@ -240,7 +239,7 @@ export class WatchedSystem {
         return place ? readMessage(instance.buffer, place) : null;
     }
 
-    /** How it is, apart from what the trace tells (python/schedlab/monitor/frames.py). */
+    /** Returns the state that is not in the trace (python/schedlab/monitor/frames.py). */
     state(shown, pace) {
         const { speed, events } = this.#rates(shown);
         return {
@@ -255,7 +254,7 @@ export class WatchedSystem {
         return this.paused ? "paused" : "running";
     }
 
-    // Over the last second or so of our time.
+    // Over the last second or so of real time.
     #rates({ now_ns, events }) {
         const now_ms = performance.now();
         this.#seen.push({ now_ms, now_ns, events });

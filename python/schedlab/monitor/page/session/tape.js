@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A trace's records in the order of their sequence, whole or growing.
+// A trace's records in the order of their sequence, complete or growing.
 
 import { HEADER, HEADER_BYTES, Kind, MAGIC, RECORD, RECORD_BYTES, VERSION } from "./definitions.js";
 import { Refused } from "./instance.js";
@@ -10,9 +10,9 @@ const TIME_WORD = RECORD.time / 4;
 const KIND_WORD = RECORD.kind / 4;
 const SEQUENCE_WORD = RECORD.sequence / 4;
 const PROCESS_WORD = RECORD.process / 4;
-const SLOTS_MOST = 4; // times as many as there are records
+const SLOTS_MOST = 4; // times the number of records
 
-/** What a trace's header says. @param {ArrayBuffer} file */
+/** Reads a trace's header. @param {ArrayBuffer} file */
 export function readHeader(file) {
     const view = new DataView(file);
     const magic = file.byteLength < HEADER_BYTES ? "" : String.fromCharCode(...new Uint8Array(file, 0, 8));
@@ -48,13 +48,12 @@ export function kindAt(words, at) {
 }
 
 /**
- * Which records tell that a CPU has picked a process: a scheduler's exits, or switches in a trace
- * that has none.
+ * Recognizes records of decisions: a scheduler's exits, or switches in a trace without exits.
  */
 export class Decisions {
     #kind = Kind.SWITCH;
 
-    /** Looks at a record, of those before it the last. */
+    /** Reads a record; earlier ones must have been read. */
     note(words, at) {
         if (kindAt(words, at) === Kind.SCHEDULER_EXIT) this.#kind = Kind.SCHEDULER_EXIT;
     }
@@ -74,7 +73,9 @@ export class Tape {
     /** The latest time of all. */
     latest = 0;
 
-    /** @param {ArrayBuffer} file a trace @param {number} [most] records @returns {Tape} with all that it says */
+    /**
+     * @param {ArrayBuffer} file a trace @param {number} [most] records @returns {Tape} with all its records
+     */
     static of(file, most = Infinity) {
         const { bytes } = readHeader(file);
         const count = Math.floor((file.byteLength - bytes) / RECORD_BYTES);
@@ -84,7 +85,7 @@ export class Tape {
         return tape;
     }
 
-    /** It is at least so late, though nothing may have happened since. */
+    /** Advances the time to at least this, though nothing may have happened since. */
     reach(time) {
         this.latest = Math.max(this.latest, time);
     }
@@ -103,7 +104,7 @@ export class Tape {
         this.length += words.length / WORDS;
     }
 
-    /** Drops what comes before a record, as far as it lies in pieces of its own. */
+    /** Drops the records before this one, in whole pieces. */
     forgetBefore(record) {
         const kept = this.#pieces.findIndex(({ first, words }) => first + words.length / WORDS > record);
         if (kept > 0) this.#pieces.splice(0, kept);
@@ -121,8 +122,9 @@ export class Tape {
     }
 
     /**
-     * @param {number} record @param {number} time @param {(words: Uint32Array, at: number) => boolean} isWanted
-     * @returns {number | undefined} the time of the first from a record on that is later, and wanted
+     * @param {number} record @param {number} time @param {(words: Uint32Array, at: number) => boolean}
+     * isWanted
+     * @returns {number | undefined} the time of the first matching later record, starting with `record`
      */
     next(record, time, isWanted) {
         while (record < this.length) {
@@ -162,7 +164,7 @@ function inOrder(words) {
     return found;
 }
 
-// Where sequence numbers leave few gaps, each record has a slot of its own; a damaged trace is sorted.
+// If sequence numbers have few gaps, each record has a slot; a damaged trace is sorted.
 function placesBy(sequence, count) {
     let [least, most] = [Infinity, 0];
     for (let record = 0; record < count; record++) {

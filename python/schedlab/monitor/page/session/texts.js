@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What sched_tunables and sched_status say (docs/system-calls.md), read: columns are separated by
-// blanks, and no entry except a tunable's meaning has blanks in it.
+// Reads sched_tunables and sched_status (docs/system-calls.md): columns are separated by blanks, and no entry
+// except a tunable's meaning contains blanks.
 
 /** @param {string} text @returns {{name: string, value: number, minimum: number, maximum: number, default: number, meaning: string}[]} */
 export function readTunables(text) {

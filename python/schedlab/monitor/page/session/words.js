@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Steps as words (docs/simulator.md), made the workload file that machines read (abi/workload_file.h): as
-// python/schedlab/workload/words.py does it, by the same table of abi/workload_words.txt.
+// Converts steps as words (docs/simulator.md) to the workload file that machines read (abi/workload_file.h),
+// like python/schedlab/workload/words.py, by the same table of abi/workload_words.txt.
 
 import {
     WORKLOAD, WORKLOAD_FORMS, WORKLOAD_LOOPS_MAX, WORKLOAD_MAGIC, WORKLOAD_MARK_NAME, WORKLOAD_VERSION,
@@ -15,7 +15,7 @@ const UNITS = { ns: 1n, us: 1000n, ms: 1_000_000n, s: 1_000_000_000n };
 const TIME = "a time: a number and ns, us, ms, s or ticks";
 const NAME = "a name of at most 31 characters";
 
-/** What stands at a place of a line, what was expected there, and the least and the most it may be. */
+/** For each kind of field in a line: its description in errors, and its range. */
 const KINDS = {
     time: [/^(\d+)(ns|us|ms|s|ticks?)$/, TIME, 0n, 1n << 62n],
     ticks: [/^(\d+)ticks?$/, TIME, 0n, 1n << 62n],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The session in a thread of its own, so that the page draws while a machine is simulated. The first
-// message has the module and the workloads; all others are questions, as a server gets them.
+// The session in a separate thread, so that the page draws while a machine is simulated. The first message
+// has the module and the workloads; all others are requests, as a server gets them.
 
 import { answer, perform } from "./commands.js";
 import { Session } from "./session.js";
