@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Processes that only compute, all there from the start. */
+/* Processes that only compute, all started at once. */
 
 #include "workloads/api/workload.h"
 

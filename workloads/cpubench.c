@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Study 5's CPU benchmark, which is that of sysbench: processes that do the same
- * piece of work, an event, again and again for a given time. An event finds the
- * primes up to a limit by trial division. What is told: events per second, and
- * how long an event takes from its beginning to its end, whatever runs meanwhile.
+ * Study 5's CPU benchmark, which is sysbench's. Processes repeat the same piece of work, an event,
+ * for a given time. An event finds the primes up to a limit by trial division. The results are
+ * events per second, and the duration of an event from start to end, including interruptions.
  */
 
 #include "workloads/api/workload.h"
 
-/* Latencies are counted in buckets, 32 to each power of two: to three hundredths and finer. */
+/* Latencies are counted in buckets, 32 to each power of two: with a resolution of three
+ * hundredths or finer. */
 enum { FRACTION_BITS = 5, FRACTIONS = 1 << FRACTION_BITS, BUCKETS = 60 * FRACTIONS };
 
-/* What a process reports at its end: kind or bucket above, value below. */
+/* A process's report when it ends: kind or bucket above, value below. */
 enum message { EVENTS = BUCKETS, TIME_SUM, TIME_MOST, LAST, ENDED, MESSAGES };
 enum { VALUE_BITS = 48 };
 
@@ -22,7 +22,7 @@ static int64_t limit = 10000;
 static struct workload_channel results;
 static int64_t totals[MESSAGES]; /* of a process; then, in the parent, of all */
 
-/* The number of primes from 3 to the limit. */
+/* Returns the number of primes from 3 to the limit. */
 static uint32_t find_primes(void)
 {
     uint32_t found = 0;
@@ -43,7 +43,7 @@ static int bucket_of(int64_t time)
     return power * FRACTIONS + (int)(time >> power);
 }
 
-/* The longest time that belongs there. */
+/* Returns the longest time of a bucket. */
 static int64_t bucket_end(int bucket)
 {
     int power = bucket / FRACTIONS - (bucket >= FRACTIONS);
@@ -88,7 +88,7 @@ static void do_events(int64_t argument)
     report(ENDED, 1);
 }
 
-/* What all reported, added up. */
+/* Sums up all reports. */
 static void collect(void)
 {
     while (totals[ENDED] < processes) {
@@ -102,7 +102,7 @@ static void collect(void)
     }
 }
 
-/* The time that this many hundredths of all events did not exceed. */
+/* Returns the time that this many hundredths of all events did not exceed. */
 static int64_t percentile(int64_t hundredths)
 {
     int bucket = 0;
@@ -131,8 +131,8 @@ static void print_report(int64_t elapsed)
     print_latency("latency, longest", totals[TIME_MOST]);
 }
 
-/* All are let go at the beginning of a tick. The time is over when the last event has ended, not
- * when the parent has its turn to see it. */
+/* All start at the beginning of a tick. The time ends with the last event, not when the parent
+ * next runs. */
 int main(int argc, char *argv[])
 {
     const struct workload_option options[] = {

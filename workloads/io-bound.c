@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Processes that write a file, read it back and remove it, again and again, with little CPU work
+/* Processes that repeatedly write a file, read it back and remove it, with little CPU work in
  * between. */
 
 #include "workloads/api/workload.h"

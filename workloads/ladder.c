@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * CPU-bound processes that differ in one attribute, from one to the next by the
- * same step; beside them sleepers, which compute for less than a tick and sleep,
- * and changers, which compute, sleep and take another priority, many times.
+ * CPU-bound processes that differ in one attribute, by the same step from one to the next. In
+ * addition sleepers, which compute for less than a tick and sleep, and changers, which compute,
+ * sleep and take another priority, many times.
  */
 
 #include "workloads/api/workload.h"
@@ -33,7 +33,7 @@ static void compute(int64_t number)
 {
     workload_group("cpu");
     take_attribute(first + number * step);
-    workload_sleep(1); /* all have theirs before one computes */
+    workload_sleep(1); /* all have their attributes before one computes */
     workload_burn((uint64_t)iterations);
 }
 

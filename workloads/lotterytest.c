@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The six lottery tests of study 1, section 4.3: processes with tickets, and the
- * part of the CPUs that each group of them gets. `lotterytest 1` or `lotterytest
- * low`; docs/workloads.md says what each asks for.
+ * The six lottery tests of study 1, section 4.3: processes with tickets, and the part of the CPUs
+ * that each group of them gets. `lotterytest 1` or `lotterytest low`; docs/workloads.md explains
+ * each.
  *
- * As a rule all processes line up at a gate and start together, and all that
- * compute do so until the window ends: the shares are those of a competition.
- * With -o 1 they do what the study's own program made them do: each starts when
- * it is forked, gives the CPU up after each burst, and some have little to do.
+ * By default all processes line up at a gate and start together, and all CPU-bound ones compute
+ * until the window ends: the shares are those of a competition. With -o 1 they do the same as in
+ * the study's program: each starts when it is forked, yields the CPU after each burst, and some
+ * have little to do.
  */
 
 #include "workloads/api/workload.h"
@@ -94,10 +94,11 @@ static int64_t warm_up = 100;
 static int64_t tick_work = 100000;
 static int64_t yield_work;
 static int64_t original;
-static int64_t opening; /* the tick at which the window opens */
+static int64_t opening; /* the tick when the window opens */
 static bool is_open;
 
-/* Members that compete until the window ends. The first to notice opens it, and closes it. */
+/* Members that compete until the window ends. The first to notice the time opens the window, and
+ * closes it. */
 
 static bool window_is_over(void)
 {
@@ -112,13 +113,14 @@ static bool window_is_over(void)
     return true;
 }
 
-/* A small part of a tick: the window opens and ends at most so much late. */
+/* Returns a small part of a tick: the window opens and ends at most this late. */
 static int64_t step_work(void)
 {
     return yield_work ? yield_work : tick_work / 20;
 }
 
-/* Computes until the window ends, or for that many iterations. Returns false if it is over. */
+/* Computes until the window ends, or for that many iterations. Returns false if the window has
+ * ended. */
 static bool compute(int64_t iterations)
 {
     int64_t step = step_work();
@@ -135,7 +137,7 @@ static bool compute(int64_t iterations)
 static void compete(enum behaviour behaviour)
 {
     switch (behaviour) {
-    case CPU_BOUND: /* asks for a CPU */
+    case CPU_BOUND: /* always wants a CPU */
         compute(INT64_MAX);
         break;
     case IO_BOUND: /* a hundredth of a tick, then sleeps until the next: a hundredth of a CPU */
@@ -148,7 +150,7 @@ static void compete(enum behaviour behaviour)
         workload_sleep(warm_up + 1);
         workload_burn((uint64_t)tick_work / 5);
         break;
-    case MIXED: /* one to three ticks, then sleeps for what is left of one: four fifths of a CPU */
+    case MIXED: /* one to three ticks, then sleeps for the rest of one: four fifths of a CPU */
         while (compute(tick_work + (int64_t)workload_random(2 * (uint64_t)tick_work)))
             workload_sleep(1);
         break;
@@ -233,9 +235,9 @@ static int64_t start_members(int pids[MEMBERS_MAX])
 }
 
 /*
- * All are let go at the beginning of a tick, and measured once they have competed for
- * a while: a policy may give more to those that have just been woken. The parent is to
- * be picked at once, to let go all in one tick; the window is the members'.
+ * All start at the beginning of a tick, and are measured once they have competed for a while: a
+ * policy may favour processes that have just been woken. The parent must be picked at once, to
+ * release all in one tick; the members open and close the window.
  */
 static int run_competition(void)
 {
@@ -251,7 +253,7 @@ static int run_competition(void)
     return workload_finish();
 }
 
-/* The window holds the forks too: the study's counts begin with each process. */
+/* The window includes the forks: the study's counts begin with each process. */
 static int run_as_in_the_study(void)
 {
     int pids[MEMBERS_MAX];

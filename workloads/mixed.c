@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A mix that arrives over time, in groups of five: two CPU-bound processes, two
- * interactive ones that compute a little and sleep, one that writes files. Within
- * a group, each arrives a few ticks after the one before, by the seed.
+ * A mix that arrives over time, in groups of five: two CPU-bound processes, two interactive ones
+ * that compute a little and sleep, one writer of files. Within a group, each arrives a few ticks
+ * after the previous one, by the seed.
  */
 
 #include "workloads/api/workload.h"

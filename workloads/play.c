@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Acts out a workload file (abi/workload_file.h) by processes: what the simulator does
- * by itself. Each process does the steps of one program; docs/simulator.md has what a
- * step means, docs/workloads.md what is different here.
+ * Runs a workload file (abi/workload_file.h) with processes, as the simulator does by itself. Each
+ * process does the steps of one program. docs/simulator.md defines the steps, docs/workloads.md the
+ * differences here.
  */
 
 #include "abi/cpu_list.h"
@@ -13,30 +13,31 @@
 
 #define MILLISECOND_NS 1000000u
 #define PIECE_NS       1000000000u /* of computing: no product overflows */
-#define LOOK_NS        20000 /* how often a process that computes until a time looks at the clock */
+#define LOOK_NS        20000 /* how often a process that computes until a time checks the clock */
 
 #define TIME_MAX (INT64_MAX / 4)
 
-/* What all processes share. */
+/* Shared by all processes. */
 struct board {
     int root;        /* PID of the first process */
-    int *players;    /* by program: the process that was forked last to play it; 0: none was */
-    int64_t *timers; /* by shared timer: when it was due last; 0: it was not used yet */
+    int *players;    /* by program: the process that was forked last to run it; 0: none */
+    int64_t *timers; /* by shared timer: its last expiry; 0: not used yet */
 };
 
 static struct workload_file_contents workload;
 static struct board *board;
 static uint64_t speed; /* iterations of workload_burn() in a millisecond */
-static int64_t begin;  /* when the machine's time was 0 */
+static int64_t begin;  /* clock time of the machine's time 0 */
 
 /* This process. */
 static uint32_t program;
 static uint32_t next_step; /* of its program */
 static uint64_t rounds[WORKLOAD_LOOPS_MAX];
 static int64_t born;                        /* if it has timers */
-static int64_t timers[WORKLOAD_TIMERS_MAX]; /* when each was due last */
+static int64_t timers[WORKLOAD_TIMERS_MAX]; /* the last expiry of each */
 
-/* Says that `what` failed, and why. Without its first process, the whole workload has failed. */
+/* Prints that `what` failed, and why. A failure of its first process makes the whole workload
+ * fail. */
 static _Noreturn void fail(const char *what)
 {
     host_complain(what);
@@ -49,7 +50,7 @@ static const char *text_at(uint32_t place)
     return workload.characters + place;
 }
 
-/* ---- what a process needs to know before it can act ---- */
+/* ---- preparations of a process ---- */
 
 static bool program_has(uint32_t which, enum workload_step_kind kind)
 {
@@ -68,7 +69,7 @@ static bool names_player(const struct workload_step *step)
             step->target != WORKLOAD_SELF);
 }
 
-/* Does any step concern the latest process of a program? */
+/* Returns true if any step refers to the latest process of a program. */
 static bool players_matter(void)
 {
     for (uint32_t i = 0; i < workload.header->step_count; i++) {
@@ -80,9 +81,9 @@ static bool players_matter(void)
 
 /* ---- players ---- */
 
-static bool with_players; /* a step of the workload asks for them */
+static bool with_players; /* a step of the workload needs them */
 
-/* Parent and child both do it, whichever is first: PIDs grow, so the last one forked stays. */
+/* Both parent and child do it, in any order: PIDs grow, so the last one forked remains. */
 static void note_player(uint32_t which, int pid)
 {
     int *player = &board->players[which];
@@ -97,7 +98,7 @@ static int player_of(uint32_t which)
     return __atomic_load_n(&board->players[which], __ATOMIC_SEQ_CST);
 }
 
-/* The process plays the program from its beginning. */
+/* Makes the process run the program from its beginning. */
 static void begin_program(uint32_t which)
 {
     program = which;
@@ -123,13 +124,13 @@ static void compute_until(int64_t time)
         compute((uint64_t)(left < LOOK_NS ? left : LOOK_NS));
 }
 
-/* A time of the file as one of the clock. */
+/* Converts a time of the file to the clock. */
 static int64_t clock_time(uint64_t time)
 {
     return begin + (int64_t)time;
 }
 
-/* The time after a period from `last` on. */
+/* Returns the next expiry after a period that starts at `last`. */
 static int64_t later(int64_t last, uint64_t period)
 {
     return period < (uint64_t)(TIME_MAX - last) ? last + (int64_t)period : TIME_MAX;
@@ -155,7 +156,7 @@ static void await_timer(const struct workload_step *step)
         *due = workload_nanoseconds();
 }
 
-/* Several may come to it at once: each has a period of its own. */
+/* Several may reach it at once: each gets a separate period. */
 static void await_shared_timer(const struct workload_step *step)
 {
     int64_t *timer = &board->timers[step->target];
@@ -244,7 +245,7 @@ static void set_attribute(const struct workload_step *step)
 
 /* ---- arrivals ---- */
 
-/* The program's first steps, as long as they set something of the process itself. */
+/* Returns the number of the program's first steps that set something of the process itself. */
 static uint32_t count_first_attributes(uint32_t which)
 {
     const struct workload_step *steps = workload.steps + workload.programs[which].first;
@@ -261,7 +262,7 @@ static bool is_inherited(const struct workload_step *step)
            step->detail != ATTRIBUTE_DEADLINE && step->detail != ATTRIBUTE_PERIOD;
 }
 
-/* Of the program's first attributes those that a child inherits, or the others. */
+/* Sets those of the program's first attributes that a child inherits, or the others. */
 static void give_first_attributes(uint32_t which, int process, bool inherited)
 {
     const struct workload_step *steps = workload.steps + workload.programs[which].first;
@@ -285,8 +286,8 @@ static void deliver(uint32_t channel, int64_t late)
     tell_late(late);
 }
 
-/* The child has its attributes when the policy first sees it: so this process, which the policy
- * does not see if the host can do that, takes them on before the fork. */
+/* The child must have its attributes when the policy first sees it. So this process, which the
+ * policy does not see if the host supports that, sets them on itself before the fork. */
 static void arrive_player(const struct workload_step *step)
 {
     static bool begun;
@@ -414,7 +415,7 @@ static void act(const struct workload_step *step)
     }
 }
 
-/* The next step but loops, which it goes round. */
+/* Returns the next step, following loops. */
 static const struct workload_step *take_step(void)
 {
     const struct workload_step *steps = workload.steps + workload.programs[program].first;
@@ -430,7 +431,7 @@ static const struct workload_step *take_step(void)
     return step;
 }
 
-/* ---- the beginning ---- */
+/* ---- start ---- */
 
 static uint64_t count_shared_timers(void)
 {
@@ -443,7 +444,7 @@ static uint64_t count_shared_timers(void)
     return count;
 }
 
-/* Its arrays lie behind it. */
+/* Its arrays lie after it. */
 static void make_board(void)
 {
     uint64_t timer_bytes = count_shared_timers() * sizeof(*board->timers);
@@ -471,7 +472,7 @@ static void make_channels(const char *caller, const char *path)
     }
 }
 
-/* The workload's time begins with a tick, as the simulator's. */
+/* The workload's time begins with a tick, like the simulator's. */
 static void begin_time(const char *caller, const char *path)
 {
     uint64_t tick = host_tick_ns();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The seven tests of study 1, section 4.2, which measure priority scheduling
- * there: those of timingtests with priorities, and another I/O-bound one.
+ * The seven tests of study 1, section 4.2, which measure priority scheduling:
+ * those of timingtests with priorities, and another I/O-bound test.
  */
 
 #include "workloads/api/suite.h"
@@ -33,7 +33,7 @@ static struct suite_test tests[TESTS] = {
                     0},
 };
 
-/* There, the I/O-bound test is that of timingtests. */
+/* In study 2, the I/O-bound test is that of timingtests. */
 static void as_in_study_2(void)
 {
     tests[IO_BOUND] =

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Processes that differ in one attribute by the same step, and compete for the
- * CPUs: all compute until the window has ended, which begins when they have done
- * so for a while. Their parts of the CPU time are then those of the scheduler, not
- * those of the process that ended first. Each is a group, called by its attribute.
+ * Processes that differ in one attribute by the same step, and compete for the CPUs. All compute
+ * until the window has ended, which begins after they have competed for a while. So their parts of
+ * the CPU time are the scheduler's, regardless of the process that would end first. Each is a
+ * group, named by its attribute.
  */
 
 #include "workloads/api/workload.h"
@@ -13,7 +13,7 @@ enum { PROCESSES_MAX = 1000 };
 enum { TICKETS = 2, WEIGHT = 3 };
 enum { PRIORITY_FIRST = 0, TICKETS_MOST = 1000000, WEIGHT_MOST = 10 };
 
-/* Between looks at the clock: 50 µs of a 1 GHz CPU. */
+/* Between checks of the clock: 50 µs of a 1 GHz CPU. */
 #define STEP_ITERATIONS 5000
 
 static int64_t processes = 10;
@@ -31,7 +31,7 @@ static void take_attribute(int64_t value)
         workload_weight((int)value);
 }
 
-/* As the group's label. Its digits are in the reverse order first. */
+/* Sets the group's label. Its digits are in reverse order first. */
 static void take_name(int64_t value)
 {
     char digits[8];
@@ -62,8 +62,8 @@ static void compete(int64_t number)
     workload_end();
 }
 
-/* The parent lets all go in one tick, and must not have to wait for a CPU then; the window is
- * theirs. */
+/* The parent releases all in one tick, and must not wait for a CPU then; the members open and
+ * close the window. */
 static void take_the_best(void)
 {
     workload_priority(PRIORITY_FIRST);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Processes that compute for less than a tick or two and sleep as long, many times. */
+/* Processes that compute for less than a tick or two and sleep equally long, many times. */
 
 #include "workloads/api/workload.h"
 

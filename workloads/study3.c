@@ -2,8 +2,8 @@
 
 /*
  * The three workloads of study 3, section 4.3, and the one that it had no time
- * for: priority inversion over a pipe. docs/workloads.md says where the figures
- * come from.
+ * for: priority inversion over a pipe. docs/workloads.md gives the sources of
+ * the numbers.
  */
 
 #include "workloads/api/workload.h"
@@ -45,7 +45,7 @@ static void file_task(int64_t argument)
     workload_write_file(file_bytes);
 }
 
-/* Each arrives a little later than the one before, by the seed. Its PID. */
+/* Each arrives a little later than the previous one, by the seed. Returns its PID. */
 static int start_task(void (*task)(int64_t argument))
 {
     workload_burn(workload_random((uint64_t)(offset * tick_work / 100) + 1));
@@ -60,7 +60,7 @@ static void start_file_task(void)
     writers[writer_count++] = start_task(file_task);
 }
 
-/* The files stay until all have ended: to remove them is not what is measured. */
+/* The files stay until all have ended: removing them is not measured. */
 static int finish(void)
 {
     int status = workload_finish();
@@ -101,9 +101,9 @@ static int run_mixed(void)
 }
 
 /*
- * Priority inversion. The reader, which comes before all others, asks for a byte
- * and waits; the writer, which comes after all others, computes for a while and
- * writes it. Between the two are processes that compute, and need neither.
+ * Priority inversion. The reader, which comes before all others, asks for a byte and waits. The
+ * writer, which comes after all others, computes for a while and writes it. In between are
+ * processes that compute, and need neither.
  */
 
 enum waits { TICKS_SUM, TICKS_MOST, MICROSECONDS_SUM, MICROSECONDS_MOST, WAITS };

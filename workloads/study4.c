@@ -20,9 +20,9 @@ static int64_t offset = 10;
 static int64_t tick_work = 100000;
 
 static int pids[KINDS][PROCESSES_MAX];
-/* How long each took, or slept, in ticks: a pipe holds what PROCESSES_MAX tell. */
+/* How long each ran, or slept, in ticks: a pipe can hold the reports of PROCESSES_MAX. */
 static struct workload_channel times[KINDS];
-static int64_t forked; /* when the caller was */
+static int64_t forked; /* when the caller was forked */
 
 /* Reports a time in ticks to the trace, and to the parent, which prints all of them. */
 static void tell(const char *name, enum kind kind, int64_t time)
@@ -62,7 +62,7 @@ static void sleep_among_others(int64_t argument)
     }
 }
 
-/* Each arrives a little later than the one before, by the seed. */
+/* Each arrives a little later than the previous one, by the seed. */
 static void start(void (*run)(int64_t argument), int64_t count, int started[])
 {
     for (int64_t i = 0; i < count; i++) {
@@ -114,7 +114,7 @@ static void start_mixed(void)
     start(compute, cpu_bound, pids[CPU_BOUND]);
 }
 
-/* The files stay until all have ended: to remove them is not what is measured. */
+/* The files stay until all have ended: removing them is not measured. */
 static int report_mixed(int status)
 {
     for (int64_t i = 0; i < interactive && status == 0; i++)
@@ -131,7 +131,7 @@ static int run_mixed(void)
     return report_mixed(workload_finish());
 }
 
-/* As the study ran it: beside 2 CPU-bound processes, then beside 4, and so on, in one boot. */
+/* As the study ran it: with 2 CPU-bound processes, then with 4, and so on, in one boot. */
 static int run_rounds(void)
 {
     int64_t most = cpu_bound;

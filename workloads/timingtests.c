@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The seven tests of study 1, section 4.1, which measure round-robin there: how
- * long processes take until all have ended, and how many context switches that
- * takes. docs/workloads.md has each with its parameters.
+ * The seven tests of study 1, section 4.1, which measure round-robin: the time
+ * until all processes have ended, and the number of context switches.
+ * docs/workloads.md describes each with its parameters.
  */
 
 #include "workloads/api/suite.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Message processes that wake workers, as schbench (Chris Mason) has it for
- * Linux: in each round one wakes all of its workers, of which each does a fixed
- * amount of work and says so; when the last has, it sleeps, and does it again.
- * Beside them, if wanted, processes that always compute. What matters is how
- * long a worker that is woken waits for a CPU, until the time is over: the first process that sees
- * it closes the window.
+ * Message processes that wake workers, like schbench (Chris Mason) for Linux. In each round one
+ * wakes all of its workers, and each does a fixed amount of work and reports. After the last
+ * report, the message process sleeps, and starts again. Optionally, other processes always compute.
+ * The result is how long a woken worker waits for a CPU, until the time ends: the first process
+ * that notices closes the window.
  */
 
 #include "workloads/api/workload.h"
@@ -15,7 +14,7 @@
 enum { WORKERS_MAX = 8 };
 enum { ENOUGH = -1, WORK = 0 }; /* messages */
 
-#define HOG_ITERATIONS 1000 /* between looks at the clock: 10 µs of a 1 GHz CPU */
+#define HOG_ITERATIONS 1000 /* between checks of the clock: 10 µs of a 1 GHz CPU */
 
 static int64_t messengers = 2;
 static int64_t workers = 4;
@@ -23,7 +22,7 @@ static int64_t hogs;
 static int64_t milliseconds = 500;
 static int64_t iterations = 20000;
 static int64_t pause = 1;
-static int64_t end_time; /* nanoseconds; when no round begins any more */
+static int64_t end_time; /* nanoseconds; no round starts after it */
 
 static struct workload_channel to_worker[WORKERS_MAX];
 static struct workload_channel from_workers;

@@ -11,7 +11,7 @@
 static struct random numbers;
 static uint64_t started; /* children, so far */
 static bool stopped;     /* a child, by workload_stop() */
-static int root;         /* PID; of the process that said how long the window is to be */
+static int root;         /* PID of the process that set the length of the window */
 
 /* Options */
 
@@ -102,7 +102,7 @@ void workload_init(int argc, char *argv[], const char *meaning,
     numbers.state = (uint64_t)seed;
 }
 
-/* The number of a name, from 1 on, or the name itself. */
+/* Returns the index of a name, given as a number from 1 or as the name itself; -1: not found. */
 static int find_name(const char *text, const char *const names[], int count)
 {
     int64_t number;
@@ -193,11 +193,11 @@ int workload_wait_all(void)
 
 void workload_stop(int pid)
 {
-    stopped = true; /* from now on, a child may have ended because it was told to */
+    stopped = true; /* a child may now have ended because of workload_stop() */
     host_kill(pid);
 }
 
-/* The gate: a pipe that tells of arrivals, and one that lets children go. */
+/* The gate: a pipe that reports arrivals, and a pipe that releases children. */
 
 static int gate_arrivals[2];
 static int gate_numbers[2];
@@ -227,7 +227,7 @@ void workload_gate_gather(int64_t children)
     }
 }
 
-/* Each write wakes one child, so that no child depends on another to be woken. */
+/* Each write wakes one child, so that no child depends on another for its wake-up. */
 void workload_gate_open(int64_t children, int64_t number)
 {
     for (int64_t i = 0; i < children; i++) {
@@ -236,7 +236,7 @@ void workload_gate_open(int64_t children, int64_t number)
     }
 }
 
-/* A number is written and read as a whole: several may write, and several may read. */
+/* A number is written and read atomically: several processes may write, and several may read. */
 
 void workload_channel_make(struct workload_channel *channel)
 {
@@ -268,7 +268,7 @@ void workload_channel_receives(const struct workload_channel *channel)
     host_close(channel->ends[1]);
 }
 
-/* Up to 8 characters as a number, the first in its lowest byte. */
+/* Returns up to 8 characters as a number, the first in its lowest byte. */
 static uint64_t mark_text(const char *text)
 {
     uint64_t value = 0;
@@ -300,9 +300,9 @@ uint64_t workload_random(uint64_t limit)
 /* The step is xorshift64 (Marsaglia 2003); the sum keeps the whole chain alive. */
 #ifdef __riscv
 /*
- * First an instruction that the instruction set leaves to custom use as a hint, so that most
- * machines pass over it: one that knows it lets that much time pass there (abi/machine_hints.h),
- * and leaves a 0. With the loop or without, it is the same number of instructions.
+ * First comes an instruction that the instruction set reserves for custom hints, so that most
+ * machines ignore it. A machine that knows it lets that much time pass there (abi/machine_hints.h),
+ * and sets the register to 0. With the loop or without, the number of instructions is the same.
  */
 void workload_burn(uint64_t iterations)
 {
@@ -344,7 +344,8 @@ static void burn_anywhere(uint64_t iterations)
 }
 
 #ifdef __x86_64__
-/* BMI2 has shifts of three operands: with them it is as many instructions as on RISC-V. */
+/* BMI2 has shifts with three operands: with them the number of instructions is the same as on
+ * RISC-V. */
 static void burn_exactly(uint64_t iterations)
 {
     uint64_t value = BURN_START;
@@ -403,7 +404,7 @@ enum { BLOCK_SIZE = 4096 };
 
 static char block[BLOCK_SIZE];
 
-/* What byte `offset` of a process's file is: a block in a wrong place or file is noticed. */
+/* Returns byte `offset` of a process's file: it reveals a block in a wrong place or file. */
 static char file_byte(int pid, int64_t offset)
 {
     return (char)(pid * 31 + offset * 7 + offset / 256);

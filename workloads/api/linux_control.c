@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What workloads tell the scheduler on Linux: by the files that `schedlab-linux
- * serve` offers, in the folder that WORKLOAD_CONTROL names, or /run/schedlab.
- * Without them no policy of ours is there: there is nothing to tell of attributes,
- * and there is no policy to be changed.
+ * Settings from workloads to the scheduler on Linux: by the files of `schedlab-linux serve`, in the
+ * directory named by WORKLOAD_CONTROL, or /run/schedlab. Without these files no schedlab policy is
+ * active. Then attributes are ignored, and the policy cannot be changed.
  */
 
 #ifndef _GNU_SOURCE
@@ -27,8 +26,7 @@
 #include "abi/attribute_names.h"
 #include "abi/group_names.h"
 
-/* One write is one command. Returns false, with errno, if it failed; ENOSYS: no server is there to
- * obey. */
+/* One write is one command. Returns false, with errno, on failure; ENOSYS: no server runs. */
 static bool tell_scheduler(const char *file, const char *command)
 {
     char path[4096];
@@ -47,7 +45,7 @@ static bool tell_scheduler(const char *file, const char *command)
     return obeyed;
 }
 
-/* Linux has two of the attributes itself, by which its own class goes. */
+/* Linux itself has two of the attributes, which its own class uses. */
 static bool set_linux_attribute(int process, enum attribute_kind kind, uint64_t value)
 {
     struct {

@@ -2,8 +2,8 @@
 
 /*
  * The workload API on Linux. From the environment: WORKLOAD_TICK_US, the length
- * of a tick in microseconds (1000); WORKLOAD_SEED; WORKLOAD_MARKS, 1: marks go
- * to the standard errors, too, one line each. Files lie in TMPDIR, or /tmp.
+ * of a tick in microseconds (1000); WORKLOAD_SEED; WORKLOAD_MARKS, 1: marks are
+ * also printed on standard error, one line each. Files lie in TMPDIR, or /tmp.
  */
 
 #ifndef _GNU_SOURCE
@@ -42,7 +42,7 @@ uint64_t host_tick_ns(void)
 
 void host_exit(int status)
 {
-    _exit(status); /* everything is printed by write() */
+    _exit(status); /* all output uses write() */
 }
 
 int host_fork(void)
@@ -68,13 +68,13 @@ void host_kill(int pid)
 }
 
 /*
- * Each write wakes one reader. A pipe of Linux wakes no process while something is
- * left to be read: then which process is woken next would depend on when the reader before
- * it is given a CPU, by the scheduler that is to be measured.
+ * Each write wakes one reader. A pipe of Linux wakes no process while it contains unread data. Then
+ * the next wake-up would depend on when the previous reader gets a CPU, from the scheduler that is
+ * being measured.
  */
 bool host_pipe(int ends[2])
 {
-    const int room = 8 << 20; /* for as many numbers as a pipe has; root alone is given all of it */
+    const int room = 8 << 20; /* for as many numbers as a pipe has; only root gets all of it */
     if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) < 0)
         return false;
     if (setsockopt(ends[1], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) < 0)
@@ -84,7 +84,7 @@ bool host_pipe(int ends[2])
 
 void host_mark(enum mark_kind kind, uint64_t value)
 {
-    /* A tracer of this machine sees the call; its failure does not matter to anything else. */
+    /* A tracer of this machine sees the call; its failure has no other effect. */
     prctl(TRACE_MARK_PRCTL, (unsigned long)kind, (unsigned long)value, 0ul, 0ul);
     static const char *const names[] = {"?",    "begin", "end",   "group",
                                         "note", "name",  "value", "job"};
@@ -149,7 +149,8 @@ void workload_yield(void)
     sched_yield();
 }
 
-/* Counts the switches of the whole machine, as on our kernel: the line "ctxt" of /proc/stat. */
+/* Counts the switches of the whole machine, as on the schedlab kernel: the line "ctxt" of
+ * /proc/stat. */
 int64_t workload_switches(void)
 {
     char line[256];

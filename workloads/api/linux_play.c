@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What `play` needs of Linux. */
+/* Functions for `play` on Linux. */
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@
 #include "workloads/api/host.h"
 #include "workloads/api/workload.h"
 
-/* ---- the family: a process group; the process that was started sees to its end ---- */
+/* ---- the family: a process group, which the initially started process waits for ---- */
 
 static pid_t family;
 
@@ -33,7 +33,7 @@ static void end_family(int signal_number)
     _exit(128 + signal_number);
 }
 
-/* For one of it. */
+/* The signal handler of a member. */
 static void end_own_family(int signal_number)
 {
     (void)signal_number;
@@ -52,7 +52,7 @@ void host_begin_family(void)
         prctl(PR_SET_PDEATHSIG, SIGTERM); /* a child does not outlive the process that started it */
         return;
     }
-    host_begin_arrivals(); /* whatever runs, it hears of the family's end */
+    host_begin_arrivals(); /* it handles the family's end, regardless of what runs */
     signal(SIGINT, end_family);
     signal(SIGTERM, end_family);
     signal(SIGHUP, end_family);
@@ -62,7 +62,7 @@ void host_begin_family(void)
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-/* Its class comes before those of policies. Without the right to that it may be late. */
+/* Its class precedes those of policies. Without the right to use it, the process may be late. */
 void host_begin_arrivals(void)
 {
     const struct sched_param parameters = {.sched_priority = 1};
@@ -89,8 +89,8 @@ int host_open_path(const char *path, uint64_t *bytes)
 
 struct channel {
     uint64_t taken;   /* numbers that were drawn */
-    uint64_t given;   /* those below it are served */
-    uint32_t changes; /* of `given`: what waiters sleep on */
+    uint64_t given;   /* lower numbers are served */
+    uint32_t changes; /* of `given`: the word that waiters sleep on */
 };
 
 static struct channel *channels;
@@ -148,10 +148,10 @@ static void await_service(struct channel *channel, uint64_t number)
     }
 }
 
-/* It has its number before it releases: so a signal that comes between is its own. */
+/* It takes its number before it releases: so a signal in between belongs to it. */
 bool host_channel_take(uint32_t number, int64_t released, int as)
 {
-    (void)as; /* Linux does not ask who has it */
+    (void)as; /* Linux does not need the owner */
     uint64_t own = draw_number(&channels[number]);
     if (released != RELEASE_NONE)
         host_channel_give((uint32_t)released, 1, GIVE_KEEP);
@@ -159,7 +159,7 @@ bool host_channel_take(uint32_t number, int64_t released, int as)
     return true;
 }
 
-/* No other process takes there: so the numbers show which one is the last. */
+/* No other process takes there: so the numbers identify the last one. */
 bool host_channel_meet(uint32_t number, uint64_t processes)
 {
     uint64_t own = draw_number(&channels[number]);
@@ -204,7 +204,7 @@ bool host_set_affinity(int process, const uint64_t *cpus)
     return syscall(SYS_sched_setaffinity, process, bytes, cpus) == 0 || errno == ESRCH;
 }
 
-/* Tries that are shorter than a tick of the kernel: no interrupt comes into some of them. */
+/* Tries shorter than a tick of the kernel: some of them have no interrupt. */
 uint64_t host_burn_speed(void)
 {
     return fastest_burn(50000, 60);

@@ -79,7 +79,7 @@ static bool program_is_sound(const struct workload_file_contents *workload,
     return steps[program->count - 1].kind == STEP_EXIT;
 }
 
-/* The checksum was right: so only a faulty compiler makes such a file. */
+/* The checksum was right, so only a faulty compiler produces such a file. */
 static bool is_sound(const struct workload_file_contents *workload)
 {
     const struct workload_file_header *header = workload->header;

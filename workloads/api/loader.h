@@ -4,8 +4,8 @@
 
 #include "abi/workload_file.h"
 
-/* Returns a file in memory that all processes share. Ends the process with status 2 if the file
- * cannot be read, or is damaged, and says so. `program`: who says it. */
+/* Returns a file in memory that all processes share. If the file cannot be read, or is damaged,
+ * prints an error and ends the process with status 2. `program`: name in the message. */
 struct workload_file_contents workload_load(const char *program, const char *path);
 
 #endif

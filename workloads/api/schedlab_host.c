@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The workload API on our kernel. */
+/* The workload API on the schedlab kernel. */
 
 #include "user/library/user.h"
 #include "workloads/api/host.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What `play` needs of our kernel. */
+/* Functions for `play` on the schedlab kernel. */
 
 #include "abi/cpu_list.h"
 #include "user/library/user.h"
@@ -114,8 +114,8 @@ bool host_set_tunable(const char *text)
     return settunable(name, value) == 0;
 }
 
-/* Returns this CPU's counts for an iteration: the least of some tries, as interrupts come between.
- */
+/* Returns this CPU's cycles for an iteration: the minimum of some tries, because interrupts may
+ * occur. */
 static uint64_t cycles_of_iteration(void)
 {
     enum { ITERATIONS = 1000, TRIES = 5 };
@@ -133,8 +133,8 @@ static uint64_t cycles_of_iteration(void)
 }
 
 /*
- * A CPU that takes a cycle for each instruction is the model of one, of 1 GHz (Spike's):
- * its speed is known better than its clock, of 5 us, can tell. Else it is measured.
+ * A CPU that takes a cycle for each instruction is a 1 GHz model (Spike's). Its speed is known more
+ * precisely than its clock, of 5 us, can measure it. Otherwise it is measured.
  */
 uint64_t host_burn_speed(void)
 {

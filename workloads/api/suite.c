@@ -5,16 +5,16 @@
 enum { TESTS_MAX = 16, VARIANTS = 2 };
 
 /*
- * How much work an iteration of the study's loops is. In its table 1, ten
- * processes of 20 million iterations take 86 ticks of 10 ms of one CPU: 4.3 ns
- * an iteration. A tick is 1,000,000 iterations of workload_burn() (10 ms of a
- * 1 GHz CPU), or tick_work of them, so that 100 of the study's are
- * 43 * tick_work / 1,000,000 of ours.
+ * The work of an iteration of the study's loops. In its table 1, ten processes
+ * of 20 million iterations take 86 ticks of 10 ms of one CPU: 4.3 ns an
+ * iteration. A tick is 1,000,000 iterations of workload_burn() (10 ms of a 1
+ * GHz CPU), or tick_work of them. So 100 of the study's iterations are 43 *
+ * tick_work / 1,000,000 of schedlab's.
  */
 enum { BURN_OF_100 = 43, TICK_OF_STUDY = 1000000 };
 
 struct measure {
-    int64_t ticks;      /* what the study tells */
+    int64_t ticks;      /* the number that the study reports */
     int64_t completion; /* ticks until all had ended */
     int64_t switches;
 };
@@ -57,7 +57,7 @@ static void member(int64_t number)
         workload_become(echo);
 }
 
-/* The number of processes. */
+/* Returns the number of processes. */
 static int64_t run_processes(void)
 {
     int64_t started = 0;
@@ -83,7 +83,7 @@ static int64_t shortest_time(int64_t processes)
     return shortest;
 }
 
-/* It begins somewhere within a tick, by the seed. */
+/* Starts at a random time within a tick, by the seed. */
 static struct measure measure_run(void)
 {
     workload_burn(workload_random((uint64_t)tick_work));
@@ -95,7 +95,7 @@ static struct measure measure_run(void)
     return run;
 }
 
-/* Mean, to a tenth. */
+/* Prints a mean, to a tenth. */
 static void print_mean(struct measure sum)
 {
     int64_t tenths[] = {
@@ -107,7 +107,7 @@ static void print_mean(struct measure sum)
                    tenths[0] % 10, tenths[1] / 10, tenths[1] % 10, tenths[2] / 10, tenths[2] % 10);
 }
 
-/* Marks a test by its place in the suite, from 1 on: one trace may hold several tests. */
+/* Marks a test by its number in the suite, from 1: one trace may contain several tests. */
 static void tell(int number, struct measure run)
 {
     workload_tell("test", number);

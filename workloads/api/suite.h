@@ -5,19 +5,19 @@
 #include "workloads/api/workload.h"
 
 /*
- * The form of study 1's suites: tests that start processes, wait for them all,
- * and tell how long that took and how many context switches there were.
+ * The structure of study 1's suites: tests that start processes, wait for them
+ * all, and report the time and the number of context switches.
  */
 
 enum { SUITE_GROUPS = 2, PRIORITY_UNCHANGED = -1 };
 
-/* Processes that do the same: in each round they compute, and sleep. */
+/* Identical processes: in each round they compute, and sleep. */
 struct suite_group {
     const char *label; /* of the group in the tables */
     int processes;
-    int priority; /* that each sets for itself */
+    int priority; /* that each process sets for itself */
     int rounds;
-    int64_t iterations; /* the study's; suite.c says how much work one is */
+    int64_t iterations; /* the study's; suite.c defines the work of one */
     int sleep;          /* ticks */
     bool echo;          /* each ends as the program `echo hi` */
 };
@@ -26,7 +26,7 @@ struct suite_test {
     const char *name;
     struct suite_group groups[SUITE_GROUPS]; /* started in this order */
     int batch;         /* this many at a time, the next ones when all have ended; 0: all at once */
-    bool shortest;     /* what the study tells is not when all have ended, but the shortest time */
+    bool shortest;     /* the study reports the shortest time, not the time when all have ended */
     int shortest_from; /* ticks; processes that took less do not count for that */
 };
 
@@ -35,10 +35,10 @@ struct suite {
     struct suite_test *tests;
     int count;
     int pause;             /* ticks after each test, if all are run */
-    void (*study_2)(void); /* changes the tests to what study 2 has instead */
+    void (*study_2)(void); /* changes the tests to those of study 2 */
 };
 
-/* Does all of main(): returns its exit status. */
+/* Does all the work of main(): returns its exit status. */
 int suite_run(const struct suite *suite, int argc, char *argv[]);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Runs a command of Linux in the measured window: a program that knows nothing of it, and all that
- * it starts, is then a workload as ours are. Its group is called as its first word.
+ * Runs a command of Linux in the measured window. So any program, with its children, becomes a
+ * workload. Its group has the name of its first word.
  */
 
 #include <libgen.h>
