@@ -14,7 +14,7 @@ import click
 
 from schedlab import __version__
 from schedlab.base.display.terminal import say, word_messages
-from schedlab.base.display.working import starting
+from schedlab.base.display.working import going_on
 from schedlab.base.host.isolated import hear_signals
 from schedlab.base.toolchain.needs import install_what_is_missing
 from schedlab.commands.environment import check_environment, describe
@@ -80,9 +80,9 @@ def cli() -> None:
 
 
 def _voice() -> AbstractContextManager[None]:
-    """What says that a command starts; nothing does while a shell completes a word."""
+    """What says that a command is under way; nothing does while a shell completes a word."""
     completes = COMPLETING in os.environ
-    return nullcontext() if completes else starting(f"starting {' '.join(sys.argv[1:2])}")
+    return nullcontext() if completes else going_on(" ".join(sys.argv[1:2]))
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from schedlab.base.display.numbers import host_time
 from schedlab.base.display.terminal import is_live, messages, say_progress
-from schedlab.base.display.working import Update, begin_display, working
+from schedlab.base.display.working import Update, picture, working
 from schedlab.base.files.whole import written
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import Outcome
@@ -156,7 +156,7 @@ class Board:
 
     def __enter__(self) -> Board:
         if is_live():
-            begin_display()
+            self.voice.enter_context(picture())
             self.live.start()
         else:
             self.update = self.voice.enter_context(working("starting"))

@@ -55,15 +55,21 @@ class _Work:
 
 
 _begun = threading.Event()
-"""Set once the command shows its work."""
+"""Set once the command's voice is to end."""
 
 
 @contextmanager
-def starting(what: str) -> Iterator[None]:
-    """Says what starts, as `working` does where there is no terminal, until the command shows its work or ends. Its
-    silence began with the process, which has taken nothing but CPU time since then."""
+def going_on(command: str) -> Iterator[None]:
+    """Says that a command starts, as `working` does where there is no terminal, and that it goes on between the works
+    that it shows, until `begin_display` or its end. Its silence began with the process, which has taken nothing but CPU
+    time since then."""
     note_words(time.process_time())
-    threading.Thread(target=repeat, args=(_begun.wait, lambda: what), daemon=True).start()
+    voice = (
+        _begun.wait,
+        lambda: f"{command}: {'working' if _past.is_set() else 'starting'}",
+        lambda: not _outer,
+    )
+    threading.Thread(target=repeat, args=voice, daemon=True).start()
     try:
         yield
     finally:
@@ -71,10 +77,12 @@ def starting(what: str) -> Iterator[None]:
 
 
 def begin_display() -> None:
-    """Notes that from here on the command shows its work, waits for its user, or has another program do so."""
+    """Notes that from here on the command has the terminal, waits for its user, or has a program show its work."""
     _begun.set()
 
 
+_past = threading.Event()
+"""Set once a work has ended."""
 _outer: list[_Work] = []
 """The work that is shown: a terminal shows one line, also for work within work."""
 
@@ -104,21 +112,35 @@ def working(what: str) -> Iterator[Update]:
 
 
 def _shown(what: str, show: Update) -> Iterator[Update]:
-    begin_display()
     work = _Work(show)
     _outer.append(work)
     try:
         with work.part(what) as update:
             yield update
     finally:
+        note_words()
+        _past.set()
         _outer.remove(work)
 
 
-def repeat(wait: Callable[[float], bool], what: Callable[[], str]) -> None:
+@contextmanager
+def picture() -> Iterator[None]:
+    """Notes that in the block a picture on the terminal shows the work."""
+    with contextmanager(_shown)("", lambda _: None):
+        yield
+
+
+def repeat(
+    wait: Callable[[float], bool],
+    what: Callable[[], str],
+    speaks: Callable[[], bool] = lambda: True,
+) -> None:
     """Says what is done, and for how long it has been, whenever the user has heard nothing for SILENCE_SECONDS, until
-    `wait` returns true: it is done."""
+    `wait` returns true: it is done. While it `speaks` not, something else shows the work."""
     began = time.monotonic()
-    while not wait(max(SILENCE_SECONDS - silence_s(), 0)):
-        if silence_s() >= SILENCE_SECONDS:
+    pause = SILENCE_SECONDS - silence_s()
+    while not wait(max(pause, 0)):
+        if speaks() and silence_s() >= SILENCE_SECONDS:
             say_progress(f"{what()}  {host_time(time.monotonic() - began)}")
             note_words()
+        pause = SILENCE_SECONDS - (silence_s() if speaks() else 0)

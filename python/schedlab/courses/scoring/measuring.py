@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from schedlab.analysis.gate.baseline import SUFFIX, opened, write_baseline
+from schedlab.base.display.working import working
 from schedlab.base.files.whole import file_hash
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.courses.scoring.card import Measured, read_values
@@ -49,13 +50,15 @@ def measure(
         runs = missing_runs(workload_set, key, level, missing)
         folder = scratch / hashlib.sha256(key).hexdigest()[:16]
         collection = read([carry_out(runs, folder)])
-        measured = read_values(workload_set, level, collection)
-        by_policy: dict[str, list[Kept]] = {}
-        for run in collection:
-            by_policy.setdefault(run.setup.policy, []).append(run)
-        for policy in missing:
-            if str(policy) not in measured.failures:
-                _keep(file_by_policy[policy], Collection(by_policy[str(policy)]))
+        with working("computing the objectives") as update:
+            measured = read_values(workload_set, level, collection)
+            by_policy: dict[str, list[Kept]] = {}
+            for run in collection:
+                by_policy.setdefault(run.setup.policy, []).append(run)
+            for policy in missing:
+                if str(policy) not in measured.failures:
+                    update(f"keeping the runs of {policy}")
+                    _keep(file_by_policy[policy], Collection(by_policy[str(policy)]))
     for policy, place in file_by_policy.items():
         if policy not in missing:
             with opened(place) as baseline:
