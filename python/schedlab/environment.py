@@ -40,8 +40,9 @@ class Size:
 
 
 SIZES = {
-    BASE: Size(112, 415),
+    BASE: Size(78, 331),
     "build": Size(103, 431),
+    "pictures": Size(34, 84),
     "monitor": Size(4, 20),
     "sweep": Size(45, 220),
     "sql": Size(25, 70),

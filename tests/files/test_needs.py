@@ -190,7 +190,7 @@ def test_a_shared_cache_that_lacks_an_extra_names_who_adds_it(
 
 def test_without_an_environment_of_ours_pip_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(needs, "own_environment", lambda: None)
-    monkeypatch.setattr(needs, "find_spec", lambda library: None)
+    monkeypatch.setattr(needs, "_is_installed", lambda library: False)
     with pytest.raises(WrongUsage, match=r"pip install 'schedlab\[sql\]'"):
         need_extra("sql")
 

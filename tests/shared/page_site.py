@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from schedlab.monitor.files import PAGE, POLICY
-from schedlab.monitor.vega import vega_script
-from schedlab.report.html import SHARED, TEMPLATES
+from schedlab.report.html import SHARED, TEMPLATES, vega_script
 
 TYPES = {
     ".js": "text/javascript; charset=utf-8",
@@ -50,7 +49,7 @@ class _Files(BaseHTTPRequestHandler):
 @contextmanager
 def served(files: Mapping[str, bytes]) -> Iterator[str]:
     """Serves these files by their names, and the page's others. Yields the address."""
-    handler = partial(_Files, {"vega.js": vega_script(), **files})
+    handler = partial(_Files, {"vega.js": vega_script().encode(), **files})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -15,7 +15,7 @@ from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 from schedlab.base.display.terminal import say
 from schedlab.base.toolchain.build import machine_module
 from schedlab.monitor.limits import PIECE_BYTES
-from schedlab.monitor.vega import vega_script
+from schedlab.report.html import vega_script
 
 PAGE = Path(__file__).parent / "page"
 _OURS = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -115,7 +115,7 @@ class Made(_Guarded):
                 await self.flush()  # of a page that does not read, one piece is in memory
 
 
-VEGA = {"make": vega_script, "kind": "text/javascript; charset=utf-8"}
+VEGA = {"make": lambda: vega_script().encode(), "kind": "text/javascript; charset=utf-8"}
 """The library of charts."""
 MODULE = {"make": machine_module, "kind": "application/wasm"}
 """The model of what the page shows."""

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from schedlab.base.display.names import json_in_script, slug
 from schedlab.base.files.whole import written
 from schedlab.base.host.addresses import chart_library
+from schedlab.base.toolchain.kept import kept_vega
 from schedlab.paths import in_caches
 from schedlab.report import files, layout, markup, playing, trials
 from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
@@ -308,7 +309,19 @@ def _environment() -> Environment:
 
 def charts_script() -> str:
     """Vega, Vega-Lite, Vega-Embed and what draws a page's charts with them."""
-    return bundle("charts", (TEMPLATES / "charts.js").read_text())
+    ours = (TEMPLATES / "charts.js").read_text()
+    return f"{vega_script()}\n(() => {{\n{ours}}})();\n"
+
+
+def vega_script() -> str:
+    """Vega for pages: that of the page that is kept, since a bundle takes seconds and a library that is fetched."""
+    return kept_vega() or vega_bundle()
+
+
+def vega_bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed, which other scripts find by these names. `vegaEmbed` with `ast: true` needs no
+    compiled code."""
+    return bundle("vega", "Object.assign(globalThis, { vega, vegaLite, vegaEmbed });\n")
 
 
 def bundle(name: str, ours: str) -> str:

@@ -36,9 +36,12 @@ def need_all_addresses(what: str) -> None:
 
 
 def chart_library() -> Any:
-    """Returns vl_convert, which reserves more than 64 GiB and aborts without them. Raises WrongUsage if there is a
-    limit."""
+    """Returns vl_convert, fetched if it is not there yet. It reserves more than 64 GiB and aborts without them. Raises
+    WrongUsage if there is a limit."""
+    from schedlab.base.toolchain.needs import need_extra
+
     need_all_addresses("charts")
+    need_extra("pictures")
     import vl_convert
 
     return vl_convert

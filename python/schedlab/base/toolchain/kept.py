@@ -52,6 +52,13 @@ def kept_module() -> bytes | None:
     return base64.b64decode(page.partition(f'id="{MODULE}">')[2].partition("</script>")[0])
 
 
+def kept_vega() -> str | None:
+    """Returns Vega's JavaScript that the page has, whose modules find it by `vega`, `vegaLite` and `vegaEmbed`; None if
+    there is no page."""
+    _, begin, script = (_text_of(PAGE) or "").partition("<script>")
+    return script.partition("</script>")[0] if begin else None
+
+
 def kept_listing() -> list[dict[str, Any]] | None:
     """Returns what the policies say of themselves, or None if the C sources have changed since."""
     return list(_catalogue()["policies"]) if _serves() else None

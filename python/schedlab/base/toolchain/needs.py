@@ -7,16 +7,16 @@ extras go into the private environment, without root. A module calls `need` just
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 from schedlab.base.display.terminal import say
-from schedlab.base.display.working import working
+from schedlab.base.display.working import begin_display, working
 from schedlab.base.toolchain.tools import (
     complaint,
     find_browser,
@@ -156,6 +156,7 @@ PROGRAMS = {
 
 EXTRAS = {
     "build": ("ziglang", "the compiler of simulator, kernel, programs and policies"),
+    "pictures": ("vl-convert-python", "charts as SVG, PNG and PDF: papers, slides and artifacts"),
     "monitor": ("tornado", "the live monitor, in a browser and in a terminal"),
     "sweep": ("optuna", "sweeps that sample or search, and sweeps on a cluster"),
     "sql": ("duckdb", "SQL over the tables of runs"),
@@ -206,11 +207,19 @@ def need_extra(*names: str) -> None:
     environment = own_environment()
     for name in names:
         if environment and not environment.has(name):
+            begin_display()  # the installation says how far it is
             environment.add(name)
-        elif not environment and not find_spec(EXTRAS[name][0]):
+        elif not environment and not _is_installed(EXTRAS[name][0]):
             raise WrongUsage(
                 f"this needs libraries that were not installed ({EXTRAS[name][1]}): pip install 'schedlab[{name}]'"
             )
+
+
+def _is_installed(library: str) -> bool:
+    try:
+        return bool(importlib.metadata.version(library))
+    except importlib.metadata.PackageNotFoundError:
+        return False
 
 
 def cure(names: Iterable[str]) -> str:

@@ -14,13 +14,13 @@ from schedlab.base.toolchain import kept
 from schedlab.base.toolchain.build import built_module
 from schedlab.base.toolchain.kept import MODULE, sources_hash
 from schedlab.base.toolchain.policies import built_listing, unknown
+from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import BuildFailed, WrongUsage, parameter
 from schedlab.monitor.files import PAGE as MONITOR
 from schedlab.monitor.lesson import read_lesson, ready
 from schedlab.monitor.standalone.modules import bundled
-from schedlab.monitor.vega import vega_script
 from schedlab.paths import ROOT
-from schedlab.report.html import HAND_OVER, SHARED, TEMPLATES, THEME
+from schedlab.report.html import HAND_OVER, SHARED, TEMPLATES, THEME, vega_bundle
 from schedlab.workload import workload_files
 from schedlab.workload.palette import palette
 from schedlab.workload.text import text_of
@@ -114,7 +114,7 @@ def make_policy(name: str, place: Path) -> Path:
 def page_of(module: bytes) -> str:
     """Returns the page, with this build of the simulator in it."""
     replacements = {MONITOR / "way.js": PAGE / "way.js", MONITOR / HAND_OVER: TEMPLATES / HAND_OVER}
-    scripts = [vega_script().decode(), bundled(PAGE / "main.js", replacements)]
+    scripts = [vega_bundle(), bundled(PAGE / "main.js", replacements)]
     scripts = [script.replace("</script", "<\\/script") for script in scripts]
     carried = {
         MODULE: base64.b64encode(module).decode(),
@@ -130,7 +130,8 @@ def page_of(module: bytes) -> str:
     parts = {
         "<head>\n": f"<head>\n{_policy(scripts)}\n"
         f'<meta name="module" content="{sources_hash()}">\n'
-        f'<meta name="sources" content="{hash_of(sources())}">\n',
+        f'<meta name="sources" content="{hash_of(sources())}">\n'
+        f'<meta name="compiler" content="{compiler().description()}">\n',
         '<link rel="icon" href="icon.svg" type="image/svg+xml">': _icon(),
         '<script src="app.js" type="module"></script>\n': _styles(PAGE / "page.css"),
         "</body>": "".join([*_carried(carried), *map(_script, scripts), "</body>"]),
