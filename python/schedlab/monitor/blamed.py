@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Waits of a process that is watched, taken apart as `./schedlab explain` does (docs/explain.md)."""
+"""Breaks down the waits of a process in a watched system, as `./schedlab explain` does (docs/explain.md)."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from schedlab.errors import WrongUsage
 from schedlab.monitor.system import Refused
 
 _WORST = 8
-"""So many waits are taken apart."""
+"""Number of waits that are broken down."""
 _PARTS = 40
-"""So many parts of a wait are told one by one."""
+"""Parts of a wait that are reported separately."""
 _CHOICES = 5
 _CPUS = 4
 
 
 @dataclass(frozen=True)
 class Question:
-    """Which waits of a process are to be taken apart."""
+    """The waits of a process that `explain` breaks down."""
 
     pid: int
     kinds: Sequence[str]
-    """As of `./schedlab explain`."""
+    """Kinds of waits, as in `./schedlab explain`."""
     time_ns: int
-    """The moment that is shown: what comes later is not known."""
+    """The moment shown (ns); later events are ignored."""
     begin_ns: int
-    """Those that begin from here on."""
+    """Only waits that begin at or after this time (ns) are considered."""
     at_ns: int | None
-    """In place of these: those that go on then."""
+    """If set, only waits in progress at this time (ns) are considered, regardless of `begin_ns`."""
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -44,7 +44,10 @@ class Question:
 
 
 def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
-    """The longest of these waits in a trace's file; docs/monitor.md has the fields. Refused: it has no such process."""
+    """Breaks down the longest matching waits of a trace file; docs/monitor.md lists the fields.
+
+    Raises Refused if the trace has no such process.
+    """
     read = trace.read(path)
     request = Asked(
         str(question.pid),
@@ -86,13 +89,13 @@ def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
 
 
 def _idle(spent: Mapping[int, int]) -> list[dict[str, int]]:
-    """The other CPUs that idled longest."""
+    """Returns the other CPUs that idled longest, at most four."""
     longest = sorted(spent, key=lambda cpu: -spent[cpu])[:_CPUS]
     return [{"cpu": cpu, "duration_ns": spent[cpu]} for cpu in longest]
 
 
 def _parts(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """They add up to the wait; the shortest of many are one."""
+    """Returns the parts, which add up to the wait; beyond the limit, the shortest become one part."""
     entries = [
         {
             "words": part["words"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What if from here? Other futures of a moment, computed on the real kernel and shown side by side."""
+"""Branches a run: repeats it up to a moment, applies a change, and shows both branches."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _PIECE = 262_144
 
 @dataclass(frozen=True)
 class Change:
-    """What is done otherwise from the moment on."""
+    """The changed policy or parameters of a branch."""
 
     policy: str
-    """name or name:preset; "": the policy stays."""
+    """`name` or `name:preset`; empty if the policy stays the same."""
     settings: Sequence[tuple[str, int]]
 
     @property
     def commands(self) -> str:
-        """The same in the words of the kernel (abi/machine_commands.h)."""
+        """The change as commands of the kernel (abi/machine_commands.h)."""
         policy = [f"sched_status {self.policy}"] if self.policy else []
         lines = [*policy, *(f"sched_tunables {name}={value}" for name, value in self.settings)]
         return "".join(f"{line}\n" for line in lines)
@@ -48,10 +48,12 @@ class Change:
 async def what_if(
     session: Session, system: Watched, at_ns: int, change: Change, show: Tell
 ) -> dict[str, str]:
-    """Shows a moment's other future beside the unchanged one, both standing at the moment.
+    """Runs and shows the unchanged and the changed branch of a moment, both paused at that moment.
 
-    Returns their letters, and the folder in which the futures are kept. Those that were shown before
-    give way.
+    Returns the letters of both branches and the folder that stores them. Replaces branches shown
+    earlier.
+
+    Raises Refused if this system cannot be branched.
     """
     if system.system is None or system.system.no_branches:
         raise Refused(system.system.no_branches if system.system else "it has not begun yet")
@@ -59,7 +61,7 @@ async def what_if(
     show("its past is run once more")
     source = system.setup.source
     out = new_runs_folder(f"branch-{source.name if source else system.setup.machine}")
-    # What happened at this moment is past.
+    # The branch keeps the events of this moment; the change applies from the next nanosecond.
     if source:
         folders = await worker.branch(source, at_ns + 1, change.policy, change.settings, out, show)
     else:
@@ -78,7 +80,7 @@ async def what_if(
 async def _of_live(
     session: Session, system: Watched, at_ns: int, change: Change, out: Path
 ) -> list[Path]:
-    """Returns the futures' folders, the unchanged one first."""
+    """Runs the branches of a live system; returns their folders, the unchanged branch first."""
     assert isinstance(system.system, KernelSystem)
     changes = {out / "unchanged": Change("", ()), out / "changed": change}
     with ExitStack() as stack:
@@ -98,7 +100,7 @@ async def _of_live(
 def _manifest(
     session: Session, system: Watched, at_ns: int, change: Change, folder: Path
 ) -> dict[str, Any]:
-    """As of a recording: under what it went on, and of what it is a branch."""
+    """Returns a branch's manifest: that of a recording, plus its source, branch point and change."""
     assert system.tape and system.system
     now = _standing(folder, at_ns)
     facts = facts_of(system.setup, system.workload, "", system.tape.standing, session.software)
@@ -125,7 +127,7 @@ def _manifest(
 
 
 def _standing(folder: Path, at_ns: int) -> Standing:
-    """Returns what stood in a run just before a moment."""
+    """Returns a run's state just before a moment."""
     records = read_records(folder / TRACE_FILE)
     state = Standing(records.header.cpus)
     for place in range(0, len(records), _PIECE):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a session can be asked to do; docs/monitor-protocol.md lists them."""
+"""Performs the commands that pages and terminals send to a session (docs/monitor-protocol.md)."""
 
 from __future__ import annotations
 
@@ -42,10 +42,12 @@ _SETTING = re.compile(r"([A-Za-z0-9_-]{1,63})=(-?\d{1,18})")
 
 
 async def perform(session: Session, message: Message, show: Tell = lambda line: None) -> Any:
-    """Does what a message asks; gives the result. `show` is told how far it is, if it takes long.
+    """Performs a message's command and returns the result.
 
-    Of one system, the result is its own; of all, it is by system. SchedlabError: it was not done,
-    or not by all.
+    `show` receives progress lines of long commands.
+
+    For a message to one system, returns its result; for several systems, a result for each letter.
+    Raises SchedlabError if a system could not perform the command.
     """
     action = _text(message, "do")
     systems = systems_of(session, message)
@@ -65,7 +67,7 @@ async def perform(session: Session, message: Message, show: Tell = lambda line: 
 
 
 def systems_of(session: Session, message: Message) -> list[Watched]:
-    """Returns the systems that a message is for. WrongUsage: there is no such one."""
+    """Returns the systems that a message addresses. Raises WrongUsage if there is no such system."""
     letter = message.get("system", _ALL)
     if letter is None or letter == _ALL:
         return list(session.systems.values())
@@ -75,7 +77,7 @@ def systems_of(session: Session, message: Message) -> list[Watched]:
 
 
 def _problems(systems: Sequence[Watched], done: Sequence[Any]) -> BaseException | None:
-    """Returns what went wrong, in one error, or None if nothing did."""
+    """Combines the errors of several systems into one; returns None if there were no errors."""
     pairs = zip(systems, done, strict=True)
     wrong = [(system, error) for system, error in pairs if isinstance(error, BaseException)]
     if not wrong:
@@ -96,7 +98,7 @@ def _text(message: Message, key: str) -> str:
 
 
 def whole(message: Message, key: str) -> int:
-    """Returns a whole number of a message. WrongUsage: it has none."""
+    """Returns a 64-bit integer of a message. Raises WrongUsage if it has none."""
     value = message.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
         raise WrongUsage(f"{key}: a whole number is expected, not {value!r}")
@@ -140,7 +142,7 @@ def _policy_choice(text: str) -> PolicyChoice:
 
 
 def _pids(message: Message) -> list[int]:
-    """Returns the PIDs of one process, or of several."""
+    """Returns the PIDs of a message, which has either `pid` or `pids`."""
     pids = message.get("pids")
     if pids is None:
         return [whole(message, "pid")]
@@ -212,7 +214,7 @@ async def _resume(session: Session, system: Watched, message: Message) -> None:
 
 
 async def _follow(session: Session, system: Watched, message: Message) -> None:
-    """A page that plays it says how it has come to where it is."""
+    """Brings a system to the state of the page that plays it, by repeating the page's actions."""
     if not system.is_played_by_page:
         raise Refused("it goes by itself")
     setup = system.setup
@@ -227,7 +229,7 @@ async def _follow(session: Session, system: Watched, message: Message) -> None:
 
 
 async def _text_of(session: Session, each: Watched, message: Message) -> str:
-    """A workload, for a page that starts it by itself."""
+    """Returns the text of a workload, for a page that runs it in the browser."""
     name = _text(message, "workload")
     session.choices.check_workloads([name])
     tick_ns = whole(message, "tick_ns")
@@ -258,7 +260,7 @@ def _changed(setup: Setup, message: Message) -> Setup:
     }
     if message.get("policy") is not None:
         changes["policy"] = _policy_choice(_text(message, "policy"))
-        # Tunables were given for the policy that it began with.
+        # The tunables belong to the policy that they were set for.
         if changes["policy"] != setup.policy:
             changes["settings"] = ()
     if message.get("workloads") is not None:
@@ -338,7 +340,10 @@ async def _record(
 
 
 async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[str, str]:
-    """Returns the folders of the runs, by system. Refused: nothing was being recorded."""
+    """Ends all recordings and returns their run folders by system letter.
+
+    Raises Refused if nothing was being recorded.
+    """
     on = [system for system in systems if system.recording]
     if not on:
         raise Refused("nothing is being recorded")
@@ -358,7 +363,7 @@ async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[s
 async def _report(
     session: Session, systems: Sequence[Watched], message: Message, show: Tell
 ) -> str:
-    """Reports on all that was recorded together; what is still being recorded ends with it."""
+    """Ends recordings in progress and writes one report of all recorded runs."""
     async with session.reporting:
         return await _make_report(session, show)
 
@@ -389,7 +394,7 @@ async def _branch(
 
 
 def _settings(message: Message) -> tuple[tuple[str, int], ...]:
-    """Of {"settings": "slice=3 boost=100"}."""
+    """Parses settings such as {"settings": "slice=3 boost=100"}."""
     text = message.get("settings", "")
     if not isinstance(text, str):
         raise WrongUsage(f"settings: a text is expected, not {text!r}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A session from its beginning to its orderly end, with a page or a terminal before it."""
+"""Runs a session together with its page or terminal, and closes it in order."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from schedlab.monitor.server import Server
 
 Front = Callable[[Session], Coroutine[Any, Any, None]]
-"""Shows a session until its user has seen enough, or it is cancelled."""
+"""Shows a session until its user leaves or the task is cancelled."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """How the page is served."""
+    """Address and port of the page's server."""
 
     address: str
     port: int
     browser: bool
-    """Open one?"""
+    """True to open a browser."""
 
 
 def watch(make: Callable[[], Session], front: Front) -> None:
-    """Runs a session until it or what shows it ends, or a signal comes.
+    """Runs a session until the session or its front end finishes, or a signal arrives.
 
-    SchedlabError: it could not be begun. SystemExit: ended by another signal than Ctrl-C, which is
-    how a monitor is ended.
+    Raises SchedlabError if the session cannot start. Raises SystemExit after a signal other than
+    Ctrl-C, which is the normal way to end a monitor.
     """
     caught = asyncio.run(_watch(make, front))
     if caught and caught != signal.SIGINT:
@@ -50,11 +50,11 @@ def watch(make: Callable[[], Session], front: Front) -> None:
 
 
 async def _watch(make: Callable[[], Session], front: Front) -> int:
-    """Returns the signal that ended it, or 0 if none did."""
+    """Returns the signal that ended the session, or 0."""
     session = make()
     tasks = [asyncio.ensure_future(session.run()), asyncio.ensure_future(front(session))]
     waiting = asyncio.ensure_future(asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))
-    # Later signals change nothing: what is being kept is kept, and ending has a limit of its own.
+    # Further signals are ignored while recordings are saved; `close` limits its own duration.
     with cancelled_by_signals(waiting) as caught:
         await asyncio.wait([waiting])
         await _close(session, tasks)
@@ -67,7 +67,7 @@ async def _watch(make: Callable[[], Session], front: Front) -> int:
 
 
 async def _close(session: Session, tasks: Sequence[asyncio.Future[None]]) -> None:
-    """Ends all in order."""
+    """Cancels the tasks, saves recordings and closes the session."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -78,7 +78,7 @@ async def _close(session: Session, tasks: Sequence[asyncio.Future[None]]) -> Non
 
 
 def page(how: Page) -> Front:
-    """Runs a server, and a browser that shows it."""
+    """Returns a front end that serves the page and opens a browser."""
 
     async def show(session: Session) -> None:
         from schedlab.monitor.server import Server
@@ -96,10 +96,10 @@ def page(how: Page) -> Front:
 
 
 async def _open_browser(server: Server) -> None:
-    """Tries browsers until a page has come."""
+    """Opens a browser with a private file that holds the address, and waits for the page."""
     try:
         with way_in(server.url) as file:
-            # It may wait until the browser ends; we do not.
+            # `webbrowser.open` may block until the browser exits, so it runs in a daemon thread.
             Thread(target=webbrowser.open, args=[file], daemon=True).start()
             await server.entered.wait()
     except OSError as error:
@@ -107,7 +107,7 @@ async def _open_browser(server: Server) -> None:
 
 
 def has_screen() -> bool:
-    """Else, a browser would take this terminal."""
+    """True if a graphical browser can start; a text browser would take over this terminal."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     return sys.platform == "darwin" or any(os.environ.get(name) for name in names)
 

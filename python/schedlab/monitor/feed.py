@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What one page is told of one system: its trace's bytes, and how it is."""
+"""Sends a system's trace and state to one page."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from schedlab.trace.format import RECORD, Kind, MarkKind
 from schedlab.trace.writer import header_bytes
 
 _PIECE = 32_768
-"""Records of a message: 1 MB."""
+"""Records per message: 1 MB."""
 _ITS_OWN_CLOCK = "spike"
-"""Its time goes as its instructions do, not as ours."""
+"""Its time advances with executed instructions, not with the host's clock."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """Text, or bytes with records."""
+    """A message to a page: JSON text, or bytes with trace records."""
 
     data: bytes
     is_binary: bool = False
@@ -31,8 +31,11 @@ class Message:
 
 
 class Feed:
-    """Knows how far the page is. A page that comes later, or was too slow, is told what stands before the
-    first record that is kept, and all from there on."""
+    """Tracks what one page has received from one system.
+
+    A page that connects late or falls behind first gets the state before the oldest kept record,
+    then all records since.
+    """
 
     def __init__(self, watched: Watched) -> None:
         self.watched = watched
@@ -40,14 +43,14 @@ class Feed:
         self._tape: Tape | None = None
         self._sent = 0
         self._is_introduced = False
-        """It was told of the system what it needs before its trace begins."""
+        """True once the page has the system's state, which precedes the trace."""
         self._log: Said[str] | None = None
         self._lines = self._notes = 0
         self._status: Status | None = None
 
     @property
     def behind(self) -> int:
-        """Records that were not sent."""
+        """Number of records not yet sent."""
         tape = self._told_tape
         if tape is None:
             return 0
@@ -55,11 +58,11 @@ class Feed:
 
     @property
     def _told_tape(self) -> Tape | None:
-        """What a page plays by itself, it knows."""
+        """The tape to send, or None if the page runs the system itself."""
         return None if self.watched.is_played_by_page else self.watched.tape
 
     def next(self, pace: float) -> Message | None:
-        """Returns what comes next, or None if all is said."""
+        """Returns the next message, or None if the page is up to date."""
         tape = self._told_tape
         if tape and (tape is not self._tape or self._sent < tape.recent.begin):
             return self._begin(tape, pace)
@@ -77,7 +80,7 @@ class Feed:
             self._is_introduced = True
             return Message(orjson.dumps(self._state(pace)))
         self._is_introduced = False
-        if tape is self._tape:  # it was too slow
+        if tape is self._tape:  # the page fell behind, and kept records were dropped
             self._tape = None
             missed = {"type": "missed", "system": self.watched.letter, "frames": 1}
             return Message(orjson.dumps(missed))
@@ -95,7 +98,7 @@ class Feed:
 
     def _state(self, pace: float) -> dict[str, object]:
         watched = self.watched
-        if self._log is not watched.log:  # it was started anew
+        if self._log is not watched.log:  # the system was restarted
             self._log, self._lines, self._notes = watched.log, 0, 0
         log, marks = watched.log.since(self._lines), watched.notes.since(self._notes)
         self._lines, self._notes = watched.log.end, watched.notes.end
@@ -114,7 +117,7 @@ class Feed:
         }
 
     def _reached_ns(self) -> int | None:
-        """Returns how late it is though nothing may have happened, or None if that is not known."""
+        """Returns the time (ns) that the system has reached without further events, or None if unknown."""
         watched = self.watched
         if self.behind or watched.tape is not self._tape or not watched.is_on or watched.held:
             return None
@@ -130,7 +133,7 @@ class Feed:
 
 
 def _opening(tape: Tape) -> Records:
-    """Returns what stands before the first record that is kept, in a page's words: all labels at once."""
+    """Returns the state before the oldest kept record, as records that a page reads."""
     opening = tape.recent.opening()
     if opening is None:
         return np.empty(0, RECORD)

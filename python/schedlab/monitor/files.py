@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the server answers requests with: the page's files, and what was made while a system was watched."""
+"""Serves the page's files, and files produced while a system was watched."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ POLICY = (
     f"{_OURS}; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self' 'unsafe-inline';"
     " img-src 'self' data: blob:; font-src 'self'; connect-src 'self'"
 )
-"""What a page of ours may load and run: what comes from here, no script that stands in it, and no text that is
-compiled except WebAssembly. Vega sets styles on what it draws."""
+"""Content security policy of the monitor's page: same-origin files, no inline scripts, no evaluated
+code except WebAssembly. Inline styles are allowed, because Vega sets styles on its charts.
+"""
 REPORT_POLICY = (
     f"{_OURS}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline';"
     " img-src 'self' data:; font-src 'self' data:; connect-src 'self'"
 )
-"""The charts of a report, which is made to stand alone, compile their expressions."""
+"""Content security policy of reports, whose standalone charts compile their expressions."""
 
 _HEADERS = {
     "X-Frame-Options": "DENY",
@@ -42,17 +43,17 @@ _HEADERS = {
 
 
 class Guard(Protocol):
-    """What the server says of a request."""
+    """Decides which requests the server answers."""
 
     def knows_host(self, host: str) -> bool:
-        """Is it called by this name?"""
+        """Returns whether `host` is one of the server's names."""
 
     def published(self, secret: str, name: str) -> Path | None:
-        """Returns the file that an address leads to, or None if there is none."""
+        """Returns the published file of an address, or None if there is none."""
 
 
 class Quiet(RequestHandler):
-    """What strangers send is none of the terminal's business."""
+    """Keeps rejected requests out of the terminal; reports only unexpected exceptions."""
 
     def log_exception(self, typ: Any, value: BaseException | None, tb: Any) -> None:
         if isinstance(value, Exception) and not isinstance(value, HTTPError):
@@ -60,7 +61,7 @@ class Quiet(RequestHandler):
 
 
 class _Guarded(Quiet):
-    """What all answers have, and what all requests must have."""
+    """Checks every request's host, and sets the security headers of every response."""
 
     policy = POLICY
 
@@ -82,24 +83,24 @@ class _Guarded(Quiet):
         self.set_header("Content-Security-Policy", self.policy)
 
     def write_error(self, status_code: int, **_: Any) -> None:
-        """Answers in words, and without a trace of Python."""
+        """Answers with a plain-text status line, without a Python traceback."""
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(f"{status_code} {self._reason}\n")
 
 
 class _File(_Guarded, StaticFileHandler):
-    """Read anew each time: it may be another one by then."""
+    """A static file without an ETag: the file may have changed since the last request."""
 
     def compute_etag(self) -> None:
         return None
 
 
 class PageFile(_File):
-    """The page, which tells nothing: it asks for everything by its socket."""
+    """A file of the page. It holds no data of a session; the page requests data through its socket."""
 
 
 class Made(_Guarded):
-    """What is made for the page when it is asked for the first time, and stays."""
+    """Content that is built at the first request and cached."""
 
     def initialize(self, make: Callable[[], bytes], kind: str) -> None:
         self._make = make
@@ -112,17 +113,17 @@ class Made(_Guarded):
         with suppress(StreamClosedError):
             for at in range(0, len(made), PIECE_BYTES):
                 self.write(bytes(made[at : at + PIECE_BYTES]))
-                await self.flush()  # of a page that does not read, one piece is in memory
+                await self.flush()  # only one piece is buffered for a page that does not read
 
 
 VEGA = {"make": lambda: vega_script().encode(), "kind": "text/javascript; charset=utf-8"}
-"""The library of charts."""
+"""The charting library."""
 MODULE = {"make": machine_module, "kind": "application/wasm"}
-"""The model of what the page shows."""
+"""The model that computes what the page shows."""
 
 
 class Published(_File):
-    """Files that were made while the system was watched."""
+    """Files produced while the system was watched: reports and Perfetto traces."""
 
     policy = REPORT_POLICY
 

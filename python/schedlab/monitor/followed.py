@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One system that is followed: how it is, and what it says, which goes onto its tape, for those that show it and
-into a recording."""
+"""Follows one system: its state, its trace and its log, for pages, terminals and recordings."""
 
 from __future__ import annotations
 
@@ -23,35 +22,35 @@ from schedlab.monitor.tape import Tape
 from schedlab.monitor.trace_file import begin_of_work
 
 LOG_MAX = 2000
-"""Lines of the console that are kept for pages that come later."""
+"""Console lines kept for pages that connect later."""
 _NOTES_MAX = 200
 _NO_WORK = 20_000
-"""Records, after which one need not wait any more for workloads to begin."""
+"""Records after which the tape no longer waits for workloads to begin."""
 _SILENT_NS = 250_000_000
-"""What a system does is in its trace after so long at most, with `trace-delay` and the way here."""
+"""Upper bound on the delay of trace records: `trace-delay` plus transport."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What is the same for all systems of a session."""
+    """Values shared by all systems of a session."""
 
     choices: Choices
     make: Maker
     scratch: Path
     changed: Callable[[], None]
-    """Is told when there is something else to be introduced."""
+    """Called when a new hello message is needed."""
     first: Callable[[str], None]
-    """Is told of each start, before anything is taken of what its workloads do."""
+    """Called with the system's letter at each start, before its workloads' records are taken."""
     kept: list[Path]
-    """All that was recorded, folder by folder."""
+    """Folders of everything that was recorded."""
     pace: Callable[[], float]
-    """How fast systems go whose clock is ours."""
+    """The speed of systems whose clock the monitor drives."""
     page_plays: bool = False
-    """Pages play simulations and recordings by themselves: here they stand until they are asked."""
+    """True if pages run simulations and recordings themselves; the server's copies then wait for commands."""
 
 
 class Followed:
-    """See above. All of it belongs to the session's loop."""
+    """A followed system. All its state belongs to the session's event loop."""
 
     def __init__(self, letter: str, setup: Setup, terms: Terms) -> None:
         self.letter = letter
@@ -60,52 +59,51 @@ class Followed:
         self.starts = 0
         self._exports = 0
         self.started = dict.fromkeys(setup.workloads)
-        """What has been asked to run, in that order, for a recording's title."""
+        """Workloads in the order of their starts, for a recording's title."""
         self.lock = asyncio.Lock()
-        """Held while the system does something: one thing at a time."""
+        """Held during a control operation; only one runs at a time."""
         self.begin_ns: int | None = None
-        """The moment at which pages show it first, standing still; None: its beginning."""
+        """The moment (ns) that pages show first, paused; None means the system's beginning."""
         self.address = ""
-        """Where pages find its trace, if it is recorded."""
+        """URL of the trace, if the system is a recording."""
         self.following = asyncio.Lock()
-        """Held while it is brought to where a page is."""
+        """Held while the system is brought to a page's state."""
         self.blaming = asyncio.Lock()
-        """Held while waits of it are taken apart."""
+        """Held while waits are broken down."""
         self._reset()
 
     def _reset(self) -> None:
-        """Makes it as before its start."""
+        """Resets the state to before the system's start."""
         self.system: System | None = None
         self.tape: Tape | None = None
         self.paused = False
         self.held = False
-        """It stands still, since it was ahead of the others."""
+        """True while the system waits because it was ahead of the others."""
         self.failure = ""
-        """Why we have given it up."""
+        """Why the system was abandoned; empty if it was not."""
         self.is_refused = False
-        """It was given up because of what was asked for, or of the machine as it is."""
+        """True if the failure comes from the request or from this machine, not from the system."""
         self.origin_ns = 0
-        """The point of its own time at which the time begins that it has in common with the other
-        systems."""
+        """The system's time (ns) at the zero of the time shared by all systems."""
         self.clock = HostClock()
         self.speed, self.events = Rate(), Rate()
         self.log: Said[str] = Said(LOG_MAX)
         self.notes: Said[Mark] = Said(_NOTES_MAX)
-        """Marks that no trace tells of."""
+        """Marks that are not in the trace."""
         self.status: Status | None = None
-        """What sched_status said last."""
+        """The latest output of sched_status."""
         self.known_ns = 0
-        """How far it had come when its trace was taken: all is known up to there."""
+        """The system's time (ns) when its trace was last read: the trace is complete up to this time."""
         self._acts: Sequence[str] = ()
-        """What a page that plays it has done to it."""
+        """Actions that the page performed on a system that it runs itself."""
         self._is_new = True
-        """Was nothing taken of its trace?"""
+        """True until the first records arrive."""
 
     # --- how it is
 
     @property
     def life(self) -> Life:
-        """FAILED, too, if it no longer answers as it should."""
+        """The system's life; FAILED if the system was abandoned."""
         if self.failure:
             return Life.FAILED
         if self.system is None:
@@ -113,7 +111,7 @@ class Followed:
         life = self.system.life
         if life not in (Life.RUNNING, Life.PAUSED):
             return life
-        # To a user, a system that has to wait for others goes on.
+        # A system held back for others counts as running for its user.
         return Life.PAUSED if self.paused else Life.RUNNING
 
     @property
@@ -122,7 +120,7 @@ class Followed:
 
     @property
     def is_on(self) -> bool:
-        """It runs, or could go on."""
+        """True if the system has begun and is running or paused."""
         return self.life in (Life.RUNNING, Life.PAUSED) and self.tape is not None
 
     @property
@@ -139,7 +137,7 @@ class Followed:
 
     @property
     def now_ns(self) -> int:
-        """How far it has come, of its own time."""
+        """The time (ns) that the system has reached, on its own clock."""
         if self.is_played:
             return self.played.now_ns
         taken = self.tape.standing.time_ns if self.tape else 0
@@ -149,22 +147,22 @@ class Followed:
 
     @property
     def common_ns(self) -> int:
-        """The same, of the time that it has in common with others."""
+        """The time (ns) that the system has reached, on the clock shared by all systems."""
         return self.now_ns - self.origin_ns
 
     @property
     def recorder(self) -> Recorder | None:
-        """The recording under way."""
+        """The recording in progress, or None."""
         return self.tape.recorder if self.tape else None
 
     @property
     def recording(self) -> str:
-        """Where to; "": nothing is recorded."""
+        """Folder of the recording; empty if nothing is being recorded."""
         return str(self.recorder.place) if self.recorder else ""
 
     @property
     def title(self) -> str:
-        """Its title, for people."""
+        """The system's title for people."""
         cpus = f"{self.setup.cpus} CPU{'s' if self.setup.cpus > 1 else ''}"
         if self.setup.machine == RECORDED and self.setup.source:
             return self.setup.title or f"{self.setup.source.name}, recorded"
@@ -172,7 +170,7 @@ class Followed:
         return f"{policy} on {self.setup.machine}, {cpus}"
 
     def fail(self, error: BaseException) -> None:
-        """It is given up, for this reason."""
+        """Abandons the system and keeps the reason."""
         is_expected = isinstance(error, (SchedlabError, OSError))
         self.is_refused = isinstance(error, WrongUsage)
         self.failure = str(error) if is_expected else f"{type(error).__name__}: {error}"
@@ -180,7 +178,7 @@ class Followed:
     # --- what it says
 
     def take(self) -> int:
-        """Takes what is new of its trace and its log, and returns how many records came."""
+        """Reads new records and log lines; returns the number of new records."""
         if self.system is None or self.failure:
             return 0
         try:
@@ -190,13 +188,13 @@ class Followed:
             if self.tape is None and not self._set_up():
                 return 0
             self._take_records(records)
-        except Exception as error:  # its trace is broken: the others go on
+        except Exception as error:  # a broken trace fails this system only
             self.fail(error)
             return 0
         return len(records)
 
     def _set_up(self) -> bool:
-        """Makes its tape, as soon as its header is there."""
+        """Makes the tape once the trace's header is known; returns False until then."""
         assert self.system
         header = self.system.header
         if header is None:
@@ -214,8 +212,10 @@ class Followed:
         self.events.note(now, self.tape.standing.count)
 
     def _before_work(self, records: Records) -> Records:
-        """Takes what comes before the workloads that it begins with, which is of no interest to a
-        recording; gives the rest."""
+        """Adds the records before the first workload, which recordings omit, to the tape.
+
+        Returns the remaining records.
+        """
         assert self.tape and self.system
         at = 0
         if self.setup.workloads:
@@ -244,7 +244,7 @@ class Followed:
             self.tape.add_log(lines)
 
     def state(self, pace: float) -> State:
-        """Returns how it is, apart from what its trace tells."""
+        """Returns the state that is not in the trace."""
         return {
             "system": self.letter,
             "life": self.life.value,
@@ -257,6 +257,6 @@ class Followed:
         }
 
     def note(self, text: str) -> None:
-        """Marks the time line."""
+        """Adds a note to the timeline."""
         time_ns = self.tape.standing.time_ns if self.tape else 0
         self.notes.add([{"time_ns": time_ns, "kind": "note", "text": text, "pid": 0}])

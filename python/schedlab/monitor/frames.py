@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What is shown: frames, some times a second, as the terminal gets them.
+"""Types of frames: the state of a system as the terminal shows it, several times a second.
 
-A frame has what is the case now (processes, CPUs, metrics), whole, and what has happened since the
-last frame (runs on CPUs, marks, decisions, the log). Times are nanoseconds of the system's own clock; a
-PID of 0 is idle, or none. Those of a page have in place of `skipped_frames`: `back_ns`, how far before the
-present they are; `whole`, true if what has happened is all that is kept up to now; and `anew`, true if the
-system was begun anew (page/session/system.js). docs/monitor.md has the messages around them.
+A frame has the complete current state (processes, CPUs, metrics) and the events since the last
+frame (runs on CPUs, marks, decisions, the log). Times are nanoseconds of the system's clock. PID 0
+means idle or no process.
+
+A page's frames (page/session/system.js) have three other fields instead of `skipped_frames`.
+`back_ns` is the frame's age; `whole` is true if the frame has all kept events; `anew` is true after
+a restart. docs/monitor.md describes the messages.
 """
 
 from __future__ import annotations
@@ -13,26 +15,28 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 Column = Any
-"""A numpy array or a list, of one value a process."""
+"""A numpy array or a list with one value per process."""
 
 
 class CpuFrame(TypedDict):
-    """One CPU."""
+    """The state of one CPU."""
 
     running: int
-    """PID."""
+    """PID of the running process."""
     since_ns: int
     level: int
-    """The level at which the policy runs it, by the policy's last word; -1: it has no levels."""
+    """Level of the running process, from its latest level record; -1 without levels."""
     queue: list[tuple[int, int, int]]
-    """The processes that wait here: PID, level (-1: none), and since when; in the order in which they came. With a
-    policy that has one queue for all CPUs, all are at CPU 0, and `shared_queue` is true."""
+    """Waiting processes in order of arrival: PID, level (-1: none), start of the wait (ns).
+
+    If the policy has one queue for all CPUs, all entries are at CPU 0 and `shared_queue` is true.
+    """
     busy: float
-    """Part of the window in which it ran a process."""
+    """Fraction of the window during which the CPU ran a process."""
 
 
 class ProcessColumns(TypedDict):
-    """All that live, one entry each, in the order of PIDs. At most 65,536."""
+    """All live processes in the order of PIDs, at most 65,536."""
 
     pid: Column
     parent: Column
@@ -40,45 +44,45 @@ class ProcessColumns(TypedDict):
     state: Column
     """0 runnable, 1 running, 2 blocked."""
     reason: Column
-    """Why it is blocked: BlockReason; 0: it is not."""
+    """Why the process is blocked (BlockReason); 0 if it is not."""
     cpu: Column
-    """The CPU that runs or queues it, or that ran it last; -1: none yet."""
+    """The CPU that runs or queues the process, or ran it last; -1 before its first run."""
     group: Column
     own: Column
-    """True: it is there for the monitor's sake."""
+    """True for processes that belong to the monitor."""
     priority: Column
     tickets: Column
     weight: Column
     nice: Column
     level: Column
     slice_left_ns: Column
-    """-1: no limit, or not known."""
+    """-1 if unlimited or unknown."""
     run_ns: Column
-    """Running time since its fork."""
+    """Running time since the fork."""
     waiting_ns: Column
-    """Time spent runnable and not running, since its fork."""
+    """Time spent runnable but not running since the fork."""
     wait_now_ns: Column
-    """How long it has waited now; 0: it does not."""
+    """Length of the current wait; 0 if the process does not wait."""
     selections: Column
     share: Column
-    """Its part of all CPU time that the workload's processes got in the window; 0 to 1. A process
-    outside the workload, such as one of the monitor's own, has a share that is no part of that sum.
+    """Fraction (0 to 1) of the CPU time of all workload processes in the window.
+
+    Processes outside the workload have a share, too, which the sum of 1 excludes.
     """
     ideal: Column
-    """The weighted max-min allocation in the window (docs/metrics.md); -1: not defined."""
+    """The weighted max-min allocation in the window (docs/metrics.md); -1 if undefined."""
 
 
 class Metrics(TypedDict):
-    """Metrics over the window, by the definitions of docs/metrics.md. None: there is nothing to
-    compute one from."""
+    """Metrics over the window, as docs/metrics.md defines them; None if there is no data."""
 
     window_ns: int
     turnaround_ns: float | None
-    """Mean of processes that ended in the window."""
+    """Mean of the processes that ended in the window."""
     response_ns: float | None
-    """Mean of processes that ran for the first time in it."""
+    """Mean of the processes whose first run was in the window."""
     waiting_ns: float | None
-    """The mean waiting time in the window, of all processes that lived in it."""
+    """Mean waiting time in the window of all processes that lived in it."""
     wakeup_median_ns: float | None
     wakeup_p99_ns: float | None
     wakeup_maximum_ns: float | None
@@ -86,10 +90,10 @@ class Metrics(TypedDict):
     finished: int
     throughput_per_s: float
     fairness: float | None
-    """Jain's index over share ÷ ideal share."""
+    """Jain's index of share ÷ ideal share."""
     fairness_turnaround: float | None
     overhead: float | None
-    """Scheduler's time ÷ (CPUs × window), idle time apart."""
+    """Scheduler time ÷ (CPUs × window); idle time is excluded."""
     utilisation: float
     switches_per_s: float
     migrations_per_s: float
@@ -98,32 +102,33 @@ class Metrics(TypedDict):
 
 
 class Cost(TypedDict):
-    """What watching takes of the system's CPU time in the window: 0 to 1."""
+    """Fractions (0 to 1) of the system's CPU time in the window that monitoring uses."""
 
     steering: float
-    """Time that the monitor's own processes ran."""
+    """CPU time of the monitor's own processes."""
     tracing: float
-    """Records × what one takes."""
+    """Number of records × cost of a record."""
     total: float
 
 
 class Timeline(TypedDict):
-    """What happened on CPUs since the last frame."""
+    """Activity of the CPUs since the last frame."""
 
     runs: list[tuple[int, int, int, int, int, int, int]]
-    """CPU, PID, begin, end, level (-1: none), how it ended: 0 goes on, 1 blocked, 2 preempted,
-    3 yielded, 4 ended; and how long the process had been runnable when it began (0: not at all, or
-    it goes on at another level). Runs of idle are left out; a run that goes on comes again, longer,
-    with the same begin."""
+    """Runs: CPU, PID, begin, end, level (-1: none), outcome, wait before the run (ns).
+
+    Outcomes: 0 still running, 1 blocked, 2 preempted, 3 yielded, 4 ended. The wait is 0 if there
+    was none, or if only the level changed. Idle runs are omitted. A run in progress appears again
+    in later frames with the same begin and a later end.
+    """
     idle_while_queued: list[tuple[int, int, int]]
-    """CPU, begin, end: it idled while a process waited at another CPU."""
+    """CPU, begin and end of its idle intervals while a process waited at another CPU."""
     thinned: int
-    """Runs that were put together with neighbours, since there were too many to draw. Nothing that is
-    counted or measured goes by them."""
+    """Runs merged with their neighbours because there were too many to draw. Metrics use all runs."""
 
 
 class Mark(TypedDict):
-    """Something to see on every time line."""
+    """An event shown on every timeline."""
 
     time_ns: int
     kind: str
@@ -133,25 +138,25 @@ class Mark(TypedDict):
 
 
 class Decision(TypedDict):
-    """A choice of the policy."""
+    """One decision of the policy."""
 
     number: int
-    """Its number among all decisions of this trace; there are gaps, as not all are shown."""
+    """Number among all decisions of the trace; numbers have gaps, because only some are shown."""
     time_ns: int
     cpu: int
     pid: int
     name: str
     waited: int
-    """How many others were in the queue."""
+    """Number of other processes in the queue."""
     remark: int
-    """Why, in the policy's own terms; `text` says it in words."""
+    """The policy's annotation code; `text` explains it."""
     text: str
     candidates: list[tuple[int, int]]
-    """Up to 16 of those that waited with it: PID, level or tickets."""
+    """PID and level or tickets of up to 16 waiting processes."""
 
 
 class Past(TypedDict):
-    """What has happened."""
+    """Events of the past."""
 
     timeline: Timeline
     marks: list[Mark]
@@ -159,17 +164,19 @@ class Past(TypedDict):
 
 
 class ModelFrame(Past):
-    """Those parts of a Frame that the trace decides. timeline, marks and decisions: what is new
-    since the frame before."""
+    """The parts of a Frame that the trace determines.
+
+    `timeline`, `marks` and `decisions` hold events since the previous frame.
+    """
 
     now_ns: int
     policy: str
     shares_by: str
     """tickets, weight, nice, groups or equal."""
     levels: bool
-    """Does the policy have levels?"""
+    """True if the policy has levels."""
     levels_rise: bool
-    """Is a higher number served first, as under mlfq? Else a lower one is."""
+    """True if higher levels run first, as under mlfq."""
     shared_queue: bool
     cpus: list[CpuFrame]
     processes: ProcessColumns
@@ -181,7 +188,7 @@ class ModelFrame(Past):
 
 
 class State(TypedDict):
-    """How a system is, apart from what its trace tells."""
+    """The state of a system that is not in its trace."""
 
     system: str
     """"a", "b" …"""
@@ -189,59 +196,59 @@ class State(TypedDict):
     message: str
     paused: bool
     speed: float
-    """The speed of its time compared with ours, measured over the last second."""
+    """System seconds per second of the host, measured over the last second."""
     pace: float
-    """The pace that was asked for; 0: as fast as it goes; -1: its clock is its own."""
+    """The requested pace; 0 means as fast as possible; -1 means that the system's clock cannot be set."""
     events_per_s: float
-    """Events for each second of our time."""
+    """Events per second of the host."""
     recording: str
-    """The folder that is recorded into; "": nothing is recorded."""
+    """Folder of the recording; empty if nothing is being recorded."""
 
 
 class Frame(ModelFrame, State):
-    """All of one system at one time."""
+    """The complete state of one system at one time."""
 
     number: int
     log: list[str]
     skipped_frames: int
-    """Frames that were not drawn because there was too much to do."""
+    """Frames dropped because drawing was too slow."""
 
 
 class WaitPart(TypedDict):
-    """What the CPU at which a process waited did meanwhile."""
+    """Time that a process's CPU spent on something else during the process's wait."""
 
     pid: int
-    """The process that ran; 0: none did."""
+    """The process that ran; 0 if none did."""
     name: str
-    """The process's; else "(idle)", "(scheduler)" or "(unknown)"."""
+    """The process's name, or "(idle)", "(scheduler)" or "(unknown)"."""
     cpu: int
     duration_ns: int
     times: int
 
 
 class Wait(TypedDict):
-    """A wait, from the fork, the wake-up or the turn's end to the next run."""
+    """A wait, from a fork, a wake-up or the end of a run to the next run."""
 
     begin_ns: int
-    """The window's, if it began before that."""
+    """Not earlier than the window's begin."""
     end_ns: int
-    """The end so far, if it goes on."""
+    """The current time if the wait is still in progress."""
     cpu: int
-    """The CPU at which the process waited last."""
+    """The CPU where the process waited last."""
     why: str
-    """forked, woken, preempted, slice over, yielded; found: it waited before the trace."""
+    """forked, woken, preempted, slice over, yielded; found: it waited before the trace began."""
     parts: list[WaitPart]
 
 
 class Explanation(TypedDict):
-    """Why a process had to wait for a CPU, in the window, by the rules of docs/explain.md."""
+    """Why a process waited for a CPU in the window, by the rules of docs/explain.md."""
 
     pid: int
     name: str
     waits: list[Wait]
-    """The last 50."""
+    """The last 50 waits."""
     total_ns: int
     parts: list[WaitPart]
-    """The parts of all waits together, the longest first. They add up to total_ns."""
+    """The parts of all waits combined, the longest first; they add up to total_ns."""
     beside_idle_ns: int
-    """The part of total_ns in which a CPU idled."""
+    """Part of total_ns during which another CPU idled."""

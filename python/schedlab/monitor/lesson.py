@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Lessons: files that say what runs, where it stands still, and what is said and asked there.
+"""Reads lessons: what runs, where it pauses, and the texts and questions shown there.
 
-A file is JSON, since the page without a server reads it, too. docs/monitor.md has what it says.
+A lesson is a JSON file, because the standalone page reads it, too; docs/monitor.md describes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from schedlab.units import parse_time
 from schedlab.workload.values import by_key, members, real, whole, wrong
 
 FOLDER = Path(__file__).parent / "lessons"
-"""Those that are ready."""
+"""The built-in lessons."""
 EVENTS = ("demotion", "boost", "choice", "starvation", "policy", "started", "ended")
 BYTES_MAX = 1 << 20
 _KEYS = ("title", "policies", "cpus", "tick", "seed", "settings", "workloads", "pace", "steps")
@@ -32,7 +32,7 @@ _WHOLE = (-(2**63), 2**63 - 1)
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson: what is started for it, and all of it as the page plays it."""
+    """A lesson: the systems that it starts, and its complete content for the page."""
 
     policies: tuple[PolicyChoice, ...]
     cpus: int
@@ -44,12 +44,12 @@ class Lesson:
 
 
 def ready() -> list[str]:
-    """Returns the names of the lessons that are ready."""
+    """Returns the names of the built-in lessons."""
     return sorted(file.stem for file in FOLDER.glob("*.json"))
 
 
 def read_lesson(text: str) -> Lesson:
-    """Returns the lesson of a name, or of a file. WrongUsage: there is none, or it says what cannot be."""
+    """Returns the lesson of a name or a file. Raises WrongUsage if it is missing or invalid."""
     is_file = text.endswith(".json") or "/" in text
     if not is_file and text not in ready():
         raise WrongUsage(unknown("lesson", text, ready()), what=parameter("lesson", text))
@@ -65,7 +65,7 @@ def read_lesson(text: str) -> Lesson:
 
 
 def _lesson(node: Node) -> Lesson:
-    """Raises ValueError."""
+    """Converts JSON to a lesson. Raises ValueError if it is invalid."""
     node_fields = by_key(node, "an object with title, policies and steps", _KEYS)
     for key in ("title", "policies", "steps"):
         if key not in node_fields:
@@ -138,7 +138,7 @@ def _list(node: Node, expected: str, least: int = 1) -> tuple[Node, ...]:
 
 
 def _plain(node: Node) -> Any:
-    """The value, as JSON's reader of Python would give it."""
+    """Converts a node to plain Python values, as `json.loads` does."""
     if isinstance(node.value, Object):
         return {key: _plain(value) for key, value in node.value.members}
     return [*map(_plain, node.value)] if isinstance(node.value, tuple) else node.value

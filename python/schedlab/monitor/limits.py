@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the monitor's server takes from strangers, and from pages that ask for more than they read."""
+"""Limits what the monitor's server accepts from clients, and what it buffers for slow pages."""
 
 from __future__ import annotations
 
@@ -14,33 +14,35 @@ from schedlab.errors import WrongUsage
 
 MESSAGE_BYTES_MAX = 192 * 1024
 QUESTIONS_MAX = 64
-"""Questions of one page that have no answer yet."""
+"""Unanswered questions of one page."""
 CLIENTS_MAX = 32
-"""Pages at once."""
+"""Pages connected at once."""
 UNREAD_BYTES_MAX = 16 << 20
-"""Answers that a page has not read: until it does, it is heard no further."""
+"""Unread answers of a page; beyond this, the server stops reading its questions."""
 PIECE_BYTES = 64 * 1024
-"""The part of a file that is sent at once."""
+"""Bytes of a file sent at once."""
 _CONNECTIONS_MAX = 128
-"""Connections besides those of pages."""
+"""Connections other than pages' sockets."""
 _HEADER_BYTES_MAX = 16 * 1024
 _READ_BYTES_MAX = 256 * 1024
 _SENT_BYTES_MAX = 64 << 20
-"""The most that may wait in one connection to be sent."""
+"""Bytes that one connection may buffer for sending."""
 _KERNEL_BYTES = 128 * 1024
-"""What the host's kernel may keep of a connection for the other side to read, which would otherwise be up to 4 MB."""
+"""The kernel's send buffer per connection, which could otherwise grow to 4 MB."""
 _PATIENCE_S = 20
-"""The time to wait for a request, or for the next one."""
+"""Timeout of a request, and between requests."""
 _WORDS_MAX = 1000
 _ID_MAX = 64
 
 
 class BoundedServer(HTTPServer):
-    """Requests without a body, from a number of connections at a time: a newer one takes the place of the
-    oldest that is no page's."""
+    """Serves requests without a body and limits the number of connections.
+
+    A new connection beyond the limit closes the oldest connection other than pages' sockets.
+    """
 
     def initialize(self, application: Any, **_: Any) -> None:  # type: ignore[override]
-        """Tornado's own way to be made."""
+        """Tornado calls this instead of a constructor."""
         super().initialize(
             application,
             max_body_size=0,
@@ -52,7 +54,7 @@ class BoundedServer(HTTPServer):
         self._streams: list[IOStream] = []
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
-        """Each new connection."""
+        """Accepts a connection and closes the oldest ones beyond the limit."""
         stream.max_write_buffer_size = _SENT_BYTES_MAX
         stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
         self._streams = [stream for stream in self._streams if not stream.closed()]
@@ -62,14 +64,14 @@ class BoundedServer(HTTPServer):
         super().handle_stream(stream, address)
 
     def keep(self, stream: IOStream | None) -> None:
-        """It is a page's: from now on it gives way to none."""
+        """Excludes a page's socket from the connections that may be closed."""
         self._streams = [other for other in self._streams if other is not stream]
 
 
 def read_message(data: str | bytes) -> dict[str, Any]:
-    """Reads a question: a JSON object of numbers, texts of some length and lists of them.
+    """Parses a question: a JSON object of numbers, short texts and lists of them.
 
-    WrongUsage: it is something else.
+    Raises WrongUsage otherwise.
     """
     try:
         message = orjson.loads(data)

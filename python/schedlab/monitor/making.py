@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a setup to the system that it describes; and what may be in a setup."""
+"""Makes systems from setups, and checks setups."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from schedlab.workload.palette import Entry, palette
 
 LINUX, HOST, RECORDED = "linux", "host", "recorded"
 MACHINES = (*KERNEL_MACHINES, SIMULATOR, LINUX, HOST)
-"""Machines that can be chosen. A recorded run is chosen by its folder."""
+"""Machines that users can choose; a recorded run is chosen by its folder."""
 PLAYED = (SIMULATOR, RECORDED)
-"""Machines whose clock is ours: pages play them by themselves."""
+"""Machines whose clock the monitor drives; pages run them in the browser."""
 
 Maker = Callable[[Setup, Path], System]
-"""Makes a system of a setup, with a folder for what it leaves; it is not begun yet."""
+"""Makes a system of a setup without starting it; the folder is for its files."""
 
 
 _SYSTEMS = "schedlab.monitor.systems"
@@ -54,7 +54,10 @@ _ADAPTERS = {
     LINUX: ("linux_guest", "LinuxGuestSystem"),
     HOST: ("linux_host", "LinuxHostSystem"),
 }
-"""Each machine's module and class. They are loaded when needed: most bring libraries with them."""
+"""Module and class of each machine's adapter.
+
+Adapters load on demand, because most import large libraries.
+"""
 
 
 def make_system(setup: Setup, folder: Path) -> System:
@@ -65,8 +68,10 @@ def make_system(setup: Setup, folder: Path) -> System:
 
 
 def make_ready(setup: Setup) -> None:
-    """Builds and fetches what the setup's machine starts from, with progress in the terminal: so
-    that the page, when it opens, has little to wait for. The adapters look again, in silence."""
+    """Builds and fetches what the setup's machine needs, with progress in the terminal.
+
+    The page then opens without delay. Adapters check again, without output.
+    """
     model = str(MODEL.relative_to(ROOT))
     if setup.machine in (RECORDED, HOST):
         build(model)
@@ -80,12 +85,12 @@ def make_ready(setup: Setup) -> None:
 
 @dataclass(frozen=True)
 class Choices:
-    """What there is to choose from."""
+    """The policies and workloads that setups may use."""
 
     catalogue: Catalogue
-    """All policies, Linux's own one among them."""
+    """All policies, including Linux's own class."""
     files: tuple[Path, ...] = ()
-    """Workload files of the user's own."""
+    """The user's workload files."""
     palette: Mapping[str, Entry] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,7 +102,7 @@ class Choices:
         return [asdict(policy) for policy in self.catalogue.values()]
 
     def shares_by(self, choice: PolicyChoice) -> str:
-        """tickets, weight, nice, groups or equal."""
+        """Returns what determines shares: tickets, weight, nice, groups or equal."""
         policy = self.catalogue.get(choice.name)
         if policy is None:
             return "equal"
@@ -105,7 +110,7 @@ class Choices:
         return preset.shares_by if preset else policy.shares_by
 
     def check(self, setup: Setup) -> None:
-        """WrongUsage: there is no such system."""
+        """Raises WrongUsage if no such system is possible."""
         if setup.machine == RECORDED:
             return
         self.check_policy(setup)
@@ -128,7 +133,7 @@ class Choices:
         self.check_workloads(setup.workloads)
 
     def check_policy(self, setup: Setup) -> None:
-        """It must be there on this machine, and know the tunables that are set."""
+        """Raises WrongUsage if the machine lacks the policy, or the policy lacks a tunable."""
         if setup.policy.name == FAIR.name and setup.machine not in (LINUX, HOST):
             raise WrongUsage(
                 "it is the Linux kernel's own class",
@@ -138,7 +143,7 @@ class Choices:
         check_choices(self.catalogue, (setup.policy,), dict(setup.settings))
 
     def check_workloads(self, names: Iterable[str]) -> None:
-        """Raises WrongUsage unless all are of the palette."""
+        """Raises WrongUsage unless the palette has all workloads."""
         for name in names:
             if name not in self.palette:
                 raise WrongUsage(
@@ -147,12 +152,12 @@ class Choices:
 
 
 def read_choices(files: tuple[Path, ...] = ()) -> Choices:
-    """Returns what is built in, and the user's own workload files."""
+    """Returns the built-in policies and workloads, and the user's workload files."""
     return Choices({**read_catalogue(), FAIR.name: FAIR}, files)
 
 
 def cpus_max(machine: str) -> int:
-    """Returns how many CPUs a machine can have."""
+    """Returns the maximum number of CPUs of a machine."""
     if machine in KERNEL_MACHINES:
         return KERNEL_CPUS_MAX
     if machine == SIMULATOR:
@@ -163,7 +168,7 @@ def cpus_max(machine: str) -> int:
 
 
 def software_of(setup: Setup) -> dict[str, Any]:
-    """Returns, for manifests, which schedlab this is, and the machine's version."""
+    """Returns schedlab's commit and the machine's version, for manifests."""
     return {**commit(), **_release(setup)}
 
 

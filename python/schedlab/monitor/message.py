@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Messages of the model (model/model.h): columns that describe themselves, read into dictionaries and lists."""
+"""Reads the model's self-describing columnar messages (model/model.h) into dictionaries and lists."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ _COLUMN = np.dtype(
 _HEADER_BYTES = 8
 _NULL, _TEXT, _LIST = 0, 5, 6
 _NUMBERS = {1: "<i8", 2: "<i4", 3: "?", 4: "<f8"}
-"""Kinds of columns, as enum model_kind numbers them."""
+"""Kinds of columns, as `enum model_kind` numbers them."""
 
 Record = dict[str, Any]
 
 
 def read(message: bytes) -> Record:
-    """Returns the root record of a message. Its own columns of numbers are numpy arrays; all else is
-    plain Python, with tuples for rows."""
+    """Returns the root record of a message.
+
+    Numeric columns of the root are numpy arrays; all other values are plain Python, with tuples for
+    rows.
+    """
     count = int(np.frombuffer(message, "<u4", 2)[1])
     root: Record = {}
     lists: dict[str, list[Record]] = {"": [root]}
@@ -67,7 +70,7 @@ def _texts(message: bytes, begin: int, count: int) -> list[str]:
 
 
 def _parts(message: bytes, column: np.void, values: Any) -> Any:
-    """What each record has of a column: one value, or those up to its end."""
+    """Returns each record's part of a column: one value, or a list of values."""
     if not column["ends"]:
         return values
     ends = np.frombuffer(message, "<u4", int(column["records"]), int(column["ends"])).tolist()

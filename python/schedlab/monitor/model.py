@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The live model: from a trace's records to what frames show (docs/monitor.md). Its C code, in model/, does
-all of that; here it is called."""
+"""Python interface of the live model, which turns trace records into frames (docs/monitor.md).
+
+The implementation is the C code in model/.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from schedlab_simulator.declarations import declarations
 
 WINDOW_NS = 10_000_000_000
 _MEMORY = 512 << 20
-"""Bytes of each model, of which those are used that it needs."""
+"""Address space of each model in bytes; only touched pages use memory."""
 _SHARES_BY = {
     "equal": 0,
     "tickets": int(AttributeKind.TICKETS),
@@ -44,7 +46,7 @@ _SHARES_BY = {
 
 @cache
 def _library() -> tuple[Any, Any]:
-    """cffi's types, and the library's functions."""
+    """Returns cffi's types and the library's functions."""
     build(str(MODEL.relative_to(ROOT)))
     ffi = FFI()
     ffi.cdef(declarations((ROOT / "model" / "model.h").read_text()))
@@ -52,17 +54,17 @@ def _library() -> tuple[Any, Any]:
 
 
 class Model:
-    """Takes records in, and says at any time what is the case and what has happened.
+    """Takes trace records and returns the current state and past events.
 
-    `policy` (name or name:preset) and `shares_by` (tickets, weight, nice, groups or equal) are as the system was
-    started; the trace's POLICY and TUNABLE records rule afterwards. One loop owns a model: it is not
-    for several threads.
+    `policy` (name or name:preset) and `shares_by` (tickets, weight, nice, groups or equal) are the
+    system's initial settings. POLICY and TUNABLE records of the trace override them. A model is not
+    thread-safe.
     """
 
     def __init__(
         self, header: Header, policy: str, shares_by: str, window_ns: int = WINDOW_NS
     ) -> None:
-        """Raises ValueError if no trace has such a header."""
+        """Raises ValueError if the header is invalid."""
         self.header = header
         self._own_pids: frozenset[int] = frozenset()
         self._record_cost_ns = 0.0
@@ -77,7 +79,7 @@ class Model:
         self.set_window(window_ns)
 
     def __deepcopy__(self, memo: object) -> Model:
-        """Returns another one that is as this one is now."""
+        """Returns a copy of the model with its current state."""
         other = object.__new__(Model)
         other.header, other._ffi, other._c = self.header, self._ffi, self._c
         other._own_pids, other._record_cost_ns = self._own_pids, self._record_cost_ns
@@ -86,7 +88,7 @@ class Model:
         return other
 
     def _get_memory(self) -> None:
-        """Zeroed pages, which exist once they are written to."""
+        """Maps zeroed pages, which use memory only once written."""
         self._memory = mmap.mmap(-1, _MEMORY, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._model = self._ffi.cast(
             "struct model *", self._ffi.from_buffer(self._memory, require_writable=True)
@@ -94,7 +96,7 @@ class Model:
 
     @property
     def own_pids(self) -> frozenset[int]:
-        """Processes that are there for the monitor's sake. Set it as it changes."""
+        """PIDs that belong to the monitor; set it again when they change."""
         return self._own_pids
 
     @own_pids.setter
@@ -106,7 +108,7 @@ class Model:
 
     @property
     def record_cost_ns(self) -> float:
-        """What a record takes of a CPU's time."""
+        """CPU time (ns) that one record costs."""
         return self._record_cost_ns
 
     @record_cost_ns.setter
@@ -116,7 +118,7 @@ class Model:
 
     @property
     def now_ns(self) -> int:
-        """The latest time that is known."""
+        """The latest known time (ns)."""
         return int(self._c.model_now(self._model))
 
     @property
@@ -125,16 +127,16 @@ class Model:
         return int(self._c.model_events(self._model))
 
     def feed(self, records: Records) -> None:
-        """The next records, in the order of their sequence. Texts may go on in the next call."""
+        """Adds the next records in sequence order. A text may continue in the next call."""
         data = np.ascontiguousarray(records, RECORD)
         self._c.model_feed(self._model, self._ffi.from_buffer(data.view(np.uint8)), len(data))
 
     def reach(self, time_ns: int) -> None:
-        """It is at least so late, though nothing may have happened since."""
+        """Advances the model's time (ns), even without new records."""
         self._c.model_reach(self._model, time_ns)
 
     def apply_status(self, status: Status) -> None:
-        """What sched_status says of slices, priorities and tickets. What the trace says later holds."""
+        """Applies slices, priorities and tickets from sched_status; later records override them."""
         rows = [
             (row.pid, row.priority, row.tickets, -1 if row.slice_ns is None else row.slice_ns)
             for row in status.rows
@@ -142,21 +144,25 @@ class Model:
         self._c.model_status(self._model, rows, len(rows))
 
     def set_window(self, window_ns: int) -> None:
-        """Sets how much of the past the metrics cover. A longer window fills as time goes on."""
+        """Sets the window of the metrics. After an increase, the window fills gradually."""
         self._c.model_set_window(self._model, min(window_ns, TIME_MAX))
 
     def frame(self, max_runs: int = 2000) -> ModelFrame:
-        """What is the case, and what is new since the last call."""
+        """Returns the current state, and the events since the last call."""
         return cast(ModelFrame, self._told(self._c.model_frame(self._model, max_runs)))
 
     def history(self) -> Past:
-        """All that is kept of what frames have told: the last 60 s of runs, more coarsely if there
-        were many; 1,000 marks; 500 decisions. What is newer than the last frame, the next one tells."""
+        """Returns the kept events up to the last frame: 60 s of runs, 1,000 marks, 500 decisions.
+
+        If there were many runs, they are merged with their neighbours.
+        """
         return cast(Past, self._told(self._c.model_history(self._model)))
 
     def explain(self, pid: int) -> Explanation:
-        """Why a process had to wait, in the window. KeyError: no such process lives, or did in the
-        window."""
+        """Explains the waits of a process in the window.
+
+        Raises KeyError if no such process lived in the window.
+        """
         known = 0 < pid <= PROCESS_MAX
         explanation = self._c.model_explain(self._model, pid) if known else self._ffi.NULL
         if explanation == self._ffi.NULL:
@@ -170,7 +176,7 @@ class Model:
 
 
 def _packed(header: Header) -> bytes:
-    """A header as a trace's file has it."""
+    """Returns a header in the layout of a trace file."""
     fields = np.zeros(1, HEADER)
     fields["magic"], fields["version"], fields["header_bytes"] = MAGIC, VERSION, HEADER.itemsize
     fields["record_bytes"], fields["cpus"] = RECORD.itemsize, header.cpus

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One page's socket: what it is told, at its own speed, and what it asks."""
+"""The WebSocket of one page: sends traces and state at the page's speed, and answers questions."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ from schedlab.monitor.session import Session
 from schedlab.monitor.watched import Watched
 
 _REASON_MAX = 100
-"""Characters of what a socket's end says: WebSockets have room for 123 bytes."""
+"""Characters of a close reason; WebSockets allow 123 bytes."""
 _GOODBYE_S = 1
-"""How long the monitor's end waits for a page to take notice."""
+"""Seconds to wait for a page to close its socket."""
 _UNTAKEN_MAX = 262_144
-"""Records that were sent, and that the page has not taken in: more wait here."""
+"""Records sent but not acknowledged by the page; beyond this, sending waits."""
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
-    """Returns JSON, in no more memory than its length: what orjson returns keeps the 4 KB that it was made in, which
-    400 MB of short answers once waited in.
+    """Returns a message as JSON in a bytes object of exact size.
+
+    orjson's own result keeps its 4 KB buffer; many queued short answers once used 400 MB.
     """
     return bytes(memoryview(orjson.dumps(message)))
 
@@ -49,37 +50,39 @@ class Pages(Guard, Protocol):
     work: set[asyncio.Task[None]]
 
     def knows_origin(self, origin: str | None, host: str) -> bool:
-        """May a page of this origin open a socket?"""
+        """Returns whether a page of this origin may open a socket."""
 
     def is_token(self, given: str) -> bool:
-        """Is this the token?"""
+        """Returns whether the text is the session's token."""
 
     def enter(self, client: Any) -> None:
-        """Lets in a page that has the token."""
+        """Registers a page that sent the token."""
 
 
 class Socket(WebSocketHandler, Quiet):
-    """One page. It keeps no other waiting."""
+    """One page's socket; a slow page does not delay other pages."""
 
     def initialize(self) -> None:
         self.server: Pages = self.settings["server"]
         self._feeds: dict[str, Feed] = {}
         self._untaken = 0
-        """Records."""
+        """Records sent but not acknowledged."""
         self._hello: bytes | None = None
         self._others: deque[bytes] = deque()
-        """Answers, of which none is left out."""
+        """Answers; none of them may be dropped."""
         self._unread = 0
-        """Bytes of them."""
+        """Bytes of the queued answers."""
         self._work = asyncio.Event()
         self._read = asyncio.Event()
-        """It has read something."""
+        """Set when the page has read an answer."""
         self._questions = 0
-        """How many questions have no answer yet."""
+        """Number of unanswered questions."""
         self._sending: asyncio.Task[None] | None = None
         self._gone = False
-        """Whether the page has left. The task that sends ends by itself then: to cancel what it writes would show a
-        traceback on the terminal."""
+        """True once the page has left.
+
+        The sending task then ends by itself; cancelling its write would print a traceback.
+        """
 
     def prepare(self) -> None:
         request = self.request
@@ -112,7 +115,7 @@ class Socket(WebSocketHandler, Quiet):
         self._read.set()
 
     async def leave(self, reason: str) -> None:
-        """Ends the socket, by force if the page does not take notice."""
+        """Closes the socket, by force if the page does not respond."""
         stream = self.ws_connection.stream if self.ws_connection else None
         self.close(1001, reason)
         if stream and self._sending:
@@ -120,21 +123,21 @@ class Socket(WebSocketHandler, Quiet):
             stream.close()
             await self._sending
 
-    # --- what it is told
+    # --- sending
 
     def greet(self, data: bytes) -> None:
-        """Sends a hello: a newer one says all."""
+        """Sends a hello message; a newer hello replaces a queued one."""
         self._hello = data
         self._work.set()
 
     def put(self, data: bytes) -> None:
-        """Sends a message that must come."""
+        """Sends a message that must not be dropped."""
         self._others.append(data)
         self._unread += len(data)
         self._work.set()
 
     def go_on(self, states: bool) -> None:
-        """Sends what is new of all systems, if it can; with `states`, how they are, too."""
+        """Sends new records of all systems, if the page can take them; with `states`, also their states."""
         for letter, watched in self.server.session.systems.items():
             feed = self._feeds.get(letter)
             if feed is None or feed.watched is not watched:
@@ -143,12 +146,12 @@ class Socket(WebSocketHandler, Quiet):
         self._work.set()
 
     def behind(self, watched: Watched) -> int:
-        """Returns how many of a system's records were not sent."""
+        """Returns the number of a system's records not yet sent."""
         feed = self._feeds.get(watched.letter)
         return feed.behind if feed and feed.watched is watched else 0
 
     async def _send(self) -> None:
-        """One message after the other, each once the one before has gone."""
+        """Writes one message at a time and waits until each is sent."""
         try:
             while True:
                 await self._work.wait()
@@ -183,10 +186,10 @@ class Socket(WebSocketHandler, Quiet):
                 return message
         return None
 
-    # --- what it asks
+    # --- questions
 
     async def on_message(self, message: str | bytes) -> None:
-        """The next one is not heard before this has ended."""
+        """Answers a question. Tornado delivers the next one only after this coroutine has finished."""
         while self._unread > UNREAD_BYTES_MAX and not self._gone:
             self._read.clear()
             await self._read.wait()
@@ -206,7 +209,7 @@ class Socket(WebSocketHandler, Quiet):
             task.add_done_callback(self.server.work.discard)
 
     def _took(self, records: Any) -> None:
-        """The page has taken in what it was sent."""
+        """Handles the page's acknowledgement of records."""
         if isinstance(records, int):
             self._untaken -= min(max(records, 0), self._untaken)
             self._work.set()
@@ -221,7 +224,7 @@ class Socket(WebSocketHandler, Quiet):
             result = await perform(self.server.session, message, show)
         except (SchedlabError, OSError) as error:
             self._answer(number, error=str(error))
-        except Exception as error:  # a mistake of ours: the asking page is told, the others go on
+        except Exception as error:  # an internal error fails this question only
             self._answer(number, error=f"{type(error).__name__}: {error}")
         else:
             self._answer(number, result=result)

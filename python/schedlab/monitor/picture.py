@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a terminal is shown of one system: a model that is fed with its tape."""
+"""Computes the frames of one system for a terminal, by feeding its tape to a model."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from schedlab.monitor.tape import Tape
 from schedlab.monitor.watched import Watched
 
 _PIECE = 4096
-"""Records that the model is given at once: it takes less than a millisecond for them."""
+"""Records per call of the model, which takes less than 1 ms for them."""
 _ITS_OWN_CLOCK = "spike"
-"""Its time goes as its instructions do, not as ours."""
+"""Its time advances with executed instructions, not with the host's clock."""
 
 
 class Picture:
-    """Follows a system from start to start."""
+    """Follows a system across restarts."""
 
     def __init__(self, watched: Watched, choices: Choices) -> None:
         self.watched = watched
         self._choices = choices
         self.number = 0
         self.skipped = 0
-        """Frames that were not drawn because there was too much to do."""
+        """Frames dropped because drawing was too slow."""
         self._begin(None, 0)
         self._log: Said[str] = watched.log
         self._lines = self._marks = 0
-        """How many of its log, and of its notes, were shown."""
+        """Log lines and notes already shown."""
 
     def _begin(self, tape: Tape | None, window_ns: int) -> None:
         self.tape = tape
         self._window_ns = window_ns
         self.model: Model | None = None
         self._fed = 0
-        """Records of the tape."""
+        """Position in the tape."""
         self._status: Status | None = None
         self._shown: ModelFrame | None = None
         if tape:
@@ -55,18 +55,18 @@ class Picture:
             self.model = Model(tape.header, str(policy), shares_by, window_ns)
             self._fed = tape.recent.begin
 
-    # --- what is taken in
+    # --- input
 
     @property
     def behind(self) -> int:
-        """Records that the model has not taken in."""
+        """Records that the model has not received."""
         tape = self.watched.tape
         if tape is None:
             return 0
         return tape.recent.end - (self._fed if tape is self.tape else tape.recent.begin)
 
     def feed(self, window_ns: int) -> bool:
-        """Gives the model the next piece. Returns False if it has all."""
+        """Feeds the next records to the model. Returns False when the model is up to date."""
         if self.watched.tape is not self.tape:
             self._begin(self.watched.tape, window_ns)
         if not self.tape or not self.model:
@@ -82,7 +82,7 @@ class Picture:
         return bool(self.behind)
 
     def _introduce(self, model: Model, window_ns: int) -> None:
-        """Tells a model what no trace does."""
+        """Sets the model's values that are not in the trace."""
         if window_ns != self._window_ns:
             self._window_ns = window_ns
             model.set_window(window_ns)
@@ -98,14 +98,14 @@ class Picture:
             self._status = status
 
     def _reach(self, model: Model) -> None:
-        """Time goes on though nothing happens."""
+        """Advances the model's time when the trace is silent."""
         if self.watched.is_played or self.watched.setup.machine != _ITS_OWN_CLOCK:
             model.reach(self.watched.known_ns)
 
-    # --- what is shown
+    # --- output
 
     def frame(self, pace: float, window_ns: int) -> Frame:
-        """Returns what is the case, and what has happened since the last one."""
+        """Returns the current state, and the events since the last frame."""
         self.number += 1
         shown = self._shown = self._new_shown()
         parts = shown or _blank(self.watched.setup, window_ns)
@@ -121,7 +121,7 @@ class Picture:
 
     def _new_words(self) -> tuple[list[str], list[Mark]]:
         log, notes = self.watched.log, self.watched.notes
-        if log is not self._log:  # it was started anew
+        if log is not self._log:  # the system was restarted
             self._log, self._lines, self._marks = log, 0, 0
         lines = log.since(self._lines)
         marks = notes.since(self._marks)
@@ -134,7 +134,7 @@ class Picture:
         return _still(self._shown) if self._shown else None
 
     def explain(self, pid: int) -> Explanation:
-        """Returns why a process had to wait. Refused: there is no such process."""
+        """Explains the waits of a process. Raises Refused if there is no such process."""
         if self.model is None:
             raise Refused("there is nothing to explain yet")
         try:
@@ -144,7 +144,7 @@ class Picture:
 
 
 def _blank(setup: Setup, window_ns: int) -> ModelFrame:
-    """Returns what is shown before its trace begins."""
+    """Returns the frame shown before the trace begins."""
     metrics = {
         name: 0 if hint in (int, float) else None for name, hint in get_type_hints(Metrics).items()
     }
@@ -168,10 +168,10 @@ def _blank(setup: Setup, window_ns: int) -> ModelFrame:
 
 
 def _nothing() -> Timeline:
-    """Nothing has happened."""
+    """Returns an empty timeline."""
     return {"runs": [], "idle_while_queued": [], "thinned": 0}
 
 
 def _still(shown: ModelFrame) -> ModelFrame:
-    """Returns the same, with nothing new."""
+    """Returns the last frame without new events."""
     return cast(ModelFrame, {**shown, "timeline": _nothing(), "marks": [], "decisions": []})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How fast a system's time goes, compared with ours."""
+"""Measures how fast a system's time advances compared with the host's."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections import deque
 
 
 class Rate:
-    """How fast a number grows, over the last second or so of ours."""
+    """The growth rate of a number over the last second of the host's time."""
 
     def __init__(self, span_s: float = 1.0) -> None:
         self._span_s = span_s
         self._seen: deque[tuple[float, float]] = deque()
 
     def note(self, now_s: float, value: float) -> None:
-        """Notes what the number is now."""
+        """Records the number's current value."""
         self._seen.append((now_s, value))
         while len(self._seen) > 2 and self._seen[1][0] <= now_s - self._span_s:
             self._seen.popleft()
 
     @property
     def per_second(self) -> float:
-        """0 until there is enough to tell."""
+        """Growth per second; 0 until there are two values."""
         if len(self._seen) < 2:
             return 0.0
         (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]
@@ -29,11 +29,10 @@ class Rate:
 
 
 class HostClock:
-    """The time of a system that has a clock as fast as ours while it runs, even if it is silent.
+    """Estimates the time of a system whose clock runs at the host's speed, even without records.
 
-    Of what its trace has told, the record that came with the least delay says how the two clocks
-    lie to each other. What is older than some seconds no longer counts: a system that was stopped
-    from outside has lost time.
+    The record with the least delay gives the offset between the two clocks. Offsets older than
+    `_SPAN_S` are dropped, because a system stopped from outside has lost time.
     """
 
     _SPAN_S = 3.0
@@ -42,20 +41,20 @@ class HostClock:
         self._ran_s = 0.0
         self._since: float | None = None
         self._heard: deque[tuple[float, float]] = deque()
-        """Pairs: a time that it had run, and how far its clock was beyond that."""
+        """Pairs of running time (s) and clock offset (ns)."""
 
     def runs(self, now_s: float) -> None:
-        """Has the clock run from now on."""
+        """Starts the clock."""
         if self._since is None:
             self._since = now_s
 
     def stands(self, now_s: float) -> None:
-        """Has the clock stand from now on."""
+        """Stops the clock."""
         self._ran_s = self._ran(now_s)
         self._since = None
 
     def heard(self, now_s: float, time_ns: int) -> None:
-        """Notes that a record has come."""
+        """Records the arrival of a record with this time (ns)."""
         ran = self._ran(now_s)
         beyond = time_ns - ran * 1e9
         while self._heard and self._heard[-1][1] <= beyond:
@@ -65,7 +64,7 @@ class HostClock:
             self._heard.popleft()
 
     def time_ns(self, now_s: float) -> int:
-        """Returns what its clock should show, or 0 if that is unknown."""
+        """Returns the estimated time (ns) of the system's clock, or 0 if unknown."""
         return int(self._ran(now_s) * 1e9 + self._heard[0][1]) if self._heard else 0
 
     def _ran(self, now_s: float) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is watched, kept as a run: with trace, metrics and manifest, as `./schedlab run` makes them."""
+"""Records a watched system as a run with trace, metrics and manifest, like `./schedlab run`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from schedlab.runs import results
 from schedlab.trace.model import Header
 
 KIND = "monitor"
-"""The kind in manifests: recorded while it was watched, and perhaps steered."""
+"""The kind in the manifests of live recordings, during which a user may have controlled the system."""
 
 
 class Recorder:
-    """A recording under way. Its folder appears when it is whole, at the stop."""
+    """A recording in progress. Its run folder appears only when the recording is complete."""
 
     def __init__(
         self,
@@ -39,9 +39,12 @@ class Recorder:
         excluded: Iterable[int] = (),
         marks: bool = False,
     ) -> None:
-        """`facts`: what the manifest says of the run, as of now. `state`: what stands now; if it
-        is at the trace's beginning, the recording is all of the trace. `excluded`: as of
-        Standing.opening; `marks`: as of TraceFile."""
+        """Starts a recording.
+
+        `facts` are the manifest's entries known so far. `state` is the current state; if it has no
+        records, the recording is the complete trace. `excluded` is described at `Standing.opening`,
+        `marks` at `TraceFile`.
+        """
         self.place = place
         self._facts = dict(facts)
         self._began = time.monotonic()
@@ -57,22 +60,24 @@ class Recorder:
             raise
 
     def copy_trace(self, path: Path) -> None:
-        """Copies all of it so far, as a trace that ends here."""
+        """Copies the records so far to a complete trace file."""
         self._trace.copy(path)
 
     def add(self, records: Records) -> None:
-        """Adds what comes next of the trace."""
+        """Appends records to the trace."""
         self._trace.add(records)
 
     def add_log(self, lines: Iterable[str]) -> None:
-        """Adds what comes next of the console."""
+        """Appends lines to the console log."""
         self._console.writelines(f"{line}\n" for line in lines)
 
     async def stop(
         self, outcome: Outcome, facts: Mapping[str, Any], files: Iterable[Path] = ()
     ) -> Path:
-        """Ends the trace and computes its metrics; gives the run's folder. `facts`: what is known
-        only now. `files`: are copied into it."""
+        """Ends the trace, computes its metrics and returns the run folder.
+
+        `facts` are the remaining manifest entries; `files` are copied into the folder.
+        """
         self._trace.finish()
         for file in files:
             shutil.copy(file, self.folder)
@@ -93,14 +98,14 @@ class Recorder:
         return self.place
 
     async def _measured(self) -> Outcome:
-        """Keeps the trace, whatever goes wrong with the metrics."""
+        """Computes the metrics. A failure is reported in the outcome, so that the trace is kept."""
         try:
             return await worker.measure(self.folder)
         except SchedlabError as error:
             return Outcome("unmeasured", f"the trace could not be measured: {error}")
 
     def discard(self) -> None:
-        """Nothing of it is kept."""
+        """Deletes the recording."""
         error = SchedlabError("discarded")
         with suppress(SchedlabError):
             self._stack.__exit__(SchedlabError, error, None)
@@ -109,9 +114,9 @@ class Recorder:
 def facts_of(
     setup: Setup, title: str, label: str, state: Standing, software: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns what a manifest says of a system that is being recorded.
+    """Returns the manifest entries of a system that is being recorded.
 
-    `title`: what runs there, in words. `software`: schedlab's commit, the machine's version and
+    `title` describes the workloads. `software` has schedlab's commit and the machine's version and
     origin.
     """
     policy = state.policy or str(setup.policy)
@@ -138,19 +143,19 @@ def facts_of(
 
 
 def _given(setup: Setup, policy: str) -> dict[str, int]:
-    """Some machines begin with tunables of which their trace does not tell."""
+    """Returns the initial tunables, which some machines do not write to their trace."""
     return dict(setup.settings) if policy == str(setup.policy) else {}
 
 
 def _room(setup: Setup) -> dict[str, Any]:
-    """Returns what only some machines have."""
+    """Returns the entries that depend on the machine."""
     if setup.machine == "sim":
         return {"costs": setup.costs, "boot_arguments": f"--costs {setup.costs}"}
     return {"memory_mib": setup.memory_mib}
 
 
 def free_name(place: Path) -> Path:
-    """Returns the same place, or one with a number: what was started anew is recorded beside the others."""
+    """Returns the path, with a number if it exists: recordings of restarts get separate folders."""
     name, number = place, 2
     while name.exists():
         name, number = place.with_name(f"{place.name}-{number}"), number + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What has been said one after the other, of which each listener knows how much it has heard."""
+"""A bounded history that several listeners read, each from its own position."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ T = TypeVar("T")
 
 
 class Said(Generic[T]):
-    """The last `most` of them."""
+    """The last `most` items."""
 
     def __init__(self, most: int) -> None:
         self.end = 0
-        """How many there ever were."""
+        """Number of items ever added."""
         self._kept: deque[T] = deque(maxlen=most)
 
     def add(self, items: Iterable[T]) -> None:
-        """Adds what comes next."""
+        """Appends items."""
         for item in items:
             self._kept.append(item)
             self.end += 1
 
     def since(self, number: int) -> list[T]:
-        """Returns what is kept of those that came after so many."""
+        """Returns the kept items after the first `number` items."""
         return list(islice(self._kept, max(number - (self.end - len(self._kept)), 0), None))

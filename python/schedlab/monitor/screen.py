@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a terminal is shown of a session: pictures of its systems, some times a second."""
+"""Feeds a terminal: computes frames of a session's systems several times a second."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from schedlab.monitor.session import Session
 from schedlab.monitor.watched import Watched
 
 FRAME_S = 0.2
-"""The time from one frame to the next."""
+"""Seconds between frames."""
 _FEED_S = 0.1
-"""What models may take of a turn; what is left over then waits for the next one."""
+"""Seconds per turn for feeding models; remaining records wait for the next turn."""
 _SKIPPED_MAX = 4
-"""Frames in a row that are not drawn of a system that has a model that is behind."""
+"""Maximum number of consecutive frames dropped for a system whose model is behind."""
 
 
 class Screen:
-    """Listens to a session (session.Listener), and shows frames."""
+    """A session's listener that shows frames."""
 
     def __init__(
         self,
@@ -29,32 +29,31 @@ class Screen:
         show: Callable[[Sequence[Frame]], None],
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`show` is given frames, one of each system that is drawn; `changed` is called when what
-        Session.hello says is no longer so."""
+        """Calls `show` with one frame per drawn system, and `changed` after a change of Session.hello."""
         self.session = session
         self.show = show
         self.changed = changed
         self.pictures: dict[str, Picture] = {}
         self._skipped: dict[str, int] = {}
-        """Frames in a row."""
+        """Consecutive frames dropped."""
         self._shown_s = 0.0
         self.close = session.listen(self)
 
     def picture(self, letter: str) -> Picture:
-        """Returns that of a system."""
+        """Returns the picture of a system."""
         watched = self.session.systems[letter]
         existing = self.pictures.get(letter)
         if existing is None or existing.watched is not watched:
             existing = self.pictures[letter] = Picture(watched, self.session.choices)
         return existing
 
-    # --- what a session's listener does
+    # --- the interface of a session's listener
 
     def behind(self, system: Watched) -> int:
         return self.picture(system.letter).behind
 
     async def turn(self) -> None:
-        """Gives models what is new, in turns, while other tasks get their turns."""
+        """Feeds new records to the models in small pieces, and yields to other tasks between them."""
         end_s = time.monotonic() + _FEED_S
         left = [self.picture(letter) for letter in self.session.systems]
         while left and time.monotonic() < end_s:
@@ -69,12 +68,12 @@ class Screen:
     def _fed(self, picture: Picture) -> bool:
         try:
             return not picture.watched.failure and picture.feed(self.session.window_ns)
-        except Exception as error:  # of its model: the others go on
+        except Exception as error:  # a broken model fails this system only
             picture.watched.fail(error)
             return False
 
     def _is_due(self, picture: Picture) -> bool:
-        """Is there time to draw it?"""
+        """Returns whether to draw the system; if its model is behind, drops the frame."""
         letter, watched = picture.watched.letter, picture.watched
         if picture.behind and not watched.is_played and self._skipped.get(letter, 0) < _SKIPPED_MAX:
             self._skipped[letter] = self._skipped.get(letter, 0) + 1
@@ -84,9 +83,9 @@ class Screen:
         return True
 
     def frame(self, picture: Picture) -> Frame:
-        """Returns how a system is; if its model fails, that it has failed."""
+        """Returns a system's frame; if its model fails, the frame shows the failure."""
         try:
             return picture.frame(self.session.pace, self.session.window_ns)
-        except Exception as error:  # of its model: the others go on
+        except Exception as error:  # a broken model fails this system only
             picture.watched.fail(error)
             return picture.frame(self.session.pace, self.session.window_ns)

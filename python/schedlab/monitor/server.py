@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Hands traces to pages, and what pages ask to the session. On this machine only, unless told
-otherwise; a request without the token hears nothing and changes nothing.
+"""Serves traces to pages and passes their requests to the session.
 
-Tornado, because it is in the house already (Dask stands on it), runs on asyncio, and has WebSockets.
+The server listens on this machine only by default. It rejects every request without the token. It
+uses Tornado because Dask depends on Tornado already, and because Tornado runs on asyncio and
+supports WebSockets.
 """
 
 from __future__ import annotations
@@ -29,26 +30,26 @@ from schedlab.monitor.watched import Watched
 from schedlab.report.html import SHARED, TEMPLATES
 
 SHARED_FILES = f"/({'|'.join(SHARED)})"
-"""Files that the reports have, too."""
+"""Files that reports use, too."""
 LOCAL = "127.0.0.1"
 STATE_S = 0.1
-"""The time from one word on how systems are to the next."""
+"""Seconds between state messages."""
 _PING_S = 20
-"""A page that has not answered by the next one is gone."""
+"""Seconds between pings; a page that misses one is disconnected."""
 
 
 class Server:
-    """One session for any number of pages."""
+    """Serves one session to any number of pages."""
 
     def __init__(self, session: Session, address: str = LOCAL, port: int = 0) -> None:
-        """`port` 0: any that is free. WrongUsage: it cannot listen there."""
+        """Starts to listen; port 0 means any free port. Raises WrongUsage if listening fails."""
         self.session = session
         self.token = secrets.token_urlsafe(24)
         self._published: dict[str, Path] = {}
-        """Folders that may be read, by names that cannot be guessed: pages in them lead to others."""
+        """Published paths by unguessable names; a page in a published folder may link to other files there."""
         self.clients: set[Any] = set()
         self.work: set[asyncio.Task[None]] = set()
-        """What pages have asked for: it is done though a page goes away meanwhile."""
+        """Tasks of pages' requests; they continue if the page disconnects."""
         try:
             self._sockets = bind_sockets(port, address, family=socket.AF_UNSPEC)
         except OSError as error:
@@ -61,7 +62,7 @@ class Server:
         self._names = self._own_names(address)
         self._told_s = 0.0
         self.entered = asyncio.Event()
-        """A page has come."""
+        """Set when the first page has connected."""
         self._http = BoundedServer(self._application())
         self._http.add_sockets(self._sockets)
         self._stop_listening = session.listen(self)
@@ -69,25 +70,25 @@ class Server:
 
     @property
     def url(self) -> str:
-        """The address, with the token."""
+        """The address with the token."""
         return f"http://{self._host}:{self.port}/?token={self.token}"
 
     @property
     def is_local(self) -> bool:
-        """Can only this machine reach it?"""
+        """True if only this machine can reach the server."""
         names = [listener.getsockname()[0] for listener in self._sockets]
         return all(ipaddress.ip_address(name.partition("%")[0]).is_loopback for name in names)
 
     @property
     def _host(self) -> str:
-        """The host as it stands in an address."""
+        """The host name as written in URLs; IPv6 addresses get brackets."""
         name = self._sockets[0].getsockname()[0]
         if ipaddress.ip_address(name.partition("%")[0]).is_unspecified:
             name = socket.gethostname()
         return f"[{name}]" if ":" in name else str(name)
 
     async def close(self) -> None:
-        """No page hears of anything after this."""
+        """Disconnects all pages and stops listening."""
         self._stop_listening()
         self._http.stop()
         leaving = [client.leave("the monitor has ended") for client in self.clients]
@@ -113,15 +114,14 @@ class Server:
             log_function=lambda handler: None,
         )
 
-    # --- what may come in
+    # --- checks of requests
 
     def is_token(self, given: str) -> bool:
-        """Compares in a time that says nothing of how near it is."""
+        """Compares in constant time, so that timing does not reveal a partial match."""
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def knows_host(self, host: str) -> bool:
-        """Is this the name that it was called by? A page elsewhere that had its name lead here would
-        say its own (DNS rebinding)."""
+        """Returns whether the Host header names this server, which prevents DNS rebinding."""
         try:
             parts = urlsplit(f"//{host}")
             name, port = parts.hostname or "", parts.port
@@ -130,7 +130,7 @@ class Server:
         return (port or 80) == self.port and name in self._names
 
     def _own_names(self, address: str) -> frozenset[str]:
-        """Returns the names that a browser may call it by."""
+        """Returns the host names that browsers may use for this server."""
         names = {str(listener.getsockname()[0]) for listener in self._sockets} | {
             address,
             "localhost",
@@ -141,7 +141,7 @@ class Server:
         return frozenset(name.lower() for name in names)
 
     def knows_origin(self, origin: str | None, host: str) -> bool:
-        """Browsers say which page opens a socket; other programs need not."""
+        """Returns whether a WebSocket's origin is this server; programs other than browsers send no origin."""
         if origin is None:
             return True
         try:
@@ -150,10 +150,10 @@ class Server:
             return False
         return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
 
-    # --- what is shown
+    # --- output
 
     async def turn(self) -> None:
-        """Has pages told what is new."""
+        """Sends new records and states to pages."""
         now = time.monotonic()
         due = now >= self._told_s + STATE_S
         if due:
@@ -162,7 +162,7 @@ class Server:
             client.go_on(due)
 
     def behind(self, system: Watched) -> int:
-        """Returns how many records the fastest page has not been sent."""
+        """Returns the number of records not yet sent to the fastest page."""
         return min((client.behind(system) for client in self.clients), default=0)
 
     def changed(self) -> None:
@@ -171,21 +171,21 @@ class Server:
             client.greet(data)
 
     def enter(self, client: Socket) -> None:
-        """Lets in a page that has the token."""
+        """Registers a page that sent the token."""
         self.clients.add(client)
         if client.ws_connection:
             self._http.keep(client.ws_connection.stream)
         self.entered.set()
 
     def publish(self, path: Path) -> str:
-        """Returns the address of a file, and of those beside it if it is a page."""
+        """Publishes a file, and for a page its whole folder; returns its address."""
         secret = secrets.token_urlsafe(18)
         kind = "report" if path.suffix == ".html" else "perfetto"
         self._published[secret] = path.parent if kind == "report" else path
         return f"/{kind}/{secret}/{path.name}"
 
     def published(self, secret: str, name: str) -> Path | None:
-        """Returns the file that an address leads to, or None if there is none."""
+        """Returns the published file of an address, or None if there is none."""
         root = self._published.get(secret)
         if root is None:
             return None

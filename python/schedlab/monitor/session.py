@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Systems that are watched together: driven in step, recorded, steered; others show what they do."""
+"""Runs up to four systems in step, and passes records to listeners, recordings and control commands."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ from schedlab.paths import new_runs_folder
 
 SYSTEMS_MAX = 4
 WINDOW_NS = 10_000_000_000
-"""What metrics cover, if nothing else is said."""
+"""Default window of the metrics."""
 _TURN_S = 0.02
-"""The time from one look at the systems to the next."""
+"""Seconds between turns."""
 _BEHIND_MAX = 500_000
-"""Records: nothing more is taken of a trace while all that show it are so far behind."""
+"""Records: a trace is not read further while every listener is this far behind."""
 _AHEAD_NS = 20_000_000
-"""How far a system may be ahead of the others before it has to wait, at the pace of our time."""
+"""A system may be ahead of the others by this much (ns, at pace 1) before it is held."""
 _FASTEST = 1000
-"""The pace that is taken for "as fast as it goes"."""
+"""The pace used for "as fast as possible"."""
 _STATUS_S = 1.0
 
 
 class Listener(Protocol):
-    """Shows what happens: a server, or a terminal's screen."""
+    """A server or a terminal's screen."""
 
     def changed(self) -> None:
-        """Hears that what Session.hello says is no longer so."""
+        """Called when the result of Session.hello has changed."""
 
     def behind(self, system: Watched) -> int:
-        """Returns how many records of its tape are still to be shown; 0: all are, or nothing is shown at all."""
+        """Returns the number of a system's records not yet shown."""
 
     async def turn(self) -> None:
-        """Takes in what is new, for a short time."""
+        """Processes new records for a short time."""
 
 
 class Session:
-    """One to four systems, "a", "b" and so on. `run` drives them until it is cancelled."""
+    """One to four systems, named "a", "b" and so on. `run` drives them until it is cancelled."""
 
     def __init__(
         self,
@@ -69,10 +69,13 @@ class Session:
         lesson: Mapping[str, Any] | None = None,
         software: Mapping[str, Any] | None = None,
     ) -> None:
-        """`speed`: of systems whose clock is ours; 0: as fast as they go. `record`: all of it, from the start.
-        `page_plays`: pages play such systems by themselves; `begins_paused`: they stand at the beginning.
-        `lesson`: the page plays it.
-        `software`: what manifests say of schedlab and machines. WrongUsage: no such systems."""
+        """Checks the setups. Raises WrongUsage if no such systems are possible.
+
+        `speed` applies to systems whose clock the monitor drives; 0 means as fast as possible.
+        `record` records everything from the start. `page_plays`: pages run such systems themselves.
+        `begins_paused`: they begin paused. `lesson` is run by the page. `software` has the
+        manifests' entries about schedlab and the machines.
+        """
         if not 1 <= len(setups) <= SYSTEMS_MAX:
             raise WrongUsage(f"{len(setups)} systems: one to {SYSTEMS_MAX} can be watched together")
         for setup in setups:
@@ -89,9 +92,9 @@ class Session:
         self.scratch = Path(self._scratch.name)
         self._disk = DiskWatch(self.scratch)
         self._looked_s = 0.0
-        """When the disk was looked at last."""
+        """Time of the last disk check."""
         self.kept: list[Path] = []
-        """All that was recorded."""
+        """Folders of all recordings."""
         self._terms = Terms(
             choices,
             make,
@@ -107,26 +110,26 @@ class Session:
             for letter, setup in zip(ascii_lowercase, setups, strict=False)
         }
         self._futures: list[str] = []
-        """Systems that came later: the futures of a moment."""
+        """Letters of the systems that show branches."""
         self.recorded: list[Path] = []
-        """Folders of the runs that were recorded together last."""
+        """Folders of the last group of runs recorded together."""
         self.recordings: Path | None = None
-        """The folder of those that are being recorded."""
+        """Folder of the recordings in progress."""
         self.reporting = asyncio.Lock()
-        """Held while a report is made: each takes the place of the one before."""
+        """Held while a report is written; a new report replaces the previous one."""
         self._listeners: list[Listener] = []
         self._asking: dict[str, asyncio.Task[None]] = {}
-        """Each system's question that is being asked just now: how it is."""
+        """Status requests in progress, by system."""
         self._asked_s: dict[str, float] = {}
         self._titles: list[tuple[str, bool]] = []
-        """As hello() has told them, and whether their traces have not begun."""
+        """Titles in the last hello message, and whether each trace is still missing."""
         self.publish: Callable[[Path], str] = str
-        """Says where people find a file."""
+        """Returns the address of a file for users."""
 
-    # --- its life
+    # --- start and end
 
     async def run(self) -> None:
-        """Starts all systems, and drives them. SchedlabError: none of them could be started."""
+        """Starts and drives all systems. Raises SchedlabError if none could be started."""
         starting = asyncio.ensure_future(self._start())
         try:
             while True:
@@ -152,7 +155,10 @@ class Session:
     def start_recording(
         self, systems: Sequence[Watched], label: str, from_start: bool = False
     ) -> None:
-        """Runs that are recorded together are in one folder. Refused: one of them cannot be."""
+        """Starts to record systems, into one folder.
+
+        Raises Refused if one is being recorded already.
+        """
         for system in systems:
             if system.recording:
                 raise Refused(f"{system.letter} is being recorded already, into {system.recording}")
@@ -173,8 +179,9 @@ class Session:
             raise
 
     async def show_futures(self, of: Watched, setups: Sequence[Setup], at_ns: int) -> Sequence[str]:
-        """Shows more systems from a moment on, where they stand; those that came so before go.
-        Returns their letters. Refused: there is no room for them.
+        """Adds systems that show branches, paused at a moment, and removes earlier branches.
+
+        Returns their letters. Raises Refused if the limit of systems is reached.
         """
         for letter in self._futures:
             if letter != of.letter:
@@ -201,7 +208,7 @@ class Session:
         await system.end()
 
     async def close(self) -> None:
-        """Ends all, and keeps what is being recorded."""
+        """Ends all systems and saves recordings in progress."""
         for task in self._asking.values():
             task.cancel()
         ended = await asyncio.gather(
@@ -212,24 +219,24 @@ class Session:
             if isinstance(problem, Exception):
                 raise problem
 
-    # --- those that show it
+    # --- listeners
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """It shows what happens from now on; returns what ends that."""
+        """Registers a listener and returns a function that removes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def behind(self, system: Watched) -> int:
-        """Returns how many records the one that is the least behind has not shown."""
+        """Returns the number of records that the fastest listener has not shown."""
         return min((listener.behind(system) for listener in self._listeners), default=0)
 
     def tell_change(self) -> None:
-        """hello() is another."""
+        """Notifies listeners that the result of hello() has changed."""
         for listener in list(self._listeners):
             listener.changed()
 
     def hello(self) -> dict[str, Any]:
-        """Returns what there is to see and to choose (docs/monitor.md)."""
+        """Returns the hello message: systems, policies, workloads and settings (docs/monitor.md)."""
         hello = {
             "type": "hello",
             "version": __version__,
@@ -271,7 +278,7 @@ class Session:
         }
 
     def _played(self, watched: Watched) -> dict[str, Any] | None:
-        """Returns what a page needs that plays it by itself, or None if it is not there yet."""
+        """Returns what a page needs to run the system itself, or None if it is not ready."""
         content: dict[str, Any] = {"begin_ns": watched.begin_ns, "origin_ns": watched.origin_ns}
         if watched.setup.machine != RECORDED:
             return content
@@ -287,10 +294,10 @@ class Session:
             "message": system.message,
         }
 
-    # --- a turn
+    # --- turns
 
     async def turn(self) -> None:
-        """Looks at all systems once, and shows them if it is time."""
+        """Reads new records of all systems and runs the listeners."""
         began = time.monotonic()
         for system in self.systems.values():
             if self.behind(system) < _BEHIND_MAX:
@@ -306,7 +313,7 @@ class Session:
         self._ask_all()
 
     async def _keep_room(self, now_s: float) -> None:
-        """Ends all systems if they write too much, or their disk fills up. What is being recorded is kept."""
+        """Ends all systems if they write too much or the disk fills up; recordings are saved."""
         if now_s < self._looked_s + LOOK_SECONDS:
             return
         self._looked_s = now_s
@@ -317,7 +324,7 @@ class Session:
                     await system.end()
 
     async def _keep_step(self) -> None:
-        """Lets those wait that are ahead of others, where the clock is not ours."""
+        """Holds systems that are ahead of the others, if the monitor does not drive their clocks."""
         limit_ns = _AHEAD_NS * max(self.pace or _FASTEST, 1)
         free = [system for system in self.systems.values() if system.is_on and not system.paused]
         slowest = min((system.common_ns for system in free), default=0)
@@ -328,11 +335,11 @@ class Session:
                     await system.resume_held()
                 elif not system.held and ahead_ns > limit_ns:
                     await system.hold()
-            except Exception as error:  # of its adapter: the others go on
+            except Exception as error:  # a broken adapter fails this system only
                 system.fail(error)
 
     def _ask_all(self) -> None:
-        """How they are, each by itself: one that is slow to answer keeps no other waiting."""
+        """Requests the status of all systems in parallel, so that a slow system delays no other."""
         now = time.monotonic()
         for letter, system in self.systems.items():
             if letter in self._asking or not system.is_on or not self._listeners:
@@ -348,7 +355,7 @@ class Session:
         try:
             with suppress(Refused):
                 await system.read_status()
-        except Exception as error:  # of its adapter: the others go on
+        except Exception as error:  # a broken adapter fails this system only
             system.fail(error)
         finally:
             self._asking.pop(system.letter, None)

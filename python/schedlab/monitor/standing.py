@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What stands at a place in a trace: which processes live and how, and what is in force.
+"""The state at a point of a trace: live processes, policy, tunables, queues.
 
-A trace that is to begin there, in the middle of things, begins by saying so (docs/trace-format.md).
-Records are taken in bulk: what comes often without a loop over them, what comes seldom with one.
+A trace that begins in the middle of a run begins with records of this state (docs/trace-format.md).
+Frequent records are processed by numpy operations, rare ones by a loop.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from schedlab.trace.writer import text_records
 Integers = npt.NDArray[np.int64]
 
 _SELDOM = (Kind.FORK, Kind.EXIT, Kind.ATTRIBUTE, Kind.TASK_GROUP, Kind.TEXT, *TEXT_OWNERS)
-"""Rare kinds of records. Switches from ended processes and marks of groups are rare, too."""
+"""Rare kinds of records. Switches from ended processes and group marks are rare, too."""
 
 
 @dataclass
 class Person:
-    """A process that lives."""
+    """A live process."""
 
     name: str = ""
     thread_of: int = 0
     group: int = 0
-    """Its label, as the MARK has it; 0: none."""
+    """Group label of its MARK record; 0 if it has none."""
     attributes: dict[int, int] = field(default_factory=dict)
     """Values by AttributeKind."""
     status: int = 0
-    """The status with which it is about to exit."""
+    """Exit status, between its EXIT record and its end."""
 
     def child(self, thread_of: int) -> Person:
-        """Returns what a fork hands on."""
+        """Returns the state that a child inherits at a fork."""
         return replace(self, thread_of=thread_of, attributes=dict(self.attributes), status=0)
 
 
 class Queued(NamedTuple):
-    """Where a process waits, as the trace last said."""
+    """A process's place in a run queue, from its latest record."""
 
     order: int
     cpu: int
@@ -62,53 +62,53 @@ class Queued(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What a trace begins with that begins in the middle of things."""
+    """The first records of a trace that begins in the middle of a run."""
 
     records: Records
-    """Their sequence numbers are not set yet."""
+    """Sequence numbers are not set yet."""
     time_ns: int
-    """Nothing that comes after it is earlier."""
+    """No later record has an earlier time."""
     groups: dict[int, int]
-    """Labels of those that do not run: only a process that runs may tell its own."""
+    """Labels of processes that are not running; only running processes can record their own label."""
 
 
 class Standing:
-    """Goes along a trace, from its beginning on."""
+    """Tracks the state of a run while it reads the trace from the beginning."""
 
     def __init__(self, cpus: int) -> None:
         self.policy = ""
-        """name or name:preset; "": the trace has not said it."""
+        """name or name:preset; empty before the trace's POLICY record."""
         self.shares_by = 0
         self.tunables: dict[str, int] = {}
-        """Those that were set since this policy is in force."""
+        """Tunables set since the current policy was activated."""
         self.task_groups: dict[tuple[int, int], int] = {}
-        """What groups of tasks were set to, by their numbers and GroupField."""
+        """Values of task groups by group number and GroupField."""
         self.people: dict[int, Person] = {}
         self.state: dict[int, int] = {}
-        """States of the processes that live: ProcessState, or EXITING."""
+        """State of each live process: ProcessState or EXITING."""
         self.queued: dict[int, Queued] = {}
         self.count = 0
-        """The number of records so far."""
+        """Records so far."""
         self.cpus = cpus
         self.running = np.zeros(cpus, np.int64)
         self.switched = np.full(cpus, -1)
-        """How many records were before each CPU's last switch."""
+        """Number of records before each CPU's last switch."""
         self.deciding = np.zeros(cpus, bool)
-        """Is this CPU in its scheduler?"""
+        """True while the CPU is in its scheduler."""
         self.cycles = np.zeros(cpus, np.uint64)
-        """Each CPU's cycle counter, as it was last told."""
+        """Each CPU's cycle counter in its latest record."""
         self.latest = np.zeros(cpus, np.int64)
         """Time of each CPU's last record."""
 
     @property
     def time_ns(self) -> int:
-        """The latest time of all."""
+        """The latest time of all CPUs (ns)."""
         return int(self.latest.max())
 
-    # --- going on
+    # --- input
 
     def apply(self, records: Records) -> None:
-        """Takes the records that come next: in order, none missing, texts whole."""
+        """Applies the next records. They must be in order and complete, and no text may be split."""
         if len(records) == 0:
             return
         kinds = np.ascontiguousarray(records["kind"])
@@ -120,7 +120,8 @@ class Standing:
         self.count += len(records)
 
     def _times(self, records: Records) -> None:
-        # Of several values for one CPU, the last one stays; so it is in all assignments below.
+        # If one CPU occurs several times, numpy keeps the last value; the assignments below rely
+        # on it.
         self.latest[records["cpu"]] = records["time"]
 
     def _cpus(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
@@ -172,7 +173,7 @@ class Standing:
                 self.state.pop(pid, None)
                 self.queued.pop(pid, None)
 
-    # --- what comes seldom
+    # --- rare records
 
     def _seldom(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
         ended = (kinds == Kind.SWITCH) & (records["second"] == ProcessState.ZOMBIE)
@@ -226,16 +227,16 @@ class Standing:
             self.running[cpu] = process
 
     def _person(self, pid: int) -> Person:
-        """A process of which the trace has not told stays unknown."""
+        """Returns a process; if the trace has not introduced it, a default that is not stored."""
         return self.people.get(pid) or Person()
 
-    # --- beginning here
+    # --- openings
 
     def opening(self, excluded_pids: Iterable[int] = ()) -> Opening:
-        """Returns how a trace begins here.
+        """Returns the first records of a trace that begins at this point.
 
-        Names of `excluded_pids`, which are no part of any workload, stand in brackets, as do those of a
-        kernel's threads: by these are they told apart (schedlab.metrics).
+        The names of `excluded_pids`, which do not belong to any workload, get brackets like kernel
+        threads. schedlab.metrics recognises both by the brackets.
         """
         return _OpeningWriter(self, frozenset(excluded_pids)).write()
 
@@ -244,7 +245,7 @@ _NOBODY = Person()
 
 
 def _texts(rows: Iterable[tuple[int, int, int, int, int]]) -> dict[int, str]:
-    """Each text, by the place of the record that has it: kind, CPU, process, first, second."""
+    """Returns texts by the row of their first record; rows are kind, CPU, process, first, second."""
     texts = TextAssembler()
     text_by_row: dict[int, str] = {}
     owner_on: dict[int, int] = {}
@@ -258,7 +259,7 @@ def _texts(rows: Iterable[tuple[int, int, int, int, int]]) -> dict[int, str]:
 
 
 class _OpeningWriter:
-    """Each CPU: START, what runs, what it is in the middle of; then, by CPU 0, all others."""
+    """Writes START, the running process and its pending events for each CPU; all other state goes to CPU 0."""
 
     def __init__(self, state: Standing, excluded_pids: frozenset[int]) -> None:
         self.standing = state
@@ -325,7 +326,7 @@ class _OpeningWriter:
 
     def _queued(self) -> None:
         state = self.standing
-        # One that is about to leave its CPU is queued before it does.
+        # A process that is about to leave its CPU is queued before the switch.
         runs = dict(zip(state.running.tolist(), state.switched.tolist(), strict=True))
         waiting = [
             (place, pid)
@@ -338,7 +339,7 @@ class _OpeningWriter:
             self._add(0, Kind.QUEUED, pid, place.cpu, unsigned)
 
     def _middle(self, cpu: int) -> None:
-        """Adds what the CPU had begun: its process's end, its scheduler's choice."""
+        """Adds a CPU's unfinished events: its process's exit, its scheduler's decision."""
         pid = self.running[cpu]
         person = self.standing.people.get(pid)
         if person and person.group:

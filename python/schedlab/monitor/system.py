@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a system is to the rest of the monitor: something that runs, tells by its trace what it does,
-and obeys the few commands that sched_status and sched_tunables know."""
+"""The interface between the monitor and a system: a trace, a state and control commands."""
 
 from __future__ import annotations
 
@@ -19,15 +18,15 @@ from schedlab.trace.format import AttributeKind
 from schedlab.trace.model import Header
 
 Records = npt.NDArray[np.void]
-"""Records of dtype schedlab.trace.format.RECORD, in the order of their sequence."""
+"""Records of dtype schedlab.trace.format.RECORD in sequence order."""
 
 
 class Refused(SchedlabError):
-    """A system did not do what it was asked; it goes on as before. The message says why."""
+    """A system rejected a command and continues unchanged. The message gives the reason."""
 
 
 class Ability(str, Enum):
-    """What can be asked of a system; the page offers nothing else."""
+    """Kinds of commands that a system supports; the page offers only these."""
 
     POLICY = "policy"
     """set_policy, set_tunable."""
@@ -36,27 +35,26 @@ class Ability(str, Enum):
     """start_workload, kill."""
     PAUSE = "pause"
     PACE = "pace"
-    """Its clock is ours: any speed (Played)."""
+    """The monitor drives its clock, at any speed (Played)."""
     SETUP = "setup"
-    """It can be started again with another setup, such as other CPUs."""
+    """Can be restarted with another setup, such as other CPUs."""
 
 
 class Life(str, Enum):
-    """How a system is."""
+    """The life cycle of a system."""
 
     STARTING = "starting"
     RUNNING = "running"
     PAUSED = "paused"
     ENDED = "ended"
-    """It ended as it should, or because it was asked to."""
+    """It ended normally or on request."""
     FAILED = "failed"
     """It panicked, was killed, or cannot be reached any more."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a system is started as. Of what is already there (a recording, a host), only `label`,
-    `machine` and `source` mean anything."""
+    """The setup of a system. For recordings and hosts, only `label`, `machine` and `source` apply."""
 
     machine: str
     """qemu, spike, sim, linux, host, or recorded."""
@@ -67,17 +65,17 @@ class Setup:
     seed: int = 1
     memory_mib: int = 512
     costs: str = "kernel"
-    """The simulator's costs."""
+    """Cost file of the simulator."""
     workloads: tuple[str, ...] = ()
-    """Names of the palette, started at the beginning."""
+    """Palette workloads that start at the beginning."""
     source: Path | None = None
-    """The folder of the recorded run; or the trace that a host's server writes."""
+    """Folder of the recorded run, or the trace that a host's server writes."""
     files: tuple[Path, ...] = ()
-    """Workload files of the user's own, which the palette has besides ours."""
+    """The user's workload files, which the palette lists with the built-in workloads."""
     title: str = ""
-    """What a recording is called; "": as its folder."""
+    """Title of a recording; empty means its folder's name."""
     ignore_limits: bool = False
-    """On a host, policies take over although limits are in use that they do not honour."""
+    """On a host, load policies although limits are in use that they ignore."""
 
 
 @dataclass(frozen=True)
@@ -90,21 +88,21 @@ class StatusRow:
     priority: int
     """The weight, under a policy that shares by weight."""
     slice_ns: int | None
-    """None: no limit, or not known yet."""
+    """None if unlimited or not known yet."""
     tickets: int
 
 
 @dataclass(frozen=True)
 class Status:
-    """What sched_status says."""
+    """The output of sched_status."""
 
     policy: str
     """name or name:preset."""
     changed: Mapping[str, int] = field(default_factory=dict)
-    """Tunables that were set to something else than the policy or preset says."""
+    """Tunables that differ from the defaults of the policy or preset."""
     rows: tuple[StatusRow, ...] = ()
     remark: str = ""
-    """A remark, such as why Linux has thrown a policy out."""
+    """A note, such as why Linux unloaded a policy."""
 
 
 @dataclass(frozen=True)
@@ -120,60 +118,65 @@ class TunableNow:
 
 
 class System(Protocol):
-    """Something that is watched. All of it belongs to one asyncio loop.
+    """A system that the monitor watches. All its state belongs to one asyncio loop.
 
-    An adapter never blocks that loop for more than some milliseconds. Commands raise Refused.
+    An adapter must not block that loop for more than a few milliseconds. Commands raise Refused.
     """
 
     setup: Setup
     abilities: frozenset[Ability]
     repeatable: bool
     folder: Path
-    """Scratch space of its own; `end` leaves it there."""
+    """The system's scratch folder; `end` does not delete it."""
 
     @property
     def life(self) -> Life: ...
 
     @property
     def message(self) -> str:
-        """Why it has ended or failed, with the last that it said; "" while it runs."""
+        """Why the system ended or failed, with its last output; empty while it runs."""
         ...
 
     @property
     def no_branches(self) -> str:
-        """Why another future of a moment of it cannot be computed on the real kernel; "": it can."""
+        """Why branches of this system cannot be computed; empty if they can."""
         ...
 
     @property
     def header(self) -> Header | None:
-        """Returns the header of its trace, or None if it has not come yet."""
+        """The header of the trace, or None before it arrives."""
         ...
 
     @property
     def own_pids(self) -> frozenset[int]:
-        """Processes that are there for the monitor's sake: no part of any workload."""
+        """PIDs that belong to the monitor and not to a workload."""
         ...
 
     @property
     def record_cost_ns(self) -> float:
-        """What one record of the trace takes of a CPU's time; 0: nothing, or it is unknown."""
+        """CPU time (ns) that one trace record costs; 0 if none or unknown."""
         ...
 
     async def begin(self) -> None:
-        """Starts it, and gives back when its trace flows. SchedlabError: it cannot be started, and
-        nothing is left running."""
+        """Starts the system and returns when its trace flows.
+
+        Raises SchedlabError if the system cannot be started; no process remains then.
+        """
         ...
 
     async def end(self) -> None:
-        """Ends it and all that belongs to it, in order if it can, by force if not. Twice is once."""
+        """Ends the system and all its processes, by force if necessary. May be called again."""
         ...
 
     def take(self) -> Records:
-        """Returns what its trace says beyond the last call: in order, none missing, texts whole. Cheap."""
+        """Returns new records since the last call: in order, complete, no text split.
+
+        Must be cheap.
+        """
         ...
 
     def take_log(self) -> list[str]:
-        """Lines of its console beyond the last call, without what passes between it and us."""
+        """Returns new console lines, without commands and their answers."""
         ...
 
     async def read_status(self) -> Status: ...
@@ -187,46 +190,46 @@ class System(Protocol):
     async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None: ...
 
     async def start_workload(self, name: str) -> int:
-        """Starts one of the palette (palette.py), and returns its first process's PID."""
+        """Starts a workload of the palette (palette.py) and returns the PID of its first process."""
         ...
 
     async def kill(self, pid: int) -> None: ...
 
     async def pause(self) -> None:
-        """Has its time stand still; nothing is lost."""
+        """Stops the system's time without losing records."""
         ...
 
     async def resume(self) -> None: ...
 
 
 class Played(System, Protocol):
-    """A system that has its clock from us: a simulated machine, or a recording."""
+    """A system whose clock the monitor drives: a simulated machine or a recording."""
 
     speed: float
-    """Compared with our time; 0: as fast as it goes."""
+    """System time per host time; 0 means as fast as possible."""
 
     @property
     def now_ns(self) -> int:
-        """How far it has come, and its trace was taken."""
+        """The time (ns) up to which the system has run and its trace was read."""
         ...
 
     @property
     def end_ns(self) -> int | None:
-        """Where it ends, if that is known: a recording's."""
+        """The end (ns) of a recording; None if unknown."""
         ...
 
     async def play_by_itself(self) -> None:
-        """Lets it go on by this host's clock, from its beginning."""
+        """Runs the system by the host's clock, from its beginning."""
         ...
 
     async def advance(self, until_ns: int, patience_s: float) -> None:
-        """Goes on to a time, or as far as it comes in that much of ours."""
+        """Advances to a time (ns), for at most `patience_s` seconds."""
         ...
 
     def is_past(self, acts: Sequence[str]) -> bool:
-        """Has nothing been done to it but these acts, as far as their times have come?"""
+        """Returns whether exactly these actions were performed, up to the current time."""
         ...
 
     def expect(self, acts: Sequence[str]) -> None:
-        """Takes acts that are to be done when their times come."""
+        """Queues actions for their times."""
         ...

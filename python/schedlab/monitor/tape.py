@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is kept of a trace while it is watched: what stands, the last records, a recording."""
+"""Keeps a watched trace: the current state, the last records, and a recording."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from schedlab.trace.model import Header
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be recorded."""
+    """The parameters of a recording."""
 
     folder: Path
-    """The folder of all that is recorded together."""
+    """Folder of all recordings of this request."""
     prefix: str
-    """The beginning of the run's name."""
+    """Prefix of the run's name."""
     label: str
     from_start: bool
-    """Is it all that was started?"""
+    """True if the recording begins at the system's start."""
     software: Mapping[str, Any]
-    """Facts for the manifest: schedlab's commit, the machine's version and origin."""
+    """Manifest entries: schedlab's commit, the machine's version and origin."""
 
 
 class Tape:
-    """Goes along a system's trace, from its beginning on."""
+    """Follows a system's trace from its beginning."""
 
     def __init__(self, header: Header, setup: Setup) -> None:
         self.header = header
@@ -44,18 +44,21 @@ class Tape:
         self.recorder: Recorder | None = None
         self.recent = Recent(header)
         self._steered: list[str] = []
-        """What was done to the system since the recording began."""
+        """Control actions since the recording began."""
         self._from_start = False
 
     def add(self, records: Records) -> None:
-        """Adds what comes next of the trace. OSError: it cannot be recorded, and is not any more."""
+        """Adds the next records.
+
+        Raises OSError if they cannot be recorded, which ends the recording.
+        """
         self.standing.apply(records)
         self.recent.add(records)
         if self.recorder:
             self._record(lambda recorder: recorder.add(records))
 
     def add_log(self, lines: list[str]) -> None:
-        """Adds what comes next of the console. OSError: as above."""
+        """Adds console lines. Raises OSError like `add`."""
         if self.recorder and lines:
             self._record(lambda recorder: recorder.add_log(lines))
 
@@ -68,7 +71,7 @@ class Tape:
             raise
 
     def note_steering(self, what: str) -> None:
-        """Something was done to the system."""
+        """Notes a control action for the manifest."""
         if self.recorder:
             self._steered.append(what)
 
@@ -77,13 +80,16 @@ class Tape:
     def record(
         self, request: Request, workload: str, excluded_pids: Iterable[int], log: Iterable[str]
     ) -> None:
-        """From here on. `workload`: what runs, in words; `excluded_pids`: as of Standing.opening; `log`: what
-        the console has said before, of which a recording from the start has all."""
+        """Starts a recording.
+
+        `workload` describes what runs. `excluded_pids` is described at `Standing.opening`. `log` is
+        the earlier console output, which only a recording from the start includes.
+        """
         setup = replace(self.setup, tick_ns=self.header.tick_ns, seed=self.header.seed)
         facts = facts_of(setup, workload, request.label, self.standing, request.software)
         name = f"{request.prefix}{facts['policy']}-{facts['cpus']}cpu-seed{setup.seed}"
         place = free_name(request.folder / name.replace(":", "-"))
-        # A playback's marks say what was measured when it was recorded.
+        # Marks of a recording delimit its original measurement.
         marks = setup.machine == RECORDED
         self.recorder = Recorder(place, self.header, facts, self.standing, excluded_pids, marks)
         self._steered = []
@@ -94,10 +100,12 @@ class Tape:
     async def stop(
         self, outcome: Outcome, workload: str, repeatable: bool, files: Iterable[Path] = ()
     ) -> Path | None:
-        """Returns the run's folder, or None if nothing was recorded. It is kept even if this is broken off.
+        """Ends the recording; returns its folder, or None if nothing was recorded.
 
-        `repeatable`: would the system do the same again, if it were not steered, and has it ended?
-        `files`: what it left that belongs to the run.
+        Cancellation does not stop it.
+
+        `repeatable` is true if the system has ended and would do the same again without control
+        actions. `files` are added to the run.
         """
         recorder, self.recorder = self.recorder, None
         if recorder is None:
@@ -110,15 +118,15 @@ class Tape:
         return await to_the_end(recorder.stop(outcome, facts, files))
 
     def discard(self) -> None:
-        """Nothing of the recording is kept."""
+        """Deletes the recording."""
         recorder, self.recorder = self.recorder, None
         if recorder:
             recorder.discard()
 
     async def export(self, place: Path, excluded_pids: frozenset[int]) -> Path:
-        """A file for ui.perfetto.dev: of what is being recorded, else of the last seconds.
+        """Writes a file for ui.perfetto.dev: of the recording, or else of the last seconds.
 
-        `place`: its name, without an ending.
+        `place` is the path without a suffix.
         """
         if self.standing.count == 0:
             raise Refused("there is nothing to show yet")

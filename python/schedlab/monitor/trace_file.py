@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Traces that are written while they happen, and can begin in the middle of things."""
+"""Writes traces while a system runs; a trace may begin in the middle of a run."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ from schedlab.trace.writer import header_bytes
 
 _SEQUENCE_MASK = 0xFFFF_FFFF
 _PART = 256
-"""Records: what comes in small parts is put together up to so many."""
+"""Records: smaller parts are merged up to this size."""
 _SPAN_NS = 30_000_000_000
 
 
 class TraceFile:
-    """A trace that grows on disk. It is whole once it is finished: `with` does that.
+    """A trace file that grows. It is complete after `finish`, which `with` calls.
 
-    Records are given in order, none missing, texts whole; they are numbered anew.
+    Records must arrive in order and complete, with no text split; they get new sequence numbers.
     """
 
     def __init__(
         self, path: Path, header: Header, opening: Opening | None = None, marks: bool = True
     ) -> None:
-        """`opening`: what it begins with; None: what comes is a trace from its beginning on.
-        `marks`: does one workload say by marks what is measured? Without, these become notes: many
-        workloads may begin and end, and all of the trace is measured."""
+        """`opening` is the state before the first record; None means the trace's beginning.
+
+        `marks` keeps marks that delimit the measured window. If it is false, they become notes and
+        the whole trace is measured, because many workloads may begin and end.
+        """
         self.path = path
         self._marks = marks
         self.records = 0
@@ -43,7 +45,7 @@ class TraceFile:
             header_bytes(header.cpus, header.tick_ns, header.cycles_per_second, header.seed)
         )
         self._of_cpu = np.zeros(header.cpus, np.int64)
-        """How many records each CPU has."""
+        """Number of records of each CPU."""
         self._ended = np.zeros(header.cpus, bool)
         self._latest = np.zeros(header.cpus, np.int64)
         self._earliest = 0
@@ -54,9 +56,9 @@ class TraceFile:
             self._earliest = opening.time_ns
 
     def add(self, records: Records) -> None:
-        """Adds what comes next."""
+        """Appends records."""
         records = records.copy()
-        # A CPU may have read its clock just before another one, and told of it just after.
+        # CPUs read their clocks independently, so a record may be slightly older than the opening.
         np.maximum(records["time"], np.uint64(self._earliest), out=records["time"])
         if self._groups:
             records = self._with_groups(records)
@@ -65,18 +67,18 @@ class TraceFile:
         self._write(records)
 
     def copy(self, path: Path) -> None:
-        """Another file, which ends here."""
+        """Copies the trace to another file that ends here."""
         self._file.flush()
         shutil.copyfile(self.path, path)
         with path.open("ab") as file:
             file.write(self._ends().tobytes())
 
     def reach(self, time_ns: int) -> None:
-        """It is at least so late, though nothing may have happened since."""
+        """Advances the time (ns) of the trace's end, even without new records."""
         np.maximum(self._latest, time_ns, out=self._latest)
 
     def finish(self) -> None:
-        """Ends the trace on all CPUs that have not ended, at one time. Twice is once."""
+        """Ends the trace at the same time on all CPUs that have not ended. May be called again."""
         if not self._file.closed:
             self._file.write(self._ends().tobytes())
             self._file.close()
@@ -107,13 +109,13 @@ class TraceFile:
         self._of_cpu += np.bincount(cpus, minlength=len(self._of_cpu))
         self._latest[cpus] = records["time"]
         ends = np.flatnonzero(records["kind"] == Kind.END)
-        # END is the last record of its CPU, and counts all of them.
+        # END is a CPU's last record and counts all its records.
         records["second"][ends] = self._of_cpu[cpus[ends]]
         self._ended[cpus[ends]] = True
         self._file.write(records.tobytes())
 
     def _with_groups(self, records: Records) -> Records:
-        """Puts in the labels of those that had one before, when they first run: then they may."""
+        """Inserts group labels of processes from the opening when they first run: only running processes have marks."""
         known = np.fromiter(self._groups, np.int64, len(self._groups))
         enters = records["kind"] == Kind.SCHEDULER_EXIT
         if not enters.any():
@@ -126,7 +128,7 @@ class TraceFile:
         marks["first"] = MarkKind.GROUP
         marks["second"] = [self._groups.pop(pid) for pid in pids.tolist()]
         mixed = np.concatenate([records, marks])
-        # After the record by which it enters its CPU.
+        # The mark follows the record of the process's entry to its CPU.
         order = np.argsort(np.concatenate([np.arange(len(records)), rows + 0.5]), kind="stable")
         ordered: Records = mixed[order]
         return ordered
@@ -136,7 +138,7 @@ _WINDOW = (MarkKind.BEGIN, MarkKind.END)
 
 
 def _without_window(records: Records) -> None:
-    """Makes notes of marks that would say what is measured: of these values."""
+    """Turns marks that delimit the measurement into notes."""
     rows = np.flatnonzero(records["kind"] == Kind.MARK)
     rows = rows[np.isin(records["first"][rows], _WINDOW)]
     records["second"][rows] = records["first"][rows]
@@ -144,13 +146,16 @@ def _without_window(records: Records) -> None:
 
 
 def begin_of_work(records: Records, excluded_pids: Iterable[int]) -> int | None:
-    """Before which record a trace begins to be of what people have started: the first fork of a
-    process by one of the monitor's `excluded_pids`, or from outside; None: there is none. No text
-    goes on there."""
+    """Returns the index of the first record of the users' work, or None.
+
+    It is the first fork by a process of `excluded_pids` or from outside. The index does not split a
+    text.
+    """
     ours = np.fromiter(excluded_pids, np.int64)
     forks = np.flatnonzero(records["kind"] == Kind.FORK)
     parents, children = records["process"][forks], records["first"][forks]
-    from_outside = (parents == 0) & (len(ours) > 0)  # else it may be the machine's first process
+    # without PIDs, it may be the machine's first process
+    from_outside = (parents == 0) & (len(ours) > 0)
     by_us = (np.isin(parents, ours) | from_outside) & ~np.isin(children, ours)
     if not by_us.any():
         return None
@@ -161,7 +166,7 @@ def begin_of_work(records: Records, excluded_pids: Iterable[int]) -> int | None:
 
 
 def _goes_on(records: Records, at: int) -> bool:
-    """Does a text that began before this record go on after it?"""
+    """Returns whether a text continues across this index."""
     later = records[at:]
     texts = later["cpu"][later["kind"] == Kind.TEXT]
     return any(
@@ -171,27 +176,27 @@ def _goes_on(records: Records, at: int) -> bool:
 
 
 class Recent:
-    """The last records of a trace, which are handed on, and of which a file can be made at any time."""
+    """Buffers the last records of a trace; they can be read or written to a file at any time."""
 
     def __init__(self, header: Header, most: int = 1_000_000):
-        """Kept are `most` records or so."""
+        """Keeps about `most` records."""
         self.header = header
         self.end = 0
-        """The number of records so far."""
+        """Number of records so far."""
         self._most = most
         self._part = min(_PART, most // 8)
         self._before = Standing(header.cpus)
-        """What stood before the first one that is kept."""
+        """State before the first kept record."""
         self._parts: deque[tuple[int, Records]] = deque()
-        """With the number of each one's first record."""
+        """Parts, with the number of their first record."""
 
     @property
     def begin(self) -> int:
-        """The number of the first record that is kept."""
+        """Number of the first kept record."""
         return self._before.count
 
     def add(self, records: Records) -> None:
-        """Adds what comes next."""
+        """Appends records."""
         if len(records) == 0:
             return
         begin = self.end
@@ -204,9 +209,9 @@ class Recent:
             self._before.apply(self._parts.popleft()[1])
 
     def since(self, number: int, most: int) -> Records:
-        """Returns records that follow one another, from this number on: `most` at most, none at the end.
+        """Returns at most `most` consecutive records starting with this number; none at the end.
 
-        ValueError: they are not kept any more.
+        Raises ValueError if they are no longer kept.
         """
         if number < self.begin:
             raise ValueError(f"record {number} is kept no more: the first one is {self.begin}")
@@ -218,7 +223,7 @@ class Recent:
         return np.concatenate([*reversed(pieces), np.empty(0, RECORD)])[:most]
 
     def opening(self, excluded_pids: Iterable[int] = ()) -> Opening | None:
-        """Returns what stands before the first record that is kept; None: nothing, it is the trace's first."""
+        """Returns the state before the first kept record, or None if all records are kept."""
         return self._before.opening(excluded_pids) if self.begin else None
 
     def write(
@@ -228,11 +233,10 @@ class Recent:
         span_ns: int = _SPAN_NS,
         until_ns: int | None = None,
     ) -> None:
-        """Writes a trace of what is kept of a time up to now, or up to `until_ns`.
+        """Writes a trace of the kept records of `span_ns` up to `until_ns` or now.
 
-        `excluded_pids`: as of Standing.opening.
-
-        ValueError: nothing is kept of then.
+        `excluded_pids` is described at `Standing.opening`. Raises ValueError if no records of that
+        time are kept.
         """
         parts = [part for _, part in self._parts]
         if until_ns is not None:
@@ -251,7 +255,7 @@ class Recent:
 
 
 def _until(time_ns: int, parts: Iterable[Records]) -> Iterator[Records]:
-    """What was known at a time: all before the first record that is later. Texts are whole."""
+    """Yields the records before the first one later than a time, without splitting a text."""
     for part in parts:
         later = part["time"] > time_ns
         at = int(later.argmax()) if later.any() else len(part)

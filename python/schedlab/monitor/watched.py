@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One system that is watched: it is begun and ended, asked one thing at a time, and recorded."""
+"""Controls one watched system: start, end, commands one at a time, recordings."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from schedlab.trace.format import AttributeKind
 T = TypeVar("T")
 
 _PATIENCE_S = 30.0
-"""The time to wait for an answer; adapters have limits of their own, which are shorter."""
+"""Seconds to wait for an adapter, whose own limits are shorter."""
 _EXPORTS_MAX = 4
-"""Files that were made for Perfetto: older ones go."""
+"""Number of Perfetto files kept; older ones are deleted."""
 _LOOK_S = 0.05
-"""The time from one look at whether it has begun to the next."""
+"""Seconds between checks whether the system has begun."""
 _DRAWN = re.compile(r"^start \d+ ")
 _PIECE_S = 0.1
-"""The time that a system is brought on at once, before what it says is taken."""
+"""Seconds that a system advances before its new records are read."""
 
 
 class Watched(Followed):
-    """See above. All of it belongs to the session's loop."""
+    """A system with its control operations. All its state belongs to the session's event loop."""
 
-    # --- its life
+    # --- start and end
 
     async def begin(self) -> None:
-        """Starts it. If it does not, its life and message say so."""
+        """Starts the system. After a failure, `life` and `message` describe it."""
         self.starts += 1
         folder = self.terms.scratch / f"{self.letter}-{self.starts}"
         folder.mkdir()
@@ -52,7 +52,7 @@ class Watched(Followed):
             if system:
                 await system.end()
             raise
-        except Exception as error:  # an adapter's mistake must not end the others
+        except Exception as error:  # an adapter's error must not end the other systems
             self.fail(error)
             if system:
                 with suppress(Exception):
@@ -67,7 +67,7 @@ class Watched(Followed):
         self.terms.changed()
 
     async def end(self) -> None:
-        """Ends it; a recording of it is kept."""
+        """Ends the system and saves its recording."""
         try:
             await self.stop_recording()
         finally:
@@ -78,7 +78,7 @@ class Watched(Followed):
                     rmtree(system.folder, ignore_errors=True)
 
     async def restart(self, setup: Setup) -> None:
-        """Begins anew as another one."""
+        """Restarts the system with another setup."""
         await self.end()
         self._reset()
         self.setup = setup
@@ -86,15 +86,18 @@ class Watched(Followed):
         await self.begin()
 
     def join(self, common_ns: int) -> None:
-        """Has its time be, from here on, that which others have in common."""
+        """Aligns the system's current time with a time (ns) of the clock shared by all systems."""
         if self.is_on or self.system:
             self.origin_ns = self.now_ns - common_ns
 
-    # --- what it is asked
+    # --- commands
 
     @asynccontextmanager
     async def asking(self, *abilities: Ability) -> AsyncIterator[System]:
-        """Gives the system, which does nothing else meanwhile. Refused: it cannot do such things."""
+        """Yields the system while its lock is held.
+
+        Raises Refused if it lacks an ability or does not run.
+        """
         async with self.lock:
             system = self._able(*abilities)
             if self.held:
@@ -114,14 +117,14 @@ class Watched(Followed):
         return self.system
 
     async def steer(self, what: str, doing: Awaitable[T]) -> T:
-        """Has the system do something that changes what it does; a recording's manifest says it."""
+        """Performs a control action, which a recording's manifest lists."""
         done = await limited(doing)
         if self.tape:
             self.tape.note_steering(what)
         return done
 
     async def read_status(self) -> Status:
-        """Returns what sched_status says."""
+        """Returns the status of sched_status."""
         async with self.asking() as system:
             if self.paused and not self.is_played:
                 raise Refused("it stands still, and can hear nothing: resume it first")
@@ -129,7 +132,10 @@ class Watched(Followed):
         return self.status
 
     async def set_attribute(self, pids: list[int], kind: AttributeKind, value: int) -> int:
-        """Returns how many were set. Raises Refused if none could be."""
+        """Returns the number of changed processes.
+
+        Raises Refused if a single process cannot be changed.
+        """
         done = 0
         async with self.asking(Ability.ATTRIBUTES) as system:
             for pid in pids:
@@ -141,7 +147,7 @@ class Watched(Followed):
         return done
 
     async def kill(self, pids: list[int]) -> int:
-        """Returns how many were killed."""
+        """Returns the number of killed processes."""
         done = 0
         async with self.asking(Ability.START) as system:
             for pid in pids:
@@ -149,7 +155,7 @@ class Watched(Followed):
         return done
 
     async def _each(self, alone: bool, what: str, doing: Awaitable[None]) -> int:
-        """Steers one; of a group, one that has just ended is no mistake."""
+        """Performs an action on one process; in a group, ignores processes that have just ended."""
         try:
             await self.steer(what, doing)
         except Refused:
@@ -158,10 +164,10 @@ class Watched(Followed):
             return 0
         return 1
 
-    # --- standing still
+    # --- pausing
 
     async def pause(self) -> None:
-        """Has its time stand still."""
+        """Stops the system's time."""
         if self.paused:
             return
         async with self.lock:
@@ -173,7 +179,7 @@ class Watched(Followed):
             self.paused = True
 
     async def resume(self) -> None:
-        """Lets its time go on."""
+        """Continues the system's time."""
         if not self.paused:
             return
         async with self.lock:
@@ -183,7 +189,7 @@ class Watched(Followed):
             self.paused = False
 
     async def hold(self) -> None:
-        """Lets it wait for the others. Nothing, if it is doing something just now."""
+        """Holds the system until the others catch up; does nothing during another operation."""
         if self.lock.locked() or self.held:
             return
         async with self.lock:
@@ -193,25 +199,25 @@ class Watched(Followed):
                 self.held = True
 
     async def resume_held(self) -> None:
-        """It need not wait any more. The lock is held, or no other has it."""
+        """Releases a held system. The caller holds the lock, or no other task does."""
         if self.held and self.system:
             await limited(self.system.resume())
             self.clock.runs(time.monotonic())
         self.held = False
 
     async def stand(self) -> None:
-        """Has its time stand still, if it can be done and has not been."""
+        """Pauses the system if it can be paused."""
         able = self.system and Ability.PAUSE in self.system.abilities
         if self.is_on and able:
             await self.pause()
 
-    # --- what a page plays
+    # --- systems that a page runs
 
     async def follow(self, setup: Setup, acts: Sequence[str], time_ns: int) -> None:
-        """Brings it to where a page is that plays it, by the same acts. From another past, it begins anew:
-        a recording ends then.
+        """Brings the system to the page's state by repeating the page's actions.
 
-        Refused: it cannot be brought there.
+        If its past differs, the system restarts, which ends its recording. Raises Refused if it
+        fails.
         """
         async with self.following:
             await limited(self._begun())
@@ -227,7 +233,7 @@ class Watched(Followed):
                     await limited(self.played.advance(until_ns, _PIECE_S))
             if self.life is Life.FAILED:
                 raise Refused(self.message)
-            # Of a start, the number by which its random values are drawn is no matter of a manifest.
+            # The manifest omits the number of a start, which only selects random values.
             words = [_DRAWN.sub("start ", act.partition(" ")[2]) for act in acts]
             starts = [word.partition(" ")[2] for word in words if word.startswith("start ")]
             self.started = dict.fromkeys(starts)
@@ -243,18 +249,18 @@ class Watched(Followed):
 
     @property
     def workload(self) -> str:
-        """What has been started, in words."""
+        """Names of the started workloads."""
         return " and ".join(self.started) or "as it was found"
 
     def record(self, request: Request) -> None:
-        """Records from here on. Refused: there is nothing to record."""
+        """Starts a recording. Raises Refused if there is no trace yet."""
         tape = self._whole_tape("record")
         assert self.system
         tape.record(request, self.workload, self.system.own_pids, self.log.since(0))
         self.note("recording begins")
 
     async def stop_recording(self) -> Path | None:
-        """Returns the run's folder, or None if nothing was recorded."""
+        """Ends the recording; returns its folder, or None if nothing was recorded."""
         if self.tape is None or self.recorder is None:
             return None
         self.note("recording ends")
@@ -280,7 +286,10 @@ class Watched(Followed):
         return file
 
     async def blame(self, folder: Path, question: Question, known: Catalogue) -> dict[str, Any]:
-        """Takes waits apart (blamed), one question after the other: each holds what is kept of the trace once more."""
+        """Breaks down waits (blamed).
+
+        Requests run one at a time, because each copies the kept trace.
+        """
         async with self.blaming:
             tape = self._whole_tape("explain")
             assert self.system
@@ -300,7 +309,7 @@ class Watched(Followed):
 
 
 async def limited(doing: Awaitable[T]) -> T:
-    """Awaits an adapter, but not for ever."""
+    """Awaits an adapter's operation for at most `_PATIENCE_S` seconds."""
     try:
         return await asyncio.wait_for(doing, _PATIENCE_S)
     except (TimeoutError, asyncio.TimeoutError):

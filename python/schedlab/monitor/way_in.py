@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How a browser is told of the page: by a file that only its user can read.
+"""Opens the page in a browser through a private file.
 
-The page's address has the token in it, and the words that a program is started with are for all users
-of a machine to see (`ps`). So the browser is given the name of a file, which leads on.
+The page's address contains the token, and all users can read command lines (`ps`). So the browser
+gets the name of a file that only its user can read, which redirects to the page.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ _PAGE = """<!doctype html>
 
 @contextmanager
 def way_in(url: str) -> Iterator[str]:
-    """Gives the address of such a file, which is gone afterwards. OSError: there is no place for it."""
+    """Yields the address of the redirecting file and deletes it afterwards.
+
+    Raises OSError if there is no place for it.
+    """
     with tempfile.TemporaryDirectory(prefix="schedlab-monitor-", dir=_place()) as folder:
-        # Both are this user's alone: tempfile makes folders so, and the file is made so.
+        # tempfile makes the folder private, and the file is opened with mode 0600.
         file = Path(folder) / "monitor.html"
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as page:
             page.write(_PAGE.format(url=escape(url)))
@@ -39,8 +42,11 @@ def way_in(url: str) -> Iterator[str]:
 
 
 def _place() -> Path | None:
-    """Where browsers can read: those that come as a snap or a flatpak have a /tmp of their own, and
-    see nothing in hidden folders, nor outside of the home folder. None: there is no such place."""
+    """Returns a folder that browsers can read, or None.
+
+    Snap and flatpak browsers have a separate /tmp, and cannot read hidden folders or folders
+    outside of the home folder.
+    """
     with suppress(RuntimeError, OSError):
         home = Path.home().resolve()
         for place in (paths.BUILD, home):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What takes long is done by a process of its own, so that frames keep coming meanwhile."""
+"""Runs slow work in a separate process, so that frames continue."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from schedlab.errors import SchedlabError
 from schedlab.machines.outcome import Outcome
 
 Tell = Callable[[str], None]
-"""Is given lines that say how far it is."""
+"""Receives progress lines."""
 
 _LAST_LINES = 4
 
 
 async def measure(folder: Path) -> Outcome:
-    """Checks a run's trace, and writes its metrics beside it; as `./schedlab run` does."""
+    """Checks a run's trace and writes its metrics into the run's folder, as `./schedlab run` does."""
     return Outcome(**await _call(measured, folder=folder))
 
 
@@ -31,7 +31,7 @@ async def perfetto(trace: Path, file: Path) -> None:
 
 
 async def report(folders: list[Path], out: Path, show: Tell) -> Path:
-    """Makes a report of runs; gives the file to open."""
+    """Writes a report of runs; returns the file to open."""
     return Path(await _call(reported, show, folders=folders, out=out))
 
 
@@ -43,8 +43,10 @@ async def branch(
     out: Path,
     show: Tell,
 ) -> list[Path]:
-    """Carries out two futures of a run: unchanged, and under another policy or with other tunables. Returns their
-    folders, without the unchanged one if it is the run itself."""
+    """Runs two branches of a run: unchanged, and with another policy or tunables.
+
+    Returns their folders; omits the unchanged branch if it is the run itself.
+    """
     request = {"source": source, "at_ns": at_ns, "policy": policy, "settings": settings, "out": out}
     return [Path(folder) for folder in await _call(branched, show, **request)]
 
@@ -52,7 +54,7 @@ async def branch(
 async def _call(
     function: Callable[..., Any], show: Tell = lambda line: None, **request: Any
 ) -> Any:
-    """Returns what a function gives that a process of its own calls. SchedlabError: what it said as it failed."""
+    """Calls a function in a separate process. Raises SchedlabError with the last lines if it fails."""
     process = await asyncio.create_subprocess_exec(
         *call_command(function),
         stdin=asyncio.subprocess.PIPE,
@@ -81,11 +83,11 @@ async def _told(stream: asyncio.StreamReader, show: Tell) -> list[str]:
     return lines
 
 
-# --- the process's own part
+# --- functions of the separate process
 
 
 def measured(folder: str) -> dict[str, str]:
-    """Returns the status and the message of a run that is measured now."""
+    """Measures a run; returns its status and message."""
     from schedlab.runs.worker import evaluate
 
     _, outcome = evaluate(Path(folder), Outcome("success"))
@@ -100,7 +102,7 @@ def exported(trace: str, file: str) -> None:
 
 
 def reported(folders: list[str], out: str) -> str:
-    """Makes a report of runs; returns the file to open."""
+    """Writes a report of runs; returns the file to open."""
     from schedlab.report.command import report
 
     made = report(tuple(map(Path, folders)), Path(out), ("html",), False, None, ())
@@ -110,7 +112,7 @@ def reported(folders: list[str], out: str) -> str:
 def branched(
     source: str, at_ns: int, policy: str, settings: list[tuple[str, int]], out: str
 ) -> list[str]:
-    """Carries out two futures of a run. Returns their folders, without that of a future which is the run itself."""
+    """Runs two branches; returns their folders, without the branch that is the run itself."""
     from schedlab.base.toolchain.policies import parse_choices
     from schedlab.runs import branching
     from schedlab.runs.branches import Future, moment, past

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab demo`: the page that stands alone, by Python's standard library."""
+"""`./schedlab demo`: serves the standalone page, using only Python's standard library."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Serves page/schedlab.html and opens it. It uses Python's standard library alone, since it runs
-before anything is installed."""
+"""Serves page/schedlab.html and opens it in a browser.
+
+Imports only the standard library, because it runs before anything is installed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from schedlab.paths import ROOT
 
 PAGE = ROOT / "page" / "schedlab.html"
 BEHIND = Path(__file__).parent / "behind.html"
-"""The page in a frame, and above it how far the installation is."""
+"""Shows the page in a frame below the installation's progress."""
 LOCAL = "127.0.0.1"
 TOUR = "#lesson=tour"
 _WRONG_USAGE = 2
@@ -37,7 +39,7 @@ _HEADERS = {
 
 
 class _Page(BaseHTTPRequestHandler):
-    """Answers with the page; while something is installed, in a frame."""
+    """Serves the page; during an installation, serves it in a frame with the progress."""
 
     def __init__(self, page: bytes, installation: Installation | None, *given: object) -> None:
         self.page = page
@@ -55,7 +57,7 @@ class _Page(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def found(self, path: str) -> tuple[bytes, dict[str, str]] | None:
-        """Returns what is at a path, with headers of its own, or None if nothing is there."""
+        """Returns the content and extra headers for a path, or None if the path is unknown."""
         if not self.installation:
             return (self.page, {}) if path == "/" else None
         if path == "/page":
@@ -66,7 +68,7 @@ class _Page(BaseHTTPRequestHandler):
         return _behind() if path == "/" else None
 
     def log_message(self, *given: object) -> None:
-        """What browsers ask is none of the terminal's business."""
+        """Suppresses the request log, which would clutter the terminal."""
 
 
 def _behind() -> tuple[bytes, dict[str, str]]:
@@ -100,7 +102,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _page() -> bytes:
-    """SystemExit: there is no page."""
+    """Returns the standalone page. Exits with status 2 if it cannot be read."""
     try:
         return PAGE.read_bytes()
     except OSError as error:
@@ -108,7 +110,7 @@ def _page() -> bytes:
 
 
 def _server(port: int) -> ThreadingHTTPServer:
-    """SystemExit: there is no such port."""
+    """Returns a server on a local port. Exits with status 2 if the port is not available."""
     try:
         return ThreadingHTTPServer((LOCAL, port), BaseHTTPRequestHandler)
     except (OSError, OverflowError) as error:

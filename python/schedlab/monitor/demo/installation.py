@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tools of the other commands, fetched while the demo's page is looked at."""
+"""Installs the tools of the other commands while the demo's page is open."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from threading import Thread
 
 _GRACE_S = 5
 _SAID_MAX = 40
-"""Lines that are shown of an installation that failed."""
+"""Lines shown of a failed installation."""
 _FIRST_RUN = ("run", "--cpus", "1", "--workload", "cpu-bound -n 1")
 
 
 class Installation:
-    """A first run, for which the launcher installs and builds all that it needs: it shows that this works."""
+    """Installs and builds the tools by making a first run, which also proves that they work."""
 
     def __init__(self, launcher: Path) -> None:
         self.place = tempfile.TemporaryDirectory(prefix="schedlab-")
@@ -49,11 +49,11 @@ class Installation:
             print(f"schedlab: the tools could not be installed:\n{lines}", flush=True)
 
     def progress(self) -> dict[str, object]:
-        """Returns the last line that was said, and the exit status; None while it lasts."""
+        """Returns the last output line, and the exit status, which is None while the run lasts."""
         return {"line": self.lines[-1], "status": self._process.poll()}
 
     def end(self) -> None:
-        """Ends it with all that it has started."""
+        """Ends the run with all its child processes, by SIGKILL after `_GRACE_S` seconds."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
             try:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The page that stands alone: all of it in one file."""
+"""The standalone page: the complete monitor in one file."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes page/schedlab.html of the monitor's page, its session, and the simulator as WebAssembly."""
+"""Builds page/schedlab.html from the monitor's page, its session and the simulator as WebAssembly."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ PAGE = ROOT / "page"
 FILE = kept.PAGE
 BYTES_MAX = 4_000_000
 TICK_NS = 10_000_000
-"""The length of a tick for which the workloads' texts are written down."""
+"""Tick length (ns) of the workload texts."""
 SEED = 1
-"""With which what is random in them was drawn."""
+"""Seed of the workload texts."""
 
 _SOURCES = (
     *(
@@ -59,19 +59,19 @@ _SOURCES = (
     ),
     *("python/requirements.lock", "workloads/files/**/*.json", "tools/policy_list.c"),
 )
-"""All that the page is made of, apart from the compiler."""
+"""All sources of the page, apart from the compiler."""
 _STYLE = re.compile(r'<link rel="stylesheet"([^>]*?) href="([^"]+)"([^>]*)>\n')
 _SOURCE_HASH = re.compile(r'<meta name="sources" content="(\w+)">')
 
 
 def sources() -> list[Path]:
-    """Returns the files that the page is made of."""
+    """Returns the page's source files."""
     paths = {path for pattern in _SOURCES for path in ROOT.glob(pattern) if path.is_file()}
     return sorted(paths - {FILE})
 
 
 def hash_of(files: Iterable[Path]) -> str:
-    """Returns a hash of files: of their places and of what is in them."""
+    """Returns a hash of the files' paths and contents."""
     digest = hashlib.sha256()
     for path in files:
         content = path.read_bytes()
@@ -81,21 +81,21 @@ def hash_of(files: Iterable[Path]) -> str:
 
 
 def hash_in(page: str) -> str:
-    """Returns the hash of the sources that a page was made of, or "" if it says none."""
+    """Returns the hash of the sources in a page, or "" if it has none."""
     match = _SOURCE_HASH.search(page)
     return match[1] if match else ""
 
 
 def make_page() -> Path:
-    """Makes it anew, and returns its place."""
+    """Builds the page and returns its path."""
     FILE.write_text(page_of(built_module()))
     return FILE
 
 
 def make_policy(name: str, place: Path) -> Path:
-    """Makes the simulator with this policy beside the others, and returns its place.
+    """Builds the simulator with this policy and all others; returns the module's path.
 
-    WrongUsage: there is no such policy, or the file cannot be written.
+    Raises WrongUsage if there is no such policy or the file cannot be written.
     """
     source = ROOT / "policies" / f"{name}.c"
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or not source.exists():
@@ -112,7 +112,7 @@ def make_policy(name: str, place: Path) -> Path:
 
 
 def page_of(module: bytes) -> str:
-    """Returns the page, with this build of the simulator in it."""
+    """Returns the page with this build of the simulator."""
     replacements = {MONITOR / "way.js": PAGE / "way.js", MONITOR / HAND_OVER: TEMPLATES / HAND_OVER}
     scripts = [vega_bundle(), bundled(PAGE / "main.js", replacements)]
     scripts = [script.replace("</script", "<\\/script") for script in scripts]
@@ -144,7 +144,7 @@ def page_of(module: bytes) -> str:
 
 
 def workloads() -> Iterator[dict[str, str | bool]]:
-    """Yields the palette's workloads as the simulator's texts."""
+    """Yields the palette's workloads as texts for the simulator."""
     for entry in palette().values():
         file = workload_files.read(entry.file)
         text = text_of(file, SEED, TICK_NS)
@@ -158,7 +158,7 @@ def workloads() -> Iterator[dict[str, str | bool]]:
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """Runs no script but those that stand in the page, and compiles nothing but WebAssembly."""
+    """Returns a content security policy that allows only the page's scripts and WebAssembly."""
     hashes = [
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
     ]
@@ -176,7 +176,7 @@ def _icon() -> str:
 
 
 def _style(link: re.Match[str]) -> str:
-    """Returns the style sheet in place of the link to it, under the same conditions."""
+    """Returns the style sheet that replaces a link, with the link's attributes."""
     folder = TEMPLATES if link[2] in THEME else MONITOR
     return _styles(folder / link[2], link[1] + link[3])
 
@@ -190,7 +190,7 @@ def _script(text: str) -> str:
 
 
 def _carried(texts: dict[str, str]) -> Iterator[str]:
-    """Yields what scripts read, of a type that no browser runs."""
+    """Yields the data of scripts, in elements of a type that browsers do not execute."""
     for name, text in texts.items():
         safe = text.replace("</script", "<\\/script")
         yield f'<script type="text/plain" id="{name}">{safe}</script>\n'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Modules of JavaScript as one script, since a page that was opened as a file may load none.
+"""Bundles JavaScript modules into one script, because a page opened as a file cannot load modules.
 
-It knows the forms that ours have, and refuses others. A bundler of npm would bring Node.js to all
-that change the page, for these hundred lines.
+It supports only the forms that the page's modules use, and rejects others. An npm bundler would
+require Node.js for every change of the page.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _OTHER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 def bundled(entry: Path, replacements: Mapping[Path, Path]) -> str:
-    """Returns a script that does what the module does with all that it imports.
+    """Returns one script with a module and all its imports.
 
-    `replacements`: modules that others take the place of. BuildFailed: they import each other in a
-    circle, or have a form that is not known here.
+    `replacements` maps modules to their substitutes. Raises BuildFailed for circular imports and
+    unsupported forms.
     """
     bundle = _Bundle(replacements)
     bundle.add(entry)
@@ -35,10 +35,10 @@ class _Bundle:
         self.instead = {old.resolve(): new.resolve() for old, new in replacements.items()}
         self.parts: list[str] = []
         self.names: dict[Path, str] = {}
-        """What each module's exports are called; "": it is being added."""
+        """Variable of each module's exports; empty while the module is being added."""
 
     def add(self, path: Path) -> str:
-        """Adds a module behind those that it imports, once. Returns what its exports are called."""
+        """Adds a module after its imports, once; returns the variable of its exports."""
         path = self.instead.get(path.resolve(), path.resolve())
         if path in self.names:
             if not self.names[path]:
@@ -80,6 +80,7 @@ class _Bundle:
             text = form.sub(change, text)
         if other := _OTHER.search(text):
             raise BuildFailed(f"{path}: the page's bundler does not know this form: {other[0]}")
-        text = text.replace("import.meta.url", "document.baseURI")  # where a module stands
+        # the base of the module's relative addresses
+        text = text.replace("import.meta.url", "document.baseURI")
         pairs = ", ".join(f"{name}: {value}" for name, value in exported.items())
         return f"{text}return {{ {pairs} }};\n"

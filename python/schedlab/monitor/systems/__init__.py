@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""What can be watched. Each kind of machine has one adapter here; nothing else knows how it is reached."""
+"""Adapters of the systems that can be watched, one for each kind of machine."""
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The console of our kernel, taken apart: what the program `steer` answers, and all else, the log.
+"""Splits the schedlab kernel's console into answers of its program `steer` and the log.
 
-Both come in one stream of characters. What is written at once stays together, but what a program
-prints without ending its line stands before an answer on the same line. What is typed is not there:
-the kernel does not repeat it (boot argument console-echo=0).
+Both share one stream of characters. A single write stays together, but an unfinished line of
+another program may precede an answer on the same line. The kernel does not echo input (boot
+argument console-echo=0).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from schedlab.base.display.names import visible
 
 LINE_MAX = 2000
-"""Characters of the log's lines; a longer one is cut."""
+"""Characters of a log line; longer lines are cut."""
 LOG_MAX = 2000
-"""Lines of the log that wait to be taken; of more, the oldest are dropped."""
+"""Log lines kept until they are read; the oldest are dropped beyond this."""
 _PARTIAL_MAX = 1 << 16
-"""Bytes of a line that does not end. No answer is as long."""
+"""Bytes of an unfinished line; answers are shorter."""
 _TAIL_BYTES = 1 << 16
 
 _MARK = b"@@ "
@@ -37,7 +37,7 @@ _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), 127) if 
 
 @dataclass(frozen=True)
 class Line:
-    """`@@ 7 |TEXT`: a line of what was asked for."""
+    """`@@ 7 |TEXT`: a line of the requested text."""
 
     number: int
     text: str
@@ -62,7 +62,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Ready:
-    """`@@ 0 ready PID PICOSECONDS`: it listens."""
+    """`@@ 0 ready PID PICOSECONDS`: `steer` accepts commands."""
 
     pid: int
     record_cost_ps: int
@@ -72,21 +72,21 @@ Answer = Line | Done | Failed | Ready
 
 
 class Console:
-    """Takes bytes as they come, gives answers, and keeps the log."""
+    """Parses bytes as they arrive, returns answers and keeps the log."""
 
     def __init__(self) -> None:
         self._partial = b""
-        """The last line, which has not ended."""
+        """The last line, which is still unfinished."""
         self._begun = b""
-        """What a program has printed of a line before an answer."""
+        """The unfinished line that preceded an answer."""
         self._before = b""
-        """Both of them, as of the last call of take_log()."""
+        """Both unfinished parts at the last call of take_log()."""
         self._log: deque[str] = deque(maxlen=LOG_MAX)
         self._dropped = 0
         self._tail = b""
 
     def feed(self, data: bytes) -> list[Answer]:
-        """Returns the answers that this much more of the console completes, in order."""
+        """Returns the answers that these bytes complete, in order."""
         data = data.replace(b"\r", b"")
         self._tail = (self._tail + data)[-_TAIL_BYTES:]
         *lines, self._partial = (self._partial + data).split(b"\n")
@@ -96,7 +96,7 @@ class Console:
         return answers
 
     def take_log(self) -> list[str]:
-        """Lines since the last call; also one that has not ended and did not grow since then."""
+        """Returns new log lines, including an unfinished line that did not grow since the last call."""
         now = self._begun + self._partial
         if now and now == self._before and _MARK not in now:
             self._end_line()
@@ -109,13 +109,13 @@ class Console:
         return lines
 
     def close(self) -> None:
-        """Nothing more comes: a line that has not ended ends."""
+        """Ends an unfinished line: the stream is closed."""
         if self._begun or self._partial:
             self._end_line()
 
     @property
     def tail(self) -> str:
-        """The end of all that was printed, without answers."""
+        """The last output, without answers."""
         lines = self._tail.split(b"\n")
         return "\n".join(_readable(line) for line in lines if _MARK not in line)
 
@@ -135,7 +135,7 @@ class Console:
         self._partial = b""
 
     def _add(self, line: bytes) -> None:
-        """Once more to the log."""
+        """Adds a line to the log."""
         self._begun = b""
         if len(self._log) == self._log.maxlen:
             self._dropped += 1
@@ -154,5 +154,5 @@ def _answer(match: re.Match[bytes]) -> Answer:
 
 
 def _readable(line: bytes) -> str:
-    """A program may print anything; a page and a terminal show characters alone."""
+    """Replaces control characters, because pages and terminals show text only."""
     return visible(line.decode(errors="replace").translate(_CONTROLS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Why our kernel did not do something: the numbers of abi/errors.h in words."""
+"""Error messages of the schedlab kernel, by the numbers of abi/errors.h."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _WORDS = {
 
 
 class GuestError(Refused):
-    """The guest said no. `number` is one of abi/errors.h."""
+    """The guest rejected a command; `number` is an error of abi/errors.h."""
 
     def __init__(self, what: str, number: int, words: str = "") -> None:
         self.number = number
         self.words = _WORDS.get(number) or words or f"error {number}"
         super().__init__(self.words, what=what)
-        self.args = (what, number, words)  # of which pickle makes it again
+        self.args = (what, number, words)  # pickle calls the constructor with these

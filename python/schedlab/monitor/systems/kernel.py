@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Our kernel, watched and steered while it runs, on QEMU or on Spike.
+"""Adapter of the schedlab kernel on QEMU or Spike: reads its trace and console, sends commands.
 
     machine ── trace.bin ──► Follower ──► take()
        ▲  └─── console ────► Console ───► take_log(), answers
        └────── commands ◄─── Steering
 
-QEMU keeps the host's time. Spike has a time of its own, as fast as the host makes it: some seconds a
-second while all its CPUs idle (which it does by spinning), a fraction of one while they work.
+QEMU's time is the host's. Spike's time depends on the host's speed: it runs faster than the host's
+time while all CPUs idle (by spinning), and slower while they work.
 """
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ from schedlab.units import format_time
 from schedlab.workload.model import ATTRIBUTES
 
 INIT = 1
-"""The PID of the first process, which reaps what no other process does."""
+"""PID of the first process, which reaps orphans."""
 START_PATIENCE_S = 120.0
 TRACE_DELAY = "50ms"
-"""The machine's time until a record leaves it."""
+"""Machine time until a record leaves the machine."""
 _SILENT_S = 2.0
-"""Nothing was written to the trace for longer: the machine does not run."""
+"""If the trace is silent for longer, the machine is not running."""
 _LONG_TEXT = 20_000
-"""Characters of a text that takes milliseconds to be read."""
+"""Texts with more characters take milliseconds to parse, so a thread parses them."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _INTEGERS = range(-(2**63), 2**63)
-"""Those of 64 bits."""
+"""Signed 64-bit integers."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a machine starts from."""
+    """The files that a machine starts from."""
 
     catalogue: Catalogue
     parts: Mapping[str, Path]
@@ -78,7 +78,7 @@ class Prepared:
 
 
 class KernelSystem(GuestSystem):
-    """See System. `folder` is empty and there."""
+    """See System. `folder` must exist and be empty."""
 
     name = "machine"
 
@@ -88,7 +88,7 @@ class KernelSystem(GuestSystem):
         self._steering = Steering(self._console, self._process.write)
         self._steering.explain_silence = self._explain_silence
         self._last_sequence = -1
-        """The sequence number of the last record that was taken."""
+        """Sequence number of the last record read."""
         self._prepared: Prepared | None = None
         self._boot: Boot | None = None
 
@@ -98,7 +98,7 @@ class KernelSystem(GuestSystem):
 
     @property
     def kept_files(self) -> list[Path]:
-        """Files that belong to a recording: what was typed since the machine began, where it can be typed again."""
+        """Files added to recordings: the console input so far, if the machine can repeat it."""
         typed = self.folder / TYPED
         return [typed] if typed.exists() else []
 
@@ -108,7 +108,10 @@ class KernelSystem(GuestSystem):
         return "" if self._machine.types_again else super().no_branches
 
     async def run_again(self, at_ns: int, files: Mapping[Path, str]) -> list[Outcome]:
-        """Computes futures (live_futures.run_again) of a machine that has no_branches "". Refused: it is over."""
+        """Computes branches (live_futures.run_again); requires that `no_branches` is empty.
+
+        Raises Refused if the machine has ended.
+        """
         self._check_alive()
         assert self._boot
         return await run_again(self._machine, self._boot, self.folder / TYPED, at_ns, files)
@@ -157,7 +160,7 @@ class KernelSystem(GuestSystem):
             return Outcome("failed", "the machine has ended with a failure" + tail_of(console))
         return outcome_of(status, console)
 
-    # --- what it says
+    # --- output
 
     def _hear(self, data: bytes) -> None:
         self._told().heard(data)
@@ -168,14 +171,16 @@ class KernelSystem(GuestSystem):
             self._last_sequence = int(records["sequence"][-1])
 
     def _last_of(self, records: Records) -> Records:
-        """A machine that was cut off has records that follow others that never came: without what its
-        CPUs did to each other, they are no story."""
+        """Drops the records after the first gap.
+
+        A killed machine loses records, and later records make no sense without them.
+        """
         expected = self._last_sequence + 1 + np.arange(len(records))
         wrong = np.flatnonzero(records["sequence"] != expected % (1 << 32))
         return records[: wrong[0]] if len(wrong) else records
 
     def _explain_silence(self) -> str:
-        """Returns why it does not answer, as far as the trace knows."""
+        """Returns why the machine does not answer, judging by its trace."""
         assert self._follower
         if self._follower.quiet_s > _SILENT_S:
             return "its trace says nothing either: it hangs, or the host gives it no time"
@@ -279,9 +284,9 @@ class KernelSystem(GuestSystem):
 
 
 def prepare(setup: Setup, folder: Path) -> Prepared:
-    """Does all that takes time before the start: what is to be built and compiled.
+    """Builds and compiles everything that a machine needs.
 
-    WrongUsage: there can be no such machine.
+    Raises WrongUsage if there is no such machine.
     """
     machine = kernel_machine(setup.machine)
     check_range("cpus", setup.cpus, 1, machine.cpus_max)
@@ -300,13 +305,16 @@ def prepare(setup: Setup, folder: Path) -> Prepared:
 
 
 def check_range(name: str, value: int, least: int, most: int) -> None:
-    """WrongUsage: the value is not in it."""
+    """Raises WrongUsage unless least <= value <= most."""
     if not least <= value <= most:
         raise WrongUsage(f"only {least} to {most} are possible", what=parameter(name, value))
 
 
 def boot_arguments(setup: Setup) -> str:
-    """Returns what the kernel is told. There is no limit: it runs until it is ended."""
+    """Returns the kernel's boot arguments.
+
+    There is no time limit: the machine runs until it is ended.
+    """
     settings = ",".join(f"{name}={value}" for name, value in setup.settings)
     words = {
         "policy": str(setup.policy),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Why a Linux kernel, or the server of policies there, did not do something."""
+"""Error messages of a Linux kernel and of its policy server."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from schedlab.monitor.systems.guest_errors import GuestError
 
 
 class LinuxError(GuestError):
-    """The guest said no. `number` is Linux's errno."""
+    """The guest rejected a command; `number` is Linux's errno."""
 
     def __init__(self, what: str, number: int, words: str = "") -> None:
         self.number = number
         self.words = words or os.strerror(number)
         Refused.__init__(self, self.words, what=what)
-        self.args = (what, number, words)  # of which pickle makes it again
+        self.args = (what, number, words)  # pickle calls the constructor with these

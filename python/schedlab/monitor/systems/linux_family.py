@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which of a Linux guest's processes were started from the monitor, by the trace alone."""
+"""Determines, by the trace alone, which processes of a Linux guest the monitor started."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from schedlab.trace.format import Kind
 
 
 class Family:
-    """All processes except the descendants of what the program `steer` has started are there for the
-    monitor's sake: the kernel's threads, init, the server of policies, `steer` itself.
+    """Separates the descendants of processes started by `steer` from all other processes.
 
-    A process that has ended stays known until its PID is used again: what is said of it comes later.
+    The others belong to the monitor: kernel threads, init, the policy server, `steer` itself. An
+    ended process stays known until its PID is reused, because later records may refer to it.
     """
 
     def __init__(self) -> None:
         self.founder = 0
-        """PID of `steer`; 0: it does not start any process yet."""
+        """PID of `steer`; 0 before it can start processes."""
         self._started: set[int] = set()
         self._own: set[int] = set()
         self._own_now: frozenset[int] | None = frozenset()
@@ -28,7 +28,7 @@ class Family:
         return self._own_now
 
     def feed(self, records: Records) -> None:
-        """Takes the next records, in the order of their sequence."""
+        """Processes the next records in sequence order."""
         kinds = records["kind"]
         comers = records[(kinds == Kind.FORK) | (kinds == Kind.FOUND)]
         rows = zip(*(comers[name].tolist() for name in _FIELDS), strict=True)
@@ -39,7 +39,7 @@ class Family:
                 self._add(first, self._is_start(process, second) or process in self._started)
 
     def _is_start(self, parent: int, thread_of: int) -> bool:
-        """Has `steer` forked, other than a thread of its own?"""
+        """Returns whether `steer` forked a process, not a thread."""
         return self.founder != 0 and parent == self.founder and thread_of != self.founder
 
     def _add(self, pid: int, started: bool) -> None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A Linux kernel with our policies, in QEMU, as a system to be watched.
+"""Adapter of a Linux kernel with schedlab's policies in QEMU.
 
     guest ── port 1, trace.bin ──► Follower ──► take()
       ▲ ▲──── port 2 ◄──────────── Steering
       │ └──── console ───────────► Console ───► take_log()
 
-Its time is the host's: what is steered from outside is never the same twice, so that nothing would be
-gained by counting instructions.
+Its time is the host's. Counting instructions would not make runs repeatable, because commands
+arrive at different times in each run.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from schedlab.monitor.systems.steering_cost import SteeringCost
 from schedlab.trace.format import AttributeKind
 
 TICK_NS = 4_000_000
-"""The tick of the guest's kernel, whose HZ is 250."""
+"""Tick (ns) of the guest's kernel, whose HZ is 250."""
 START_PATIENCE_S = 300.0
-"""Our time for the boot and the first policy: 6 s on a host that has nothing else to do."""
+"""Host seconds for the boot and the first policy; an idle host takes 6 s."""
 _SERVER = "schedlab-linux"
 _READ_BYTES = 1 << 16
 
 
 class LinuxGuestSystem(GuestSystem):
-    """See System. `folder` is empty and there; `objects`: see LiveJob."""
+    """See System. `folder` must exist and be empty; for `objects`, see LiveJob."""
 
     name = "guest"
     end_patience_s = 20.0
@@ -60,7 +60,7 @@ class LinuxGuestSystem(GuestSystem):
 
     @property
     def own_pids(self) -> frozenset[int]:
-        """All except those that were started from the monitor."""
+        """All processes that the monitor did not start."""
         return self._family.own
 
     # --- beginning and end
@@ -72,7 +72,7 @@ class LinuxGuestSystem(GuestSystem):
             ends = (theirs.fileno(), self._control.theirs.fileno())
             await self._listen(ours)
             prepared = await to_the_end(asyncio.to_thread(self._prepare, *ends))
-            # MachineProcess sees to what ties it to us.
+            # MachineProcess adds the prefix that ties the machine to this process.
             await self._start(prepared.command[len(tied()) :], ends)
         await self._await_ready(START_PATIENCE_S)
         self._family.founder = self._steer_pid
@@ -81,7 +81,7 @@ class LinuxGuestSystem(GuestSystem):
             await self._control.connect()
 
     def _prepare(self, steering: int, control: int) -> Prepared:
-        """Builds, fetches and writes, in a thread."""
+        """Builds, fetches and writes the guest's files; runs in a thread."""
         place = self.folder / WORKLOADS
         self._compiled = compile_palette(self.setup, place, TICK_NS)
         job = LiveJob(
@@ -113,7 +113,7 @@ class LinuxGuestSystem(GuestSystem):
             return Life.ENDED, "it was ended"
         return Life.FAILED, _last_words(status, self._console.tail)
 
-    # --- what it says
+    # --- output
 
     def _hear(self, data: bytes) -> None:
         self._console.feed(data)
@@ -135,7 +135,7 @@ class LinuxGuestSystem(GuestSystem):
         return parse_tunables(await self._commanded().read("sched_tunables"))
 
     async def set_policy(self, policy: str) -> None:
-        """The first time takes seconds, until the guest's kernel has gone through it."""
+        """Sets the policy. The first call takes seconds, because the guest's kernel verifies it."""
         await self._commanded().tell(f"write sched_status {policy}", f"policy {policy}")
 
     async def set_tunable(self, name: str, value: int) -> None:
@@ -163,7 +163,7 @@ async def _hear_answers(reader: asyncio.StreamReader, steering: Steering) -> Non
 
 
 def _last_words(status: int, console: str) -> str:
-    """Returns why a machine is gone although no user has asked it to end."""
+    """Returns why a machine ended without a request."""
     if "Kernel panic" in console:
         return "the guest's kernel panicked:\n" + indent(panic_lines(console))
     if status < 0:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The Linux kernel that this machine runs, as a system to be watched: it must have sched_ext.
+"""Adapter of the Linux kernel of this machine, which must have sched_ext.
 
     schedlab-linux serve ── trace file ──► Follower ──► take()
              ▲
              └── /run/schedlab ◄── commands
 
-If a server runs already and writes a trace, that trace is watched, and the server goes on afterwards. Else
-root's monitor starts a server, and ends it when it ends itself: then the machine is in the fair class.
+If a policy server runs and writes a trace, the monitor reads that trace and leaves the server running.
+Otherwise a monitor run by root starts a server and ends it on exit; the machine then uses the fair class.
 """
 
 from __future__ import annotations
@@ -47,15 +47,14 @@ from schedlab.trace.follow import Follower
 from schedlab.trace.format import AttributeKind
 
 START_PATIENCE_S = 150.0
-"""Our time for a start: a policy may take the kernel's verifier up to two minutes before it is
-given up."""
+"""Seconds for a start: the kernel's verifier may take two minutes for a policy."""
 _REFUSED = 2
-"""The server's exit status if the machine, or what it was asked for, is unfit."""
+"""The server's exit status if the machine or the request is unfit."""
 _OWN_PERIOD_S = 1.0
 
 
 class LinuxHostSystem(RealSystem):
-    """See System. `folder` is empty and there; `places` are this machine's unless a test has others."""
+    """See System. `folder` must exist and be empty; tests pass other `places`."""
 
     def __init__(self, setup: Setup, folder: Path, places: Places = HERE) -> None:
         super().__init__(setup, folder)
@@ -63,17 +62,17 @@ class LinuxHostSystem(RealSystem):
         self._places = places
         self._log = KernelLog(places.kernel_log)
         self._process: MachineProcess | None = None
-        """The server that we have started; None: it was there."""
+        """The server that this monitor started; None if another one was running."""
         self._refused = False
-        """Our server has found the machine, or what it was asked for, unfit."""
+        """True if the server rejected the machine or the request."""
         self._server = Server(0, None, CONTROL)
         self._files = ControlFiles(CONTROL)
         self._compiled = Compiled()
         self._started: dict[int, subprocess.Popen[bytes]] = {}
-        """Workloads, by their PIDs, which are their sessions, too."""
+        """Started workloads by PID, which is also their session ID."""
         self._own: frozenset[int] = frozenset()
         self._own_s = 0.0
-        """The time when `_own` was found out."""
+        """Time when `_own` was computed."""
 
     @property
     def own_pids(self) -> frozenset[int]:
@@ -99,7 +98,8 @@ class LinuxHostSystem(RealSystem):
         self._server = server
         self._files = ControlFiles(server.control)
         path = self._trace_of(server)
-        # Ours is in a folder of ours; where another's is, others may be at home, too.
+        # The monitor's own folder is private; other users may write to another server's folder, so
+        # the path must be trusted.
         self._follower = Follower(path, opener=os.open if self._process else open_trusted)
         try:
             await self._await_trace(START_PATIENCE_S, f"there is no trace at {path}")
@@ -119,12 +119,12 @@ class LinuxHostSystem(RealSystem):
             )
         try:
             os.close(open_trusted(server.control / "sched_status", os.O_RDWR))
-        except OSError:  # it is root's
+        except OSError:  # only root may open it
             self.abilities -= {Ability.POLICY, Ability.ATTRIBUTES}
         return path
 
     def _prepare(self) -> None:
-        """Returns, in a thread, what can be started, and what a record takes."""
+        """Compiles the palette and measures the cost of a record; runs in a thread."""
         assert self.header
         self.setup = replace(self.setup, tick_ns=self.header.tick_ns, cpus=self.header.cpus)
         build_linux("linux-host", "linux-workloads")
@@ -133,7 +133,7 @@ class LinuxHostSystem(RealSystem):
         self._record_cost_ns = record_cost_ns()
 
     async def _serve(self) -> Server:
-        """Begins to. MachineUnfit: the machine, or the user, is not fit for it."""
+        """Starts a server. Raises MachineUnfit if the machine or the user does not allow it."""
         if os.geteuid() != 0:
             raise MachineUnfit(
                 "no server runs on this machine, and only root may start one: start the"
@@ -154,12 +154,12 @@ class LinuxHostSystem(RealSystem):
         return Server(self._process.pid, trace, CONTROL)
 
     def _flows(self) -> bool:
-        """True if the trace has begun, and what we have started serves."""
+        """True if the trace has begun and the server accepts commands."""
         serves = not self._process or (self._server.control / "sched_status").exists()
         return self.header is not None and serves
 
     async def _watch(self, process: MachineProcess) -> None:
-        """Waits until our own server has ended, for whatever reason."""
+        """Waits until the server that this monitor started has ended."""
         status = await process.wait()
         self._console.close()
         if self._ending:
@@ -183,10 +183,10 @@ class LinuxHostSystem(RealSystem):
             self._life = Life.ENDED
         self._log.close()
 
-    # --- what it says
+    # --- output
 
     def _gives_back(self) -> bool:
-        """The trace of another user's server stays."""
+        """Returns whether the trace's disk space may be freed; another server's trace is kept."""
         return super()._gives_back() and self._process is not None
 
     def _look_at(self, records: Records) -> None:
@@ -196,7 +196,7 @@ class LinuxHostSystem(RealSystem):
             self._message = f"{PROGRAM} has ended: the machine is in the kernel's own class"
 
     def _kill(self) -> None:
-        """A server of ours ends with the monitor, so that the machine is in its own class then."""
+        """Does nothing: the server ends with the monitor and returns the machine to the fair class."""
 
     def _hear(self, data: bytes) -> None:
         self._console.feed(data)
@@ -231,7 +231,7 @@ class LinuxHostSystem(RealSystem):
         return self._files
 
     async def start_workload(self, name: str) -> int:
-        """Starts it as the user that the monitor runs as."""
+        """Starts a workload with the monitor's user ID."""
         self._control()
         assert self.header
         environment = {
@@ -258,7 +258,7 @@ class LinuxHostSystem(RealSystem):
                 del self._started[pid]
 
     async def kill(self, pid: int) -> None:
-        """Only what was started from here: this is a machine that others live on."""
+        """Kills only processes started from the monitor, because others use this machine, too."""
         self._control()
         self._forget_the_dead()
         try:
@@ -277,10 +277,10 @@ class LinuxHostSystem(RealSystem):
         raise Refused("the machine that the monitor runs on cannot be paused")
 
     async def resume(self) -> None:
-        """It is never paused."""
+        """Does nothing: a host is never paused."""
 
 
 def record_cost_ns() -> float:
-    """Returns what a record takes while a trace is written, or 0 if that is unknown."""
+    """Returns the CPU time (ns) of writing one trace record, or 0 if unknown."""
     done = subprocess.run([LINUX / "steer", "--cost"], capture_output=True, text=True, check=False)
     return int(done.stdout) / 1000 if done.returncode == 0 else 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What this machine's kernel says, as `dmesg --follow` shows it: from now on."""
+"""Reads new messages of this machine's kernel, like `dmesg --follow`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 _RECORD_BYTES = 8192
 _LINES_MAX = 1000
-"""Looked for at once, so that a kernel that says much does not hold others up."""
+"""Lines read per call, so that a verbose kernel does not delay other tasks."""
 
 
 class KernelLog:
-    """/dev/kmsg. It stays empty for users that may not read it."""
+    """Reads /dev/kmsg; empty for users without permission."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = -1
@@ -28,7 +28,7 @@ class KernelLog:
                 record = os.read(self._descriptor, _RECORD_BYTES)
             except BlockingIOError:
                 break
-            except OSError:  # what was next is overwritten already: the following is there
+            except OSError:  # the next message was overwritten; the following one is readable
                 continue
             if not record:
                 break
@@ -36,15 +36,17 @@ class KernelLog:
         return [line for line in lines if line]
 
     def close(self) -> None:
-        """Twice is once."""
+        """Closes the file; may be called again."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 def _readable(record: str) -> str:
-    """Of "6,339,5140900,-;words": the time in seconds, and the words. A line that begins with a blank
-    has details of the one before, for programs."""
+    """Converts "6,339,5140900,-;words" to the time in seconds and the words.
+
+    Returns "" for lines that begin with a blank: they hold details for programs.
+    """
     head, semicolon, words = record.partition(";")
     fields = head.split(",")
     if not semicolon or record.startswith(" ") or len(fields) < 3 or not fields[2].isdecimal():

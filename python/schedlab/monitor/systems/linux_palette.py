@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The palette's workloads as files for the program `play` of Linux, which acts them out."""
+"""Compiles the palette's workloads to files for the Linux program `play`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from schedlab.workload.workload_files import read
 
 @dataclass
 class Compiled:
-    """What can be started."""
+    """The compiled workloads, and the reasons why others could not be compiled."""
 
     files: dict[str, Path] = field(default_factory=dict)
-    """Files by their names in the palette."""
+    """Files by palette names."""
     problems: dict[str, str] = field(default_factory=dict)
-    """Those that cannot, and why."""
+    """Error messages by the names of workloads that cannot be compiled."""
 
     def file(self, name: str) -> Path:
-        """Refused: it is not there."""
+        """Returns a workload's file. Raises Refused if there is none."""
         if name in self.files:
             return self.files[name]
         known = ", ".join(self.files)
@@ -35,14 +35,17 @@ class Compiled:
 
 
 def compile_palette(setup: Setup, folder: Path, tick_ns: int) -> Compiled:
-    """Writes the files into `folder`. WrongUsage: what the user asked for cannot be one of them."""
+    """Compiles the workloads into `folder`.
+
+    Raises WrongUsage if a requested workload, or a workload file of the user, cannot be compiled.
+    """
     entries = palette(setup.files)
     check_wanted(setup.workloads, entries)
     folder.mkdir(exist_ok=True)
     compiled = Compiled()
     for number, entry in enumerate(entries.values()):
         try:
-            place = folder / str(number)  # whatever characters its name has
+            place = folder / str(number)  # a number, because workload names may have any characters
             place.write_bytes(_compiled(entry, setup.seed, tick_ns))
             compiled.files[entry.name] = place
         except WrongUsage as error:

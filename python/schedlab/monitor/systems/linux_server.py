@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The server of policies on this machine (`schedlab-linux serve`), and how it is spoken with."""
+"""Finds the policy server of this machine (`schedlab-linux serve`) and exchanges commands with it."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ PROGRAM = "schedlab-linux"
 
 @dataclass(frozen=True)
 class Server:
-    """One that runs."""
+    """A running policy server."""
 
     pid: int
     trace: Path | None
-    """None: it writes none."""
+    """None if it writes no trace."""
     control: Path
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the facts about the server are; a test has other places."""
+    """Paths of the facts about the server; tests use other paths."""
 
     proc: Path = Path("/proc")
     kernel_log: Path = Path("/dev/kmsg")
     lock: Path = Path("/run/schedlab-linux.lock")
-    """Only root can make it, and the server has it locked (linux/loader/machine.c)."""
+    """Created by root; the server holds a lock on it (linux/loader/machine.c)."""
     program: Path = LINUX / PROGRAM
     root: Path = Path("/")
-    """Where the kernel shows what it has."""
+    """The root of the kernel's file systems."""
 
 
 HERE = Places()
 
 
 def find_server(places: Places) -> Server | None:
-    """Returns the one that serves: a machine has one at most, which holds the lock.
+    """Returns the running server, or None. A machine has at most one, which holds the lock.
 
-    What it was called with is believed only of a program of ours that a trusted user runs: any
-    process can say that it is called `schedlab-linux serve`. MachineUnfit: it is not that.
+    The command line is trusted only if a trusted user runs schedlab's own program, because any
+    process can claim to be `schedlab-linux serve`. Raises MachineUnfit otherwise.
     """
     pid = _holder(places)
     if pid is None:
@@ -63,7 +63,7 @@ def find_server(places: Places) -> Server | None:
 
 
 def _holder(places: Places) -> int | None:
-    """Returns the holder of the lock, by the kernel's table of locks, which every user may read."""
+    """Returns the PID of the lock's holder from the kernel's lock table, which every user can read."""
     try:
         lock = os.stat(places.lock, follow_symlinks=False)
         table = (places.proc / "locks").read_text()
@@ -72,17 +72,18 @@ def _holder(places: Places) -> int | None:
     file = f"{os.major(lock.st_dev):02x}:{os.minor(lock.st_dev):02x}:{lock.st_ino}"
     for line in table.splitlines():
         words = line.split()
-        # 1: POSIX  ADVISORY  WRITE 4711 00:19:1234 0 EOF; with "->" one that only waits for it.
+        # 1: POSIX  ADVISORY  WRITE 4711 00:19:1234 0 EOF; "->" marks a process that waits for the
+        # lock.
         if len(words) > 5 and words[1] == "POSIX" and words[3] == "WRITE" and words[5] == file:
             return int(words[4])
     return None
 
 
 def _check_process(pid: int, folder: Path, program: Path) -> None:
-    """MachineUnfit: its user is not trusted, or it runs another program."""
+    """Raises MachineUnfit if the process's user is not trusted, or if it runs another program."""
     status = (folder / "status").read_text()
     users = next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:]
-    # All four of them: a program that is set-user-ID root runs for the user who began it.
+    # All four user IDs: a set-user-ID root program belongs to the user who started it.
     if not all(is_trusted_user(int(user)) for user in users):
         raise MachineUnfit(
             f"process {pid} claims to serve policies on this machine, but belongs to user {users[0]},"
@@ -91,7 +92,7 @@ def _check_process(pid: int, folder: Path, program: Path) -> None:
     try:
         running = os.stat(folder / "exe")
     except PermissionError:
-        return  # of root, whose processes only root may look into
+        return  # only root may inspect root's processes
     if not _is_program(folder / "exe", running, program):
         raise MachineUnfit(
             f"process {pid} serves policies on this machine, but is another program than {program}:"
@@ -100,7 +101,7 @@ def _check_process(pid: int, folder: Path, program: Path) -> None:
 
 
 def _is_program(link: Path, running: os.stat_result, program: Path) -> bool:
-    """Is it the same file, or the one that was in its place before it was built anew?"""
+    """Returns whether the process runs this file, or the file that a rebuild has replaced."""
     try:
         if os.path.samestat(running, os.stat(program)):
             return True
@@ -120,7 +121,7 @@ def _server(folder: Path, words: list[str]) -> Server:
 
 
 def _value(words: list[str], option: str) -> str:
-    """Returns what follows an option, the last one of that name, or "" if it is not there."""
+    """Returns the value of an option's last occurrence, or ""."""
     value = ""
     for number, word in enumerate(words):
         if word == option:
@@ -131,26 +132,29 @@ def _value(words: list[str], option: str) -> str:
 
 
 def threads_of(pid: int, proc: Path = Path("/proc")) -> Iterator[int]:
-    """None, if it has ended."""
+    """Yields the thread IDs of a process; none if it has ended."""
     with suppress(OSError):
         yield from map(int, os.listdir(proc / str(pid) / "task"))
 
 
 class ControlFiles:
-    """The folder of sched_status and its like. All of it may wait for the server: in a thread."""
+    """The folder of sched_status, sched_tunables and sched_problem.
+
+    All operations may wait for the server, so they must run in a thread.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def read(self, name: str) -> str:
-        """Refused: it cannot be read."""
+        """Returns a file's text. Raises Refused if it cannot be read."""
         try:
             return self._text(name)
         except OSError as error:
             raise Refused(f"{name} cannot be read: {self._why(error)}") from None
 
     def write(self, name: str, line: str, what: str) -> None:
-        """One command. Refused: the server says no, and why."""
+        """Writes one command. Raises Refused with the server's reason if the server rejects it."""
         try:
             descriptor = open_trusted(self.folder / name, os.O_WRONLY)
             try:
@@ -165,7 +169,7 @@ class ControlFiles:
             return file.read()
 
     def _problem(self) -> str:
-        """Returns what the server says of the last command that failed."""
+        """Returns the server's message about the last failed command."""
         with suppress(OSError):
             return self._text("sched_problem").strip()
         return ""
@@ -179,4 +183,4 @@ class ControlFiles:
 
 
 _GONE = (107, 103)
-"""ENOTCONN, ECONNABORTED: of a file system whose server has died."""
+"""ENOTCONN, ECONNABORTED: errors of a file system whose server has died."""

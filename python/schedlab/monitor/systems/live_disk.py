@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The disk of a machine that is watched: that of all runs, with the palette's workloads on it, each
-as a file that the program `play` acts out.
+"""Makes the disk of a live machine: the standard disk plus the palette's workloads.
 
-All of them are compiled at each start: 50 files take 0.2 s.
+Each workload is a file for the program `play`. All are compiled at each start: 50 files take 0.2 s.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ DISK = "disk.img"
 
 @dataclass(frozen=True)
 class LiveDisk:
-    """A disk that was made."""
+    """The disk image and its workloads."""
 
     image: Path
     files: Mapping[str, str]
-    """The palette's names, and what the workload is called on the disk."""
+    """File names on the disk, by palette names."""
     problems: Mapping[str, str]
-    """Those that are not on it, and why."""
+    """Error messages by the names of workloads that are not on the disk."""
 
     def command(self, name: str) -> str:
-        """Returns what starts a workload. Refused: it is not there."""
+        """Returns the command that starts a workload. Raises Refused if it is not on the disk."""
         if name in self.files:
             return f"play /{self.files[name]}"
         raise Refused(self.problems.get(name) or unknown("workload", name, self.files))
 
 
 def make_live_disk(setup: Setup, folder: Path, parts: Mapping[str, Path]) -> LiveDisk:
-    """Makes it in `folder`. WrongUsage: what the user asked for cannot be on it."""
+    """Makes the disk in `folder`. Raises WrongUsage if a requested workload cannot be on it."""
     entries = palette(setup.files)
     check_wanted(setup.workloads, entries)
     files: dict[str, str] = {}
@@ -63,7 +62,7 @@ def make_live_disk(setup: Setup, folder: Path, parts: Mapping[str, Path]) -> Liv
 
 
 def check_wanted(names: Iterable[str], known: Iterable[str]) -> None:
-    """WrongUsage: a workload is not of the palette."""
+    """Raises WrongUsage if the palette lacks a workload."""
     known = list(known)
     for name in names:
         if name not in known:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Futures of a live machine on our Spike: it is run once more from its boot, with all that was typed,
-up to a moment; there it forks (docs/spike.md)."""
+"""Branches a live machine by repeating it with schedlab's Spike driver.
+
+The driver boots the machine again with all recorded console input, and forks it at a moment
+(docs/spike.md).
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,16 @@ from schedlab.machines.folder import CONSOLE, TYPED
 from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
 
 LENGTH_NS = 5_000_000_000
-"""How long a future runs. It ends then, since no person ends it."""
+"""Length of a branch (ns), after which it ends automatically."""
 _END = r"@@ 1000000 end\x0a"
-"""What is said to `steer` then."""
+"""The command that ends it."""
 _LINE_END = r"\x0a"
 _SECONDS = 120.0
-"""Of the host, after which it must be hanging."""
+"""Host seconds after which the rerun is considered hung."""
 
 
 def typed_until(text: str, at_ns: int) -> str:
-    """Returns what was typed before a moment, a command to its end, and what ends the machine later."""
+    """Returns the console input before a moment, up to the end of a command, and a later `end` command."""
     typed: list[str] = []
     for line in text.splitlines():
         if int(line.partition(" ")[0]) >= at_ns and (not typed or typed[-1].endswith(_LINE_END)):
@@ -37,10 +40,10 @@ def typed_until(text: str, at_ns: int) -> str:
 async def run_again(
     machine: KernelMachine, boot: Boot, typed: Path, at_ns: int, files: Mapping[Path, str]
 ) -> list[Outcome]:
-    """Runs a machine once more, as it was booted and with what was typed. Its futures from a moment
-    on leave their files in these folders; a folder's text is told to its kernel at that moment.
+    """Boots a machine again with the same input, and branches it at a moment.
 
-    SchedlabError: the machine did not come to the moment.
+    `files` maps each branch's folder to the commands that its kernel receives at that moment.
+    Raises SchedlabError if the machine did not reach the moment.
     """
     assert isinstance(machine, Branching)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as name:

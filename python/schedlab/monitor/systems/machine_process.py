@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The process of the host that is a machine: its pipes, its signals, its end.
+"""Runs a machine as a process of the host: its pipes, its signals and its end.
 
-It and all that it starts are one process group, of which nothing is left afterwards; the host ends it
-even if we are killed.
+The machine and its children are one process group. The group is killed at the end, and also when
+this process dies.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from schedlab.base.host.tied import tied
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
 _REST_S = 0.002
-"""The pause between reads: machines write a character at a time, and each would be an event."""
+"""Pause between reads (s), because machines write single characters."""
 
 
 class MachineProcess:
-    """`heard` gets what it prints, from the moment of `start` to the last, before `ended` is set."""
+    """A machine's process. `heard` receives its output from `start` until it has ended."""
 
     def __init__(self, heard: Callable[[bytes], object]) -> None:
         self._heard = heard
@@ -35,10 +35,10 @@ class MachineProcess:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self, command: Sequence[str], folder: Path, inherited: Sequence[int]) -> None:
-        """OSError: it cannot be started."""
+        """Starts the process. Raises OSError if that fails."""
         self._output, theirs = os.pipe()
         os.set_blocking(self._output, False)
-        with suppress(OSError):  # a smaller one will do
+        with suppress(OSError):  # the default size suffices
             if hasattr(fcntl, "F_SETPIPE_SZ"):
                 fcntl.fcntl(self._output, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
@@ -65,33 +65,33 @@ class MachineProcess:
         return self._process.pid
 
     def write(self, data: bytes) -> None:
-        """Writes to its console. A machine that is gone does not read it any more."""
+        """Writes to the machine's console; does nothing if the machine has ended."""
         if self._process and self._process.stdin and not self._process.stdin.is_closing():
             self._process.stdin.write(data)
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to all of its group."""
+        """Sends a signal to the process group."""
         signal_group(self.pid, number)
 
     def kill(self) -> None:
-        """Kills it at once. `wait` gives what came of it."""
+        """Kills the machine immediately; `wait` returns its status."""
         self.signal(signal.SIGKILL)
 
     async def wait(self) -> int:
-        """Returns its exit status, negative for a signal; all that it has printed was heard then."""
+        """Returns the exit status (negative for a signal) after all output was received."""
         assert self._process
         status = await self._process.wait()
-        signal_group(self.pid, signal.SIGKILL)  # those that it has left behind
+        signal_group(self.pid, signal.SIGKILL)  # remaining children
         self._hear_the_rest()
         return status
 
     async def end(self) -> None:
-        """Ends it by force, if need be; also one that is stopped."""
+        """Ends the machine, by force if necessary, even if it is stopped."""
         assert self._process
         self.signal(signal.SIGCONT)
         await to_the_end(end_group(self._process))
 
-    # --- what it prints ---------------------------------------------------------------------------
+    # --- output
 
     def _listen(self) -> None:
         self._resting = None
@@ -104,7 +104,7 @@ class MachineProcess:
             self._resting = self._loop.call_later(_REST_S, self._listen)
 
     def _read_once(self) -> bool:
-        """False: nothing is there, or will be."""
+        """Returns False at the end of the output."""
         try:
             data = os.read(self._output, _READ_BYTES)
         except BlockingIOError:
@@ -114,7 +114,7 @@ class MachineProcess:
         return bool(data)
 
     def _hear_the_rest(self) -> None:
-        """Its end of the pipe is closed."""
+        """Reads the remaining output; the machine's end of the pipe is closed."""
         if self._output < 0:
             return
         self._loop.remove_reader(self._output)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A simulated machine or a recording: its clock is ours.
+"""Base class of systems whose clock the monitor drives: the simulator and recordings.
 
-In the terminal it goes by this host's clock (`play_by_itself`). A page plays it by a copy of its own;
-then this one stands, and is brought to where the page is when something is asked of its trace.
+In the terminal, the host's clock drives them (`play_by_itself`). A page runs its own copy in the
+browser. The system here then waits, and advances to the page's position when a command needs its
+trace.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from pathlib import Path
 from schedlab.monitor.system import Life, Setup
 
 _TURN_S = 0.02
-"""The time from one look at the clock to the next."""
+"""Seconds between clock updates."""
 _PATIENCE_S = 0.05
-"""What a turn may take if it cannot go as fast as the clock."""
+"""Maximum duration (s) of an update, for systems slower than the clock."""
 _FAR_NS = 60_000_000_000
-"""How far a turn goes if there is no clock: as far as it comes."""
+"""Target (ns) of an update at unlimited speed; `_PATIENCE_S` ends it earlier."""
 
 
 class PlayedSystem:
@@ -39,19 +40,19 @@ class PlayedSystem:
         self.message = ""
         self.speed = 1.0
         self._stands_ns = 0
-        """The system's own time."""
+        """The system's time (ns)."""
         self._taken_ns: int | None = None
-        """How far the trace was taken, while there is more of it up to now; None: all of it was."""
+        """Time (ns) of the trace read so far, if more is available; None if all was read."""
         self._playing: asyncio.Task[None] | None = None
         self._goes_on = False
 
     @property
     def now_ns(self) -> int:
-        """How far it has come: not farther than the trace was taken, if that comes in pieces."""
+        """The time (ns) reached, limited to the trace read so far."""
         return self._stands_ns if self._taken_ns is None else self._taken_ns
 
     async def play_by_itself(self) -> None:
-        """Starts the workloads of its setup, and lets time go on."""
+        """Starts the setup's workloads and the clock."""
         await self.resume()
 
     async def pause(self) -> None:
@@ -69,22 +70,22 @@ class PlayedSystem:
         while self._goes_on and self.life is Life.RUNNING:
             await asyncio.sleep(_TURN_S)
             now_s = time.monotonic()
-            # What it could not do in time is not caught up: others would have to wait for that.
+            # A delay is not made up for, because other systems would have to wait.
             since_s = min(now_s - before_s, _TURN_S + _PATIENCE_S)
             far_ns = int(since_s * self.speed * 1e9) if self.speed else _FAR_NS
             before_s = now_s
             try:
                 await self.advance(self._stands_ns + far_ns, _PATIENCE_S)
-            except OSError as error:  # of the disk that its trace is on
+            except OSError as error:  # the disk of the trace failed
                 self.life, self.message = Life.FAILED, str(error)
 
     async def advance(self, until_ns: int, patience_s: float) -> None:
-        """Goes on to a time, or as far as it comes in that much of ours."""
+        """Advances to a time (ns), for at most `patience_s` seconds."""
         raise NotImplementedError
 
     def is_past(self, acts: Sequence[str]) -> bool:
-        """Has nothing been done to it but these acts, as far as their times have come?"""
+        """Returns whether exactly these actions were performed, up to the current time."""
         return not acts
 
     def expect(self, acts: Sequence[str]) -> None:
-        """Acts that are to be done when their times come."""
+        """Queues actions for their times."""

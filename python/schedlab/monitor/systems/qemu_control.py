@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is asked of QEMU itself, not of its guest: to stand still, together with its clock."""
+"""Pauses and resumes QEMU, together with the guest's clock."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from schedlab.monitor.system import Refused
 _ANSWER_SECONDS = 10.0
 _GREETINGS_BYTES = 4096
 _FAILURES = (QMPError, OSError, EOFError, TimeoutError, asyncio.TimeoutError)
-logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL + 1)  # what it raises is told by us
+logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL + 1)  # callers report its exceptions
 
 
 class QemuControl:
-    """QEMU's machine protocol over a pair of sockets, of which no other process can have an end."""
+    """QEMU's machine protocol (QMP) over a socket pair that no other process can open."""
 
     def __init__(self) -> None:
         self._ours, self.theirs = socket.socketpair()
-        """`theirs` is for QEMU to inherit."""
+        """QEMU inherits `theirs`."""
         self._client = QMPClient("schedlab")
 
     async def connect(self) -> None:
-        """Connects, once the guest runs. Refused: it does not answer."""
+        """Connects once the guest runs. Raises Refused if QEMU does not answer."""
         self.theirs.close()
         self._pass_over_greetings()
         try:
@@ -36,21 +36,21 @@ class QemuControl:
             raise Refused(f"QEMU does not answer: {error}") from None
 
     def _pass_over_greetings(self) -> None:
-        """All but the last: of a QEMU that was ended before the guest was started again."""
+        """Drops all greetings but the last one; earlier ones come from a QEMU that ended before a restart."""
         with suppress(BlockingIOError):
             greeting = self._ours.recv(_GREETINGS_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
             earlier = greeting.rstrip().rfind(b"\n") + 1
             self._ours.recv(earlier, socket.MSG_DONTWAIT)
 
     async def pause(self) -> None:
-        """Refused: QEMU does not do it."""
+        """Raises Refused if QEMU does not pause."""
         await self._execute("stop")
 
     async def resume(self) -> None:
         await self._execute("cont")
 
     async def close(self) -> None:
-        """Closes it, whatever state it is in."""
+        """Closes the connection in any state."""
         with suppress(QMPError, OSError, EOFError):
             await self._client.disconnect()
         self._ours.close()

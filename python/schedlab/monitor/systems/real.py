@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What systems that run beside the monitor have in common: their lives, traces and consoles."""
+"""Base classes of systems with their own clock: life cycle, trace and console."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ _PUNCH_BYTES = 16 << 20
 
 
 class RealSystem(ABC):
-    """See System. `folder` is empty and there."""
+    """See System. `folder` must exist and be empty."""
 
     repeatable = False
-    """The host decides when a command reaches the machine."""
+    """False, because the arrival time of commands depends on the host."""
     no_branches = (
         "a live machine does not do again what it did: play a run that"
         " was kept with `machine='spike'`"
     )
     name = "system"
-    """What messages call it."""
+    """The system's name in messages."""
 
     def __init__(self, setup: Setup, folder: Path) -> None:
         self.setup = setup
         self.folder = folder.resolve()
         self.keep_trace = False
-        """The file keeps what was read of it; else, its blocks go back to the disk."""
+        """True to keep the trace's file; otherwise blocks that were read are freed."""
         self._life = Life.STARTING
         self._message = ""
         self._ending = False
-        """It was asked to end."""
+        """True after a request to end."""
         self._console = Console()
         self._watching: asyncio.Task[None] | None = None
         self._follower: Follower | None = None
         self._all_taken = False
         self._taken_bytes = 0
-        """Bytes of the trace that were taken since blocks of it were last given back."""
+        """Bytes of the trace read since blocks were last freed."""
         self._record_cost_ns = 0.0
 
-    # --- what it is
+    # --- properties
 
     @property
     def life(self) -> Life:
@@ -80,7 +80,7 @@ class RealSystem(ABC):
     def record_cost_ns(self) -> float:
         return self._record_cost_ns
 
-    # --- beginning and end
+    # --- start and end
 
     async def begin(self) -> None:
         try:
@@ -98,17 +98,17 @@ class RealSystem(ABC):
 
     @abstractmethod
     async def _begin(self) -> None:
-        """Begins, and returns when it runs and its trace has begun."""
+        """Starts the system; returns when it runs and its trace has begun."""
 
     @abstractmethod
     async def start_workload(self, name: str) -> int: ...
 
     def _flows(self) -> bool:
-        """Has its trace begun?"""
+        """True if the trace has begun."""
         return self._follower is not None and self._follower.header is not None
 
     async def _await_trace(self, patience_s: float, late: str) -> None:
-        """Raises Refused, with `late`, if it does not begin."""
+        """Waits for the trace. Raises Refused with the message `late` if it does not begin."""
         limit = time.monotonic() + patience_s
         while not self._flows():
             if self._life is not Life.STARTING or time.monotonic() > limit:
@@ -121,7 +121,7 @@ class RealSystem(ABC):
     @abstractmethod
     async def _end(self) -> None: ...
 
-    # --- what it says
+    # --- output
 
     def take_log(self) -> list[str]:
         return self._console.take_log()
@@ -151,19 +151,19 @@ class RealSystem(ABC):
         return records
 
     def _last_of(self, records: Records) -> Records:
-        """Returns what is given of those that were left when it had ended."""
+        """Filters the records read after the end."""
         return records
 
     def _gives_back(self) -> bool:
-        """Do blocks of the trace go back to the disk?"""
+        """Returns whether blocks of the trace that were read may be freed."""
         return not self.keep_trace
 
     @abstractmethod
     def _look_at(self, records: Records) -> None:
-        """Looks at records before they are given."""
+        """Inspects records before they are returned."""
 
     def _lose_trace(self, follower: Follower, why: str) -> None:
-        """Nothing can be shown any more: it is ended."""
+        """Ends the system, because its trace cannot be read."""
         self._all_taken = True
         follower.close()
         if self._life not in OVER:
@@ -172,12 +172,12 @@ class RealSystem(ABC):
 
     @abstractmethod
     def _kill(self) -> None:
-        """Ends whatever cannot be watched any more."""
+        """Kills a system that cannot be watched any more."""
 
     # --- commands
 
     def _stand(self, before: Life, after: Life) -> None:
-        """It may have ended meanwhile."""
+        """Changes the life if it is still `before`; the system may have ended in between."""
         if self._life is before:
             self._life = after
 
@@ -188,13 +188,13 @@ class RealSystem(ABC):
 
 
 class GuestSystem(RealSystem):
-    """A machine of ours with a kernel, in which a program called `steer` obeys us."""
+    """A virtual machine whose kernel runs schedlab's program `steer`, which executes commands."""
 
     abilities = frozenset(
         {Ability.POLICY, Ability.ATTRIBUTES, Ability.START, Ability.PAUSE, Ability.SETUP}
     )
     end_patience_s = 5.0
-    """Our time that a machine has to end after it was asked to."""
+    """Host seconds that a machine may take to end after a request."""
 
     def __init__(self, setup: Setup, folder: Path) -> None:
         super().__init__(setup, folder)
@@ -204,20 +204,22 @@ class GuestSystem(RealSystem):
         self._steering: Steering | None = None
         self._steer_pid = 0
         self._costs: dict[int, SteeringCost] = {}
-        """Costs by the PIDs of the processes that answer us."""
+        """Costs of the processes that answer commands, by PID."""
         self._follower = Follower(self.folder / TRACE_FILE)
 
     @abstractmethod
     def _hear(self, data: bytes) -> None:
-        """More of its console."""
+        """Receives console output."""
 
     @property
     def status_period_s(self) -> float:
-        """How often, in our time, read_status may be called so that its answers take no more than a
-        fiftieth of one CPU's time, and leave time for commands: the more processes, the longer."""
+        """Minimum interval (host seconds) between calls of read_status; it grows with the number of processes.
+
+        Answers may use at most 2 % of one CPU, and must leave time for commands.
+        """
         return max((cost.period_s for cost in self._costs.values()), default=1.0)
 
-    # --- beginning and end
+    # --- start and end
 
     async def _start(self, command: list[str], inherited: tuple[int, ...]) -> None:
         try:
@@ -244,7 +246,7 @@ class GuestSystem(RealSystem):
             self._life = Life.ENDED
 
     async def _end_in_order(self, watching: asyncio.Task[None]) -> None:
-        """Ends it by its own program, so that the trace is whole."""
+        """Ends the machine through its own program, which completes the trace."""
         if self._life is Life.PAUSED:
             with suppress(Refused):
                 await self.resume()
@@ -253,12 +255,12 @@ class GuestSystem(RealSystem):
             await asyncio.wait([watching], timeout=self.end_patience_s)
 
     async def _close(self) -> None:
-        """Closes whatever belongs to it, when it has ended."""
+        """Closes everything that belongs to the ended machine."""
         if self._control:
             await self._control.close()
 
     async def _watch(self) -> None:
-        """Waits until it has ended, for whatever reason."""
+        """Waits until the machine has ended for any reason."""
         status = await self._process.wait()
         self._console.close()
         self._life, self._message = self._came_of(status)
@@ -272,12 +274,12 @@ class GuestSystem(RealSystem):
 
     @abstractmethod
     def _last_words(self, status: int) -> tuple[Life, str]:
-        """Returns how it has ended, if not by force."""
+        """Returns the life and message of a machine that ended without force."""
 
     def _kill(self) -> None:
         self._process.kill()
 
-    # --- what it says
+    # --- output
 
     def _look_at(self, records: Records) -> None:
         for cost in self._costs.values():

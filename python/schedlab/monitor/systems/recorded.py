@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A recorded run as a system of the monitor: its trace is played by a clock of ours."""
+"""Plays a recorded run as a system of the monitor."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.trace.model import Header
 
 CHECKED_BYTES_MAX = 256 << 20
-"""The largest trace that is checked before it is played: a larger one would take seconds, and
-gigabytes."""
+"""Largest trace that is checked before it is played; larger ones take seconds and gigabytes."""
 PIECE = 262_144
-"""Records that are taken, or looked at, at once."""
+"""Records read at once."""
 _OUR_MACHINES = ("spike", "qemu", "sim")
 
 
 def recorded_setup(place: Path) -> Setup:
-    """Returns the setup of a run's folder, or of a folder that holds one run. WrongUsage: it is none."""
+    """Returns the setup of a run's folder, or of a folder with one run.
+
+    Raises WrongUsage otherwise.
+    """
     folder = results.find_run(place)
     manifest = results.read_manifest(folder)
     policy, tunables = results.began_under(manifest)
@@ -60,13 +62,13 @@ def _policy(name: str) -> PolicyChoice:
     try:
         return parse_choices(name)[0]
     except ValueError:
-        return PolicyChoice(name)  # of a machine that has policies of its own
+        return PolicyChoice(name)  # the machine has its own policies
 
 
 class RecordedSystem(PlayedSystem):
     """A recording (Played, in system.py).
 
-    A trace that was cut off, or that cannot have happened, is played as far as it goes.
+    A truncated or invalid trace is played up to its first flaw.
     """
 
     abilities = frozenset({Ability.PAUSE, Ability.PACE})
@@ -83,15 +85,15 @@ class RecordedSystem(PlayedSystem):
         self.path = setup.source / TRACE_FILE
         self._tape: _Tape | None = None
         self._taken = 0
-        """Records, in their order."""
+        """Records taken so far."""
 
     @property
     def header(self) -> Header | None:
-        """Returns the header of its trace, or None if it has not begun."""
+        """The trace's header, or None before the trace was opened."""
         return self._tape.header if self._tape else None
 
     async def begin(self) -> None:
-        """Goes through the trace once."""
+        """Opens the trace and scans it once."""
         try:
             self._tape = await asyncio.to_thread(_Tape, self.path)
         except (TraceError, OSError) as error:
@@ -103,18 +105,18 @@ class RecordedSystem(PlayedSystem):
 
     @property
     def length(self) -> int:
-        """How many records of the trace are played, in their order: up to the first that cannot be."""
+        """Number of records that can be played: those before the first flaw."""
         return self._tape.length if self._tape else 0
 
     async def end(self) -> None:
-        """Ends it: what was not played yet is not taken any more."""
+        """Ends the recording; records not played yet are dropped."""
         self.life = Life.ENDED
         await self.pause()
 
-    # ---- what it says
+    # ---- output
 
     def take(self) -> Records:
-        """Returns a piece of what has happened; `now_ns` says how far it goes."""
+        """Returns the next records up to the clock; `now_ns` is their latest time."""
         if not self._tape or self.life is not Life.RUNNING:
             return np.empty(0, RECORD)
         records = self._tape.until(self._taken, self._stands_ns)
@@ -124,15 +126,15 @@ class RecordedSystem(PlayedSystem):
         return records
 
     def take_log(self) -> list[str]:
-        """The console's lines have no times: when they were written is not known."""
+        """Returns no lines, because console lines have no times."""
         return []
 
     async def advance(self, until_ns: int, patience_s: float) -> None:
-        """Only the clock is moved; take() does the work."""
+        """Moves the clock; take() reads the records."""
         if self.end_ns is not None and self.life is Life.RUNNING:
             self._stands_ns = max(self._stands_ns, min(until_ns, self.end_ns))
 
-    # ---- what is over cannot be steered
+    # ---- commands, which recordings reject
 
     async def read_status(self) -> Status:
         _refuse()
@@ -167,7 +169,7 @@ def _refuse() -> NoReturn:
 
 
 class _Tape:
-    """A trace's records in their order, up to the first that cannot be."""
+    """A trace's records in order, up to the first flaw."""
 
     def __init__(self, path: Path) -> None:
         self.records = read_records(path)
@@ -184,8 +186,7 @@ class _Tape:
         self.remark = "; ".join(remarks)
 
     def _look_through(self, stop: RecordName | None) -> list[str]:
-        """Looks through the whole trace for what must be known before. Returns what is to be said
-        of it."""
+        """Scans the trace for its times and its flaws. Returns notes about the flaws."""
         times: list[int] = []
         ended: set[int] = set()
         numbers = ""
@@ -196,7 +197,7 @@ class _Tape:
                 self.length = place + int(matches.argmax())
                 piece = piece[: int(matches.argmax())]
             wrong = impossible(piece, self.header.cpus)
-            if wrong.any():  # in a trace that is too large to be checked
+            if wrong.any():  # the trace was too large for a complete check
                 self.length = place + int(wrong.argmax())
                 piece = piece[: int(wrong.argmax())]
                 numbers = f"record {self.length} has numbers that no record can have"
@@ -215,14 +216,14 @@ class _Tape:
         return remarks
 
     def until(self, place: int, time_ns: int) -> Records:
-        """Returns what comes from a place on, at most a piece, up to the first record that is later."""
+        """Returns at most one piece of records, starting at `place`, up to the first later record."""
         piece = self.records.piece(place, min(place + PIECE, self.length))
         later = piece["time"] > time_ns
         return piece[: int(later.argmax())] if later.any() else piece
 
 
 def _flaw(path: Path) -> TraceError | None:
-    """Returns the first record that cannot be. TraceError: this is no trace at all."""
+    """Returns the first flaw, or None. Raises TraceError if the file is not a trace."""
     if path.stat().st_size > CHECKED_BYTES_MAX:
         return None
     try:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The simulator as a system of the monitor.
+"""Adapter of the simulator.
 
-It runs in a thread of its own, and never for longer than it was asked to; what it says comes
-through its trace's file, as with every system. The same acts at the same times give the same machine
-and the same trace, byte for byte, here as on a page (page/session/machine.js): an act is a line such as
-`120000000 tickets 5 77` or `480000000 start 3 two-hogs`: the time at which it is done, and what; a
-start has the number by which random values are drawn.
+The simulator runs in its own thread, for at most the requested time. Its trace arrives through a
+file, as with every system. The same actions at the same times give the same trace, byte for byte,
+here and on a page (page/session/machine.js). An action is a line with its time (ns), such as
+`120000000 tickets 5 77` or `480000000 start 3 two-hogs`. The number of a start is the seed of its
+random values.
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ from schedlab_simulator import (
 from schedlab_simulator import Status as Ran
 
 UNREAD_BYTES_MAX = 64 << 20
-"""Bytes of its trace that are not read: beyond that, the machine waits for its reader."""
+"""Maximum unread bytes of the trace; beyond this, the machine waits."""
 PUNCH_BYTES = 64 << 20
-"""What was read of the trace leaves the disk in pieces of this size."""
+"""Bytes of the trace that are read before their disk blocks are freed."""
 OWN_PROGRAM = """
 program monitor
   loop
     sleep 1000000000s
   end
 """
-"""The first process's program. It does nothing for 31 years: the machine would end with it."""
+"""Program of the first process. It sleeps for 31 years, because the machine would end with it."""
 PROCESSES = 65_536
 ADDED_STEPS = 1 << 18
-"""Room for the steps of workloads that are added: the longest of ours has some hundreds."""
+"""Room for the steps of added workloads; the longest built-in workload has a few hundred."""
 _NEVER_NS = 900_000_000 * 1_000_000_000
 
 Result = TypeVar("Result")
 
 
 class SimulatorSystem(PlayedSystem):
-    """One simulated machine (Played, in system.py), which begins with nothing to do.
+    """A simulated machine (Played, in system.py), which begins idle.
 
-    `keep_trace`: its whole trace stays in the folder; else what was read leaves the disk.
+    `keep_trace` keeps the whole trace in the folder; otherwise blocks that were read are freed.
     """
 
     abilities = frozenset(Ability)
     own_pids = frozenset({1, 2})
-    """The PIDs of init, and of the process that sleeps."""
+    """PIDs of init and of the sleeping process."""
 
     def __init__(self, setup: Setup, folder: Path, keep_trace: bool = False) -> None:
         super().__init__(setup, folder)
@@ -78,24 +78,23 @@ class SimulatorSystem(PlayedSystem):
         self._log: list[str] = []
         self._palette = palette(setup.files)
         self._thread = ThreadPoolExecutor(1, "simulator")
-        """The only thread that touches `_machine`."""
+        """The only thread that accesses `_machine`."""
         self._machine: Simulator | None = None
         self._acts: list[str] = []
-        """The first `_done` of them were done to the machine; others shall be when their times come."""
+        """All actions; the first `_done` were performed, the others wait for their times."""
         self._done = 0
         self._follower: Follower | None = None
         self._read_bytes = 0
 
     @property
     def header(self) -> Header | None:
-        """Returns the header of its trace, or None if it has not begun."""
+        """The trace's header, or None before the machine was made."""
         return self._follower.header if self._follower else None
 
-    # ---- begin and end
+    # ---- start and end
 
     async def begin(self) -> None:
-        """Makes the machine. It stands after its first tick: then init has forked the process that
-        sleeps, under every policy."""
+        """Makes the machine and runs it until init has forked the sleeping process, under every policy."""
         path = self.folder / "simulator.bin"
         try:
             await asyncio.to_thread(build, SIMULATOR_LIBRARY)
@@ -135,7 +134,7 @@ class SimulatorSystem(PlayedSystem):
         await self.resume()
 
     async def end(self) -> None:
-        """Ends it. The trace is whole then, and can still be taken."""
+        """Ends the machine. Its trace is then complete and can still be read."""
         if self.life in (Life.STARTING, Life.RUNNING):
             self.life = Life.ENDED
         await self.pause()
@@ -144,10 +143,10 @@ class SimulatorSystem(PlayedSystem):
             await self._in_thread(partial(_close, machine))
         self._thread.shutdown(wait=False)
 
-    # ---- what it says
+    # ---- output
 
     def take(self) -> Records:
-        """Returns a piece, at most as large as Follower.poll() gives; `now_ns` says how far it goes."""
+        """Returns the next records of Follower.poll(); `now_ns` is their latest time."""
         if not self._follower:
             return _NO_RECORDS
         records = self._follower.poll()
@@ -160,7 +159,7 @@ class SimulatorSystem(PlayedSystem):
         return records
 
     def take_log(self) -> list[str]:
-        """It has no console: why it failed, if it did."""
+        """Returns the reason of a failure; the simulator has no console."""
         log, self._log = self._log, []
         return log
 
@@ -170,7 +169,7 @@ class SimulatorSystem(PlayedSystem):
     async def read_tunables(self) -> tuple[TunableNow, ...]:
         return parse_tunables(await self._do(Simulator.tunables))
 
-    # ---- acts
+    # ---- actions
 
     async def set_policy(self, policy: str) -> None:
         await self._act(f"policy {policy}")
@@ -182,7 +181,10 @@ class SimulatorSystem(PlayedSystem):
         await self._act(f"{kind.name.lower()} {pid} {value}")
 
     async def start_workload(self, name: str) -> int:
-        """Random values are drawn from the machine's seed, other ones each time."""
+        """Starts a workload.
+
+        Its random values derive from the machine's seed and differ at each start.
+        """
         return await self._act(f"start {self.setup.seed + self._done} {name}")
 
     async def kill(self, pid: int) -> None:
@@ -192,7 +194,10 @@ class SimulatorSystem(PlayedSystem):
         return await self._do(partial(self._perform, words))
 
     def _perform(self, words: str, machine: Simulator) -> int:
-        """CPUs hear of it at once: so it is the same whether or not another act follows now."""
+        """Performs an action.
+
+        CPUs react immediately, so the result does not depend on later actions.
+        """
         try:
             result = self._obey(machine, *words.split(" ", 2))
         except ActRefused as error:
@@ -203,7 +208,7 @@ class SimulatorSystem(PlayedSystem):
         return result
 
     def _obey(self, machine: Simulator, kind: str, first: str, second: str = "") -> int:
-        """Returns a PID, or 0."""
+        """Executes a command; returns a PID or 0."""
         if kind == "policy":
             machine.command("sched_status", first)
         elif kind == "tunable":
@@ -236,10 +241,10 @@ class SimulatorSystem(PlayedSystem):
     # ---- time
 
     async def advance(self, until_ns: int, patience_s: float) -> None:
-        """Stays where it is as long as too much of its trace is unread, and when it has failed."""
+        """Advances to a time; does nothing while too much of the trace is unread, or after a failure."""
         unread = self._follower.unread_bytes if self._follower else 0
         if self.life is Life.RUNNING and unread < UNREAD_BYTES_MAX:
-            with suppress(Refused):  # `life` says so
+            with suppress(Refused):  # `life` reports the failure
                 await self._do(partial(self._go_on, until_ns, patience_s))
 
     def _go_on(self, until_ns: int, patience_s: float, machine: Simulator) -> None:
@@ -257,13 +262,16 @@ class SimulatorSystem(PlayedSystem):
     def _next_act_ns(self) -> int:
         return _time_of(self._acts[self._done]) if self._done < len(self._acts) else _NEVER_NS
 
-    # ---- help
+    # ---- helpers
 
     async def _in_thread(self, what: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, what)
 
     async def _do(self, what: Callable[[Simulator], Result]) -> Result:
-        """Something that goes on with the machine. Refused: it has failed by it, too."""
+        """Runs a function in the machine's thread.
+
+        Raises Refused if the machine has failed, or fails now.
+        """
         machine = self._machine
         if not machine or self.life is not Life.RUNNING:
             raise Refused(f"the simulator has ended{': ' if self.message else ''}{self.message}")
@@ -281,7 +289,7 @@ class SimulatorSystem(PlayedSystem):
         return await self._in_thread(do)
 
     def _fail(self, machine: Simulator, error: RunFailed) -> None:
-        """The machine stands, and its trace ends here. Runs in the machine's thread."""
+        """Marks the machine as failed and ends its trace. Runs in the machine's thread."""
         self._stands_ns = machine.now
         self.life = Life.FAILED
         self.message = str(error)
@@ -293,7 +301,10 @@ _NO_RECORDS = np.empty(0, RECORD)
 
 
 def workload_text(entry: Entry, seed: int, tick_ns: int) -> str:
-    """Returns a workload in the simulator's words, with what is random drawn by a seed. Refused: the file is wrong."""
+    """Returns a workload as a text for the simulator; `seed` determines its random values.
+
+    Raises Refused if the file is invalid.
+    """
     try:
         return text_of(workload_files.read(entry.file), seed, tick_ns)
     except WrongUsage as error:
@@ -313,6 +324,6 @@ def _time_of(act: str) -> int:
 
 
 def _close(machine: Simulator) -> None:
-    """Closes it, whatever its trace's disk says."""
+    """Closes the machine and ignores errors of the trace's disk."""
     with suppress(SimulatorError):
         machine.close()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Our kernel, asked and told by its program `steer` (user/programs/steer.c), over the console.
+"""Sends commands to the program `steer` (user/programs/steer.c) of a machine, over its console.
 
-One command is under way at a time, so that it is known which one a silence is about.
+Only one command is pending at a time, so that a timeout can be attributed to it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from schedlab.monitor.systems.console import Answer, Console, Done, Failed, Line
 from schedlab.monitor.systems.guest_errors import GuestError
 
 PATIENCE_S = 20.0
-"""Seconds of our time without a sign of an answer, while the machine runs."""
+"""Host seconds without an answer while the machine runs."""
 PAUSED_PATIENCE_S = 2.0
-"""While it is paused all the time, and so cannot answer."""
+"""Host seconds without an answer while the machine is paused."""
 COMMAND_MAX = 120
-"""Characters; the kernel takes lines of 127."""
+"""Characters of a command; the kernel accepts lines of 127."""
 UNANSWERED_MAX = 8
-"""Commands that may lie in the console's buffer, of 4096 characters, after their callers gave up."""
+"""Commands without an answer that may fill the console's buffer of 4,096 characters."""
 _LOOK_S = 0.25
 
 
 class Stopwatch:
-    """Time of ours in which the machine ran."""
+    """Measures the host time during which the machine ran."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
@@ -40,7 +40,7 @@ class Stopwatch:
 
     @property
     def standing_s(self) -> float:
-        """The time for which it has been paused; 0: it runs."""
+        """How long the machine has been paused (s); 0 while it runs."""
         return 0.0 if self._paused_since is None else time.monotonic() - self._paused_since
 
     def pause(self) -> None:
@@ -54,18 +54,21 @@ class Stopwatch:
 
 @dataclass
 class _Pending:
-    """A command that is under way."""
+    """A pending command."""
 
     number: int
     done: asyncio.Future[Done]
     heard_s: float
-    """When, on the stopwatch, something was heard of it, or it was typed."""
+    """Stopwatch time of the last sign of life: an answer line, or the command itself."""
     lines: list[str] = field(default_factory=list)
 
 
 class Steering:
-    """The commands of one machine. `write` hands bytes to its console and does not wait; `refusal`
-    has the words for the numbers of its kernel's errors."""
+    """The commands of one machine.
+
+    `write` passes bytes to its console without waiting; `refusal` translates its kernel's error
+    numbers.
+    """
 
     def __init__(
         self,
@@ -79,31 +82,34 @@ class Steering:
         self._turn = asyncio.Lock()
         self._pending: _Pending | None = None
         self._typed = 0
-        """The number of the last command."""
+        """Number of the last command."""
         self._answered = 0
-        """The number of the last one that was answered."""
+        """Number of the last answered command."""
         self._over = ""
         self.stopwatch = Stopwatch()
         self.explain_silence: Callable[[], str] = lambda: ""
-        """What is up with a machine that does not answer, for people."""
+        """Returns why a machine does not answer, for error messages."""
         self._ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
 
     def heard(self, data: bytes) -> None:
-        """More of the console."""
+        """Receives console output."""
         for answer in self._console.feed(data):
             self._take(answer)
 
     def fail(self, why: str) -> None:
-        """Tells all that wait, and all that ask from now on, that the machine is gone."""
+        """Fails the pending command and all later ones, because the machine has ended."""
         self._over = self._over or why
         if self._pending and not self._pending.done.done():
             self._pending.done.set_exception(Refused(why))
         if not self._ready.done():
             self._ready.set_exception(Refused(why))
-            self._ready.exception()  # perhaps none waits
+            self._ready.exception()  # avoids a warning if no task waits
 
     async def wait_ready(self, patience_s: float) -> Ready:
-        """Waits until it listens. Refused: it ends before that, or takes longer."""
+        """Waits until `steer` accepts commands.
+
+        Raises Refused if the machine ends or after `patience_s` seconds.
+        """
         await asyncio.wait([self._ready], timeout=patience_s)
         if not self._ready.done():
             raise Refused(f"its program `steer` did not begin within {patience_s:.0f} s")
@@ -115,20 +121,20 @@ class Steering:
         return "".join(f"{line}\n" for line in pending.lines)
 
     async def tell(self, command: str, what: str) -> int | None:
-        """Has a command carried out; gives the number that the answer has, if any.
+        """Executes a command and returns the number in its answer, if any.
 
-        GuestError: the guest says no. Refused: it cannot be asked, or does not answer. The message
-        begins with `what`.
+        Raises GuestError if the guest rejects the command, and Refused if it cannot be sent or is
+        not answered. The message begins with `what`.
         """
         pending = await self._ask(command, what)
         return pending.done.result().value
 
     def type_end(self) -> None:
-        """Asks the machine to end. There is no answer to wait for: it ends."""
+        """Requests the machine's end; no answer follows."""
         if not self._over:
             self._type("end")
 
-    # --- one command ------------------------------------------------------------------------------
+    # --- sending a command
 
     async def _ask(self, command: str, what: str) -> _Pending:
         if len(command) > COMMAND_MAX or not (command.isascii() and command.isprintable()):
@@ -177,10 +183,10 @@ class Steering:
                 )
         pending.done.result()
 
-    # --- its answer -------------------------------------------------------------------------------
+    # --- receiving the answer
 
     def _take(self, answer: Answer) -> None:
-        """Answers that are not waited for any more are let go."""
+        """Handles an answer; answers to abandoned commands are dropped."""
         if isinstance(answer, Ready):
             if not self._ready.done():
                 self._ready.set_result(answer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What steering takes of a machine's time, by its trace; and how often its status may be asked for."""
+"""Measures how much CPU time `steer` uses, and limits how often the status is read."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from schedlab.monitor.system import Records
 from schedlab.trace.format import Kind
 
 SHARE_MAX = 0.02
-"""The part of one CPU that the program that steers may take."""
+"""Fraction of one CPU that `steer` may use."""
 BUSY_MAX = 0.25
-"""The part of our time that may pass in waiting for the status: commands wait for each other."""
+"""Fraction of the host's time that may be spent on status requests, which block other commands."""
 PERIOD_S = (1.0, 60.0)
-"""The least and the greatest time, in seconds of ours, from one question to the next."""
+"""Minimum and maximum interval (host seconds) between status requests."""
 
 
 class SteeringCost:
-    """How long the process that steers has run. It is on one CPU at a time."""
+    """Sums the running time of the process `steer`, which is on one CPU at a time."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._left_ns = 0
-        """Times at which it left a CPU, less those at which it came to one, all added up."""
+        """Sum of its leaving times minus the sum of its entering times on CPUs (ns)."""
         self._running = False
         self._now_ns = 0
         self._asked: _Moment | None = None
         self._period_s = 0.0
-        """The period that follows from the share alone."""
+        """The interval (s) that follows from SHARE_MAX alone."""
         self._answer_s = 0.0
-        """How long the last answer took."""
+        """Duration (s) of the last answer."""
 
     def feed(self, records: Records) -> None:
-        """More of the trace."""
+        """Adds records of the trace."""
         if len(records) == 0:
             return
         self._now_ns = max(self._now_ns, int(records["time"][-1]))
@@ -54,16 +54,14 @@ class SteeringCost:
 
     @property
     def period_s(self) -> float:
-        """How often, in our time, the status may be asked for: so that it takes no more than
-        SHARE_MAX, and so that most of the time no other command has to wait for it."""
+        """Interval (host seconds) between status requests that satisfies SHARE_MAX and BUSY_MAX."""
         wanted = max(self._period_s, self._answer_s / BUSY_MAX)
         return min(max(wanted, PERIOD_S[0]), PERIOD_S[1])
 
     def asked(self) -> None:
-        """Notes that the status is asked for: so the cost of the last time is known.
+        """Notes a status request, and computes the interval from the cost of the previous one.
 
-        What an answer takes of the machine is the same however often it is asked for: to have it
-        take half the share, ask half as often.
+        An answer costs the same at any rate, so half the requests use half the share.
         """
         now = _Moment(time.monotonic(), self._now_ns, self.ran_ns)
         last, self._asked = self._asked, now
@@ -73,16 +71,16 @@ class SteeringCost:
             self._period_s = min(max(needed_s, self._period_s / 2), PERIOD_S[1])
 
     def answered(self) -> None:
-        """Notes that the answer is there."""
+        """Notes the arrival of the answer."""
         if self._asked:
             self._answer_s = time.monotonic() - self._asked.ours_s
 
 
 @dataclass(frozen=True)
 class _Moment:
-    """The moment when the status was asked for."""
+    """The moment of a status request."""
 
     ours_s: float
     theirs_ns: int
     ran_ns: int
-    """How long the process had run."""
+    """Running time (ns) of the process."""

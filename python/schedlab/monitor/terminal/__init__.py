@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
-"""The monitor in a terminal: the frames of a session as text, and keys for what it can be asked."""
+"""The terminal monitor: shows frames as text, and sends commands by keys."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab top`: the monitor's modules in a terminal, from the same session and frames as the page.
+"""`./schedlab top`: the terminal monitor, with the same sessions and frames as the page.
 
-Textual draws it: tables, keys, mouse and colours in any terminal, by the makers of rich.
+Textual draws tables and colours, and handles keys and the mouse.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from schedlab.monitor.terminal.kept import Kept
 from schedlab.monitor.terminal.process_table import ProcessTable
 
 _SPANS_NS = tuple(step * 10**power for power in range(4, 11) for step in (1, 2, 5))
-"""The lengths of the time line, from 10 µs to 50 s."""
+"""Lengths of the timeline (ns), from 10 µs to 50 s."""
 _SPEEDS = (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, 0.0)
-"""0: as fast as it goes."""
+"""0 means as fast as possible."""
 _ATTRIBUTES = (
     ("priority", "0, the highest, to 10"),
     ("tickets", "1 to 1,000,000"),
@@ -56,7 +56,7 @@ side to all of them with the capital letters P, T, W.
 
 
 class MonitorApp(App[None]):
-    """Shows a session, and hands on what is asked of it."""
+    """Shows a session and sends the user's commands to it."""
 
     TITLE = "schedlab"
     CSS = """
@@ -102,7 +102,7 @@ class MonitorApp(App[None]):
         self.span = _SPANS_NS.index(1_000_000_000)
         self.explanation: Explanation | None = None
         self.blamed: dict[str, Any] | None = None
-        """The longest waits of the chosen process, taken apart."""
+        """The breakdown of the chosen process's longest waits."""
         self._logged = dict.fromkeys(self.kept, 0)
         self._frames: Screen | None = None
 
@@ -133,10 +133,10 @@ class MonitorApp(App[None]):
         if self._frames:
             self._frames.close()
 
-    # --- what is shown of the session
+    # --- input
 
     def show(self, frames: Sequence[Frame]) -> None:
-        """Takes the next frames; draws what can be seen."""
+        """Takes the next frames and redraws."""
         for frame in frames:
             self.kept[frame["system"]].take(frame)
         if self.is_running:
@@ -146,11 +146,11 @@ class MonitorApp(App[None]):
 
     @property
     def here(self) -> Kept:
-        """The system that is shown in detail."""
+        """The system shown in detail."""
         return self.kept[self.current]
 
     def draw(self) -> None:
-        """Heads and meters, and the one tab that is open."""
+        """Draws heads, meters and the open tab."""
         heads = [pictures.head(system, system is self.here) for system in self.kept.values()]
         picture = heads[0]
         for head in heads[1:]:
@@ -169,7 +169,7 @@ class MonitorApp(App[None]):
 
     @property
     def pictures(self) -> dict[str, Callable[[int], RenderableType]]:
-        """What draws each tab, given a number of columns."""
+        """Functions that draw each tab for a width in columns."""
         return {
             "timeline": lambda width: pictures.time_line(self.here, width, _SPANS_NS[self.span]),
             "queues": lambda width: pictures.queues(self.here),
@@ -179,17 +179,20 @@ class MonitorApp(App[None]):
         }
 
     def draw_log(self) -> None:
-        """Lines that have come since it was drawn last."""
+        """Appends new log lines."""
         log = self.query_one("#log", RichLog)
         new = self.here.lines - self._logged[self.current]
         for line in list(self.here.log)[-new:] if new else []:
             log.write(line)
         self._logged[self.current] = self.here.lines
 
-    # --- what is asked of the session
+    # --- commands
 
     async def ask(self, do: str, system: str = "", **what: Any) -> Any:
-        """Asks the current system, or `system`. Returns None if it refuses, which is shown."""
+        """Sends a command to `system` or the current system.
+
+        Returns None, and shows the error, if it fails.
+        """
         try:
             return await perform(self.session, {"do": do, "system": system or self.current, **what})
         except SchedlabError as error:
@@ -197,7 +200,7 @@ class MonitorApp(App[None]):
             return None
 
     def told(self, text: str) -> None:
-        """Says that something was done."""
+        """Shows a notification."""
         self.notify(visible(text), timeout=4, markup=False)
 
     async def action_pause(self) -> None:
@@ -258,7 +261,7 @@ class MonitorApp(App[None]):
             await self.ask("tunable", system, name=name, value=number)
 
     def number(self, text: str | None) -> int | None:
-        """Returns what was typed as a whole number, or None if it is none, which is said, or nothing."""
+        """Parses an integer; returns None for an empty or invalid text, and reports the latter."""
         if not text:
             return None
         try:
@@ -329,7 +332,7 @@ class MonitorApp(App[None]):
         if result:
             self.told(f"kept in {result}")
 
-    # --- what is shown
+    # --- display
 
     def action_filter(self) -> None:
         table = self.query_one(ProcessTable)
@@ -368,8 +371,10 @@ class MonitorApp(App[None]):
         await self.explain(event.pid)
 
     async def explain(self, pid: int = 0) -> None:
-        """What ran while the chosen process waited, and what its longest waits were made of; asked again whenever the
-        tab is opened."""
+        """Shows what ran while the chosen process waited, and breaks down its longest waits.
+
+        Repeated whenever the tab is opened.
+        """
         pid = pid or self.query_one(ProcessTable).chosen
         if pid and self._frames:
             with suppress(Refused):
@@ -379,19 +384,19 @@ class MonitorApp(App[None]):
             self.soon(self.take_apart(pid, self.here.frame["now_ns"]))
 
     async def take_apart(self, pid: int, now_ns: int) -> None:
-        """Draws the waits that are known by now, as soon as they are taken apart."""
+        """Breaks down the waits up to `now_ns` and draws them."""
         request = {"do": "blame", "system": self.current, "pid": pid, "time_ns": now_ns}
         with suppress(SchedlabError):
             self.blamed = await perform(self.session, {**request, "kinds": list(QUEUED)})
             self.draw()
 
     def soon(self, work: Any) -> None:
-        """Does it while the screen goes on."""
+        """Runs a task in the background."""
         self.run_worker(work, exit_on_error=False)
 
 
 async def run_app(session: Session) -> None:
-    """Runs until the user leaves."""
+    """Runs the app until the user quits."""
     begin_display()
     app = MonitorApp(session)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is asked before something is done: one of several, or a text."""
+"""Dialogs: choose an entry, enter a text, read a text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STYLE = """
 
 
 class Choose(ModalScreen[str | None]):
-    """Returns one of several, or None if nothing was chosen; typing narrows them down."""
+    """Returns the chosen entry, or None; typing filters the entries."""
 
     DEFAULT_CSS = _STYLE.format(name="Choose")
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -36,7 +36,7 @@ class Choose(ModalScreen[str | None]):
     ]
 
     def __init__(self, title: str, options: Sequence[tuple[str, str]], present: str = "") -> None:
-        """`options`: what is chosen, and what it means. `present`: what is in force now."""
+        """`options` has names and meanings; `present` is the active name."""
         super().__init__()
         self.heading = title
         self.options = options
@@ -52,7 +52,7 @@ class Choose(ModalScreen[str | None]):
         self.narrow("")
 
     def narrow(self, text: str) -> None:
-        """Leaves those in which the text is."""
+        """Shows only entries that contain the text."""
         matches = [option for option in self.options if text.lower() in " ".join(option).lower()]
         choices = self.query_one(OptionList)
         choices.clear_options()
@@ -75,7 +75,7 @@ class Choose(ModalScreen[str | None]):
 
 
 class Ask(ModalScreen[str | None]):
-    """Returns a text, or None if none was given."""
+    """Returns the entered text, or None if the dialog was cancelled."""
 
     DEFAULT_CSS = _STYLE.format(name="Ask")
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "leave")]
@@ -95,7 +95,7 @@ class Ask(ModalScreen[str | None]):
 
 
 class Tell(ModalScreen[None]):
-    """A text to read."""
+    """Shows a text."""
 
     DEFAULT_CSS = _STYLE.format(name="Tell")
     BINDINGS: ClassVar[list[BindingType]] = [

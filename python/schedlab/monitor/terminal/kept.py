@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a terminal remembers of a system: its last frame, and a bounded part of what went before."""
+"""The terminal's memory of a system: its last frame and a bounded history."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections import deque
 from schedlab.monitor.frames import Decision, Frame, Mark
 
 RUNS_MAX = 5_000
-"""Runs that are kept of each CPU."""
+"""Runs kept per CPU."""
 LOG_MAX = 2_000
 
 Run = tuple[int, int, int, int]
-"""PID, begin, end, level."""
+"""PID, begin, end (ns), level."""
 
 
 class Kept:
-    """What is kept of one system."""
+    """The last frame and the history of one system."""
 
     def __init__(self, letter: str) -> None:
         self.letter = letter
@@ -27,10 +27,13 @@ class Kept:
         self.marks: deque[Mark] = deque(maxlen=200)
         self.log: deque[str] = deque(maxlen=LOG_MAX)
         self.lines = 0
-        """All lines that the log ever had."""
+        """Number of lines that the log ever had."""
 
     def take(self, frame: Frame) -> None:
-        """Takes the next frame. If its time is before the last frame's, the system has begun anew."""
+        """Adds the next frame.
+
+        If its time is earlier than the last frame's, the system was restarted.
+        """
         if self.frame is not None and frame["now_ns"] < self.frame["now_ns"]:
             self.forget()
         self.frame = frame
@@ -44,7 +47,7 @@ class Kept:
         self.lines += len(frame["log"])
 
     def forget(self) -> None:
-        """Forgets what happened: the system was started again, or goes back."""
+        """Clears the history, after a restart or a step back."""
         self.runs.clear()
         self.idle.clear()
         self.decisions.clear()
@@ -53,11 +56,11 @@ class Kept:
     def _add_run(self, cpu: int, run: Run) -> None:
         runs = self.runs.setdefault(cpu, deque(maxlen=RUNS_MAX))
         while runs and runs[-1][1] >= run[1]:
-            runs.pop()  # it goes on: the same run, longer
+            runs.pop()  # the same run, which has become longer
         runs.append(run)
 
     def names(self) -> dict[int, str]:
-        """Returns the names of all that live."""
+        """Returns the names of all live processes by PID."""
         if self.frame is None:
             return {}
         columns = self.frame["processes"]

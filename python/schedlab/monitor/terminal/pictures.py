@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What happens, drawn with characters: CPUs, the time line, run queues, figures."""
+"""Draws CPUs, timelines, run queues and metrics with characters."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from schedlab.monitor.frames import CpuFrame, Explanation, Frame, Metrics
 from schedlab.monitor.terminal.kept import Kept
 
 _COLOURS = ("bright_blue", "bright_red", "cyan", "magenta", "yellow", "green", "bright_magenta")
-"""Colours of processes, by PID. A letter beside the colour tells processes of one colour apart."""
+"""Colours of processes by PID; a letter distinguishes processes of the same colour."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _LEVELS_MAX = 16
 _QUEUE_MAX = 24
-"""Processes of one queue that are drawn."""
+"""Processes drawn per queue."""
 _MARKS_SHOWN = 3
 _TAKEN_APART, _PARTS = 3, 6
-"""Waits that are shown part by part, and parts of each that are named."""
+"""Waits that are broken down, and parts named in each."""
 
 
 def style_of(pid: int) -> str:
-    """Returns its colour."""
+    """Returns the colour of a process."""
     return _COLOURS[pid % len(_COLOURS)] if pid else "bright_black"
 
 
 def letter_of(pid: int) -> str:
-    """One character for it."""
+    """Returns the letter of a process."""
     return _LETTERS[pid % len(_LETTERS)] if pid else "·"
 
 
 def head(system: Kept, current: bool) -> Text:
-    """Returns a line: which system, how it is, and under which policy."""
+    """Returns the head line of a system: letter, policy, life, time and cost."""
     frame = system.frame
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(f" {system.letter} ", "bold reverse" if current else "bold")
@@ -62,7 +62,7 @@ def head(system: Kept, current: bool) -> Text:
 
 
 def meters(system: Kept, width: int) -> Text:
-    """Draws a bar for each CPU, several side by side: how busy it was, what it runs, what waits."""
+    """Draws a bar per CPU, several in a row: utilisation, running process, queue length."""
     frame = system.frame
     text = Text()
     if frame is None or not frame["cpus"]:
@@ -92,7 +92,7 @@ def _meter(number: int, cpu: CpuFrame, width: int, names: dict[int, str]) -> Tex
 
 
 def time_line(system: Kept, width: int, span_ns: int) -> Text:
-    """Draws the last stretch of time: a line for each CPU, or, with levels, for each of its levels."""
+    """Draws the last `span_ns` with a line per CPU, or per level if the policy has levels."""
     frame = system.frame
     text = Text(no_wrap=True)
     size = width - 8
@@ -121,7 +121,7 @@ def _lane(
     cell_ns: float,
     size: int,
 ) -> Text:
-    """One line: each cell shows what ran longest in it."""
+    """Draws one line; each cell shows the process that ran longest in it."""
     longest = [0.0] * size
     who = [0] * size
     for pid, start, end, _ in runs:
@@ -160,7 +160,7 @@ def _axis(begin: int, span_ns: int, size: int) -> Text:
 
 
 def _legend(system: Kept, begin: int) -> Text:
-    """Says which sign is which process, what was steered, and what the signs mean."""
+    """Returns the legend: processes, symbols and recent control actions."""
     ran: dict[int, int] = {}
     for runs in system.runs.values():
         for pid, start, end, _ in runs:
@@ -178,7 +178,7 @@ def _legend(system: Kept, begin: int) -> Text:
 
 
 def queues(system: Kept) -> Text:
-    """Each CPU's run queue as it stands; the processes of a level on a line of their own."""
+    """Draws each CPU's run queue, with one line per level."""
     frame = system.frame
     text = Text()
     if frame is None:
@@ -205,7 +205,7 @@ def _running(frame: Frame, number: int, names: dict[int, str]) -> Text:
 
 
 def _waiting(cpu: CpuFrame, frame: Frame, names: dict[int, str]) -> Text:
-    """Returns those that wait in the order in which they came, level by level."""
+    """Draws waiting processes in order of arrival, grouped by level."""
     text = Text()
     by_level: dict[int, list[int]] = {}
     for pid, level, _ in cpu["queue"]:
@@ -257,7 +257,7 @@ def _figure(metrics: Metrics, key: str, unit: str) -> str:
 
 
 def figures(systems: Sequence[Kept]) -> Table:
-    """Returns the metrics of all systems, side by side."""
+    """Returns a table with the metrics of all systems."""
     shown = [(system, system.frame) for system in systems if system.frame is not None]
     window = duration(shown[0][1]["metrics"]["window_ns"]) if shown else ""
     table = Table(title=f"the last {window}", title_justify="left", box=None, padding=(0, 2))
@@ -270,7 +270,7 @@ def figures(systems: Sequence[Kept]) -> Table:
 
 
 def decisions(system: Kept, lines: int) -> Table:
-    """Returns the last choices of the policy, the newest first."""
+    """Returns a table of the policy's last decisions, the newest first."""
     table = Table(box=None, padding=(0, 1))
     for title, justify in (("TIME", "right"), ("CPU", "right"), ("PICKED", "left")):
         table.add_column(title, justify=justify)  # type: ignore[arg-type]
@@ -289,7 +289,7 @@ def decisions(system: Kept, lines: int) -> Table:
 
 
 def waits(explanation: Explanation | None, blamed: Mapping[str, Any] | None, width: int) -> Text:
-    """Returns what ran while a process waited, and `blamed` (schedlab.monitor.blamed), its longest waits."""
+    """Shows what ran while a process waited, and the longest waits in `blamed` (schedlab.monitor.blamed)."""
     text = Text()
     if explanation is None:
         return text.append("Choose a process in the table, and see here what ran while it waited.")
@@ -319,7 +319,7 @@ def waits(explanation: Explanation | None, blamed: Mapping[str, Any] | None, wid
 
 
 def _part_by_part(wait: Mapping[str, Any], size: int) -> Text:
-    """A wait, and what it was made of: parts that add up to it."""
+    """Draws a wait and its parts, which add up to it."""
     total_ns = wait["duration_ns"]
     text = Text(f"\n{wait['kind']} at {moment(wait['begin_ns'])}: {duration(total_ns)}\n", "bold")
     shown, rest = wait["parts"][:_PARTS], wait["parts"][_PARTS:]

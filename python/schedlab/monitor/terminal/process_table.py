@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""All processes, of which only the lines that can be seen are drawn: 4,096 cost no more than 40."""
+"""The process table, which draws visible lines only: 4,096 processes cost no more than 40."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _STATES = ("runnable", "running", "blocked")
 
 @dataclass(frozen=True)
 class Column:
-    """One that is shown."""
+    """A column of the table."""
 
     title: str
     key: str
-    """The column of ProcessColumns that it is sorted by."""
+    """The column of ProcessColumns that sorts it."""
     width: int
     show: Callable[[Columns, int], str]
-    """Returns the text of the process in that row."""
+    """Returns the text of the process in a row."""
     left: bool = False
 
 
 def _state(number: int, reason: int) -> str:
-    """Returns what a process does, with the reason why it waits."""
+    """Returns the state's name, or the reason of a blocked process."""
     if number == 2 and 0 < reason < len(BlockReason):
         return BlockReason(reason).name.lower()
     return _STATES[number] if 0 <= number < len(_STATES) else "?"
@@ -59,7 +59,7 @@ def _part(key: str) -> Callable[[Columns, int], str]:
 
 
 def _known(value: float) -> float | None:
-    """Returns a value of the frame; there, what is not known is negative."""
+    """Returns a value of the frame, or None if it is negative, which means unknown."""
     return None if value < 0 else float(value)
 
 
@@ -98,7 +98,7 @@ _BY_STATE = (Style(color="yellow"), Style(color="green", bold=True), Style(dim=T
 
 
 class ProcessTable(ScrollView, can_focus=True):
-    """Sorted by one column; a text leaves only processes with that text in their name, group or PID."""
+    """A table sorted by one column; a filter keeps processes with a text in their name, group or PID."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "move(-1)", "up"),
@@ -113,7 +113,7 @@ class ProcessTable(ScrollView, can_focus=True):
     ]
 
     class Selected(Message):
-        """Another process was chosen."""
+        """Posted when another process is chosen."""
 
         def __init__(self, pid: int) -> None:
             self.pid = pid
@@ -131,12 +131,12 @@ class ProcessTable(ScrollView, can_focus=True):
         """PID."""
 
     def show(self, columns: ProcessColumns) -> None:
-        """Shows all processes as they are now."""
+        """Shows the current processes."""
         self.columns = dict(columns)
         self.rearrange()
 
     def rearrange(self) -> None:
-        """Sorts and filters anew."""
+        """Sorts and filters the rows."""
         rows = self._wanted_rows()
         values = self.columns.get(COLUMNS[self.sort_by].key, ())
         keys = np.asarray([values[row] for row in rows.tolist()])
@@ -160,11 +160,11 @@ class ProcessTable(ScrollView, can_focus=True):
         return any(self.filter in str(text) for text in texts)
 
     def pids(self) -> list[int]:
-        """The PIDs in the order shown."""
+        """Returns the PIDs in the order shown."""
         return [int(self.columns["pid"][row]) for row in self.order.tolist()]
 
     def value_of(self, pid: int, key: str) -> Any:
-        """Returns the row of a process, or None if it is not shown."""
+        """Returns a value of a process, or None if the process is not shown."""
         for row in self.order.tolist():
             if int(self.columns["pid"][row]) == pid:
                 return self.columns[key][row]
@@ -173,7 +173,7 @@ class ProcessTable(ScrollView, can_focus=True):
     # --- drawing
 
     def render_line(self, y: int) -> Strip:
-        """The head stays; lines below it scroll."""
+        """Draws a line; the head does not scroll."""
         across, down = self.scroll_offset
         at = y - 1 + down
         if y == 0:
@@ -207,7 +207,7 @@ class ProcessTable(ScrollView, can_focus=True):
         return pids.index(self.chosen) if self.chosen in pids else -1
 
     def choose(self, place: int) -> None:
-        """Chooses the process in that line."""
+        """Chooses the process in a line."""
         if not len(self.order):
             return
         place = min(max(place, 0), len(self.order) - 1)
@@ -245,7 +245,7 @@ class ProcessTable(ScrollView, can_focus=True):
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """Returns a line, each text in its column's width."""
+    """Joins texts to a line, each with its column's width."""
     cells = []
     for column, text in zip(COLUMNS, texts, strict=True):
         cell = Text(text, end="")
