@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Machines run the policies. Each has one adapter here; nothing else knows their options."""
+"""Machines run the policies; each has one adapter, and no other module knows its options."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from schedlab.machines.spec import Branching, Machine, Release, machine_named, r
 from schedlab.machines.spike import Spike, runs_here
 
 KERNEL_MACHINES = ("spike", "qemu")
-"""They run our kernel."""
+"""Machines that run the schedlab kernel."""
 SIMULATOR = "sim"
 LINUX_MACHINES = (Linux.name, FreeLinux.name)
-"""They run a Linux kernel in a guest: in instruction-counted time, or as fast as the host."""
+"""Linux guests: with instruction-counted time, or at the host's speed."""
 HOST = HostLinux.name
-"""The Linux kernel that this machine runs."""
+"""The Linux kernel of this machine."""
 LINUX_KERNELS = (*LINUX_MACHINES, HOST)
 MACHINES = (*KERNEL_MACHINES, SIMULATOR, *LINUX_KERNELS)
 register(Spike(), Qemu(), Simulator(), Linux(), FreeLinux(), HostLinux())
 STANDARD_MACHINE = KERNEL_MACHINES[0] if runs_here() else SIMULATOR
-"""Of commands that name none: the kernel on Spike, or where Spike does not run, the simulator."""
+"""Default machine of commands: the kernel on Spike, or the simulator where Spike is not available."""
 
 
 def kernel_machine(name: str) -> KernelMachine:
-    """The adapter of a machine in KERNEL_MACHINES."""
+    """Returns the adapter of a machine in KERNEL_MACHINES."""
     machine = machine_named(name)
     assert isinstance(machine, KernelMachine), name
     return machine

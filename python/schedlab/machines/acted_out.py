@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tasks do in a sequence of operations, as a workload file that `./schedlab run` plays."""
+"""Converts a sequence of task operations to a workload file for `./schedlab run`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from schedlab.workload.model import ATTRIBUTES, TASKGROUP
 
 TICK_US = 10_000
 _NAMES = tuple(ATTRIBUTES)
-"""In the order of ATTRIBUTE_… of abi/trace_format.h, from 1 on."""
+"""Attribute names in the order of ATTRIBUTE_… of abi/trace_format.h, from number 1."""
 _AFTER_TICKS = 40
-"""Ticks after the last act, in which what was lost has time to be missed."""
+"""Idle ticks after the last operation, so that starving tasks are noticed."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """act: "new", "wake", "set", "yield", "block", "end" or "tick"; of a task by its number, which another one has
-    after its end."""
+    """An operation of a task.
+
+    `act` is "new", "wake", "set", "yield", "block", "end" or "tick". Task numbers are reused after
+    a task's end.
+    """
 
     act: str
     task: int = 0
@@ -30,7 +33,7 @@ class Act:
 
 @dataclass
 class _Task:
-    """begun: when it comes, in microseconds. events: by phases."""
+    """A task: `begun` is its start (µs), `events` are its phases."""
 
     begun: int
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -39,7 +42,7 @@ class _Task:
 
 
 def acts_of(lines: list[str]) -> list[Act]:
-    """Reads what explore/engine.c says of each act."""
+    """Parses the operations printed by explore/engine.c."""
     words = [line.split()[1:] for line in lines if line.startswith("act ")]
     return [
         Act(act, int(task), int(attribute), int(value)) for act, task, attribute, value in words
@@ -47,7 +50,7 @@ def acts_of(lines: list[str]) -> list[Act]:
 
 
 def workload_of(acts: list[Act], description: str) -> str:
-    """Returns a workload file. Each act has a microsecond of its own, after the ticks that come before it."""
+    """Returns a workload file. Operations after the same tick are 1 µs apart."""
     tasks: list[_Task] = []
     now: dict[int, _Task] = {}
     ticks, since = 0, 0
@@ -103,7 +106,7 @@ def _written(task: _Task, end: int) -> dict[str, Any]:
 
 
 def _phases(events: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A phase's attributes are from then on, so they go into the next one."""
+    """Yields phases. A phase's attributes apply from its end, so they go into the next phase."""
     attributes: dict[str, Any] = {}
     number = 0
     for event in events:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a policy did wrong, in words, with its file and line: read from a machine's last words."""
+"""Explains which rule a policy broke, with file and line, from the last output of a machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FAULT = re.compile(
 )
 _FRAME = re.compile(r"^ +(0x[0-9a-f]+)(?: (\S+))?$")
 _LABEL = ".L"
-"""The names of places within functions begin so."""
+"""Prefix of labels within functions."""
 _KILLED = re.compile(r"ended by policy (\S+): its (\w+\(\)) returned TICK_KILL")
 _DEEDS = {
     "load page fault": "reads address {address}, where nothing is",
@@ -31,12 +31,12 @@ _DEEDS = {
 
 
 def rule_in(lines: Iterable[str]) -> str:
-    """Returns the first words by which a host says that a policy broke a rule, or "" if none does."""
+    """Returns the first message that a policy broke a rule, or ""."""
     return next((match[0] for line in lines if (match := _RULE.search(line))), "")
 
 
 def killed_in(console: str) -> str:
-    """Returns how many processes a policy has ended by TICK_KILL, in words, or "" if it has ended none."""
+    """Returns how many processes a policy ended by TICK_KILL, as a sentence, or "" if none."""
     match = _KILLED.findall(console)
     if not match:
         return ""
@@ -46,9 +46,9 @@ def killed_in(console: str) -> str:
 
 
 def explained(lines: Sequence[str], program: Path | None) -> tuple[str, list[str]]:
-    """Returns the rule that a policy broke, or "", and the lines with the places that their addresses mean.
+    """Returns the broken rule, or "", and the lines with source locations for their addresses.
 
-    `program`: the executable that the addresses are of; None if it is not known.
+    `program` is the executable of the addresses, or None if unknown.
     """
     fault = next((match for line in lines if (match := _FAULT.search(line))), None)
     frames = [int(match[1], 16) for line in lines if (match := _FRAME.match(line))]
@@ -62,8 +62,11 @@ def explained(lines: Sequence[str], program: Path | None) -> tuple[str, list[str
 
 
 def _rule_of_fault(fault: re.Match[str], at: Sequence[Place], above: Sequence[Place]) -> str:
-    """Returns "" if the fault is not in a policy. `at`: where it is, and what that is inlined into; `above`: the
-    functions that called, the innermost first."""
+    """Returns the broken rule, or "" if the fault is not in a policy.
+
+    `at` is the fault's location with its inlined callers; `above` are the calling functions, the
+    innermost first.
+    """
     callers = dropwhile(lambda place: not place.in_policy, above)
     chain = list(takewhile(lambda place: place.in_policy, [*at, *callers]))
     if not chain:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A policy in the checked simulator: under sanitizers, each hook watched (sim/checked/hooks.h)."""
+"""Checks a policy in the simulator with sanitizers and with checks around each hook (sim/checked/hooks.h)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SCENARIO, SHARING, BOUND = (
 )
 _MOST_SECONDS = 120
 _TICK_NS = 1_000_000
-"""sim/checked/main.c."""
+"""The tick of sim/checked/main.c."""
 
 _RULE = re.compile(r"^schedlab-sim: policy \S+ broke a rule: (.*)")
 _WRAP = re.compile(
@@ -45,7 +45,7 @@ _WRAP = re.compile(
     re.MULTILINE,
 )
 _FLAW = re.compile(r"^schedlab-sim: policy .*, CPUs: \d+: (?:policy \S+ contradicts itself: )?(.*)")
-"""What the simulator says of a policy before its first hook, or of what it finds between hooks."""
+"""Messages of the simulator about a policy before its first hook or between hooks."""
 _LOOP = re.compile(
     r"^schedlab-sim: policy \S+: endless loop in its hook (\w+)\(\) at (0x[0-9a-f]+)"
 )
@@ -71,30 +71,30 @@ _ADDRESS_DEEDS = {
 
 @dataclass(frozen=True)
 class Passed:
-    """What a policy's source was tried in, without breaking a rule."""
+    """Statistics of a check without a broken rule."""
 
     setups: int
     decisions: int
     kills: int
-    """How often it ended a task by TICK_KILL."""
+    """Tasks ended by TICK_KILL."""
     longest_wait_ns: int
-    """Of a task that was ready to run, without a break, under the policy's own values."""
+    """Longest uninterrupted wait of a runnable task with the policy's default parameters."""
     waiter: int
-    """The PID of the task that waited so long."""
+    """PID of the task with the longest wait."""
     cpus: int
-    """The number of CPUs of the machine on which it did."""
+    """Number of CPUs in the setup with the longest wait."""
     never_served: int
-    """Tasks that were ready for half of a setup or more, and never picked."""
+    """Tasks that were runnable for at least half of a setup and never selected."""
     depends_on_time: int
-    """1 if decisions depend on what time it is, even where no clock wraps."""
+    """1 if decisions depend on the absolute time, even where no clock wraps."""
     wraps: tuple[str, ...] = ()
-    """Lines of its source at which an unsigned number went below 0 or beyond its largest value."""
+    """Source lines where an unsigned number wrapped below 0 or above its maximum."""
     verifier_costs: tuple[HookCost, ...] = ()
-    """Of its hooks, the most first; none if this compiler makes no BPF."""
+    """Verifier costs of the hooks, the highest first; empty if the compiler cannot produce BPF."""
 
 
 def sources_of(choice: PolicyChoice) -> list[Path]:
-    """Returns the files that define a policy and its presets, its own first."""
+    """Returns the source files of a policy and its presets, the policy's own file first."""
     source = POLICIES / f"{choice.name}.c"
     bears_name = re.compile(rf'\.name = "{re.escape(choice.name)}"')
     studies = sorted((POLICIES / "studies").glob("*.c")) if choice.preset else []
@@ -106,12 +106,12 @@ _FAULTS: dict[int, str] = {
     signal.SIGTRAP: "does what C leaves undefined, such as an overflow or a wrong index",
     signal.SIGFPE: "divides by zero",
 }
-"""Of a policy that no sanitizer watches. Others are accesses to memory that is not there."""
+"""Faults of a policy without sanitizers, by signal; other signals are invalid memory accesses."""
 
 
 @cache
 def has_sanitizers() -> bool:
-    """Returns whether this host has clang with AddressSanitizer's library, and no limit of addresses forbids it."""
+    """Returns whether this host has clang with AddressSanitizer, and no limit on the address space."""
     need_checkout("checks of policies")
     need_if_there("system-compiler", "sanitizers")
     compiler = system_compiler_there()
@@ -119,7 +119,7 @@ def has_sanitizers() -> bool:
 
 
 def unchecked() -> str:
-    """Returns what checks leave out on this host, in a line, or "" if they leave out nothing."""
+    """Returns a sentence about the checks skipped on this host, or ""."""
     if has_sanitizers():
         return ""
     why = "this host has no sanitizers of clang"
@@ -132,8 +132,10 @@ def unchecked() -> str:
 
 
 def check_once(source: Path) -> None:
-    """Checks a source that has not passed since it was changed last, without tasks that are bound to a CPU: a run may
-    have none. Raises RuleBroken."""
+    """Checks a source unless it has passed since its last change. Raises RuleBroken.
+
+    Tasks bound to one CPU are not included, because a run need not have any.
+    """
     passed_file = _folder(source) / "passed"
     expected_hash = _hash_of(source)
     if passed_file.is_file() and passed_file.read_text() == expected_hash:
@@ -142,10 +144,10 @@ def check_once(source: Path) -> None:
 
 
 def check(source: Path, bound: bool = True) -> Passed:
-    """Tries a policy by the compiler, in the checked simulator, and as Linux's verifier would.
+    """Checks a policy with the compiler, in the checked simulator, and against Linux's verifier.
 
-    `bound`: also with tasks that may run on one CPU alone. Raises RuleBroken with the rule, hook, file, line, the task
-    and the last decisions; and BuildFailed.
+    `bound` includes tasks bound to one CPU. Raises BuildFailed, and RuleBroken with the rule, hook,
+    file, line, task and last decisions.
     """
     if not source.is_file():
         raise WrongUsage(f"there is no policy {from_root(str(source))}")
@@ -158,8 +160,10 @@ def check(source: Path, bound: bool = True) -> Passed:
 
 
 def run(source: Path, tunables: str = "", bound: bool = True) -> Passed:
-    """Tries what was built. `tunables`: instead of all values, these. `bound`: also with tasks that may run on one CPU
-    alone. Raises RuleBroken."""
+    """Runs the built check. `tunables` replaces the list of tested parameters.
+
+    `bound` includes tasks bound to one CPU. Raises RuleBroken.
+    """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workloads = [
             str(_played(words, Path(folder))) for words in (SCENARIO, SHARING, *([BOUND] * bound))
@@ -168,7 +172,7 @@ def run(source: Path, tunables: str = "", bound: bool = True) -> Passed:
 
 
 def _played(words: Path, folder: Path) -> Path:
-    """Writes a workload as machines read it, and returns where."""
+    """Writes a workload in the machines' binary format; returns its path."""
     place = folder / words.stem
     place.write_bytes(read_words(words.read_text(), _TICK_NS, words.name))
     return place
@@ -177,9 +181,9 @@ def _played(words: Path, folder: Path) -> Path:
 def run_workload(
     source: Path, policy: str, tunables: str, workload: bytes, cpus: int, tick_ns: int
 ) -> Passed:
-    """Builds the checked simulator, and runs one workload in it, on a machine on which only computing takes time.
+    """Builds the checked simulator and runs one workload, with all costs but computing set to 0.
 
-    `workload`: a file of abi/workload_file.h. Raises RuleBroken.
+    `workload` has the format of abi/workload_file.h. Raises RuleBroken.
     """
     _build(source)
     with tempfile.NamedTemporaryFile(prefix="schedlab-") as file:
@@ -189,9 +193,9 @@ def run_workload(
 
 
 def variables_of(kind: str, source: Path) -> dict[str, str]:
-    """Returns the file and the name of a policy, as make is to know them, for what it makes below build/`kind`.
+    """Returns make's variables for a policy's file and name, for builds in build/`kind`.
 
-    What was made there of another file of the same policy is removed.
+    Deletes what was built there from another file of the same policy.
     """
     folder = BUILD / kind / policy_of(source)
     made_of = folder / "source"
@@ -247,7 +251,7 @@ def _wraps(source: Path, output: str) -> Iterator[str]:
 
 
 def sanitizer_environment() -> dict[str, str]:
-    """Returns the environment of a program that is compiled with sanitizers."""
+    """Returns the environment of programs compiled with sanitizers."""
     environment = {
         **os.environ,
         "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0",
@@ -259,7 +263,7 @@ def sanitizer_environment() -> dict[str, str]:
 
 
 def told(source: Path, program: Path, lines: list[str]) -> str:
-    """Returns what the checked simulator said, as a headline and the circumstances below it."""
+    """Returns the checked simulator's output as a headline with details below it."""
     hook = next((match[1] for line in lines if (match := _HOOK.match(line))), "")
     rule = _rule(source, program, lines, hook)
     about = list(_circumstances(program, lines))
@@ -284,7 +288,7 @@ def _rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
     if stopped := next(
         (m for line in lines if (m := _LOOP.match(line) or _FAULT.match(line))), None
     ):
-        # The trace leaves this place out if the signal came between two steps of a call.
+        # The stack lacks this location if the signal interrupted a call.
         address = int(stopped[stopped.re.groups], 16)
         frames = places_of(program, [address]).get(address, [])
         stack = [place for place in (*frames, *stack) if place.in_policy and place.line]
@@ -309,7 +313,7 @@ def _rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
 
 
 def _writers(source: Path, rule: str) -> str:
-    """Returns the lines that write to the field that a rule is about, or "" if it is about none."""
+    """Returns the lines that write to the field named in a rule, or "" if it names none."""
     match = _FIELD.search(rule)
     if not match:
         return ""
@@ -326,7 +330,7 @@ def _writers(source: Path, rule: str) -> str:
 
 
 def _circumstances(program: Path, lines: list[str]) -> Iterator[str]:
-    """The hook, the task, and the last decisions."""
+    """Yields the hook, the task and the last decisions."""
     begin = next((i for i, line in enumerate(lines) if _HOOK.match(line)), len(lines))
     for line in lines[begin:]:
         match = _FUNCTION.match(line)
@@ -346,7 +350,7 @@ def _kind() -> str:
 
 
 def _hash_of(source: Path) -> str:
-    """Of the policy, what it includes, and what checks it."""
+    """Returns a hash of the policy, its headers and the checker."""
     tools = [Path(diagnosis.__file__).with_name(f"{name}.py") for name in ("diagnosis", "verifier")]
     files = [
         source,

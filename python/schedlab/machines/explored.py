@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A policy under every sequence of operations (explore/): none breaks a rule, or the shortest that does."""
+"""Explores every sequence of operations of a policy (explore/) and returns the shortest that breaks a rule."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _ATTRIBUTES = (
     "group",
 )
 _OF_TIME = {"run_time_now": ("now", "run_time", "counted")}
-"""What functions of policy.h read."""
+"""Fields that functions of policy.h read."""
 _FILE = re.compile(r"[\w./+-]+\.c", re.ASCII)
 _BEYOND = {("placement.h", "now")}
-"""What is read only with more queues than are explored: from 16 on, to balance at some ticks alone."""
+"""Fields read only with 16 or more queues, which exceeds the explored number."""
 _MISSING = re.compile(
     r"^(\S+?):\d+:\d+: error: (?:no member named '(\w+)' in|call to undeclared function '(\w+)')",
     re.MULTILINE,
@@ -51,8 +51,12 @@ _MISSING = re.compile(
 
 @dataclass(frozen=True)
 class Limits:
-    """depth: operations in a sequence. memory_mib: for states. cpu_sets, groups: the CPUs on which tasks may run change
-    meanwhile; and the weight and quota of groups, if the policy goes by them."""
+    """Limits of a search.
+
+    `depth` is the number of operations in a sequence, `memory_mib` the memory for states.
+    `cpu_sets` and `groups` also change the allowed CPUs of tasks, and the weight and quota of
+    groups if the policy uses them.
+    """
 
     tasks: int = 4
     queues: int = 2
@@ -66,7 +70,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Level:
-    """All sequences of `depth` operations lead to `states` states."""
+    """The number of states reached by all sequences of `depth` operations."""
 
     depth: int
     states: int
@@ -75,10 +79,11 @@ class Level:
 
 @dataclass(frozen=True)
 class Explored:
-    """What was tried, without breaking a rule.
+    """The result of a search that found no broken rule.
 
-    end: "complete" if no sequence leads to another state, however long; else the limit that was reached: "depth",
-    "time" or "memory". words: what the policy reads of its host. transitions: operations that were done.
+    `end` is "complete" if no sequence of any length reaches another state; otherwise the limit:
+    "depth", "time" or "memory". `words` are the host's fields that the policy reads. `transitions`
+    counts operations.
     """
 
     end: str
@@ -90,14 +95,14 @@ class Explored:
 
 
 def source_of(choice: PolicyChoice) -> Path:
-    """Returns the file that holds a policy, or the preset that is chosen."""
+    """Returns the source file of a policy or of its preset."""
     sources = sources_of(choice)
     holds = re.compile(rf'\{{"{re.escape(choice.preset)}",')
     return next((source for source in sources[1:] if holds.search(source.read_text())), sources[0])
 
 
 def named(source: Path) -> str:
-    """Returns the name of the policy that a file of its own defines. Raises WrongUsage."""
+    """Returns the name of the policy defined in a file. Raises WrongUsage."""
     if not source.is_file():
         raise WrongUsage(f"there is no file {source}")
     if not _FILE.fullmatch(os.path.relpath(source.resolve(), ROOT)):
@@ -112,9 +117,10 @@ def named(source: Path) -> str:
 
 
 def words_of(source: Path) -> tuple[str, ...]:
-    """Returns what a policy reads of its host: attributes of tasks that it goes by, and whether it knows of time.
+    """Returns the fields of its host that a policy reads: attributes of tasks, and times.
 
-    The compiler tells: in the header that it is given, these fields have other names. Raises BuildFailed.
+    It compiles the policy with a header that renames these fields, and reads the compiler's errors.
+    Raises BuildFailed.
     """
     header = (ROOT / "policies" / "policy.h").read_text()
     for name in (*_HOST_FIELDS, *_ATTRIBUTES):
@@ -157,7 +163,7 @@ def explore(
     limits: Limits = Limits(),
     on_level: Callable[[Level], None] = lambda level: None,
 ) -> Explored:
-    """Walks every sequence of operations. `policy`: "name" or "name:preset", which the source holds.
+    """Explores every sequence of operations. `policy` is "name" or "name:preset" in this source.
 
     Raises RuleBroken with the shortest sequence that breaks a rule.
     """
@@ -179,7 +185,7 @@ def run(
     limits: Limits = Limits(),
     on_level: Callable[[Level], None] = lambda level: None,
 ) -> Explored:
-    """As explore(), with the program that it has built. `words`: what words_of() returned."""
+    """Runs explore() with a program that is built already; `words` is the result of words_of()."""
     status, lines, complaints = _walk(source, words, policy, tunables, limits, "anytime", on_level)
     if status == BROKEN_RULE:
         raise RuleBroken(_counterexample(source, lines, complaints))
@@ -192,7 +198,7 @@ def run(
 def law_of_times_holds(
     source: Path, words: tuple[str, ...], policy: str, tunables: str = "", limits: Limits = Limits()
 ) -> bool:
-    """Returns whether a policy decides the same on 200 random walks if times are moved as its law allows."""
+    """Returns whether the policy's decisions stay the same on 200 random walks with shifted times."""
     return _walk(source, words, policy, tunables, limits, "walking", lambda level: None)[0] == 0
 
 
@@ -204,9 +210,9 @@ def workload_that_breaks(
     limits: Limits = Limits(),
     on_level: Callable[[Level], None] = lambda level: None,
 ) -> str | None:
-    """Returns a workload file, as a text, under which the policy breaks a rule in the simulator; None if none is found.
+    """Returns the text of a workload file that makes the policy break a rule in the simulator, or None.
 
-    Here CPUs act by themselves, and only what tasks do is searched through. The tick is TICK_US long.
+    CPUs act by themselves; the search varies only the tasks' operations. The tick is TICK_US.
     """
     status, lines, _ = _walk(source, words, policy, tunables, limits, "acting", on_level)
     if status != BROKEN_RULE:
@@ -235,7 +241,7 @@ def _walk(
     kind: str,
     on_level: Callable[[Level], None],
 ) -> tuple[int, list[str], list[str]]:
-    """Returns the exit status, and what was said on standard output and on standard error."""
+    """Returns the exit status, standard output and standard error."""
     besides = [*(["cpus"] if limits.cpu_sets else []), *(["groups"] if limits.groups else [])]
     read = ",".join((*words, *besides))
     command = [str(_program(source)), policy, tunables, *_numbers(limits), read, kind]
@@ -298,7 +304,7 @@ def _seconds(lines: list[str]) -> float:
 
 
 def _counterexample(source: Path, lines: list[str], complaints: list[str]) -> str:
-    """Returns the rule, the operations that lead there, and the circumstances."""
+    """Returns the broken rule, the operations that lead to it, and the details."""
     steps = [line for line in lines if _OPERATION.match(line)]
     headline, _, circumstances = told(source, _program(source), complaints).partition("\n")
     count = sum(1 for step in steps if not step.startswith("     then"))

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""What lies in a run's folder, by name."""
+"""File names in a run's folder."""
 
 from __future__ import annotations
 
 TRACE_FILE = "trace.bin"
-"""The file in which a machine leaves the trace."""
+"""The trace."""
 WORKLOAD_PLAYED = "workload.steps"
-"""What a machine acts out: a file of abi/workload_file.h."""
+"""The workload that a machine plays, in the format of abi/workload_file.h."""
 WORKLOAD_TEXT = "workload.txt"
-"""What is replayed, as words (docs/simulator.md). Up to 0.2.0, what a run of a workload file acts out, too."""
+"""The text of a replay (docs/simulator.md). Up to 0.2.0, also the text of workload files."""
 WORKLOAD_FILE = "workload.json"
-"""The workload file itself, as it was then; what was changed in it is in the manifest."""
+"""A copy of the workload file; changes to it are in the manifest."""
 SHAPE_FILE = "shape.json"
-"""The shape of the machine, as the file was then; there is none if all CPUs were alike."""
+"""A copy of the machine's shape; absent if all CPUs are equal."""
 CONSOLE = "console.log"
-"""All that the machine printed."""
+"""The machine's complete output."""
 TYPED = "typed"
-"""What was typed at its console, each time with the kernel's time in ns (docs/spike.md)."""
+"""The console's input, with the kernel's times (ns) (docs/spike.md)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""GNU's C++ library, which Spike's library was compiled with; the pinned compiler brings another one."""
+"""Finds GNU's C++ library, which Spike's library needs; the pinned compiler has a different one."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from schedlab.machines.linux.apt import PrivateApt
 from schedlab.paths import cache_folder, in_caches
 
 PACKAGE, SUITE = "libstdc++-12-dev", "bookworm"
-"""Its headers are of the oldest release that schedlab runs on: programs find all that they name in newer libraries."""
+"""Headers of the oldest supported release; newer libraries have all its symbols."""
 _PLACE = "gnu/libstdc++-12"
 _LIBRARY = re.compile(r"(/\S+/lib(?:stdc\+\+|gcc_s)\.so\S*) \(0x")
-"""A file in a line of ldd."""
+"""A library in the output of ldd."""
 
 
 def with_gnu_library(user: Path) -> Iterator[str]:
-    """Returns the options that compile and link C++ with the library that a shared library of this host is linked with.
+    """Yields compiler and linker options for the C++ library that a shared library of this host uses.
 
-    Raises MachineUnfit if its headers are neither here nor can be fetched.
+    Raises MachineUnfit if its headers are missing and cannot be fetched.
     """
-    # Their own C library may be newer than the one that programs are linked for.
+    # The host's libraries may need a newer C library than programs are linked with.
     yield from ("-nostdinc++", "-nostdlib++", "-Wl,--allow-shlib-undefined")
     for folder in _headers(Path("/usr/include")) or _fetched_headers():
         yield from ("-I", str(folder))
@@ -36,7 +36,7 @@ def with_gnu_library(user: Path) -> Iterator[str]:
 
 
 def _headers(include: Path) -> tuple[Path, ...]:
-    """The folders of the oldest headers below this one, or () if there are none."""
+    """Returns the folders of the oldest headers, or () if there are none."""
     for version in sorted(include.glob("c++/[0-9]*"), key=lambda path: int(path.name)):
         machine = [*include.glob(f"x86_64-*/c++/{version.name}"), *version.glob("x86_64-*")]
         if machine:
@@ -45,7 +45,7 @@ def _headers(include: Path) -> tuple[Path, ...]:
 
 
 def _fetched_headers() -> tuple[Path, ...]:
-    """The same of Debian's package, fetched once and checked by its archive's signature."""
+    """Returns the headers of Debian's package, fetched once and checked by the archive's signature."""
     place = in_caches(_PLACE)
     if place.exists():
         return _headers(place / "usr" / "include")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What machines have in common that boot our kernel: its arguments, its disk, how it ends."""
+"""Base of machines that boot the schedlab kernel: boot arguments, disk and outcome."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from schedlab.workload.programs import check_known, disk_programs
 KERNEL_PARTS: tuple[str, ...] = ("kernel", "disk")
 KERNEL_CPUS_MAX = 256
 PROGRAM = "program"
-"""In the place that a run has for itself: what it has booted, whose addresses its panic names."""
+"""Link to the booted program in a run's scratch folder; panics refer to its addresses."""
 BOOT_ARGUMENTS_MAX = 1023
-"""Bytes; kernel/device/device_tree.h."""
+"""Bytes; the limit of kernel/device/device_tree.h."""
 
 
 @dataclass(frozen=True)
 class Boot:
-    """One start of such a machine. The program sees of it CPUs, memory, disk and arguments."""
+    """The parameters of one boot; the program sees only CPUs, memory, disk and arguments."""
 
     program: Path
-    """Our kernel, or another program that needs none."""
+    """The schedlab kernel, or another program."""
     disk: Path | None
-    """None: of no use to what is booted."""
+    """None if the program needs no disk."""
     cpus: int
     memory_mib: int
     arguments: str
     traced: bool = True
     live: bool = False
-    """A person watches or types: the machine's time does not run ahead of ours."""
+    """True if a person watches or types, so that the machine's time must not run ahead of the host's."""
     keeps_typed: bool = False
-    """What is typed, and when, is kept in the file TYPED."""
+    """True to save the console's input with its times in the file TYPED."""
     typed: Path | None = None
-    """Such a file, which is typed again instead of what a person types. Both are for machines alone
-    that can do so: KernelMachine.types_again."""
+    """An input file to repeat. Both input options require KernelMachine.types_again."""
     control: int | None = None
-    """A socket, open in the process that is started, by which a program pauses the machine: QEMU's
-    machine protocol. None: none does, and the console is a person's."""
+    """An inherited socket for QEMU's machine protocol, which pauses the machine.
+
+    If None, the console belongs to a person.
+    """
 
 
 class KernelMachine(Machine):
     """See Machine."""
 
     controlled: bool
-    """Its clock stands still only if it is told by Boot.control; else, it does when the process is
-    stopped by a signal."""
+    """True if only Boot.control stops its clock; otherwise a signal that stops the process does."""
     parts = KERNEL_PARTS
     tools = TOOLS
     needs: tuple[str, ...] = ()
@@ -68,15 +68,15 @@ class KernelMachine(Machine):
 
     @property
     def types_again(self) -> bool:
-        """It can keep what is typed, and type it again at the same times of the kernel."""
+        """Returns whether the machine can save console input and repeat it at the same kernel times."""
         return False
 
     @abstractmethod
     def command(self, boot: Boot) -> list[str]:
-        """How to start it, from within the run's folder."""
+        """Returns the command that starts the machine in a run's folder."""
 
     def check(self, run: RunSpec) -> None:
-        """Raises WrongUsage if the command cannot pass through the boot arguments as it is."""
+        """Raises WrongUsage if the workload command does not fit into the boot arguments."""
         length = len(self.arguments(run))
         if run.shape and length > BOOT_ARGUMENTS_MAX:
             raise WrongUsage(
@@ -124,7 +124,7 @@ class KernelMachine(Machine):
         return " ".join(words)
 
     def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
-        """All start from the same disk; but a workload file must be on it."""
+        """Returns the command; adds a workload file to the disk that all runs share."""
         disk = parts["disk"]
         if run.file:
             disk = make_disk(disk, (folder / WORKLOAD_PLAYED).read_bytes(), parts["mkfs"], scratch)
@@ -137,13 +137,13 @@ class KernelMachine(Machine):
 
 
 _PARAMETERS = {"tick": "tick_ns", "seed": "first_seed"}
-"""Parameters that set boot arguments of another name."""
+"""Parameters whose boot arguments have other names."""
 
 
 def with_more_arguments(arguments: dict[str, str], more: str) -> str:
-    """All boot arguments as one text: those of the command's options, by name, and a user's.
+    """Returns all boot arguments as one text: the options' arguments and the user's.
 
-    Raises WrongUsage if the kernel would read them otherwise than they are meant.
+    Raises WrongUsage if the kernel would parse them differently.
     """
     if not more.isascii() or not (more.isprintable() or not more) or more.count('"') % 2:
         raise WrongUsage(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a run ended, read from the machine's exit status and its console."""
+"""Determines how a run ended, from the machine's exit status and console."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from schedlab.machines.broken_rule import explained, killed_in, rule_in
 # abi/machine_status.h
 SUCCESS, FAILED, PANIC, LIMIT, STUCK, REFUSED = 0, 1, 101, 102, 103, 104
 BROKEN_RULE = 105
-"""Of the simulator: a policy's function does not end, or touches what is not there."""
+"""Exit status of the simulator: a hook of the policy does not end, or accesses invalid memory."""
 
 MEASURED = frozenset({"success", "limit", "disk"})
-"""How runs end whose traces are good, if not whole."""
+"""Outcomes of runs with valid, possibly incomplete traces."""
 _PANIC_LINES = 40
 _LAST_LINES = 12
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """`status` is one word for programs; `message` says more to people, "" after a success."""
+    """The outcome of a run: `status` is one word; `message` explains it, "" after a success."""
 
     status: str
     message: str = ""
     note: str = ""
-    """How the machine has run, if that was not known before; "": as its note says."""
+    """The machine's mode if it was unknown before the run; otherwise ""."""
 
     @property
     def succeeded(self) -> bool:
@@ -37,8 +37,11 @@ class Outcome:
 def outcome_of(
     exit_status: int, console: str, limit_status: int = LIMIT, program: Path | None = None
 ) -> Outcome:
-    """`exit_status` as Python gives it: negative for a signal. `limit_status`: the machine's. `program`: that to
-    which addresses in its last words belong."""
+    """Returns the outcome for an exit status, which is negative for a signal.
+
+    `limit_status` is the machine's status for a time limit. `program` resolves addresses in its
+    last output.
+    """
     if exit_status == SUCCESS:
         return Outcome("success")
     if exit_status == PANIC:
@@ -66,14 +69,14 @@ def outcome_of(
 
 
 def hung(seconds: float, console: str) -> Outcome:
-    """The machine's own limit did not end it."""
+    """Returns the outcome of a machine that exceeded its host limit."""
     return Outcome(
         "hung", f"the machine did not end within {seconds:.0f} s of the host" + tail_of(console)
     )
 
 
 def panic_lines(console: str) -> list[str]:
-    """The kernel's last words: from its panic on; all that is left if it had none."""
+    """Returns the lines from the kernel's panic; the last lines if there is no panic."""
     lines = console.splitlines()
     for number, line in enumerate(lines):
         if line.startswith("panic"):
@@ -82,18 +85,18 @@ def panic_lines(console: str) -> list[str]:
 
 
 def tail_of(console: str, what: str = "its console ends") -> str:
-    """The last lines of a console, or of other words, to be put behind a message."""
+    """Returns the last lines of a console or another output as the end of a message."""
     lines = console.rstrip().splitlines()[-_LAST_LINES:]
     return f"; {what}:\n" + indent(lines) if lines else "; its console is empty"
 
 
 def indent(lines: list[str]) -> str:
-    """Set apart from what schedlab itself says."""
+    """Indents lines, to separate them from schedlab's own messages."""
     return "\n".join(f"    {line}" for line in lines)
 
 
 def read_console(path: Path) -> str:
-    """The last part of a console's log; a machine may have written any bytes."""
+    """Returns the last 1 MiB of a console log, which may contain arbitrary bytes."""
     with path.open("rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - (1 << 20)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""QEMU's `virt` board: for a person at a terminal, and for devices that Spike lacks."""
+"""QEMU's `virt` board, for interactive use and for devices that Spike lacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OLDEST = (7, 2)
 
 @cache
 def find_qemu() -> Release:
-    """The QEMU on the PATH, if it serves. Every Debian since 12 has one that does."""
+    """Returns the QEMU on the PATH; Debian 12 and newer have a suitable one."""
     need("qemu")
     return emulator(
         PROGRAM,
@@ -28,7 +28,10 @@ def find_qemu() -> Release:
 
 
 def emulator(program: str, older: str = "") -> Release:
-    """A QEMU on the PATH. Raises MachineUnfit if it is too old; `older`: what that means."""
+    """Returns a QEMU on the PATH.
+
+    Raises MachineUnfit if it is too old; `older` explains why that matters.
+    """
     path = shutil.which(program) or program
     text = first_line(path, "--version")
     version = version_in(text)
@@ -78,7 +81,7 @@ class Qemu(KernelMachine):
 
 
 def _terminal(control: int | None) -> list[str]:
-    """The console: this terminal, with QEMU's own commands behind Ctrl-A; or a program's pipes."""
+    """Returns options for the console: this terminal with QEMU's commands on Ctrl-A, or pipes."""
     if control is None:
         return ["-nographic"]
     command = ["-display", "none", "-serial", "stdio", "-monitor", "none"]

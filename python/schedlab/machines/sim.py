@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Our simulator: the policies without a kernel, in a fraction of the time (docs/simulator.md)."""
+"""The simulator: runs policies without a kernel, in a fraction of the time (docs/simulator.md)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from schedlab.workload.palette import palette
 from schedlab.workload.programs import check_known, disk_programs
 
 LIMIT_STATUS = 3
-"""Its exit status if it reached its limit."""
+"""Exit status after reaching the time limit."""
 _SLOWEST_CPU_SECONDS_PER_SECOND = 1
-"""CPU seconds for a second of simulated time, at a tick of 1 ms: 256 CPUs under a policy that goes
-over all of them at each tick make 2.6 million decisions a second, ten times as many as they need.
+"""CPU seconds per simulated second, at a tick of 1 ms.
+
+The worst case is 256 CPUs with a policy that scans all CPUs at each tick: 2.6 million decisions per
+second, ten times the necessary number.
 """
 
 
@@ -58,7 +60,7 @@ class Simulator(Machine):
         )
 
     def arguments(self, run: RunSpec) -> str:
-        """Arguments with which a run can be repeated by hand, in its folder."""
+        """Returns arguments that repeat the run by hand in its folder."""
         given = run.given
         if not given:
             raise ValueError(f"{run.workload} is no workload file")

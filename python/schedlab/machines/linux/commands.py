@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a command line of a Linux workload may begin with, known before a machine starts."""
+"""Checks the command line of a Linux workload before a machine starts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from schedlab.machines.linux import packages
 from schedlab.workload.programs import check_options, workload_programs
 
 _ONE_COMMAND = re.compile(r"[\w. -]+")
-"""A line that is no more than a command and its words; a shell makes something of others."""
+"""A line with only a command and its arguments, without shell syntax."""
 _OF_THE_SHELL = ("cd", "eval", "exec", "exit", "export", "read", "set", "time", "wait")
 
 
 def check_command(line: str, available: frozenset[str] | None) -> None:
-    """Raises WrongUsage if the line, which is not blank, is one command that does not exist, or has options that it
-    does not have. `available`: what the machine has besides our programs; None: that is not known."""
+    """Raises WrongUsage if a plain command does not exist or lacks an option.
+
+    The line must not be blank.
+
+    `available` has the machine's programs other than schedlab's; None if unknown.
+    """
     if not _ONE_COMMAND.fullmatch(line):
         return
     name, *words = line.split()
@@ -36,7 +40,7 @@ def check_command(line: str, available: frozenset[str] | None) -> None:
 
 @cache
 def guest_commands() -> frozenset[str] | None:
-    """Returns what a guest has besides our programs, or None if its packages are not here yet."""
+    """Returns the guest's programs other than schedlab's, or None before its packages are fetched."""
     stored = packages.kept()
     if not stored:
         return None

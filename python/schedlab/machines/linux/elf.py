@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which shared libraries programs need, as llvm's own reader of executables tells it."""
+"""Reads the shared libraries that programs need, with llvm-readelf."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from schedlab.base.toolchain.tools import system_compiler_there
 from schedlab.errors import MachineUnfit
 
 LOADER = "ld-linux-x86-64.so.2"
-"""What starts every program that is not static."""
+"""The loader of dynamically linked programs."""
 
 
 @cache
 def needed_libraries(path: Path) -> tuple[str, ...]:
-    """The names that a file is linked with; none for what is static or no ELF file."""
+    """Returns the names of a file's shared libraries; none if it is static or not an ELF file."""
     done = subprocess.run(
         [reader(), "--needed-libs", str(path)],
         stdin=subprocess.DEVNULL,
@@ -32,7 +32,7 @@ def needed_libraries(path: Path) -> tuple[str, ...]:
 
 @cache
 def reader() -> str:
-    """The program of LLVM that reads ELF files. Raises MachineUnfit if there is none."""
+    """Returns the path of llvm-readelf. Raises MachineUnfit if it is missing."""
     program = system_compiler_there()
     path = shutil.which(program.tool("llvm-readelf") if program else "llvm-readelf")
     if not path:

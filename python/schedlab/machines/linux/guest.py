@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Boots a Linux guest, has it run one script, and hands back what that has left.
+"""Boots a Linux guest, runs one script in it, and returns the script's results.
 
-Nothing but a console (an 8250, which QEMU serves at once) moves while the script runs. Its results
-come over a virtio-serial port when it has ended, and QEMU's two threads take turns. So a repeatable
-guest sees the same events at the same instructions each time.
+While the script runs, the guest uses only a console (an 8250, which QEMU serves synchronously). The
+results come over a virtio-serial port afterwards, and QEMU's two threads take turns. So a
+repeatable guest sees the same events at the same instructions in each run.
 """
 
 from __future__ import annotations
@@ -41,119 +41,120 @@ from schedlab.workload.shapes.model import Shape
 
 PROGRAM = "qemu-system-x86_64"
 RESULTS = "results"
-"""The folder, in that of the boot, that /result becomes."""
+"""Subfolder of the boot's folder that receives /result."""
 CPUS_MAX = 64
 
 REPEATABLE, FREE_RUNNING, KVM = "repeatable", "free-running", "KVM"
 
 
 NANOSECONDS_SHIFT = 2
-"""A repeatable guest's instruction takes 2 to this power in nanoseconds of its own time."""
+"""An instruction of a repeatable guest takes 2 to this power nanoseconds of guest time."""
 
 _RAMDISK = "ramdisk.cpio"
 _STARTING_SECONDS = 120
-"""Seconds of the host for the boot, before the script's own time begins."""
+"""Host seconds for the boot; the script's limit starts after it."""
 _SLOWEST = 20
-"""Seconds of a busy host that one second of the guest takes at most."""
+"""Host seconds that one guest second may take on a busy host."""
 SILENT_SECONDS = 30.0
-"""Seconds of the host after which a guest that has not come to its init is started without KVM."""
+"""Host seconds after which a guest that has not reached its init is restarted without KVM."""
 _SIGN, _MARK = "alive", "without-kvm"
 _SIGN_PORT = 9
-"""The same number as in linux/guest/init."""
+"""Must be the same as in linux/guest/init."""
 _TURNS = BUILD / "linux" / "taking_turns.so"
-"""Linked into the folder of a boot: the path of a library that is loaded first may not hold a blank."""
+"""Linked into the boot's folder, because LD_PRELOAD paths cannot contain blanks."""
 
 
 @dataclass(frozen=True)
 class GuestJob:
-    """What a guest is to do."""
+    """The job of a guest."""
 
     files: Mapping[str, bytes | Path] = field(default_factory=dict)
-    """Files by their names below /job; all are executable."""
+    """Files by their names in /job; all are executable."""
     script: str = ""
-    """A script for sh, which root runs in /job, with /job on the PATH; it leaves its results in
-    /result."""
+    """A shell script that root runs in /job, with /job on the PATH. It writes results to /result."""
     cpus: int = 1
     memory_mib: int = 1024
     shape: Shape | None = None
-    """Of as many CPUs. None: as QEMU has it."""
+    """Must have `cpus` CPUs; None means QEMU's default."""
     repeatable: bool = True
     seed: int = 1
-    """Stirs the kernel's random numbers; the script has it as $schedlab_seed."""
+    """Seed of the kernel's random numbers; $schedlab_seed in the script."""
     limit_s: float = 60
-    """Seconds of the guest's time for the script."""
+    """Guest seconds for the script."""
     kernel: Path | None = None
-    """None: the one of the packages."""
+    """None means the packages' kernel."""
     programs: Sequence[str] = image.BENCHMARKS
-    """The benchmarks that the script calls."""
+    """Benchmarks that the script uses."""
     kvm: bool = True
-    """A free-running guest uses it, if the host has it."""
+    """True to use KVM for a free-running guest if the host supports it."""
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """What is connected to a guest, and what it is there for."""
+    """The guest's console and ports, and the matching kernel arguments."""
 
     options: tuple[str, ...]
-    """QEMU's, of the console and the ports."""
+    """QEMU options for the console and the ports."""
     words: tuple[str, ...] = ()
-    """Words of the kernel's command line: they tell init what to do."""
+    """Kernel arguments for the guest's init."""
     kvm_words: tuple[str, ...] = ()
-    """Besides, under KVM."""
+    """Additional kernel arguments under KVM."""
 
 
 def port(name: str, number: int, end: str) -> tuple[str, ...]:
-    """/dev/vport0pNUMBER of the guest; `end`: what the host has at its other end."""
+    """Returns QEMU options for /dev/vport0pNUMBER; `end` is the host's side of the port."""
     kind, _, rest = end.partition(",")
     device = f"virtserialport,chardev={name},name={name},nr={number}"
     return ("-chardev", f"{kind},id={name},{rest}", "-device", device)
 
 
 PORTS = ("-device", "virtio-serial-pci,ioeventfd=off")
-"""What ports are plugged into: they answer at once instead of by another thread."""
+"""The bus of the ports; without ioeventfd, it answers synchronously."""
 _PACKED = "results.tar"
 _RESULTS_PORT = (*PORTS, *port("results", 1, f"file,path={_PACKED}"))
 JOB = Wiring(("-serial", "stdio", *_RESULTS_PORT))
-"""Runs the job's script, and hands over what that has left."""
+"""Runs the job's script and returns its results."""
 SHELL = Wiring(("-serial", "mon:stdio", *_RESULTS_PORT), ("schedlab_shell=1",))
-"""A shell at this terminal."""
+"""A shell on this terminal."""
 
 
 @dataclass(frozen=True)
 class GuestOutcome:
-    """What came of it."""
+    """The outcome of a job."""
 
     status: int
-    """The script's; 101 after a panic, 102 if it was not ended in time; negative for a signal
-    that ended the machine itself."""
+    """The script's exit status; 101 after a panic, 102 after the time limit.
+
+    Negative for a signal that ended the machine.
+    """
     results: Path
-    """All that the script has left in /result; empty if the guest did not come to hand it over."""
+    """The contents of /result; empty if the guest did not deliver them."""
     console: str
     mode: str
     """repeatable, free-running or KVM."""
     message: str = ""
-    """Why the script did not come to its end by itself; "" if it did, whatever its status."""
+    """Why the script did not finish; empty if it finished with any status."""
 
     @property
     def finished(self) -> bool:
-        """The script came to its end, whatever its status."""
+        """True if the script finished with any status."""
         return not self.message
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A guest that can be started."""
+    """A guest that is ready to start."""
 
     command: list[str]
     mode: str
     host_limit_s: float
-    """Seconds of the host after which it must hang."""
+    """Host seconds after which the guest is considered hung."""
 
 
 def boot(job: GuestJob, folder: Path) -> GuestOutcome:
-    """Runs a job. `folder` then holds the console and the results.
+    """Runs a job and stores the console and the results in `folder`.
 
-    May be called in any thread. If a signal ends schedlab, the machine is ended before.
+    Thread-safe. If a signal ends schedlab, the machine is ended first.
     """
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -168,14 +169,14 @@ def boot(job: GuestJob, folder: Path) -> GuestOutcome:
 
 
 def clean(folder: Path) -> None:
-    """Takes away what was there for the machine alone."""
+    """Deletes the machine's temporary files."""
     for name in (_RAMDISK, _PACKED, _SIGN, _MARK, _TURNS.name):
         (folder / name).unlink(missing_ok=True)
 
 
 @contextmanager
 def signals_raised() -> Iterator[None]:
-    """In the main thread, a signal that would end schedlab at once unwinds it instead."""
+    """Turns fatal signals into SystemExit in the main thread, so that `finally` blocks run."""
     numbers = (signal.SIGTERM, signal.SIGHUP)
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -197,7 +198,7 @@ def signals_raised() -> Iterator[None]:
 
 
 def prepare(job: GuestJob, folder: Path, wiring: Wiring = JOB) -> Prepared:
-    """Writes a job's ramdisk into `folder`; says how to start the machine, from within there."""
+    """Writes the job's ramdisk to `folder` and returns the command that starts the machine there."""
     check(job)
     find_qemu()
     guest_packages = packages()
@@ -209,7 +210,7 @@ def prepare(job: GuestJob, folder: Path, wiring: Wiring = JOB) -> Prepared:
 def assemble(
     job: GuestJob, folder: Path, kernel: Path, base: Path, wiring: Wiring = JOB
 ) -> Prepared:
-    """The same with this kernel, of which it is known that it serves, and the archive `base`."""
+    """Does the same with a kernel that is known to be suitable and the archive `base`."""
     release = find_qemu()
     entries = image.job_entries(job.files, job.script)
     image.write_ramdisk(base, entries, folder / _RAMDISK)
@@ -230,7 +231,7 @@ def assemble(
 
 
 def check(job: GuestJob) -> None:
-    """Raises WrongUsage for what no guest can be."""
+    """Raises WrongUsage for an impossible guest."""
     if not 1 <= job.cpus <= CPUS_MAX:
         raise WrongUsage(f"a guest has 1 to {CPUS_MAX} CPUs, not {job.cpus}")
     unknown = set(job.programs) - set(image.BENCHMARKS)
@@ -250,9 +251,9 @@ def mode_of(job: GuestJob) -> str:
 
 
 def mode_in_the_end(folder: Path, mode: str) -> str:
-    """How a guest that was to run in `mode` did: by what was left in `folder`.
+    """Returns the actual mode of a guest that was to run in `mode`, from the files in `folder`.
 
-    Says so if it had to be started a second time; KVM is then not tried again by this process.
+    If it was restarted without KVM, prints the reason and disables KVM for this process.
     """
     if mode == REPEATABLE:
         return mode
@@ -266,9 +267,10 @@ def mode_in_the_end(folder: Path, mode: str) -> str:
 
 
 def machine_options(mode: str, job: GuestJob) -> list[str]:
-    """CPUs, memory and time.
+    """Returns QEMU options for CPUs, memory and time.
 
-    One thread for all CPUs: with one for each, QEMU 7.2's guests crash now and then at the start.
+    All CPUs share one thread: with a thread per CPU, QEMU 7.2's guests sometimes crash at the
+    start.
     """
     accelerators = {
         REPEATABLE: [
@@ -287,7 +289,7 @@ BOARD = (
     *("-machine", "pc,vmport=off,smm=off,i8042=off"),
     *("-nodefaults", "-no-user-config", "-no-reboot"),
 )
-"""A PC without what is not needed. Boards with less (microvm) have no clock to measure others by."""
+"""A minimal PC. Smaller boards (microvm) have no clock to calibrate other clocks with."""
 
 
 def device_options(mode: str, wiring: Wiring) -> list[str]:
@@ -296,20 +298,20 @@ def device_options(mode: str, wiring: Wiring) -> list[str]:
 
 
 def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB) -> str:
-    """What the kernel and, by way of it, the guest's init are told."""
+    """Returns the kernel's arguments, which include the arguments of the guest's init."""
     words = ["console=ttyS0", "loglevel=4", "panic=-1", "oops=panic"]
-    # One write to a port restarts the guest, by which QEMU ends. Asking a keyboard first takes seconds.
+    # Restart by one port write, which ends QEMU; the default method, the keyboard, takes seconds.
     words.append("reboot=p")
-    # Self-tests would take CPU time for ten seconds; no second clock is there to doubt this one.
+    # Self-tests would use CPU time for 10 s, and no second clock exists to verify the TSC.
     words += ["cryptomgr.notests", "tsc=reliable"]
     if mode != REPEATABLE:
-        # The kernel tries its timer for a moment, and panics if the host had no time for QEMU then.
+        # The kernel tests its timer briefly, and panics if the host delayed QEMU during the test.
         words.append("no_timer_check")
     else:
-        # QEMU before 8.1 may leave a CPU out for that long, which no policy should be ended for.
+        # QEMU before 8.1 may not run a CPU for that long; this must not unload a policy.
         words.append("rcupdate.rcu_cpu_stall_timeout=300")
-        # When QEMU marks a page as accessed depends on the host's time, by which it resizes its
-        # tables: so nothing in the guest must go by these marks.
+        # QEMU marks pages as accessed when it resizes its tables, depending on the host's time. So
+        # the guest must not use these marks.
         words += ["damon_stat.enabled=N", "transparent_hugepage=never"]
     words += [f"schedlab_seed={job.seed}", f"schedlab_limit={job.limit_s:g}", *wiring.words]
     words += wiring.kvm_words if mode == KVM else ()
@@ -317,7 +319,7 @@ def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB) -> str:
 
 
 def interact(job: GuestJob, folder: Path) -> int:
-    """A guest at this terminal, with a shell instead of the script. QEMU's exit status.
+    """Runs a guest with a shell on this terminal instead of the script; returns QEMU's exit status.
 
     Ctrl-A X switches it off; Ctrl-C goes to the guest.
     """
@@ -331,12 +333,11 @@ def interact(job: GuestJob, folder: Path) -> int:
             raise
 
 
-# --- what came of it ------------------------------------------------------------------------------
+# --- outcomes
 
 
 def outcome(prepared: Prepared, folder: Path, exit_status: int | None) -> GuestOutcome:
-    """The outcome, by what the machine has left in its folder. `exit_status` is None if it was
-    ended."""
+    """Returns the outcome from the machine's files; `exit_status` is None if the machine was killed."""
     console = read_console(folder / CONSOLE)
     place = folder / RESULTS
     word = unpack(folder / _PACKED, place)
@@ -346,7 +347,7 @@ def outcome(prepared: Prepared, folder: Path, exit_status: int | None) -> GuestO
 
 
 def ending(word: str, exit_status: int | None, seconds: float, console: str) -> tuple[int, str]:
-    """A job's status, and why it did not come to its end; `word` is what init says of it."""
+    """Returns a job's status and why it did not finish; `word` is init's report."""
     if word == "limit":
         return LIMIT, "the script reached its time limit and was ended" + tail_of(console)
     if word.isdigit():
@@ -364,7 +365,7 @@ def ending(word: str, exit_status: int | None, seconds: float, console: str) -> 
 
 
 def panic_lines(console: str) -> list[str]:
-    """The panic's lines, and a few before: what came before is often the reason."""
+    """Returns the lines of a panic with the five lines before it, which often name the reason."""
     lines = console.splitlines()
     for number, line in enumerate(lines):
         if "Kernel panic" in line or "BUG:" in line or "Oops:" in line:
@@ -373,9 +374,9 @@ def panic_lines(console: str) -> list[str]:
 
 
 def unpack(packed: Path, place: Path) -> str:
-    """Takes /result out of what the guest has handed over, as far as it came.
+    """Unpacks /result from the guest's archive, which may be incomplete.
 
-    The status that came with it; "" if it did not come to that.
+    Returns the status in the archive; "" if it is missing.
     """
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
@@ -393,7 +394,7 @@ def unpack(packed: Path, place: Path) -> str:
 
 
 def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    """Unpacks files and folders alone, and none outside of `place`: a guest is not trusted."""
+    """Unpacks files and folders only, and only inside of `place`, because guests are not trusted."""
     top, *parts = Path(member.name).parts or ("",)
     if top != "result" or not parts or ".." in parts:
         return
@@ -408,19 +409,19 @@ def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) ->
             shutil.copyfileobj(stream, out)
 
 
-# --- the host -------------------------------------------------------------------------------------
+# --- the host
 
 
 @cache
 def find_qemu() -> Release:
-    """The QEMU on the PATH, if it serves."""
+    """Returns the QEMU on the PATH. Raises MachineUnfit if it is not suitable."""
     need_linux_guests()
     need(*LINUX_GUEST)
     return emulator(PROGRAM)
 
 
 def kvm_problem() -> str:
-    """Why a guest cannot have the host's own CPUs; "" if it can. Tried, not guessed, once a process."""
+    """Returns why guests cannot use KVM; "" if they can. A probe runs once per process."""
     if kvm.switched_off():
         return f"it is switched off, as by {kvm.OFF}=1"
     return kvm.given_up() or _kvm_tried()
@@ -435,8 +436,10 @@ __all__ = ["GuestJob", "GuestOutcome", "Kernel", "boot", "find_qemu", "interact"
 
 
 def preload(folder: Path) -> list[str]:
-    """Returns what stands before QEMU's command, which is started from within `folder`, so that its two threads take
-    turns (linux/qemu/taking_turns.c)."""
+    """Returns the prefix of QEMU's command, run in `folder`, that makes its two threads take turns.
+
+    See linux/qemu/taking_turns.c.
+    """
     build(str(_TURNS.relative_to(ROOT)))
     link = folder / _TURNS.name
     link.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The Linux kernel that this machine runs, with our policies in it for as long as a run lasts.
+"""Runs schedlab's policies on this machine's own Linux kernel, for the duration of a run.
 
-A run is that of a guest (linux/guest/run.sh): the script serves the policy, runs the workload, and ends
-the server. It is tied to us, and the server to it: so the kernel's own class is in force again however
-a run ends.
+A run uses the script of guests (linux/guest/run.sh), which starts the policy server, runs the
+workload and ends the server. The script is tied to this process and the server to the script. So
+the kernel's own class returns no matter how a run ends.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import Parts, Release, RunSpec
 
 _COARSE_CLOCK = 6
-"""CLOCK_MONOTONIC_COARSE of Linux, which moves with the tick."""
+"""Linux's CLOCK_MONOTONIC_COARSE, whose resolution is the tick."""
 _RESTORE_SECONDS = 10.0
 RESULTS = "result"
 
 
 class HostLinux(Linux):
-    """See Machine. All processes of this machine take part, not those of the workload alone."""
+    """See Machine. The policy schedules all processes of this machine, not only the workload's."""
 
     name = "host"
     needs: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class HostLinux(Linux):
         need_fit_host(self._root)
 
     def commands(self) -> frozenset[str] | None:
-        return None  # all that is on the PATH
+        return None  # any program on the PATH
 
     def release(self) -> Release:
         return Release("/proc/version", platform.release(), "this machine's own kernel")
@@ -101,14 +101,17 @@ class HostLinux(Linux):
         return result
 
     def _scheduler_that_stays(self) -> str:
-        """Returns its name, or "" if the kernel's own class is in force, as it is soon after a server's end."""
+        """Returns the loaded scheduler's name, or "" once the kernel's own class is active.
+
+        Waits, because the class returns only shortly after the server's end.
+        """
         limit = time.monotonic() + _RESTORE_SECONDS
         while (name := loaded(self._root)) and time.monotonic() < limit:
             time.sleep(0.05)
         return name
 
     def host_cpus(self, cpus: int) -> int:
-        """All that there are: each run has the machine for itself."""
+        """Returns a number above any CPU count, so that runs do not overlap."""
         return sys.maxsize
 
     def host_limit(self, cpus: int, limit_ns: int) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether policies can be brought to the Linux kernel that this machine runs, and what is missing if not."""
+"""Checks whether this machine's Linux kernel can load policies, and reports what is missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KERNEL_CURE = (
 
 
 def need_fit_host(root: Path = Path("/")) -> None:
-    """Raises WrongUsage, in one line with the cure, or MachineUnfit. `root`: another one for tests."""
+    """Raises WrongUsage with the remedies, or MachineUnfit. Tests pass another `root`."""
     need_linux_guests()
     lacking = list(_lacking(root))
     if lacking:
@@ -52,21 +52,21 @@ def _parts(root: Path) -> Iterator[tuple[str, bool]]:
 
 
 def _how(root: Path, options: list[str]) -> str:
-    """Says what is known: an older kernel does not know an option that its configuration lacks."""
+    """Returns the verb: without a configuration, it is unknown whether options are missing."""
     text = _config(root)
     known = text and not any(f"{name}=y" in text for name in options)
     return "was built without" if known else "does not show"
 
 
 def _config(root: Path) -> str:
-    """Returns the running kernel's configuration, or "" if it is at none of its usual places."""
+    """Returns the running kernel's configuration, or "" if it is not found."""
     with suppress(OSError, EOFError):
         return gzip.decompress((root / "proc/config.gz").read_bytes()).decode(errors="replace")
     return config_beside(root / "boot" / "vmlinuz", platform.release())
 
 
 def loaded(root: Path = Path("/")) -> str:
-    """Returns the name of the scheduler of sched_ext that is in force, or "" if none is."""
+    """Returns the name of the loaded sched_ext scheduler, or ""."""
     try:
         if (root / _STATE).read_text().strip() == "disabled":
             return ""

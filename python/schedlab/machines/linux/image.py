@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The guest's initial ramdisk: an archive that is made once, and one for each job behind it.
+"""Writes the guest's initial ramdisk: a cached base archive, followed by an archive for each job.
 
-The archives are written here, not by cpio: they need devices and root's ownership without being
-root, and the same bytes for the same content on every host.
+This module writes the archives instead of cpio. It needs no root privileges for devices and
+ownership, and the same content gives the same bytes on every host.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from schedlab.paths import ROOT
 
 INIT = ROOT / "linux" / "guest" / "init"
 _FORMAT = "1"
-"""The version of the way in which archives are made: another one makes all of them anew."""
+"""Version of the archive format; a change invalidates all cached archives."""
 
 _KEPT_SECONDS = 7 * 24 * 3600
 
 BENCHMARKS = ("sysbench", "stress-ng", "hackbench", "rt-app")
-"""What a guest has unless a job says that it needs less: boots are a little faster without."""
+"""A guest's default benchmarks; boots with fewer are a little faster."""
 _OF_INIT = ("chrt",)
 
 _FOLDERS = (
@@ -36,14 +36,14 @@ _FOLDERS = (
     *("dev", "proc", "sys", "run", "tmp", "root", "etc", "job", "result"),
 )
 _CONSOLE = (5, 1)
-"""Device numbers, of Linux: its first process has this one open from the beginning."""
+"""Device numbers of /dev/console, which Linux opens for its first process."""
 _PASSWORDS = b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 _GROUPS = b"root:x:0:\nnogroup:x:65534:\n"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One file, folder or device of an archive."""
+    """A file, folder or device of an archive."""
 
     name: str
     mode: int
@@ -55,7 +55,7 @@ class Entry:
 
 
 def file(name: str, content: bytes | Path) -> Entry:
-    """Executable, whatever it is: the mode on the host does not matter."""
+    """Returns an executable file's entry, regardless of its mode on the host."""
     return Entry(name, stat.S_IFREG | 0o755, content)
 
 
@@ -64,9 +64,9 @@ def directory(name: str) -> Entry:
 
 
 def archive(entries: Iterable[Entry]) -> Iterator[bytes]:
-    """In the form that Linux unpacks at its start (cpio's "newc"), in pieces.
+    """Yields an archive in the format that Linux unpacks at boot (cpio's "newc").
 
-    Nothing but names, modes and contents is in it: no times, no owners.
+    It contains names, modes and contents, but no times or owners.
     """
     number = 0
     for number, entry in enumerate(entries, 1):
@@ -86,12 +86,12 @@ def _record(entry: Entry, number: int) -> Iterator[bytes]:
 
 
 def padding(size: int) -> bytes:
-    """Up to a multiple of four."""
+    """Returns zeros up to a multiple of four bytes."""
     return bytes(-size % 4)
 
 
 def base_image(packages: Packages, programs: Iterable[str]) -> Path:
-    """What jobs have in common: init, some programs, their libraries. Made if it is not there yet."""
+    """Returns the archive that jobs share: init, programs and libraries; makes it if it is missing."""
     entries = list(base_entries(packages, programs))
     path = folder() / "images" / f"{key(entries, packages)}.cpio"
     if not path.exists():
@@ -105,7 +105,7 @@ def base_image(packages: Packages, programs: Iterable[str]) -> Path:
 
 
 def key(entries: Iterable[Entry], packages: Packages) -> str:
-    """The same for the same archive."""
+    """Returns a hash that identifies the archive's content."""
     digest = hashlib.sha256(_FORMAT.encode())
     for entry in entries:
         what = sum_of(entry.content, packages)
@@ -114,7 +114,7 @@ def key(entries: Iterable[Entry], packages: Packages) -> str:
 
 
 def sum_of(content: bytes | Path, packages: Packages) -> str:
-    """SHA-256. Those of packages' files were computed when they were checked."""
+    """Returns a SHA-256 hash; files of packages were hashed when they were verified."""
     if isinstance(content, bytes):
         return hashlib.sha256(content).hexdigest()
     if content.is_relative_to(packages.tree):
@@ -123,7 +123,7 @@ def sum_of(content: bytes | Path, packages: Packages) -> str:
 
 
 def remove_old(place: Path) -> None:
-    """Removes images that were not used for a week, such as those of other packages."""
+    """Deletes images not used for a week, such as images of old packages."""
     for path in place.iterdir():
         if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
             path.unlink()
@@ -135,7 +135,7 @@ def write(entries: Iterable[Entry], path: Path) -> None:
 
 
 def base_entries(packages: Packages, programs: Iterable[str]) -> Iterator[Entry]:
-    """The entries in the order in which they are unpacked: a folder before what is in it."""
+    """Yields entries in unpacking order: a folder before its contents."""
     yield from map(directory, _FOLDERS)
     yield Entry("dev/console", stat.S_IFCHR | 0o600, device=_CONSOLE)
     yield file("init", INIT)
@@ -151,7 +151,7 @@ def base_entries(packages: Packages, programs: Iterable[str]) -> Iterator[Entry]
 
 
 def job_entries(files: Mapping[str, bytes | Path], script: str) -> Iterator[Entry]:
-    """A job's own files, all under /job."""
+    """Yields a job's files, all under /job."""
     folders: dict[str, None] = {}
     for name in files:
         for parent in reversed(checked(name).parents):
@@ -164,7 +164,7 @@ def job_entries(files: Mapping[str, bytes | Path], script: str) -> Iterator[Entr
 
 
 def checked(name: str) -> PurePosixPath:
-    """A place within /job."""
+    """Returns a path inside of /job. Raises WrongUsage otherwise."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.name or name == "script":
         raise WrongUsage(f"'{name}' cannot be the name of a job's file: it is to be below /job")
@@ -172,7 +172,7 @@ def checked(name: str) -> PurePosixPath:
 
 
 def write_ramdisk(base: Path, job: Iterable[Entry], path: Path) -> None:
-    """Writes the cached archive, and behind it the job's: Linux unpacks one after the other."""
+    """Writes the cached archive followed by the job's archive; Linux unpacks both."""
     with path.open("wb") as out:
         with base.open("rb") as first:
             shutil.copyfileobj(first, out, 1 << 20)

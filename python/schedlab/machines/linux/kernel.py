@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A Linux kernel to boot: what it must be able to do, and how to tell."""
+"""Checks whether a Linux kernel image can run policies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEEDED: Mapping[str, str] = {
     "CONFIG_VIRTIO_CONSOLE": "the way out for results",
     "CONFIG_POSIX_TIMERS": "processes that sleep",
 }
-"""Options that must be built in (=y), and what for."""
+"""Options that must be built in (=y), with their purposes."""
 
 _PAYLOAD_MAGIC = b"HdrS"
 _CONFIG_BEGIN, _CONFIG_END = b"IKCFG_ST", b"IKCFG_ED"
@@ -37,25 +37,25 @@ _CONFIG_BEGIN, _CONFIG_END = b"IKCFG_ST", b"IKCFG_ED"
 
 @dataclass(frozen=True)
 class Kernel:
-    """An image in the form that boot loaders know (bzImage), and where it is from."""
+    """A bootable image (bzImage) and its origin."""
 
     image: Path
     release: str
     config: Path | None = None
     program: Path | None = None
-    """The same kernel uncompressed (an ELF file): it saves the guest from doing it at each boot."""
+    """The uncompressed kernel (an ELF file), which shortens each boot."""
 
     def config_text(self) -> str:
-        """Its configuration; "" if none is known."""
+        """Returns the kernel's configuration; "" if unknown."""
         return self.config.read_text() if self.config else ""
 
     @property
     def bootable(self) -> Path:
-        """What the emulator is given."""
+        """The file that the emulator boots."""
         return self.program if self.program and self.program.exists() else self.image
 
     def unpack(self) -> None:
-        """Makes `program`, where this host can."""
+        """Writes `program` if this host can unpack the image."""
         if self.program:
             content = decompressed(payload(self.image.read_bytes()))
             if content and is_bootable_program(content):
@@ -75,14 +75,17 @@ def kernel_in(tree: Path) -> Kernel:
 
 
 def config_problem(text: str) -> str:
-    """The options that a configuration lacks; "" if none."""
+    """Returns the options missing in a configuration; "" if none."""
     options = set(text.split("\n"))
     lacking = [name for name in NEEDED if f"{name}=y" not in options]
     return f"without {', '.join(lacking)}" if lacking else ""
 
 
 def named_kernel(path: Path) -> Kernel:
-    """Returns a kernel that a user names, if it serves as far as one can tell without booting it."""
+    """Returns a user's kernel after all checks that are possible without booting it.
+
+    Raises MachineUnfit if it is not suitable.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -102,21 +105,21 @@ def named_kernel(path: Path) -> Kernel:
 
 
 def needs() -> str:
-    """What a kernel must have, for people."""
+    """Returns the requirements of a kernel as text."""
     width = max(map(len, NEEDED))
     lines = (f"  {name + '=y':{width + 2}}  {why}" for name, why in NEEDED.items())
     return "A kernel needs, built in:\n" + "\n".join(lines)
 
 
 def release_of(content: bytes) -> str:
-    """What `uname -r` will say: the boot protocol has it in the image's head."""
+    """Returns the output of `uname -r`, from the head of the image."""
     (offset,) = struct.unpack_from("<H", content, 0x20E)
     text = content[offset + 0x200 : offset + 0x300].split(b"\0")[0].decode(errors="replace")
     return text.split(" ")[0] or "unknown release"
 
 
 def config_beside(path: Path, release: str) -> str:
-    """Where builds and distributions leave it; "" if it is at none of these places."""
+    """Returns the configuration at the usual places of builds and distributions; "" if there is none."""
     names = ("config", ".config", f"config-{release}", "../../../.config")
     for place in (path.parent / name for name in names):
         if place.is_file():
@@ -125,7 +128,7 @@ def config_beside(path: Path, release: str) -> str:
 
 
 def embedded_config(content: bytes) -> str:
-    """The configuration within the kernel itself (CONFIG_IKCONFIG); "" if it is not there."""
+    """Returns the configuration inside of the kernel (CONFIG_IKCONFIG); "" if it is absent."""
     program = decompressed(payload(content))
     begin = program.find(_CONFIG_BEGIN)
     end = program.find(_CONFIG_END, begin)
@@ -138,7 +141,7 @@ def embedded_config(content: bytes) -> str:
 
 
 def payload(image: bytes) -> bytes:
-    """The compressed kernel within an image (boot protocol 2.08 and later); b"" if it is none."""
+    """Returns the compressed kernel of an image (boot protocol 2.08 and later); b"" if there is none."""
     if len(image) < 0x250:
         return b""
     sectors = image[0x1F1] or 4
@@ -155,21 +158,21 @@ _PROGRAMS: Mapping[bytes, tuple[str, ...]] = {
     b"\x02\x21\x4c\x18": ("lz4", "-dc"),
     b"\x5d\x00\x00": ("xz", "--format=lzma", "-dc"),
 }
-"""What packs kernels, by its first bytes."""
+"""Unpackers of compressed kernels by magic bytes."""
 
 
 def decompressed(content: bytes) -> bytes:
-    """An ELF file; b"" if this host cannot unpack it."""
+    """Returns the unpacked ELF file; b"" if this host cannot unpack it."""
     for magic, command in _PROGRAMS.items():
         if content.startswith(magic) and shutil.which(command[0]):
-            # A length of four bytes follows, which unpackers take for rubbish.
+            # The last four bytes are a length, which unpackers would reject.
             done = subprocess.run(command, input=content[:-4], capture_output=True, check=False)
             return done.stdout if done.stdout.startswith(b"\x7fELF") else b""
     return b""
 
 
 def is_bootable_program(content: bytes) -> bool:
-    """It says (in a note of Xen's) where a virtual machine is to enter it without a boot loader."""
+    """Returns whether a Xen note has an entry point, which allows a boot without a boot loader."""
     return bool(
         re.search(rb"\x04\x00\x00\x00[\x04\x08]\x00\x00\x00\x12\x00\x00\x00Xen\x00", content)
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Whether guests run on the host's own CPUs (KVM): tried by one, not guessed from what is there.
+"""Tests whether guests can use the host's CPUs (KVM) by running a small guest.
 
-A /dev/kvm that opens, and a QEMU that starts with it, say little: where the host is a guest itself,
-guests of its own may then stand still at their first instructions, without a word.
+It is not enough to open /dev/kvm and to start QEMU with KVM. If the host is a virtual machine
+itself, its guests may hang silently at their first instructions.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 OFF = "SCHEDLAB_NO_KVM"
-"""Set to anything but 0 or nothing: no guest uses KVM."""
+"""Set to anything but 0 or the empty string, it disables KVM."""
 DEVICE = Path("/dev/kvm")
 PROBE_SECONDS = 5.0
-"""The time for the guest that tries it, which takes a tenth of a second where it runs at all."""
+"""Seconds for the probe guest, which normally takes 0.1 s."""
 ANSWER = b"a guest runs\n"
 ANSWERED = 0x10 << 1 | 1
-"""QEMU's exit status when a guest has written 0x10 to its isa-debug-exit."""
+"""QEMU's exit status after a guest has written 0x10 to its isa-debug-exit."""
 _STUCK = b"KVM internal error"
-"""QEMU says it of a guest that it then leaves standing."""
+"""QEMU's message about a guest that it stops."""
 _GRACE_SECONDS = 2.0
 
 _CODE = bytes.fromhex(
@@ -45,16 +45,16 @@ _CODE = bytes.fromhex(
     0f0030010f
     """
 )
-"""What alive.S is assembled to, without the jump at its end: a test compares them."""
+"""The assembled alive.S without its final jump; a test compares them."""
 _BIOS_BYTES = 0x10000
 _RESET = bytes.fromhex("ea000000f0")
-"""A jump to the image's own beginning, placed where a processor begins."""
+"""A jump to the image's beginning, at the processor's reset address."""
 
 _given_up: list[str] = []
 
 
 def bios() -> bytes:
-    """The image that the guest has in place of a BIOS; alive.S says what it does."""
+    """Returns the image that replaces the guest's BIOS; alive.S describes it."""
     return (_CODE.ljust(_BIOS_BYTES - 16, b"\0") + _RESET).ljust(_BIOS_BYTES, b"\0")
 
 
@@ -63,23 +63,25 @@ def switched_off() -> bool:
 
 
 def switch_off() -> None:
-    """Switches KVM off for this process, and for those that it starts."""
+    """Disables KVM for this process and its child processes."""
     os.environ[OFF] = "1"
 
 
 def give_up(why: str) -> None:
-    """Gives KVM up for this process, because a guest has shown that it does not work, whatever the
-    probe said. An empty `why` takes that back."""
+    """Disables KVM for this process after a guest failed, regardless of the probe.
+
+    An empty `why` enables it again.
+    """
     _given_up[:] = [why] if why else []
 
 
 def given_up() -> str:
-    """Why; "" if that has not happened."""
+    """Returns why KVM was disabled after a failure; "" if it was not."""
     return _given_up[0] if _given_up else ""
 
 
 def problem(command: Sequence[str]) -> str:
-    """Why guests do not run under KVM here; "" if they do. `command`: QEMU with its board."""
+    """Returns why guests cannot use KVM here; "" if they can. `command` is QEMU with its board."""
     if platform.machine() != "x86_64":
         return f"the host's CPU is {platform.machine()}, not x86_64"
     if not os.access(DEVICE, os.R_OK | os.W_OK):
@@ -92,7 +94,7 @@ def problem(command: Sequence[str]) -> str:
 
 
 def guest_options(image: Path) -> list[str]:
-    """QEMU's options for a machine that can answer and end, and has nothing else."""
+    """Returns QEMU options of a machine that can only answer and exit."""
     return [
         *("-accel", "kvm", "-cpu", "host", "-m", "16M", "-display", "none"),
         *("-bios", str(image), "-debugcon", "stdio"),
@@ -121,7 +123,7 @@ def _try(command: list[str]) -> str:
 
 @contextmanager
 def _started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Its output and errors are one pipe. Nothing of it is left afterwards."""
+    """Starts QEMU with its output and errors in one pipe, and kills its process group afterwards."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -140,7 +142,7 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _listen(process: subprocess.Popen[bytes]) -> tuple[bytes, bool]:
-    """What it prints until it ends or is stuck. False: it did neither in time."""
+    """Returns the output until QEMU ends or is stuck, and False if it was stuck or too slow."""
     assert process.stdout
     output = b""
     limit = time.monotonic() + PROBE_SECONDS
@@ -157,8 +159,7 @@ def _listen(process: subprocess.Popen[bytes]) -> tuple[bytes, bool]:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int | None:
-    """Returns the exit status, or None if not even SIGKILL ends the process, as the host's kernel does
-    not let go of it."""
+    """Returns the exit status, or None if the host's kernel does not end the process after SIGKILL."""
     with suppress(subprocess.TimeoutExpired):
         return process.wait(_GRACE_SECONDS)
     return None

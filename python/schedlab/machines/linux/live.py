@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A Linux guest that goes on until it is told to end, and meanwhile is watched and steered from
-outside: its trace comes out of one port, commands go in by another (linux/guest/live.sh, steer.c).
+"""Runs a Linux guest until a command ends it; its trace and its commands use two ports.
 
-Its time is the host's, or that of emulation as it comes. Where instructions are counted, nothing may
-go in or out of a guest without being a part of what would have to be the same each time.
+See linux/guest/live.sh and `steer.c`. The guest does not count instructions: commands arrive at
+different times in each run, so a live guest cannot be repeatable.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from schedlab.paths import ROOT
 
 LIVE_SCRIPT = ROOT / "linux" / "guest" / "live.sh"
 WORKLOADS = "workloads"
-"""The folder, below /job, of what the guest can start."""
+"""The guest's folder of workloads, below /job."""
 
 
 @dataclass(frozen=True)
 class LiveJob:
-    """What a live guest begins with."""
+    """The initial parameters of a live guest."""
 
     policy: str
     settings: tuple[tuple[str, int], ...] = ()
@@ -33,19 +32,17 @@ class LiveJob:
     memory_mib: int = 1024
     seed: int = 1
     files: Mapping[str, bytes | Path] = field(default_factory=dict)
-    """Files by their names below /job/workloads, which is on the PATH of what is started."""
+    """Files by their names in /job/workloads, which is on the PATH of workloads."""
     objects: Path | None = None
-    """The folder that has schedlab-linux and its BPF objects; None: those of this house, made if
-    need be."""
+    """Folder with schedlab-linux and its BPF objects; None means the built ones."""
     kvm: bool = True
 
 
 def prepare_live(job: LiveJob, folder: Path, steering: int, control: int) -> Prepared:
-    """Writes the guest's ramdisk into `folder`; says how to start the machine, from within there,
-    where it then writes its trace.
+    """Writes the guest's ramdisk to `folder` and returns the command that starts the machine there.
 
-    `steering` and `control`: descriptors of sockets that it inherits, by which the guest and QEMU
-    itself are told what to do.
+    The machine writes its trace to that folder. `steering` and `control` are inherited socket
+    descriptors for commands to the guest and to QEMU.
     """
     build_linux("linux-host", "linux-workloads")
     guest_job = GuestJob(
@@ -62,19 +59,19 @@ def prepare_live(job: LiveJob, folder: Path, steering: int, control: int) -> Pre
 
 
 def wiring(steering: int, control: int) -> Wiring:
-    """A console, the trace's port, that for steering, and QEMU's own."""
+    """Returns the guest's console and ports: trace, commands, and QEMU's control."""
     options = (
         *("-serial", "stdio", *PORTS),
         *port("trace", 1, f"file,path={TRACE_FILE}"),
         *port("steering", 2, f"socket,fd={steering}"),
         *("-chardev", f"socket,id=control,fd={control}", "-mon", "chardev=control,mode=control"),
     )
-    # Of the clocks that KVM gives a guest, this one stands still while the guest is paused.
+    # Of KVM's clocks, only this one stops while the guest is paused.
     return Wiring(options, ("schedlab_live=1",), ("clocksource=kvm-clock",))
 
 
 def programs(folder: Path) -> dict[str, Path]:
-    """The programs that a live guest needs, by their names below /job."""
+    """Returns the programs of a live guest, by their names below /job."""
     return {
         LIVE_SCRIPT.name: LIVE_SCRIPT,
         "schedlab-linux": folder / "schedlab-linux",
@@ -89,7 +86,7 @@ def workloads(files: Mapping[str, bytes | Path]) -> dict[str, bytes | Path]:
 
 
 def arguments(job: LiveJob) -> list[str]:
-    """The arguments of linux/guest/live.sh."""
+    """Returns the arguments of linux/guest/live.sh."""
     words = [str(job.seed), job.policy]
     for name, value in job.settings:
         words += ["--set", f"{name}={value}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A real Linux kernel in QEMU, with our policies in it through sched_ext: a guest for each run."""
+"""Runs schedlab's policies on a real Linux kernel in QEMU through sched_ext, with a guest per run."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ if TYPE_CHECKING:
 _LEAST_MEMORY_MIB = 512
 _CPUS_MAX = 16
 WORKLOAD = "workload"
-"""A compiled workload file, in the guest."""
+"""The compiled workload file in the guest."""
 _POLICY_FAILED = {
     103: "the policy could not be brought to the kernel",
     104: "the kernel threw the policy out while the workload ran",
 }
-"""Messages, by exit statuses of linux/guest/run.sh."""
+"""Messages by exit status of linux/guest/run.sh."""
 _SERVER_ENDED = 105
-"""Its exit status if the server had ended before the workload."""
+"""Exit status of run.sh if the server ended before the workload."""
 _TRACE_FULL = "the trace has reached its limit"
-"""What the server says then (linux/loader/trace.c)."""
+"""The server's message about a full trace (linux/loader/trace.c)."""
 _TRACE_FULL_MESSAGE = (
     "the trace has reached its limit and the run was ended; what was recorded until then is kept. Raise"
     f" the limit of traces with {TRACE_LIMIT}=MIB, or a guest's --memory, of which a trace takes half at most"
 )
 _SERVER, _OUTPUT = "server", "output"
-"""What it leaves beside the trace: what the server of the policy said, and what the workload did."""
+"""Output files of the policy server and of the workload."""
 _EVEN_QEMU = (8, 1)
 _LOADING_SECONDS = 200
-"""Seconds of the guest: more than the kernel can take to load a policy."""
+"""Guest seconds; more than the kernel's maximum for loading a policy."""
 _SLOWEST = 20
-"""Seconds of a busy host for one of the guest."""
+"""Seconds of a busy host per guest second."""
 
 
 class Linux(Machine):
-    """See Machine. Each instruction takes the same time: so a run is repeatable."""
+    """See Machine. Each instruction takes the same time, which makes runs repeatable."""
 
     name = "linux"
     repeatable = True
@@ -69,12 +69,14 @@ class Linux(Machine):
     needs: tuple[str, ...] = LINUX_GUEST
     cpus_max = _CPUS_MAX
     tick_ns = 4_000_000
-    """The tick of the guest's kernel, whose HZ is 250."""
+    """Tick (ns) of the guest's kernel, whose HZ is 250."""
     begin_s = 40
-    """The earliest time of the machine at which the workload begins: later than any policy is
-    loaded. Waiting costs nothing: where instructions are counted, idle time is over at once."""
+    """Earliest guest time (s) of the workload's start; every policy is loaded by then.
+
+    Waiting is free, because instruction-counted time skips idle periods.
+    """
     memory_mib = 1024
-    """The trace is kept in it until the run has ended."""
+    """Includes the memory for the trace, which stays in the guest until the run has ended."""
     programs: frozenset[str] | None = None
     shape_note = "its kernel and policies read the shape, but work takes what it takes here"
 
@@ -84,12 +86,15 @@ class Linux(Machine):
         return f"repeatable (instruction-counted time), emulated by QEMU{uneven}"
 
     def _note_of(self, mode: str) -> str:
-        """The note of a run that was in this mode; "": there is only one mode."""
+        """Returns the note of a run in this mode; "" if there is only one mode."""
         return ""
 
     def _serves_evenly(self) -> bool:
-        """True if QEMU serves all CPUs evenly. Before 8.1 it may leave one of several out for a
-        while when it counts instructions; docs/linux-measuring.md."""
+        """Returns whether QEMU serves all CPUs evenly.
+
+        Before 8.1, it may skip a CPU for a while when it counts instructions
+        (docs/linux-measuring.md).
+        """
         try:
             release = self.release()
         except MachineUnfit:
@@ -145,13 +150,13 @@ class Linux(Machine):
             )
 
     def commands(self) -> frozenset[str] | None:
-        """Returns what workloads may begin with besides our programs, or None if that is not known."""
+        """Returns the programs of the guest other than schedlab's, or None if unknown."""
         from schedlab.machines.linux.commands import guest_commands
 
         return guest_commands()
 
     def arguments(self, run: RunSpec) -> str:
-        """The arguments of linux/guest/run.sh, as a shell reads them."""
+        """Returns the arguments of linux/guest/run.sh, quoted for a shell."""
         seconds = f"{run.limit_ns / 1e9:g}"
         words = [str(run.seed), seconds, str(run.policy), command_of(run)]
         for name, value in run.settings:
@@ -171,11 +176,11 @@ class Linux(Machine):
         from schedlab.machines.linux.packages import packages
 
         job = self.job(run, parts, folder, scratch)
-        base = base_image(packages(), job.programs)  # a part of linux_image, which boots sooner
+        base = base_image(packages(), job.programs)  # a part of linux_image, which boots faster
         return assemble(job, folder, parts["linux_kernel"], base).command
 
     def job(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
-        """What the guest is given to do."""
+        """Returns the guest's job."""
         from schedlab.machines.linux.guest import GuestJob
         from schedlab.machines.linux.packages import packages
 
@@ -199,7 +204,7 @@ class Linux(Machine):
         )
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        """What the server and the workload said comes behind what the kernel did."""
+        """Returns the outcome; appends the server's and the workload's output to the console log."""
         from schedlab.machines.linux import guest
 
         mode = guest.REPEATABLE if self.repeatable else guest.FREE_RUNNING
@@ -211,9 +216,9 @@ class Linux(Machine):
     def collect(
         self, status: int, message: str, results: Path, folder: Path, console: Path
     ) -> Outcome:
-        """What came of linux/guest/run.sh, by what it left in `results`, which is gone afterwards.
+        """Returns the outcome of linux/guest/run.sh from its files in `results`, which is deleted.
 
-        `message`: why it did not come to its end; "" if it did.
+        `message` says why the script did not finish; "" if it did.
         """
         server, output = (_content(results / name) for name in (_SERVER, _OUTPUT))
         with console.open("ab") as log:
@@ -246,7 +251,7 @@ class Linux(Machine):
 
 
 class FreeLinux(Linux):
-    """The same where time goes on by itself: as fast as the host, and never the same twice."""
+    """Runs at the host's speed; not repeatable."""
 
     name = "linux-free"
     repeatable = False
@@ -269,12 +274,12 @@ class FreeLinux(Linux):
 
 
 def _content(path: Path) -> bytes:
-    """Nothing, if the run did not come to it."""
+    """Returns a file's content; b"" if it was not written."""
     return path.read_bytes() if path.is_file() else b""
 
 
 def _outcome(status: int, console: str, message: str) -> Outcome:
-    """`message`: why the guest's script did not come to its end."""
+    """Returns the outcome; `message` says why the guest's script did not finish."""
     result = outcome_of(status, console)
     if result.status == "limit" and message:
         return Outcome("hung", message)
@@ -282,7 +287,7 @@ def _outcome(status: int, console: str, message: str) -> Outcome:
 
 
 def command_of(run: RunSpec) -> str:
-    """What the guest's shell runs: our programs as they are; others, in the measured window."""
+    """Returns the guest's command; programs other than schedlab's run under `measure`."""
     if run.file:
         return f"play {WORKLOAD}"
     words = run.workload.split()
@@ -290,7 +295,7 @@ def command_of(run: RunSpec) -> str:
 
 
 def benchmarks_in(workload: str) -> tuple[str, ...]:
-    """Programs of the guest's packages that the command names."""
+    """Returns the benchmarks that a command names."""
     from schedlab.machines.linux.image import BENCHMARKS
 
     words = set(re.findall(r"[\w.+-]+", workload))
@@ -298,6 +303,6 @@ def benchmarks_in(workload: str) -> tuple[str, ...]:
 
 
 def own_programs() -> set[str]:
-    """The workloads that are built for Linux, too, and mark their window themselves."""
+    """Returns the workloads built for Linux, which mark their measured window themselves."""
     folders = (ROOT / "workloads", ROOT / "workloads" / "linux")
     return {path.stem for folder in folders for path in folder.glob("*.c")}

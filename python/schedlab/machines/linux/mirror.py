@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where this host would fetch Debian's packages from: its own sources, or an installed client's."""
+"""Finds mirrors of Debian's packages: this host's sources, or debootstrap's default."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLIENT = (
 
 @dataclass(frozen=True)
 class Source:
-    """One place that packages come from, of the many that a file may name."""
+    """One package source of an apt configuration."""
 
     uri: str
     suite: str
@@ -33,7 +33,7 @@ class Source:
 
 
 def mirrors(etc: Path = Path("/etc/apt"), client: tuple[Path, ...] = _CLIENT) -> list[str]:
-    """Addresses to try, the likeliest first. Signatures decide whether it is Debian's archive."""
+    """Returns mirrors to try, the most likely first; signatures decide whether a mirror is genuine."""
     named = os.environ.get(VARIABLE)
     if named:
         return [named.rstrip("/")]
@@ -48,14 +48,14 @@ def mirrors(etc: Path = Path("/etc/apt"), client: tuple[Path, ...] = _CLIENT) ->
 
 
 def serves(source: Source) -> bool:
-    """It looks like the main archive: not its security updates, not a third party's."""
+    """Returns whether a source looks like Debian's main archive, not security updates or a third party."""
     base = re.sub(r"-(updates|backports|proposed-updates)$", "", source.suite)
     fetched = ":" in source.uri and not source.uri.startswith("cdrom:")
     return fetched and base in _DEBIAN_SUITES and "main" in source.components
 
 
 def host_sources(etc: Path) -> Iterator[Source]:
-    """All that apt of this host reads packages from, in its order."""
+    """Yields all package sources of this host's apt, in its order."""
     for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]:
         try:
             text = path.read_text(errors="replace")
@@ -68,7 +68,7 @@ def host_sources(etc: Path) -> Iterator[Source]:
 
 
 def line_sources(text: str) -> Iterator[Source]:
-    """Sources in the one-line form: deb [options] URI SUITE COMPONENT…"""
+    """Yields sources in the one-line format: deb [options] URI SUITE COMPONENT…"""
     for line in text.splitlines():
         content = re.sub(r"^\s*deb\s+\[[^]]*\]", "deb ", line.partition("#")[0])
         words = content.split()
@@ -77,7 +77,7 @@ def line_sources(text: str) -> Iterator[Source]:
 
 
 def stanza_sources(text: str) -> Iterator[Source]:
-    """Sources in the form of stanzas (deb822)."""
+    """Yields sources in the stanza format (deb822)."""
     for fields in stanzas(text):
         if "deb" not in fields.get("types", "").split():
             continue
@@ -90,7 +90,7 @@ def stanza_sources(text: str) -> Iterator[Source]:
 
 
 def stanzas(text: str) -> Iterator[dict[str, str]]:
-    """Each as a dictionary of its fields, names in lower case; comments are left out."""
+    """Yields each stanza as a dictionary with lower-case field names; skips comments."""
     lines = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for block in re.split(r"\n\s*\n", lines):
         fields: dict[str, str] = {}
@@ -107,7 +107,7 @@ def stanzas(text: str) -> Iterator[dict[str, str]]:
 
 
 def client_defaults(client: tuple[Path, ...]) -> Iterator[str]:
-    """What debootstrap uses for Debian if one names no mirror: its scripts, or itself, say it."""
+    """Yields debootstrap's default mirrors for Debian, from its scripts."""
     for path in client:
         try:
             text = path.read_text(errors="replace")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`schedlab-linux` as a Debian package and as a tarball: the loader, the policies' BPF objects, a unit, a
-configuration, a manual page. The same sources, made at the same moment, give the same bytes.
+"""Packs `schedlab-linux` as a Debian package and a tarball.
+
+They contain the loader, the policies' BPF objects, a systemd unit, a configuration and a manual
+page. The same sources and time give the same bytes.
 """
 
 from __future__ import annotations
@@ -40,24 +42,24 @@ _PLACES = {
     f"{NAME}.8": f"usr/share/man/man8/{NAME}.8",
     "copyright": f"{_DOCUMENTS}/copyright",
 }
-"""Where the files of the tarball lie on a machine; all others are below the program."""
+"""Installation paths of the tarball's files; all others go below the program's folder."""
 _SCRIPTS = ("postinst", "prerm")
 _LEVEL = 6
-"""Of gzip: the highest one takes six times as long, and saves 1 % of the tarball."""
+"""gzip's level: level 9 takes six times as long and saves 1 %."""
 _FIRST_MOMENT = 1_767_225_600
-"""2026-01-01, if neither SOURCE_DATE_EPOCH nor git says a time."""
+"""2026-01-01, the default without SOURCE_DATE_EPOCH and git."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """The two files."""
+    """The paths of the two packages."""
 
     debian: Path
     tarball: Path
 
 
 def make_package(folder: Path) -> Made:
-    """Builds all, and puts both files into the folder, instead of those that are there of the same name."""
+    """Builds both packages and writes them to the folder, replacing files of the same names."""
     need_programs()
     moment = moment_of_sources(os.environ)
     build_linux("linux-stripped")
@@ -77,7 +79,7 @@ def make_package(folder: Path) -> Made:
 
 
 def moment_of_sources(environment: Mapping[str, str]) -> int:
-    """Seconds since 1970 that all files of a package bear: SOURCE_DATE_EPOCH, or the commit's time."""
+    """Returns the time of all packaged files (seconds since 1970): SOURCE_DATE_EPOCH or the commit's time."""
     given = environment.get("SOURCE_DATE_EPOCH")
     if given is None:
         return commit_seconds() or _FIRST_MOMENT
@@ -89,7 +91,7 @@ def moment_of_sources(environment: Mapping[str, str]) -> int:
 
 
 def maintainer_of(environment: Mapping[str, str]) -> str:
-    """The person who makes the package, by the variables that Debian's own tools read."""
+    """Returns the package's maintainer, from the variables of Debian's tools."""
     name = environment.get("DEBFULLNAME", "The schedlab authors")
     return f"{name} <{environment.get('DEBEMAIL', 'schedlab@localhost')}>"
 
@@ -98,7 +100,7 @@ def maintainer_of(environment: Mapping[str, str]) -> str:
 
 
 def tarball_contents(moment: int) -> dict[str, tuple[bytes, int]]:
-    """Contents and modes by names in the tarball."""
+    """Returns contents and modes by names in the tarball."""
     place = LINUX / "stripped"
     program = place / NAME
     contents = {NAME: (program.read_bytes(), 0o755)}
@@ -120,7 +122,7 @@ def help_of(program: Path) -> str:
 
 
 def manual(help_text: str, moment: int) -> str:
-    """The manual page, whose synopsis is what --help says."""
+    """Returns the manual page, whose synopsis is the output of --help."""
     shown = help_text.strip().replace("\\", "\\e").replace("-", "\\-")
     lines = (rf"\&{line}" if line.startswith((".", "'")) else line for line in shown.splitlines())
     return filled(
@@ -132,7 +134,7 @@ def manual(help_text: str, moment: int) -> str:
 
 
 def copyright_text() -> str:
-    """Debian's form: each line of a licence is set in, an empty one is a dot."""
+    """Returns the licence in Debian's format: lines are indented, and a dot marks an empty line."""
     _title, _, text = (ROOT / "LICENSE").read_text().partition("\n\n")
     _who, _, terms = text.partition("\n\n")
     lines = (f" {line}".rstrip() or " ." for line in terms.strip().splitlines())
@@ -140,7 +142,7 @@ def copyright_text() -> str:
 
 
 def filled(name: str, **values: object) -> str:
-    """A file of linux/package without the line of its own licence, with these values for its @SLOTS@."""
+    """Returns a file of linux/package with its @SLOTS@ replaced and its licence line removed."""
     _licence, _, text = (_DATA / name).read_text().partition("\n")
     for slot, value in values.items():
         text = text.replace(f"@{slot}@", str(value))
@@ -151,7 +153,7 @@ def filled(name: str, **values: object) -> str:
 
 
 def tarball(contents: Mapping[str, tuple[bytes, int]], moment: int) -> bytes:
-    """A tar of them in one folder; it tells the moment, and no maker."""
+    """Returns a tar archive of one folder, with the given time and without owners."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, (content, mode) in sorted(contents.items()):
@@ -167,7 +169,7 @@ def tarball(contents: Mapping[str, tuple[bytes, int]], moment: int) -> bytes:
 def write_tree(
     tree: Path, contents: Mapping[str, tuple[bytes, int]], moment: int, maintainer: str
 ) -> None:
-    """Writes what dpkg-deb packs."""
+    """Writes the tree that dpkg-deb packs."""
     for name, (content, mode) in contents.items():
         place = _PLACES.get(name, f"{_HOME}/{name}")
         if place.endswith(".8"):
@@ -211,7 +213,10 @@ def changelog(moment: int, maintainer: str) -> str:
 
 
 def sums(tree: Path, files: list[Path]) -> Iterator[str]:
-    """Lines for dpkg's own check of installed files, which goes by MD5. A configuration is to be changed."""
+    """Yields lines of md5sums, which dpkg checks.
+
+    Users may change files in /etc, so these are omitted.
+    """
     for path in files:
         name = path.relative_to(tree)
         if name.parts[0] != "etc":
@@ -220,7 +225,7 @@ def sums(tree: Path, files: list[Path]) -> Iterator[str]:
 
 
 def build_debian(tree: Path, target: Path, moment: int) -> None:
-    """dpkg-deb gives no file a later time than the moment."""
+    """Builds the package; no file gets a later time than `moment`."""
     command = [shutil.which("dpkg-deb") or "dpkg-deb", "--root-owner-group", "--build"]
     done = subprocess.run(
         [*command, str(tree), str(target)],

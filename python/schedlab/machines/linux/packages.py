@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The Debian packages that the guest is made of: found once, pinned, checked, kept in the cache.
+"""Finds, pins, verifies and caches the Debian packages of the guest.
 
-Nothing is installed on the host. What is there needs no network again; `forget()` makes the next
-start look for newer ones.
+Nothing is installed on the host, and cached packages need no network. After `forget()`, the next
+start searches for newer packages.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from schedlab.machines.linux.kernel import Kernel, config_problem, kernel_in
 from schedlab.paths import cache_folder, shared_cache
 
 KERNEL_SUITE = "trixie-backports"
-"""Its kernels have sched_ext, and type information for BPF; those of the releases do not."""
+"""Its kernels have sched_ext and BPF type information; kernels of the releases do not."""
 
 PROGRAM_SUITE, NEWER_SUITE = "bookworm", "bookworm-backports"
-"""The oldest release that schedlab runs on: its static libraries link on every newer one, too."""
+"""The oldest supported release, whose static libraries link on newer releases, too."""
 
 _KERNEL = r"linux-binary-\d[\w.+~]*-cloud-amd64"
 _SDK_OF_KERNEL = ("linux-bpf-dev",)
@@ -49,12 +49,12 @@ PROGRAMS: Mapping[str, str] = {
     "rt-tests": "usr/bin/hackbench",
     "rt-app": "usr/bin/rt-app",
 }
-"""Package to the program that the guest has of it."""
+"""Packages, and the program that the guest uses of each."""
 _OPENED_AT_RUN_TIME = ("libgcc_s.so.1",)
-"""The C library opens it when a thread is cancelled; no program names it."""
+"""The C library loads it when a thread is cancelled; no program names it."""
 
 MEGABYTES = 60
-"""Lists of packages included."""
+"""Download size, including package lists."""
 
 _FORMAT = 1
 Pins = dict[str, list[Package]]
@@ -63,15 +63,15 @@ Pins = dict[str, list[Package]]
 
 @dataclass(frozen=True)
 class Packages:
-    """What is unpacked, and where."""
+    """The unpacked packages and their folder."""
 
     tree: Path
-    """Its name stands for what is in it."""
+    """Its name is a hash of its packages."""
     pins: Pins
     sums: Mapping[str, str]
-    """SHA-256 of each file, by its place in the tree."""
+    """SHA-256 of each file, by its path in the tree."""
     needs: Mapping[str, list[str]]
-    """Program to the libraries that it needs, directly or not; by their files' names."""
+    """File names of the libraries that each program needs, directly or indirectly."""
 
     @property
     def kernel(self) -> Kernel:
@@ -90,13 +90,16 @@ class Packages:
 
 
 def folder() -> Path:
-    """Where all of it is kept."""
+    """Returns the cache folder of all packages."""
     return cache_folder() / "linux"
 
 
 @cache
 def packages() -> Packages:
-    """All that is needed, fetched if it is not there yet. MachineUnfit says what stands against it."""
+    """Returns the packages and fetches them if necessary.
+
+    Raises MachineUnfit with the reason if it fails.
+    """
     stored = kept()
     if stored:
         return stored
@@ -105,7 +108,7 @@ def packages() -> Packages:
 
 
 def kept() -> Packages | None:
-    """Returns what an earlier start has left, or the cache that is shared has; None if neither is whole."""
+    """Returns the packages of this cache or of a shared cache; None if neither is complete."""
     shared = shared_cache()
     for place in (folder(), *((shared / "linux",) if shared else ())):
         pins = read_pins(place)
@@ -116,7 +119,7 @@ def kept() -> Packages | None:
 
 
 def opened(tree: Path, pins: Pins) -> Packages | None:
-    """Returns what is unpacked there, or None if a file is missing or not as it was unpacked."""
+    """Returns unpacked packages, or None if a file is missing or has changed."""
     try:
         sums: dict[str, str] = json.loads((tree / _SUMS).read_text())
         if any(file_hash(tree / name) != digest for name, digest in sums.items()):
@@ -127,7 +130,7 @@ def opened(tree: Path, pins: Pins) -> Packages | None:
 
 
 def forget() -> None:
-    """Lets the next start find the newest packages."""
+    """Makes the next start search for newer packages."""
     lock_file().unlink(missing_ok=True)
     packages.cache_clear()
 
@@ -140,7 +143,7 @@ def lock_file(place: Path | None = None) -> Path:
 
 
 def read_pins(place: Path | None = None) -> Pins | None:
-    """Returns the pins, or None if there are none that can be read: then they are found anew."""
+    """Returns the pins, or None if they are missing or unreadable and must be found again."""
     try:
         content = json.loads(lock_file(place).read_text())
         if content["format"] != _FORMAT:
@@ -164,7 +167,7 @@ def write_pins(pins: Pins) -> None:
 
 
 def tree_of(pins: Pins, place: Path | None = None) -> Path:
-    """Where these packages are unpacked."""
+    """Returns the folder of these packages."""
     listed = [f"{group} {pin.sha256}" for group in sorted(pins) for pin in pins[group]]
     return (
         (place or folder()) / "trees" / hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
@@ -180,11 +183,11 @@ def write_sums(tree: Path) -> None:
     (tree / _SUMS).write_text(json.dumps(sums))
 
 
-# --- finding and fetching -------------------------------------------------------------------------
+# --- finding and fetching
 
 
 def made_anew(before: Pins | None) -> Packages:
-    """Finds, fetches, checks, unpacks and pins. `before`: what was pinned, and is damaged or gone."""
+    """Finds, fetches, verifies, unpacks and pins packages; `before` are the pins of damaged packages."""
     apt.need_programs()
     need_keyring()
     if before:
@@ -201,7 +204,7 @@ def versions(pins: Pins) -> set[str]:
 
 
 def from_a_mirror() -> Packages:
-    """Packages from the first mirror that has all of them."""
+    """Returns packages from the first mirror that has all of them. Raises MachineUnfit if none has."""
     problems = []
     for address in mirror.mirrors():
         with tempfile.TemporaryDirectory(dir=folder(), prefix="fetch-") as scratch:
@@ -224,7 +227,7 @@ def need_keyring() -> None:
 
 
 def fetch(address: str, scratch: Path) -> Packages:
-    """Fetches packages from one mirror, by way of a folder that is thrown away."""
+    """Fetches packages from one mirror through a temporary folder."""
     say(f"finding the guest's packages (once; about {MEGABYTES} MB)")
     of_kernel = PrivateApt(scratch / "kernel-apt", address, [KERNEL_SUITE])
     of_programs = PrivateApt(scratch / "program-apt", address, [PROGRAM_SUITE, NEWER_SUITE])
@@ -252,7 +255,7 @@ def fetch(address: str, scratch: Path) -> Packages:
 
 
 def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]:
-    """Fetches the newest kernel that can do what is needed, with the package that has its configuration."""
+    """Fetches the newest kernel that meets the requirements, and the package with its configuration."""
     names = source.names(_KERNEL)
     problems = []
     for package in apt.newest_first(source.describe(names)) if names else ():
@@ -278,7 +281,7 @@ def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]
 def fetch_sdk(
     of_kernel: PrivateApt, of_programs: PrivateApt, store: Store, place: Path
 ) -> list[Package]:
-    """What the loader and the BPF programs are compiled with."""
+    """Fetches the packages that the loader and the BPF programs are compiled with."""
     entries = of_kernel.describe(_SDK_OF_KERNEL)
     store.fetch(of_kernel, entries)
     others = of_programs.describe(_SDK)
@@ -290,7 +293,7 @@ def fetch_sdk(
 
 
 def fetch_programs(source: PrivateApt, store: Store, tree: Path) -> list[Package]:
-    """The programs, and of all that they depend on the packages whose libraries they need."""
+    """Fetches the programs, and those of their dependencies whose libraries they need."""
     search = _Libraries(source, store, source.closure(PROGRAMS))
     search.fetch(PROGRAMS)
     places = {name: tree / name for name in ("programs", "libraries")}
@@ -315,7 +318,7 @@ class _Library:
 
 
 class _Libraries:
-    """Finds them in the packages that a program's package depends on, and fetches no others."""
+    """Finds libraries in the dependencies of a program's package; fetches no other packages."""
 
     def __init__(self, source: PrivateApt, store: Store, closure: dict[str, Package]) -> None:
         self.source = source
@@ -330,7 +333,7 @@ class _Libraries:
         return self.store.unpacked(self.closure[name])
 
     def all_for(self, program: Path, owner: str) -> set[str]:
-        """All that a program needs, and what that needs in turn; by name."""
+        """Returns the names of all libraries that a program needs, directly or indirectly."""
         names: set[str] = set()
         pending = [_Library(owner, program)]
         opened = elf.needed_libraries(program) and _OPENED_AT_RUN_TIME
@@ -345,7 +348,7 @@ class _Libraries:
         return names
 
     def one(self, name: str, owner: str) -> _Library:
-        """The library, from the nearest of the packages that `owner` depends on."""
+        """Returns a library from the nearest dependency of `owner`."""
         level, seen = [owner], {owner}
         while name not in self.found and level:
             self.fetch(level)
@@ -361,12 +364,14 @@ class _Libraries:
         return self.found[name]
 
     def depends(self, name: str) -> set[str]:
-        """The packages of the closure that one names directly."""
+        """Returns the direct dependencies of a package within the closure."""
         return self.closure.keys() & names_in(self.closure[name].depends)
 
     def file_in(self, package: str, name: str) -> Path | None:
-        """Returns the file of that name, or None if the package has none. A link that leads out of the
-        package leads to the host's files: it does not count."""
+        """Returns a file of a package, or None.
+
+        A link that leads out of the package is skipped, because it would lead to the host's files.
+        """
         place = self.unpacked(package).resolve()
         for path in sorted(place.rglob(name)):
             target = path.resolve()
@@ -376,14 +381,14 @@ class _Libraries:
 
 
 def names_in(depends: str) -> list[str]:
-    """All packages that a field names, alternatives too, without their versions."""
+    """Returns all packages that a dependency field names, with alternatives, without versions."""
     return [
         part.split()[0].partition(":")[0] for part in re.split(r"[,|]", depends) if part.strip()
     ]
 
 
 class Store:
-    """Packages that were fetched, and what is in each."""
+    """Fetched packages and their unpacked files."""
 
     def __init__(self, scratch: Path) -> None:
         self.files = scratch / "files"
@@ -391,7 +396,7 @@ class Store:
         self.files.mkdir()
 
     def fetch(self, source: PrivateApt, entries: Iterable[Package]) -> None:
-        """Fetches the packages that are not here yet."""
+        """Fetches missing packages."""
         missing = [entry for entry in entries if not self.place(entry).exists()]
         if not missing:
             return
@@ -407,7 +412,7 @@ class Store:
         return self.files / f"{package.sha256}.deb"
 
     def unpack(self, package: Package, target: Path) -> None:
-        """Puts its files into a folder."""
+        """Unpacks a package into a folder."""
         target.mkdir(parents=True, exist_ok=True)
         subprocess.run(
             ["dpkg-deb", "--extract", str(self.place(package)), str(target)],
@@ -416,7 +421,7 @@ class Store:
         )
 
     def unpacked(self, package: Package) -> Path:
-        """A folder with the files of that one alone."""
+        """Returns a folder with the files of this package only."""
         place = self.places / package.sha256
         if not place.exists():
             self.unpack(package, place)

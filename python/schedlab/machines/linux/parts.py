@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What runs on a Linux kernel start from: the kernel, the guest's image, our programs for it."""
+"""Builds the parts of runs on Linux: the kernel, the guest's image, schedlab's programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUN_SCRIPT = ROOT / "linux" / "guest" / "run.sh"
 
 
 def supply_linux(names: Iterable[str]) -> dict[str, Path]:
-    """Brings parts up to date, and says where they are."""
+    """Updates parts and returns their paths."""
     makers = {
         "linux_kernel": kernel,
         "linux_image": image,
@@ -30,14 +30,14 @@ def supply_linux(names: Iterable[str]) -> dict[str, Path]:
 
 
 def kernel() -> Path:
-    """The newest that serves, fetched if need be."""
+    """Returns the newest suitable kernel, fetched if necessary."""
     from schedlab.machines.linux.packages import packages
 
     return packages().kernel.bootable
 
 
 def image() -> Path:
-    """The guest's files, without those of a job: with all programs, of which a job has some."""
+    """Returns the guest's image with all programs; a job's own image has only some of them."""
     from schedlab.machines.linux.image import BENCHMARKS, base_image
     from schedlab.machines.linux.packages import packages
 
@@ -45,8 +45,10 @@ def image() -> Path:
 
 
 def build_linux(*targets: str) -> None:
-    """Makes what needs the unpacked packages. make is told of them by a link, since it cannot do
-    with a folder that has a blank in its name, as a user's cache may have."""
+    """Builds targets that need the unpacked packages.
+
+    make gets a link to them, because their folder's name may contain blanks.
+    """
     from schedlab.machines.linux.packages import packages
 
     need_linux_guests()
@@ -60,8 +62,10 @@ def build_linux(*targets: str) -> None:
 
 
 def programs() -> Path:
-    """The loader, the policies as BPF programs, the workloads, and what starts them: one archive,
-    the same for the same contents."""
+    """Returns the archive of the loader, BPF objects, workloads and their script.
+
+    The same contents give the same archive.
+    """
     build_linux("linux-host", "linux-workloads")
     with build_lock():
         content = archive(contents())
@@ -71,7 +75,7 @@ def programs() -> Path:
 
 
 def contents() -> dict[str, Path]:
-    """The contents of the archive, by their names in it."""
+    """Returns the archive's files by their names in it."""
     workloads = [*ROOT.glob("workloads/*.c"), *ROOT.glob("workloads/linux/*.c")]
     return {
         "run.sh": RUN_SCRIPT,
@@ -82,7 +86,7 @@ def contents() -> dict[str, Path]:
 
 
 def archive(files: dict[str, Path]) -> bytes:
-    """A tar of them; all can be executed. It does not tell its maker or its time."""
+    """Returns a tar archive without times and owners; all files are executable."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, path in sorted(files.items()):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Published schedulers of sched_ext that are installed on this host (scx_rusty, scx_lavd and others): to run
-a workload under one of them, as a measure for our own. The policy `scx:rusty` is the program scx_rusty.
+"""Runs workloads with sched_ext schedulers installed on this host (scx_rusty, scx_lavd and others).
+
+The policy `scx:rusty` is the program scx_rusty.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ PUBLISHED = Policy(
     "programs of the sched_ext project, and others like them",
     number=None,
 )
-"""No C file of ours, nor one program: which there are is the host's."""
+"""A placeholder policy without a C file; the available programs depend on the host."""
 _CURE = (
     "install it (the package scx-scheds of Arch Linux, or of Fedora's COPR kernel-cachyos-addons;"
     " elsewhere `cargo install scx_{name}`), so that it is on the PATH"
 )
 _FOLDER = "scheduler"
 IN_GUEST = f"./{_FOLDER}/start"
-"""The program that starts it in a guest."""
+"""The program that starts the scheduler in a guest."""
 _START = """#!/bin/sh
 here=$(dirname "$0")
 mkdir -p /boot
@@ -46,7 +47,7 @@ def is_published(policy: PolicyChoice) -> bool:
 
 
 def program_of(policy: PolicyChoice) -> Path:
-    """Returns where the program is. Raises WrongUsage with the way to get it if it is not installed."""
+    """Returns a scheduler's program. Raises WrongUsage with instructions if it is not installed."""
     if not policy.preset:
         names = ", ".join(f"scx:{name}" for name in installed()) or "none"
         raise WrongUsage(
@@ -62,7 +63,7 @@ def program_of(policy: PolicyChoice) -> Path:
 
 
 def remark_on(policy: PolicyChoice) -> str:
-    """Returns a comment of the shell that says which program it is, to the byte."""
+    """Returns a shell comment with the program's name and SHA-256."""
     program = program_of(policy)
     return f" # {program.name}, SHA-256 {file_hash(program)}"
 
@@ -79,8 +80,10 @@ def _can_run(path: Path) -> bool:
 
 
 def files_for_guest(program: Path, kernel: Kernel) -> dict[str, bytes | Path]:
-    """Returns the program with its libraries, which need not be those of the guest, by names below /job; and
-    the configuration of the guest's kernel, which libbpf looks for in /boot."""
+    """Returns the scheduler, its libraries and the kernel's configuration, by names below /job.
+
+    The libraries may differ from the guest's. libbpf reads the configuration from /boot.
+    """
     libraries = dict(_libraries(program))
     files: dict[str, bytes | Path] = {f"{_FOLDER}/program": program}
     files |= {f"{_FOLDER}/lib/{name}": path for name, path in libraries.items()}
@@ -92,7 +95,7 @@ def files_for_guest(program: Path, kernel: Kernel) -> dict[str, bytes | Path]:
 
 
 def _libraries(program: Path) -> Iterator[tuple[str, Path]]:
-    """The libraries by their names; none if it is linked statically."""
+    """Yields the program's libraries by name; none if it is linked statically."""
     done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():
         name, _, location = line.strip().partition(" => ")

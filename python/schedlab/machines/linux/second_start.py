@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Starts a guest under KVM, and once more without it if that one shows no sign of life.
+"""Starts a guest under KVM, and again without KVM if it shows no sign of life.
 
-    python second_start.py CHOICE, which is JSON: the fields of `Choice`
+Usage: python second_start.py CHOICE, where CHOICE is a JSON object with the fields of `Choice`.
 
-A process between schedlab and QEMU, so that no part that starts a guest, waits for it or ends it need
-know of two starts: what it starts has its place, its pipes and its descriptors, and its end is as if it
-were QEMU's. It needs nothing but Python.
+This process stands between schedlab and QEMU, so that other modules need not know about two starts.
+QEMU inherits its folder, pipes and descriptors, and it ends with QEMU's status. It imports only the
+standard library.
 """
 
 from __future__ import annotations
@@ -26,31 +26,30 @@ _GRACE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Choice:
-    """Two ways to start the same guest, from within the same folder."""
+    """Two commands that start the same guest in the same folder."""
 
     first: list[str]
     second: list[str]
     sign: str
-    """The file that the first one's guest writes as soon as it lives."""
+    """The file that a live guest writes in the first start."""
     seconds: float
-    """Seconds of the host within which the guest has to write that file."""
+    """Host seconds that the guest has to write that file."""
     mark: str
-    """The file that then tells why there was a second one: one line."""
+    """The file that then holds the reason for the second start, in one line."""
     tie: list[str] = field(default_factory=list)
-    """The words that end each of the two with the process that makes the choice
-    (schedlab.base.host.tied)."""
+    """Prefix that ends both commands together with this process (schedlab.base.host.tied)."""
 
     def command(self) -> list[str]:
-        """The command that makes the choice."""
+        """Returns the command that runs this module."""
         return [sys.executable, "-IS", __file__, json.dumps(asdict(self))]
 
     def tied(self, address: list[str]) -> list[str]:
-        """One of the ways, to be started by this process."""
+        """Returns a command tied to this process."""
         return [*self.tie, str(os.getpid()), *address] if self.tie else address
 
 
 def run(choice: Choice) -> int:
-    """Returns the exit status of the start that became the guest, negative for a signal."""
+    """Returns the exit status of the start that ran the guest, negative for a signal."""
     for name in (choice.sign, choice.mark):
         Path(name).unlink(missing_ok=True)
     with subprocess.Popen(choice.tied(choice.first), close_fds=False) as process:
@@ -71,7 +70,7 @@ def run(choice: Choice) -> int:
 
 
 def lives(process: subprocess.Popen[bytes], choice: Choice) -> bool:
-    """Waits for the sign, as long as one may come."""
+    """Waits for the sign of life until the process ends or the time limit is reached."""
     limit = time.monotonic() + choice.seconds
     sign = Path(choice.sign)
     while not (sign.exists() and sign.stat().st_size):
@@ -89,7 +88,7 @@ def silence(status: int | None, seconds: float) -> str:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Asks a process to end, then ends it: if it is asked, QEMU leaves a terminal as it was."""
+    """Ends a process by SIGTERM, so that QEMU can restore the terminal, and then by SIGKILL."""
     if process.poll() is not None:
         return
     process.terminate()
@@ -104,12 +103,12 @@ def unwind(number: int, _frame: object) -> None:
 
 
 def main() -> None:
-    """Ends as the guest did, also by a signal."""
+    """Ends with the guest's exit status or signal."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, unwind)
     status = run(Choice(**json.loads(sys.argv[1])))
     if status < 0:
-        with contextlib.suppress(OSError):  # SIGKILL has no other way anyhow
+        with contextlib.suppress(OSError):  # the default action of SIGKILL cannot be set
             signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
     raise SystemExit(status)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A machine's shape as QEMU makes it: sockets of cores of hardware threads, and nodes of memory."""
+"""Converts a machine's shape to QEMU options: sockets, cores, hardware threads and memory nodes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from schedlab.workload.shapes.writing import cpu_list
 
 
 def topology_options(shape: Shape | None, cpus: int, memory_mib: int) -> list[str]:
-    """QEMU's options for CPUs and memory. The CPUs of a socket share its last cache.
+    """Returns QEMU options for CPUs and memory. The CPUs of a socket share the last-level cache.
 
-    WrongUsage: QEMU has no such shape.
+    Raises WrongUsage if QEMU cannot provide the shape.
     """
     if shape is None:
         return ["-smp", str(cpus), "-m", f"{memory_mib}M"]
