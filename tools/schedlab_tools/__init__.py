@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Tools of those who maintain schedlab: benchmarks, long use, documents made from measurements, stopped CPUs."""
+"""Provides maintainers' tools: benchmarks, soak tests, generated documents, and interleavings of stopped CPUs."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel's work takes, from traces of it: the simulator's costs (docs/simulator.md).
+"""Derives the simulator's costs from traces of the kernel.
 
-The programs are `calibrate`, which does one thing at a time and yields before and after, and study
-1's test of process creation.
+The programs are study 1's test of process creation, and `calibrate`, which performs one operation
+at a time between two yields.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from schedlab.workload.costs import Cost, Profile
 from schedlab_tools.observing import Observed, Stay, observe
 
 REFERENCE = PolicyChoice(STANDARD)
-"""All costs are measured under it; the others differ in those of OF_POLICY."""
+"""The policy for measuring all costs; other policies have their own costs of OF_POLICY."""
 OF_POLICY = ("scheduler", "crowd", "tick", "wakeup", "fork")
 CALLS = "calibrate"
 CREATION = "timingtests short -w 100"
 _CREATION_TICKS = 10
-"""The tick of its run, in ticks of the others: one comes at most while the children are forked."""
+"""Tick of the creation run, in normal ticks: at most one occurs while the children are forked."""
 _CUT_TICK_NS = 100_000
-"""The tick of another one, so that many come while they are."""
+"""Tick of another creation run, in nanoseconds, so that many occur during the forks."""
 CROWD_SIZE = 100
-"""Processes; bench/guest/calibrate.c, which also has the numbers of the notes and of the pages."""
+"""Processes, as in bench/guest/calibrate.c, which also has the numbers of notes and pages."""
 _PAGES = 8
 _FORKS_IN_A_ROW = 2
-"""At least. Under some policies a child soon preempts the process that forks."""
+"""Minimum. Under some policies a child soon preempts the forking process."""
 _BURN_NS = 3_000_000
 _CYCLES_OF_BURN = 3_000_000
 YIELD, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, NEW, USED, END = range(1, 13)
 
 
 class Unmeasurable(ValueError):
-    """The trace does not hold what a cost is to be taken from."""
+    """The trace lacks the events that a cost is computed from."""
 
 
 # --- from values to a cost
 
 
 def _measured(values: Iterable[float], source: str, add: float = 0) -> Cost:
-    """Median and interquartile range. `add` to all of them."""
+    """Returns median and interquartile range. `add` is added to all values."""
     array = np.array([*values], dtype=float)
     if not len(array):
         raise Unmeasurable(f"nothing to measure in the trace: {source}")
@@ -60,7 +60,7 @@ def _measured(values: Iterable[float], source: str, add: float = 0) -> Cost:
 
 
 def call_cost(seen: Observed) -> Cost:
-    """A process that yields and goes on, from one visit to the next."""
+    """Returns the cost of a yield that returns to the same process, from one visit to the next."""
     stays = [stay for stay in seen.quiet(YIELD) if stay.again and stay.cause == Kind.YIELD]
     return _measured(map(seen.work, stays), "a yield, from SCHEDULER_EXIT to SCHEDULER_ENTER")
 
@@ -73,7 +73,7 @@ def scheduler_cost(seen: Observed) -> Cost:
 
 
 def crowd_cost(seen: Observed, scheduler: Cost, switch: Cost) -> Cost:
-    """Per 100 processes that wait."""
+    """Returns the cost per 100 waiting processes."""
     visits = [
         visit
         for visit in seen.visits
@@ -95,7 +95,7 @@ def switch_cost(seen: Observed, scheduler: Cost) -> Cost:
 
 
 def tick_cost(seen: Observed, call: Cost) -> Cost:
-    """The cost of a tick: how much longer known work takes, by the number of ticks that came."""
+    """Returns the cost of a tick: the additional time of known work per tick."""
     source = "work of 3 ms between two yields: what it takes longer, less visits, by its ticks"
     if not seen.by_cycles:
         return _late_tick_cost(seen)
@@ -109,7 +109,7 @@ def tick_cost(seen: Observed, call: Cost) -> Cost:
 
 
 def _computings(seen: Observed) -> Iterator[list[Stay]]:
-    """The stays of the process that computes, each from one yield to the next."""
+    """Yields the stays of the computing process, from one yield to the next."""
     parts: list[Stay] = []
     for stay in seen.stays:
         if stay.note != COMPUTE or not stay.pid:
@@ -122,7 +122,7 @@ def _computings(seen: Observed) -> Iterator[list[Stay]]:
 
 
 def _late_tick_cost(seen: Observed) -> Cost:
-    """The cost of a tick by the clock: from when it is due to the visit that it leads to."""
+    """Returns the cost of a tick by the clock: from its scheduled time to the resulting visit."""
     late = [
         stay.end_ns % seen.tick_ns
         for stay in seen.stays
@@ -132,7 +132,7 @@ def _late_tick_cost(seen: Observed) -> Cost:
 
 
 def wakeup_cost(seen: Observed) -> Cost:
-    """The cost of each process more that the same tick of an idle CPU wakes."""
+    """Returns the cost of each additional process woken by the same tick of an idle CPU."""
     source = "an idle CPU's tick that wakes 8 processes, less one that wakes 1, by 7"
     idle = [stay for stay in seen.stays if stay.note == WAKE and not stay.pid]
     many = [stay for stay in idle if stay.count(Kind.WAKEUP) == 8]
@@ -164,7 +164,7 @@ def reap_cost(seen: Observed, call: Cost) -> Cost:
 
 
 def interrupt_cost(seen: Observed) -> Cost:
-    """The cost of an interrupt by cycles: all that an idle CPU does while nothing else happens."""
+    """Returns the cost of an interrupt in cycles: everything that an idle CPU does while nothing else happens."""
     quiet = [
         (woken, stay)
         for woken, stay in seen.called
@@ -179,7 +179,7 @@ def interrupt_cost(seen: Observed) -> Cost:
 
 
 def stagger_cost(several: Trace) -> Cost:
-    """From CPU 0's tick to CPU 1's: when each wakes the first that sleeps until a tick."""
+    """Returns the delay between the ticks of CPU 0 and CPU 1, by the first process that each wakes."""
     source = "the first process that an interrupt wakes in a tick: on CPU 1, less on CPU 0"
     rows = several.rows(Kind.WAKEUP)
     rows = rows[several.at("first", rows) == 0]
@@ -191,7 +191,7 @@ def stagger_cost(several: Trace) -> Cost:
 
 
 def copy_cost(calls: Observed) -> Cost:
-    """The cost of a page that parent and child share, when one of them writes to it."""
+    """Returns the cost of the first write to a page that parent and child share."""
     touched = [s for s in calls.quiet(TOUCH) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
     plain = [s for s in calls.quiet(FORK) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
     base = _measured(map(calls.work, plain), "a fork between two yields")
@@ -200,14 +200,14 @@ def copy_cost(calls: Observed) -> Cost:
 
 
 def fork_costs(creation: Observed, calls: Observed) -> dict[str, Cost]:
-    """`fork` and `fork_return`: the page that the parent writes before the next one."""
+    """Returns `fork` and `fork_return`, the copy of the page that the parent writes before the next fork."""
     copy = copy_cost(calls)
     source = f"{CREATION}: FORK to FORK, less the copy of a page after it"
     return {"fork": _measured(_gaps(creation), source, -copy.ns), "fork_return": copy}
 
 
 def _gaps(creation: Observed) -> list[float]:
-    """Means from FORK to FORK, where a process forks many times and no tick comes."""
+    """Returns the mean times between consecutive FORK records of a process, without ticks."""
     rows = (
         row
         for stay in creation.stays
@@ -217,7 +217,7 @@ def _gaps(creation: Observed) -> list[float]:
 
 
 def _between_ticks(times: list[int], seen: Observed) -> list[list[int]]:
-    """The times in their order, in rows within which no tick comes."""
+    """Splits the sorted times into rows without ticks between them."""
     rows: list[list[int]] = []
     for time in times:
         if rows and not seen.ticks_in(rows[-1][-1], time):
@@ -228,8 +228,10 @@ def _between_ticks(times: list[int], seen: Observed) -> list[list[int]]:
 
 
 def look_cost(cut: Observed, costs: Mapping[str, Cost]) -> Cost:
-    """What comes of `fork` before the last moment at which an interrupt is taken: less what comes after
-    it. `cut`: forks in a row, between which ticks come."""
+    """Returns the part of `fork` before the last moment when interrupts are taken.
+
+    It is `fork` minus the part after that moment. `cut`: consecutive forks with ticks between them.
+    """
     source = "`fork`, less what of it comes after a tick that came before the call"
     known_ns = costs["fork_return"].ns + costs["tick"].ns
     rests = [
@@ -243,8 +245,10 @@ def look_cost(cut: Observed, costs: Mapping[str, Cost]) -> Cost:
 
 
 def _cut_forks(cut: Observed) -> Iterator[tuple[Stay, Stay]]:
-    """Pairs of stays of a process that forks in a row: a tick has come after a fork, and the next one comes
-    when the process has a CPU again."""
+    """Yields pairs of consecutive stays of a forking process.
+
+    A tick follows the fork of the first stay; the next fork comes when the process has a CPU again.
+    """
     last: dict[int, Stay] = {}
     for stay in cut.stays:
         before = last.get(stay.pid)
@@ -255,7 +259,7 @@ def _cut_forks(cut: Observed) -> Iterator[tuple[Stay, Stay]]:
 
 
 def new_cost(calls: Observed) -> Cost:
-    """The additional cost of a fork into a slot that no process has had yet."""
+    """Returns the additional cost of a fork into a process slot that was never used."""
     works = []
     for note in (NEW, USED):
         stays = [stay for stay in calls.quiet(note) if stay.count(Kind.FORK) > 1]
@@ -268,7 +272,7 @@ def new_cost(calls: Observed) -> Cost:
 
 
 def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Cost]:
-    """`first_run` and `exit`, of children that mark their group and end."""
+    """Returns `first_run` and `exit`, for children that set their group and end."""
     lives = [
         stay
         for stay in creation.stays
@@ -285,7 +289,7 @@ def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Co
 
 
 def _ends(calls: Observed) -> list[Stay]:
-    """Last stays, of processes that do nothing else in them."""
+    """Returns the last stays of processes that only exit in them."""
     ends = [stay for stay in calls.quiet(CROWD) if stay.count(Kind.EXIT)]
     return [stay for stay in ends if len(stay.events) == 1]
 
@@ -294,7 +298,7 @@ def _ends(calls: Observed) -> list[Stay]:
 
 
 def policy_costs(calls: Observed, creation: Observed, switch: Cost) -> dict[str, Cost]:
-    """The costs of OF_POLICY, from the two runs under a policy."""
+    """Returns the costs of OF_POLICY from two runs under a policy."""
     call = call_cost(calls)
     scheduler = scheduler_cost(calls)
     measure: dict[str, Callable[[], Cost]] = {
@@ -310,8 +314,10 @@ def policy_costs(calls: Observed, creation: Observed, switch: Cost) -> dict[str,
 def reference_costs(
     calls: Observed, creation: Observed, cut: Observed, several: Trace
 ) -> dict[str, Cost]:
-    """All of them, from the runs under REFERENCE: `cut`: of CREATION with ticks between its forks;
-    `several`: of `calibrate` on several CPUs."""
+    """Returns all costs, from the runs under REFERENCE.
+
+    `cut`: CREATION with ticks between its forks; `several`: `calibrate` on several CPUs.
+    """
     call = call_cost(calls)
     switch = switch_cost(calls, scheduler_cost(calls))
     of_policy = policy_costs(calls, creation, switch)
@@ -337,7 +343,7 @@ def reference_costs(
 
 
 def profile_of_runs(runs: Sequence[RunSpec], traces: Sequence[Trace], machine: str) -> Profile:
-    """The profile that the runs of plan() give. Raises Unmeasurable."""
+    """Returns the profile from the runs of plan(). Raises Unmeasurable."""
     by_run = dict(zip(((run.label, run.policy, run.cpus > 1) for run in runs), traces, strict=True))
     header = by_run["calls", REFERENCE, False].header
     by_cycles = machine_named(machine).repeatable
@@ -361,8 +367,7 @@ def profile_of_runs(runs: Sequence[RunSpec], traces: Sequence[Trace], machine: s
 def plan(
     folder: Path, machine: str, policies: Sequence[PolicyChoice], cpus: int, tick_ns: int
 ) -> Plan:
-    """The runs: for each policy, `calibrate` and process creation on one CPU; for REFERENCE also on
-    several."""
+    """Plans `calibrate` and process creation on one CPU for each policy; for REFERENCE also on several CPUs."""
     base = RunSpec(
         CALLS, REFERENCE, (), 1, machine_named(machine), 1, tick_ns, 60_000_000_000, 512, "calls"
     )
@@ -379,7 +384,7 @@ def plan(
 
 @dataclass(frozen=True)
 class Drift:
-    """A cost that is not what it was."""
+    """A cost that changed."""
 
     name: str
     before: int
@@ -391,8 +396,10 @@ _NEARNESS_NS = 20
 
 
 def drifts(before: Profile, now: Profile) -> list[Drift]:
-    """Costs that differ by more than both spreads, 3 % and 20 ns. A policy that has none of its own has that of
-    all."""
+    """Returns the costs that differ by more than both spreads, 3 % and 20 ns.
+
+    A policy without a specific cost has the general one.
+    """
     drift_rows = []
     for name, cost in now.costs.items():
         general = before.costs.get(name.partition(".")[0], Cost(0))

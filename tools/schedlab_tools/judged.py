@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Measured rows that are held against an aim."""
+"""Defines measured rows that are compared with targets."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Judged:
     """A measured row."""
 
     derived: ClassVar[tuple[str, ...]] = ()
-    """Properties that JSON has beside the fields."""
+    """Properties to include in JSON, in addition to the fields."""
 
     @property
     def verdict(self) -> str:
-        """`met`; what else came of it; or nothing where there is no aim."""
+        """The verdict: `met`, another result, or nothing if there is no target."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
@@ -28,7 +28,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Aim(Judged):
-    """What was asked for. `most` is met if `value` is not above it."""
+    """A target, which is met if `value` is at most `most`."""
 
     name: str
     value: float

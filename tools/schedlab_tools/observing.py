@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel's CPUs did between visits to the scheduler, from a trace of it.
+"""Extracts the activity of CPUs between visits to the scheduler from a trace of the kernel.
 
-What a process does between two visits is a *stay*; its length is known by the CPU's counter of
-cycles. On a machine whose clock is made of the instructions that its CPUs execute, it is known to the
-cycle; elsewhere by the clock.
+The activity of a process between two visits is a *stay*; its length is measured by the CPU's cycle
+counter. If the machine's clock counts executed instructions, it is exact to the cycle; otherwise
+the clock is used.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ Event = tuple[Kind, int]
 
 @dataclass(frozen=True)
 class Stay:
-    """A stay of a process, or of the idle loop (pid 0), on a CPU between two visits to the
-    scheduler."""
+    """A stay of a process, or of the idle loop (pid 0), on a CPU between two visits to the scheduler."""
 
     pid: int
     note: int
-    """The part of the program in which it is; 0: before the first."""
+    """The current part of the program; 0: before the first."""
     begin_ns: int
     end_ns: int
     cycles: int
     new: bool
-    """The process's first."""
+    """True for the process's first stay."""
     again: bool
-    """The process went on after a visit in which it was picked itself."""
+    """True if the process was picked again in the visit before."""
     events: tuple[Event, ...]
 
     @property
     def cause(self) -> Kind | None:
-        """Returns its last event, which says why it ended, or None if an interrupt ended it."""
+        """The last event, which explains why the stay ended; None if an interrupt ended it."""
         return self.events[-1][0] if self.events else None
 
     def count(self, kind: Kind) -> int:
         return sum(1 for kind_of_event, _ in self.events if kind_of_event == kind)
 
     def time_of(self, kind: Kind) -> int:
-        """The time of its first event of the kind."""
+        """Returns the time of its first event of the kind."""
         return next(time for kind_of_event, time in self.events if kind_of_event == kind)
 
 
@@ -55,33 +54,33 @@ class Visit:
     end_ns: int
     cycles: int
     before: int
-    """PIDs; 0: idle."""
+    """PIDs before and after; 0: idle."""
     after: int
     cause: Kind | None
-    """The cause of the stay before it."""
+    """The cause of the previous stay."""
 
 
 @dataclass
 class Observed:
-    """What a trace shows, in the order of its records."""
+    """The contents of a trace, in the order of its records."""
 
     tick_ns: int
     cycles_per_second: int
     by_cycles: bool
-    """Its clock is made of cycles, and they are more exact."""
+    """True if the clock is derived from cycles, which are then more precise."""
     stays: list[Stay] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
     called: list[tuple[int, Stay]] = field(default_factory=list)
-    """Idle CPUs for which another CPU had work: when it woke a process (ns), and how they idled."""
+    """Idle CPUs that another CPU had work for: the time when it woke a process (ns), and the idle stay."""
 
     def work(self, item: Stay | Visit) -> float:
-        """Its length in ns."""
+        """Returns the length in nanoseconds."""
         if self.by_cycles:
             return item.cycles * 1e9 / self.cycles_per_second
         return item.end_ns - item.begin_ns
 
     def quiet(self, note: int) -> list[Stay]:
-        """The stays of processes in a part of the program in which no tick came."""
+        """Returns the stays of processes without ticks, in a part of the program."""
         return [
             stay
             for stay in self.stays
@@ -94,10 +93,10 @@ class Observed:
 
 @dataclass
 class _Cpu:
-    """While its records are read."""
+    """The state of a CPU while its records are read."""
 
     began: tuple[int, int] | None = None
-    """Time and cycles of the last SCHEDULER_EXIT, or ENTER."""
+    """Time and cycles of the last SCHEDULER_EXIT or ENTER."""
     pid: int = 0
     cause: Kind | None = None
     again: bool = False

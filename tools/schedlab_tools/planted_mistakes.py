@@ -43,7 +43,7 @@ AREAS = {
     "simulator": ("sim/", 17),
     "kernel": ("kernel/", 16),
 }
-"""Where lines are drawn, and how many."""
+"""Folders where lines are drawn, and how many."""
 NOT_RUN = "not run"
 STAGE_TIMEOUT_S = 420
 CHECK_C = "-fsyntax-only -std=c17 -O1 -Wall -Wextra -Werror -I. -Ikernel"
@@ -53,9 +53,10 @@ KERNEL_C = f"{CHECK_C} -ffreestanding --target=riscv64-unknown-elf -mabi=lp64 -m
 
 @dataclass
 class Mistake:
-    """A line, and what stands in its place, both without indentation.
+    """A line and its replacement, both without indentation.
 
-    `occurrence`: of the equal lines of the file, from 1. `tests`: arguments of pytest, one start each.
+    `occurrence`: number among the equal lines of the file, starting at 1. `tests`: arguments of
+    pytest, one process each.
     """
 
     number: str
@@ -78,12 +79,12 @@ def as_yaml(mistakes: Iterable[Mistake]) -> str:
 
 
 def lines_equal_to(text: str, source: str) -> list[int]:
-    """Returns the indices of the lines that are this text, apart from indentation."""
+    """Returns the indices of the lines that equal this text, apart from indentation."""
     return [n for n, line in enumerate(source.splitlines()) if line.strip() == text]
 
 
 def find_line(mistake: Mistake) -> tuple[Path, int]:
-    """Returns the file and the index of the line. LookupError: no file, or several, have the line."""
+    """Returns the file and the index of the line. Raises LookupError unless exactly one file has the line."""
     path = ROOT / mistake.path
     places = lines_equal_to(mistake.text, path.read_text()) if path.exists() else []
     if len(places) >= mistake.occurrence:
@@ -103,7 +104,7 @@ def find_line(mistake: Mistake) -> tuple[Path, int]:
 
 @contextlib.contextmanager
 def planted(mistake: Mistake) -> Iterator[Path]:
-    """The mistake is in the file meanwhile. Both writes are newer than what make built."""
+    """Plants the mistake in the file within the block. Both writes are newer than the build."""
     path, index = find_line(mistake)
     source = path.read_text()
     lines = source.splitlines(keepends=True)
@@ -117,7 +118,7 @@ def planted(mistake: Mistake) -> Iterator[Path]:
 
 
 def compiles(path: Path) -> bool:
-    """Whether a file compiles; a header, as a part of one file that includes it."""
+    """True if a file compiles; a header is compiled as part of a file that includes it."""
     if path.suffix == ".py":
         command = [sys.executable, "-c", f"compile(open({str(path)!r}).read(), '', 'exec')"]
     else:
@@ -126,7 +127,7 @@ def compiles(path: Path) -> bool:
 
 
 def compile_command(path: str) -> list[str]:
-    """Returns the command for a file that the last build compiled, or for one that includes it."""
+    """Returns the compiler command of the last build for a file, or for a file that includes it."""
     program = compiler()
     for folder in ("sim", "kernel", "host-tests"):
         for dependencies in sorted((BUILD / folder).rglob("*.d")):
@@ -146,7 +147,7 @@ def compile_command(path: str) -> list[str]:
 
 
 def changes_of(path: str, reached: Mapping[str, Sequence[str]]) -> dict[int, list[str]]:
-    """Returns, by the index of each line that tests execute, what could stand in its place."""
+    """Returns the possible replacements for each line that tests execute, by its index."""
     source = (ROOT / path).read_text()
     lines = source.splitlines()
     changed: dict[int, list[str]] = {}
@@ -157,7 +158,7 @@ def changes_of(path: str, reached: Mapping[str, Sequence[str]]) -> dict[int, lis
 
 
 def c_mutants(source: str) -> Iterator[tuple[int, str]]:
-    """Returns the index and the changed text of each line, for mutants that change one line."""
+    """Yields the index and the changed text of each line, for mutants that change one line."""
     old = source.splitlines()
     for mutant in mutants_of(source):
         new, index = mutant.source.splitlines(), mutant.line - 1
@@ -166,7 +167,7 @@ def c_mutants(source: str) -> Iterator[tuple[int, str]]:
 
 
 def draw(reach: Mapping[str, Mapping[str, Sequence[str]]], seed: int) -> Iterator[Mistake]:
-    """Draws lines, each as likely as any other of its area, and a change of each."""
+    """Draws lines uniformly within each area, and a change of each."""
     for area, (folder, count) in AREAS.items():
         rng = random.Random(f"{seed} {area}")
         changes = {
@@ -195,7 +196,7 @@ def draw(reach: Mapping[str, Mapping[str, Sequence[str]]], seed: int) -> Iterato
 
 
 def run_tests(arguments: str) -> str:
-    """Runs tests until one fails. Returns the first that fails, or an empty text."""
+    """Runs tests until one fails. Returns the first failing test, or ""."""
     command = ["./schedlab", "test", "-q", "-x", "-n", "0", "--tb=line", *shlex.split(arguments)]
     try:
         done = subprocess.run(
@@ -213,7 +214,7 @@ def run_tests(arguments: str) -> str:
 
 
 def verdict_on(mistake: Mistake) -> str:
-    """Returns "found by TEST", "survived", or why it could not be planted."""
+    """Returns "found by TEST", "survived", or why the mistake could not be planted."""
     try:
         with planted(mistake):
             failed = (run_tests(arguments) for arguments in mistake.tests)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a decision of each policy costs: exact instruction counts on Spike."""
+"""Measures the cost of a decision of each policy: exact instruction counts on Spike."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from schedlab_tools.judged import Judged
 _POLICY = re.compile(r"^bench enqueue\+pick(-worst)? (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
 _LIMIT_NS = 120_000_000_000
 GROWTH_ALLOWED = {"constant": 1.1, "logarithmic": 2.0}
-"""What enqueue and pick may cost with 4,096 tasks, over their cost with 64, by
-what the policy says of its cost."""
+"""Allowed ratio of the cost of enqueue and pick with 4,096 tasks to that with 64, by the policy's declared cost."""
 
 
 @dataclass(frozen=True)
 class PolicyRow(Judged):
-    """What one enqueue and one pick of a policy take, by number of tasks: mean and worst."""
+    """Instructions of one enqueue and one pick of a policy, by number of tasks: mean and worst."""
 
     policy: str
     mean: dict[int, int]
@@ -33,7 +32,7 @@ class PolicyRow(Judged):
 
     @property
     def verdict(self) -> str:
-        """The verdict on the policies as shipped that promise what they cost; presets have none."""
+        """The verdict on a built-in policy with a declared cost; presets have none."""
         known = known_policies().get(self.policy)
         allowed = GROWTH_ALLOWED.get(known.cost) if known else None
         if allowed is None or not {64, 4096} <= set(self.mean):
@@ -42,7 +41,7 @@ class PolicyRow(Judged):
 
 
 def measure_policies(machine: KernelMachine, program: Path) -> list[PolicyRow]:
-    """A program that holds all policies and no kernel."""
+    """Measures with a program that contains all policies and no kernel."""
     rows = policy_rows(console_of(machine, Boot(program, None, 1, 512, "")))
     if not rows:
         raise SchedlabError(f"{program} printed no line `bench enqueue+pick …`")
@@ -50,7 +49,7 @@ def measure_policies(machine: KernelMachine, program: Path) -> list[PolicyRow]:
 
 
 def console_of(machine: KernelMachine, boot: Boot) -> str:
-    """What a machine prints until it ends, with success."""
+    """Returns a machine's output until it ends successfully."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         seconds = machine.host_limit(1, _LIMIT_NS)
         console = Path(folder) / CONSOLE
@@ -63,7 +62,7 @@ def console_of(machine: KernelMachine, boot: Boot) -> str:
 
 
 def policy_rows(console: str) -> list[PolicyRow]:
-    """Reads lines "bench enqueue+pick[-worst] POLICY TASKS INSTRUCTIONS"."""
+    """Parses lines "bench enqueue+pick[-worst] POLICY TASKS INSTRUCTIONS"."""
     rows: dict[str, PolicyRow] = {}
     for worst, policy, tasks, count in _POLICY.findall(console):
         row = rows.setdefault(policy, PolicyRow(policy, {}, {}))

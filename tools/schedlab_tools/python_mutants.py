@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes small mistakes in Python, of the kinds that schedlab.courses.grading.mutants makes in C."""
+"""Generates small mistakes in Python, of the same kinds as schedlab.courses.grading.mutants for C."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
 }
 _REMOVED = (ast.AugAssign, ast.Raise, ast.Continue, ast.Break)
 _NOT_RUN = ("annotation", "returns", "decorator_list", "args")
-"""Fields of which no line counts as executed by a test."""
+"""Fields whose lines do not count as executed by a test."""
 
 _Edit = tuple[int, int, int, str]
-"""In a line, by its index, the characters from one position to another become the text."""
+"""Replaces a range of characters in a line, given by its index, by the text."""
 
 
 def python_mutants(source: str) -> Iterator[tuple[int, str]]:
-    """Returns the index of each line within a function that can be changed, and the changed line."""
+    """Yields the index of each mutable line within a function, and the changed line."""
     lines = source.splitlines()
     module = ast.parse(source)
     functions = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef))
@@ -47,7 +47,7 @@ def python_mutants(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _executed(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes below one, except within formatted strings, whose positions Python 3.11 does not know."""
+    """Yields all nodes below one, except within formatted strings, whose positions Python 3.11 does not know."""
     for name, value in ast.iter_fields(node):
         if name in _NOT_RUN and not isinstance(node, ast.Call):
             continue
@@ -62,7 +62,7 @@ class _Edits:
         self._lines = lines
 
     def of(self, node: ast.AST) -> Iterator[_Edit]:
-        """The changes of a node that lies in one line."""
+        """Yields the changes of a node within one line."""
         if isinstance(node, ast.Compare):
             yield from self._between(node.left, node.ops[0], node.comparators[0])
         elif isinstance(node, ast.BoolOp):
@@ -91,13 +91,13 @@ class _Edits:
 
     @staticmethod
     def _is_effect(node: ast.AST) -> bool:
-        """A call for its effect, or a change of an object."""
+        """True for a call for its effect, or a change of an object."""
         if isinstance(node, ast.Assign):
             return isinstance(node.targets[0], (ast.Attribute, ast.Subscript))
         return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
 
     def _span(self, node: ast.AST) -> tuple[int, int, int] | None:
-        """The index of the node's one line, its first character and the one behind its last."""
+        """Returns the index of the node's single line, its first column and the column after its last."""
         first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", -1)
         if first != last:
             return None
@@ -115,7 +115,7 @@ class _Edits:
             yield (*span, text)
 
     def _between(self, left: ast.AST, operator: ast.AST, right: ast.AST) -> Iterator[_Edit]:
-        """Another operator between two operands."""
+        """Yields another operator between two operands."""
         one, other = self._span(left), self._span(right)
         if one and other and one[0] == other[0] and type(operator) in _OPERATORS:
             before, after = _OPERATORS[type(operator)]
@@ -123,7 +123,7 @@ class _Edits:
             yield one[0], one[2], other[1], text.replace(before, after, 1)
 
     def _without_keywords(self, call: ast.Call) -> Iterator[_Edit]:
-        """A call that passes one argument less, where another argument stands before it in the line."""
+        """Yields calls with one argument removed, if another argument precedes it in the line."""
         arguments: list[ast.AST] = [*call.args, *call.keywords]
         for previous, argument in itertools.pairwise(arguments):
             one, other = self._span(previous), self._span(argument)

@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What things cost and how fast they are: instruction counts, speeds, shares against the ideal. It
-may know all machines and the monitor."""
+"""Measures costs and speed: instruction counts, throughput, and shares compared with the ideal.
+
+It may import all machines and the monitor.
+"""

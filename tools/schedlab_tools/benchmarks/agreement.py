@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev bench agreement`: the simulator held against the kernel."""
+"""`./schedlab dev bench agreement`: compares the simulator with the kernel."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def agreement(
 
 
 def compared(setting: Setting, folder: Path) -> list[Judged]:
-    """Says what is there if it is interrupted."""
+    """Runs the comparison; on interruption, names the folder with the finished runs."""
     from schedlab.analysis.agreement import run
     from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
     from schedlab.analysis.agreement.plan import cases
@@ -89,7 +89,7 @@ def as_dict(cell: Judged) -> dict[str, object]:
 
 
 def show(cells: Sequence[Judged], everything: bool) -> None:
-    """Prints what is not near, or all, then sums of all, and the reasons."""
+    """Prints the cells that are not near, or all, then the sums and the reasons."""
     from schedlab.analysis.agreement.text import by_policy, row, summary
 
     shown = [cell for cell in cells if everything or cell.judgement != "near"]

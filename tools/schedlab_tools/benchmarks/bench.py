@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev bench`: what things cost; its commands are modules of schedlab_tools.benchmarks."""
+"""`./schedlab dev bench`: measures costs. Its commands are modules of schedlab_tools.benchmarks."""
 
 from __future__ import annotations
 

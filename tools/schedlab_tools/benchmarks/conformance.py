@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small scenarios with what is expected of a scheduler, held against what a machine does."""
+"""Compares the behaviour of schedulers with the expectations of small scenarios."""
 
 from __future__ import annotations
 
@@ -34,22 +34,23 @@ from schedlab_tools.judged import Judged
 
 SUITES = ROOT / "workloads" / "conformance"
 BLINK_NS = 300_000
-"""Stays on a CPU that are shorter, as of a task that ends, are not looked at."""
+"""Shorter stays on a CPU are ignored, such as those of a task that ends."""
 _KEYS = {"name", "rule", "workload", "order", "shares"}
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What tasks do, and what is expected then: an order, or shares."""
+    """The behaviour of tasks, and the expected order or shares."""
 
     name: str
     rule: str
     workload: Mapping[str, Any]
     order: Sequence[tuple[str, Any]] = ()
-    """Which group is to run for how many milliseconds, one after another: a number, the least and the
-    most, or None, which is any."""
+    """The expected sequence of groups and their durations in milliseconds: a number, a range
+    (least, most), or None for any.
+    """
     shares: Mapping[str, float] = field(default_factory=dict)
-    """Percent of what all have run, of each group."""
+    """Expected percentage of the total running time, by group."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Suite:
     path: Path
     policy: str
     begin_ms: float
-    """What is before, in the window that is measured, is preparation."""
+    """End of the preparation within the measured window."""
     within_ms: float
     within_points: float
     scenarios: tuple[Scenario, ...]
@@ -83,7 +84,7 @@ class Row(Judged):
 
 
 def read_suite(path: Path) -> Suite:
-    """Reads a file of scenarios. WrongUsage says what is wrong with it."""
+    """Reads a file of scenarios. Raises WrongUsage if it is invalid."""
     try:
         content = json.loads(path.read_text("utf-8"))
         scenarios = tuple(_scenario(scenario) for scenario in content["scenarios"])
@@ -123,7 +124,7 @@ def _scenario(content: dict[str, Any]) -> Scenario:
 def plan(
     folder: Path, texts: Path, suite: Suite, policies: Iterable[PolicyChoice], machine: str
 ) -> Plan:
-    """A run for each scenario and policy, on one CPU; `texts`: a folder for the workloads' files."""
+    """Plans a run for each scenario and policy, on one CPU. `texts`: a folder for workload files."""
     target = machine_named(machine)
     runs = []
     for scenario in suite.scenarios:
@@ -150,7 +151,7 @@ def plan(
 
 
 def evaluate(suite: Suite, finished: Iterable[Finished]) -> list[Row]:
-    """What came of each scenario under each policy, in the order of the runs."""
+    """Returns the result of each scenario under each policy, in the order of the runs."""
     known = {scenario.name: scenario for scenario in suite.scenarios}
     rows = []
     for run in finished:
@@ -170,9 +171,9 @@ def evaluate(suite: Suite, finished: Iterable[Finished]) -> list[Row]:
 
 
 def stays_of(trace: Trace, begin_ms: float) -> list[tuple[str, float]]:
-    """Which group of the workload ran for how many milliseconds, one after another.
+    """Returns the sequence of groups that ran, with durations in milliseconds.
 
-    Another program that runs in between, or an idle CPU, does not divide a stay.
+    Other programs or idle times do not divide a stay.
     """
     who, window = lives(trace), measured_window(trace)
     groups = people(trace, who, window).filter(pl.col("role") == "workload")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""How long CPUs wait for the locks of run queues: the most that finer locks could gain (study 1, section 8.3).
+"""Measures how long CPUs wait for run queue locks, the upper bound for the gain of finer locks
+(study 1, section 8.3).
 
-A program of the guest, `contention`, tells of each CPU how long it waited. On Spike the other CPUs stand
-still while one has its turn: a lock that is taken and given back within a turn keeps none waiting, and
-one that is held at the end of a turn keeps the others waiting for a whole one. So it is measured at turns
-of several lengths; the shortest ones are nearest to CPUs that run side by side.
+The guest program `contention` reports the waiting time of each CPU. Spike runs one CPU at a time,
+for a turn. A lock taken and released within a turn delays no other CPU; a lock held at the end of a
+turn delays the others for a whole turn. Several turn lengths are therefore measured; the shortest
+are closest to parallel CPUs.
 """
 
 from __future__ import annotations
@@ -30,10 +31,9 @@ from schedlab_tools.benchmarks.results import finish
 
 MACHINE = "spike"
 TURNS = ("100", "500", "5000")
-"""Instructions."""
+"""Lengths of turns, in instructions."""
 WORK = ("prioritytest switch", "prioritytest mixed", "lotterytest starve -t 50 -u 10 -y 2000")
-"""200 processes that end at once; those that compute beside those that sleep; those that yield all the
-time."""
+"""200 processes that end at once; a mix of computing and sleeping processes; processes that yield all the time."""
 _TICK_NS = 1_000_000
 _LIMIT_NS = 60_000_000_000
 _MEMORY_MIB = 512
@@ -41,7 +41,7 @@ _MEMORY_MIB = 512
 
 @dataclass(frozen=True)
 class Contended:
-    """What one setup's CPUs did, over the whole run, boot included."""
+    """The sums over the CPUs of one configuration, for the whole run including boot."""
 
     work: str
     policy: str
@@ -49,17 +49,17 @@ class Contended:
     turn: int
     """Instructions."""
     waits: int
-    """Times that a CPU waited for the lock of a run queue."""
+    """Number of times that a CPU waited for a run queue lock."""
     waited_us: float
-    """For how long, over all CPUs; a cycle is a nanosecond."""
+    """Total waiting time over all CPUs; a cycle is a nanosecond."""
     scheduler_us: float
-    """The time of the scheduler over all CPUs, with what it waited."""
+    """Total time of the scheduler over all CPUs, including its waits."""
     of_time: float
-    """The part of all CPUs' time for which they waited."""
+    """Waiting time as a fraction of all CPUs' time."""
 
 
 def setups(policies: Sequence[PolicyChoice], cpus: Sequence[int]) -> tuple[RunSpec, ...]:
-    """Each work under each policy on each number of CPUs."""
+    """Returns each workload under each policy on each number of CPUs."""
     return tuple(
         RunSpec(
             workload=f"contention {work}",
@@ -81,7 +81,7 @@ def setups(policies: Sequence[PolicyChoice], cpus: Sequence[int]) -> tuple[RunSp
 
 @contextmanager
 def turns_of(instructions: str) -> Iterator[None]:
-    """Spike's CPUs have turns of this length within the block."""
+    """Sets the turn length of Spike's CPUs within the block."""
     before = os.environ.get(TURN_VARIABLE)
     os.environ[TURN_VARIABLE] = instructions
     find_spike.cache_clear()
@@ -96,7 +96,7 @@ def turns_of(instructions: str) -> Iterator[None]:
 
 
 def contended(run: RunSpec, turn: str, table: pl.DataFrame) -> Contended:
-    """From what the run's program told of each CPU at its end."""
+    """Returns the sums of the values that the run's program reported for each CPU."""
     total = {name: int(value) for name, value in table.group_by("name").agg(pl.sum("value")).rows()}
     return Contended(
         work=run.label or run.workload,
@@ -135,7 +135,7 @@ def contention(
 
 
 def measure(planned: tuple[RunSpec, ...], turn: str) -> list[Contended]:
-    """Carries the setups out at turns of this length, in a folder that goes."""
+    """Runs the configurations with turns of this length, in a temporary folder."""
 
     with (
         turns_of(turn),
@@ -150,7 +150,7 @@ def measure(planned: tuple[RunSpec, ...], turn: str) -> list[Contended]:
 
 
 def contention_table(measured: Sequence[Contended], turns: Sequence[str]) -> Table:
-    """A row for each setup; parts of the CPUs' time, by the length of a turn."""
+    """Returns one row per configuration: fractions of the CPUs' time, by turn length."""
     table = new_table(
         "Waiting for the locks of run queues, % of the CPUs' time, at turns of this many instructions",
         *("work", "policy", ">CPUs", *(f">{int(turn):,}" for turn in turns)),

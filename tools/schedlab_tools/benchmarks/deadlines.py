@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Random tasks with deadlines, by theory, in our simulator, and in SimSo in an environment of its own."""
+"""Compares random tasks with deadlines: theory, schedlab's simulator, and SimSo in a separate environment."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from schedlab_tools.benchmarks.results import finish, printed
 from schedlab_tools.judged import Judged
 
 _UNIT_NS = 1000
-"""All times are whole multiples."""
+"""All times are multiples."""
 _PERIODS_NS = (3_000_000, 60_000_000)
 _FIRST_NS = 100_000_000
-"""When all tasks release their first jobs, at once."""
+"""When all tasks release their first jobs."""
 _NEAR_NS = 2 * _UNIT_NS
 _RUNNER = ROOT / "bench" / "simso" / "run.py"
 _LOCK = _RUNNER.with_name("simso.lock")
 _LIMIT_SECONDS = 3600
 
 Ends = Mapping[tuple[str, int], int]
-"""When each job was done, by its task and its number from 0 on; ns after the first releases."""
+"""The completion time of each job, by task and number (starting at 0), in ns after the first releases."""
 
 
 def random_set(seed: int, total: float, count: int = 5) -> tuple[Reserved, ...]:
-    """Returns tasks with this utilisation, and deadlines at any time between runtime and period."""
+    """Returns tasks with this utilisation, and deadlines between runtime and period."""
     source = random.Random(seed)
 
     def units(least: int, most: int) -> int:
@@ -65,12 +65,12 @@ def random_set(seed: int, total: float, count: int = 5) -> tuple[Reserved, ...]:
 
 
 def horizon(tasks: Sequence[Reserved]) -> int:
-    """Returns how long jobs are released: some dozen of each task's."""
+    """Returns how long jobs are released, in nanoseconds: about a dozen of each task."""
     return 12 * max(task.period for task in tasks)
 
 
 def text_of(tasks: Sequence[Reserved]) -> str:
-    """Returns the set as a workload of the simulator (docs/simulator.md)."""
+    """Returns the tasks as a workload of the simulator."""
     lines = ["program root", "  mark begin", *(f"  fork {task.name}" for task in tasks)]
     lines += ["  wait"] * len(tasks) + ["  mark end"]
     for task in tasks:
@@ -86,7 +86,7 @@ def text_of(tasks: Sequence[Reserved]) -> str:
 
 
 def simulated(tasks: Sequence[Reserved], options: Sequence[str]) -> trace.Trace:
-    """Returns the trace of the set in our simulator, where nothing but work takes time."""
+    """Returns the trace of the tasks in schedlab's simulator without costs."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workload, events = Path(folder) / "workload", Path(folder) / "trace.bin"
         workload.write_bytes(read_words(text_of(tasks)))
@@ -95,7 +95,7 @@ def simulated(tasks: Sequence[Reserved], options: Sequence[str]) -> trace.Trace:
 
 
 def our_ends(tasks: Sequence[Reserved], recorded: trace.Trace) -> Ends:
-    """Returns when jobs were done in our simulator."""
+    """Returns the completion times of jobs in schedlab's simulator."""
     period = {task.group: task.period for task in tasks}
     return {
         (group, (release - _FIRST_NS) // period[group]): done - _FIRST_NS
@@ -107,8 +107,9 @@ def our_ends(tasks: Sequence[Reserved], recorded: trace.Trace) -> Ends:
 
 
 def their_ends(sets: Sequence[Sequence[Reserved]]) -> list[Ends]:
-    """Returns when jobs were done in SimSo, which is installed for it, if need be. MachineUnfit: that
-    or SimSo itself failed."""
+    """Returns the completion times of jobs in SimSo, and installs it if necessary. Raises
+    MachineUnfit if this fails.
+    """
     requests = [
         {"tasks": [asdict(task) for task in tasks], "until_ns": horizon(tasks)} for tasks in sets
     ]
@@ -117,7 +118,9 @@ def their_ends(sets: Sequence[Sequence[Reserved]]) -> list[Ends]:
 
 
 def _answer(given: str) -> Any:
-    """What SimSo answers, read from JSON. Raises MachineUnfit if it cannot be installed, fails, or takes longer."""
+    """Returns SimSo's answer, parsed from JSON. Raises MachineUnfit if SimSo cannot be installed,
+    fails, or exceeds the time limit.
+    """
     try:
         done = subprocess.run(
             [str(environment()), str(_RUNNER)],
@@ -140,7 +143,7 @@ def _last_line(text: str | None) -> str:
 
 
 def environment() -> Path:
-    """The Python that has SimSo, in the cache; made as a whole or not at all."""
+    """Returns the Python with SimSo in the cache, which is created atomically."""
     key = hashlib.sha256(_LOCK.read_bytes()).hexdigest()[:16]
     place = in_caches(f"peers/simso-{key}-{sys.version_info.major}.{sys.version_info.minor}")
     if not place.exists():
@@ -151,7 +154,7 @@ def environment() -> Path:
 
 @contextmanager
 def new_folder(place: Path) -> Iterator[Path]:
-    """Becomes `place` when all has gone well."""
+    """Provides a temporary folder that becomes `place` if the block succeeds."""
     place.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f"{place.name}.", dir=place.parent))
     try:
@@ -163,7 +166,7 @@ def new_folder(place: Path) -> Iterator[Path]:
 
 
 def install(folder: Path) -> None:
-    """Installs those versions and no others: pip checks their hashes."""
+    """Installs exactly the locked versions: pip checks their hashes."""
     clean = {key: text for key, text in os.environ.items() if not key.startswith("PYTHON")}
     python = folder / "bin" / "python"
     for command in (
@@ -187,27 +190,28 @@ def install(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Compared(Judged):
-    """A set of tasks, and what came of it."""
+    """The results of a set of tasks."""
 
     derived: ClassVar = ("agrees",)
 
     seed: int
     utilisation: float
     admitted: bool
-    """By the demand of jobs: no deadline can be missed."""
+    """True if the processor demand test guarantees all deadlines."""
     jobs: int
     misses: int
     behind: bool
-    """A job was done two periods after its release, or later: our servers begin anew then, from that
-    time, and SimSo has none. Nothing is compared."""
+    """True if a job ended at least two periods after its release. schedlab's servers then restart
+    at that time, SimSo's do not, so nothing is compared.
+    """
     compared: int
-    """Jobs that were done in both simulators."""
+    """Jobs that were completed in both simulators."""
     apart_ns: int
-    """The largest difference between the times at which a job was done."""
+    """The largest difference between completion times of a job."""
 
     @property
     def agrees(self) -> bool:
-        """True if nothing was missed that was admitted, and both simulators say the same."""
+        """True if admitted sets missed no deadline, and both simulators agree."""
         return not (self.admitted and self.misses) and self.apart_ns <= _NEAR_NS
 
     @property
@@ -216,7 +220,9 @@ class Compared(Judged):
 
 
 def compare(seeds: Sequence[int], options: Sequence[str]) -> list[Compared]:
-    """Draws a set for each seed, of 0.5 to 1 of a CPU. `options`: the policy, for our simulator."""
+    """Compares a random set per seed, with a utilisation of 0.5 to 1. `options`: the policy for
+    schedlab's simulator.
+    """
     sets = [random_set(seed, random.Random(-seed - 1).uniform(0.5, 1)) for seed in seeds]
     return [
         _compared(seed, tasks, simulated(tasks, options), theirs)
@@ -290,7 +296,7 @@ def deadlines(
 
 
 def sets_table(results: Sequence[Compared]) -> Table:
-    """The sets that theory admits, and the others."""
+    """Returns a table of the sets that theory admits, and of the others."""
     table = new_table("", "sets", ">number", ">jobs", ">missed", ">compared", ">apart, ns")
     for title, admitted in (("admitted by theory", True), ("not admitted", False)):
         chosen = [result for result in results if result.admitted is admitted]

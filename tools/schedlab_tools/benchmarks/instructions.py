@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What things cost: exact instruction counts on Spike, and how fast traces are read here."""
+"""Counts the instructions of kernel operations on Spike, and measures how fast traces are read on this host."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from schedlab_tools.policy_cost import PolicyRow, console_of, measure_policies
 
 BASELINES = ROOT / "bench" / "baselines.json"
 _LONG_TRACE_NS, _RUN_NS = 20_000_000_000, 22_000_000
-"""The time of a trace of some million events, and of one of 5,000: a usual run of a study."""
+"""Duration of a trace of some million events, and of one of 5,000, as in a typical run of a study."""
 _OPERATION = re.compile(r"^bench (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Row(Judged):
-    """An operation of the kernel. All counts are instructions for one of it; None: there is none."""
+    """An operation of the kernel. Counts are instructions per operation; None: unknown."""
 
     name: str
     instructions: int
@@ -54,18 +54,18 @@ class Row(Judged):
 
 @dataclass(frozen=True)
 class Tracing(Judged):
-    """Instructions of the same CPU-bound work, ticks and switches included."""
+    """Instructions of the same CPU-bound work, including ticks and switches."""
 
     derived: ClassVar = ("cost", "aim")
     aim: ClassVar = 0.03
-    """The most that tracing may add to the instructions of CPU-bound work."""
+    """The largest overhead of tracing for CPU-bound work, as a fraction of its instructions."""
 
     without: int
     with_trace: int
 
     @property
     def cost(self) -> float:
-        """What tracing adds, as a part of the instructions without it."""
+        """The overhead of tracing, as a fraction of the instructions without it."""
         return self.with_trace / self.without - 1
 
     @property
@@ -75,17 +75,17 @@ class Tracing(Judged):
 
 @dataclass(frozen=True)
 class Decoding(Judged):
-    """Events of a trace that one core of this host handles in a second of its CPU time."""
+    """Events of a trace that one core of this host processes per second of CPU time."""
 
     derived: ClassVar = ("aim",)
     aim: ClassVar = 5_000_000
-    """Events a second that are decoded and validated."""
+    """Target for decoded and validated events per second."""
 
     decode_and_validate: int
     metrics: int
     perfetto: int
     runs: int
-    """Whole runs of 5,000 events that it measures in a second."""
+    """Complete runs of 5,000 events measured per second."""
 
     @property
     def verdict(self) -> str:
@@ -93,7 +93,7 @@ class Decoding(Judged):
 
 
 def measure_decoding() -> Decoding:
-    """Of traces by the simulator: this depends on the host, unlike all the rest."""
+    """Measures with traces of the simulator. The result depends on the host, unlike other benchmarks."""
     from schedlab import metrics, trace
     from schedlab.runs.worker import measure
     from schedlab_tools.benchmarks.monitor_model import Scene, simulate
@@ -119,7 +119,7 @@ def measure_decoding() -> Decoding:
 
 
 def _least_s(rounds: int, work: Callable[[], object]) -> float:
-    """The least CPU time of some rounds: others on the host can only add to it."""
+    """Returns the least CPU time of several rounds, because other load on the host can only add to it."""
     times = []
     for _ in range(rounds):
         begin = time.process_time()
@@ -129,7 +129,7 @@ def _least_s(rounds: int, work: Callable[[], object]) -> float:
 
 
 def measure_kernel(machine: KernelMachine, kernel: Path, disk: Path) -> list[Row]:
-    """The program microbench, on one CPU."""
+    """Runs the program microbench on one CPU."""
     boot = Boot(kernel, disk, 1, 512, 'tick=10ms seed=1 limit=120s run="microbench"')
     rows = kernel_rows(console_of(machine, boot), read_baselines())
     if not rows:
@@ -138,25 +138,24 @@ def measure_kernel(machine: KernelMachine, kernel: Path, disk: Path) -> list[Row
 
 
 def read_baselines() -> dict[str, dict[str, Any]]:
-    """Meaning, baseline and aim by operation."""
+    """Returns meaning, baseline and target by operation."""
     rows: dict[str, dict[str, Any]] = json.loads(BASELINES.read_text())["rows"]
     return rows
 
 
 def kernel_rows(console: str, baselines: dict[str, dict[str, Any]]) -> list[Row]:
-    """Reads lines "bench NAME ITERATIONS INSTRUCTIONS"; the instructions are those of one
-    iteration."""
+    """Parses lines "bench NAME ITERATIONS INSTRUCTIONS"; instructions are per iteration."""
     counts = {name: int(count) for name, _, count in _OPERATION.findall(console)}
     if "yield-in-turn" in counts and "getpid" in counts:
         counts["switch"] = counts["yield-in-turn"] // 2 - counts["getpid"]
     if "ping-pong" in counts and "pipe-write-read" in counts:
-        # A round trip is two switches, and twice what one process does alone on one pipe.
+        # A round trip is two switches, and twice the work of one process alone on one pipe.
         counts["switch-by-pipe"] = (counts["ping-pong"] - 2 * counts["pipe-write-read"]) // 2
     return [Row(name, count, **baselines.get(name, {})) for name, count in counts.items()]
 
 
 def measure_tracing(machine: KernelMachine, kernel: Path, disk: Path) -> Tracing:
-    """The program busybench twice, at the shortest usual tick: without a trace, and with one."""
+    """Runs the program busybench at the shortest usual tick, without and with a trace."""
     counts = []
     for traced in (False, True):
         trace = f"trace={TRACE_FILE} " if traced else ""

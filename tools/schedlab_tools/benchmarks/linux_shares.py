@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""CPU shares on Linux: weights or tickets from 1 to 10 under our policies, against the ideal."""
+"""Compares CPU shares on Linux with the ideal: weights or tickets from 1 to 10 under the built-in policies."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from schedlab_tools.benchmarks.results import finish
 from schedlab_tools.judged import Judged
 
 BOUND_POINTS = 3.0
-"""Percentage points of all CPU time that a process's share may be off its ideal."""
+"""Allowed deviation of a process's share from its ideal, in percentage points of all CPU time."""
 PROCESSES = 10
-"""The first has 1, the last 10."""
+"""The first process has weight 1, the last 10."""
 SECONDS = 20
 _WARM_UP_TICKS = 250
-"""More than a round of WRR on one CPU: 55 turns of 10 ms, a tick being 4."""
+"""More than a round of WRR on one CPU: 55 time slices of 10 ms, with a tick of 4 ms."""
 _TICKETS, _WEIGHT = 2, 3
-"""What the option -a of `shares` sets."""
+"""Values of the option -a of `shares`."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Setting:
     seconds: int = SECONDS
 
     def command(self, policy: PolicyChoice) -> str:
-        """What runs in the guest."""
+        """Returns the command for the guest."""
         ticks = self.seconds * 10**9 // machine_named(self.machine).tick_ns
         known = known_policies().get(policy.name)
         by_tickets = known is not None and known.shares_under(policy.preset) == "tickets"
@@ -52,7 +52,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Row(Judged):
-    """A process under a policy. Shares are parts of all CPU time that the processes used."""
+    """A process under a policy. Shares are fractions of all CPU time that the processes used."""
 
     derived: ClassVar = ("error_points",)
 
@@ -74,7 +74,7 @@ class Row(Judged):
 
 
 def plan(folder: Path, setting: Setting) -> Plan:
-    """A run for each policy, number of CPUs and seed."""
+    """Plans a run for each policy, number of CPUs and seed."""
     machine = machine_named(setting.machine)
     runs = tuple(
         RunSpec(
@@ -97,7 +97,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
 
 
 def evaluate(finished: Iterable[Finished]) -> list[Row]:
-    """A row for each process of the runs that succeeded, by its weight."""
+    """Returns a row for each process of successful runs, by its weight."""
     rows = [
         Row(
             str(run.run.policy),
@@ -116,7 +116,7 @@ def evaluate(finished: Iterable[Finished]) -> list[Row]:
 
 
 def summary(rows: Sequence[Row]) -> list[str]:
-    """One line for each policy: which process is farthest off."""
+    """Returns one line for each policy: the process with the largest deviation."""
     lines = []
     for policy in dict.fromkeys(row.policy for row in rows):
         policy_rows = [row for row in rows if row.policy == policy]
@@ -131,7 +131,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 
 
 def measure(setting: Setting, out: Path | None, as_json: bool) -> None:
-    """Measures, and prints what came out. Exit status 1 if a share is off."""
+    """Measures and prints the results. Exits with status 1 if a share is off."""
 
     with carried_out(lambda folder: plan(folder, setting), out) as runs:
         check_finished(runs)
@@ -147,7 +147,7 @@ def measure(setting: Setting, out: Path | None, as_json: bool) -> None:
 
 
 def shares_table(setting: Setting, rows: list[Row]) -> Table:
-    """A line for each process."""
+    """Returns a table with one line per process."""
     title = f"Shares of the CPU time on Linux, in %, over {setting.seconds} s"
     figures = (">CPUs", ">seed", ">weight or tickets", ">share", ">ideal", ">error, points")
     table = new_table(title, "policy", *figures, "aim")

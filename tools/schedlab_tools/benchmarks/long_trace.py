@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What it takes to check and measure a long trace of many CPUs, beside what it took to simulate it."""
+"""Compares the time for measuring a long trace of many CPUs with the time for simulating it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _LIMIT_REACHED = 3
 
 @dataclass(frozen=True)
 class Measured:
-    """CPU seconds are the least of some rounds: others on the host can only add to them."""
+    """CPU seconds are the least of several rounds, because other load on the host can only add to them."""
 
     records: int
     simulator_s: float
     measuring_s: float
-    """From the file to the tables."""
+    """CPU time from the file to the tables."""
     peak_bytes: int
-    """Of the process that measures, with all of Python."""
+    """Peak memory of the measuring process, including Python."""
 
     def aims(self) -> list[Aim]:
-        """What was asked for, and what came out."""
+        """Returns targets and results."""
         what = f"measuring a trace of {CPUS} CPUs"
         return [
             Aim(f"{what} over simulating it", self.measuring_s / self.simulator_s, 1, "times"),
@@ -49,7 +49,9 @@ class Measured:
 
 
 def measure() -> Measured:
-    """2.5 million decisions on 256 CPUs, 12 million records; in turns, so that both have the same host."""
+    """Measures 2.5 million decisions on 256 CPUs, 12 million records. Rounds alternate, so that
+    both see the same host load.
+    """
     build("simulator")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         trace, workload = Path(folder) / "trace.bin", Path(folder) / "workload"
@@ -64,7 +66,7 @@ def measure() -> Measured:
 
 
 def _simulated(workload: Path, trace: Path) -> float:
-    """CPU seconds of a run."""
+    """Returns the CPU seconds of a run."""
     options = ["--policy", STANDARD, "--cpus", str(CPUS), "--limit", str(_UNTIL_NS), "--speed"]
     text = printed([SIMULATOR, *options, "--trace", trace, workload], _LIMIT_REACHED)
     match = re.search(r"^cpu_seconds ([\d.]+)$", text, re.MULTILINE)
@@ -86,7 +88,7 @@ def _measured(trace: Path) -> dict[str, float]:
 
 
 def measured(trace: str) -> dict[str, float]:
-    """Measures a trace; returns the CPU seconds, and the most memory that there was in this process."""
+    """Measures a trace; returns the CPU seconds and the peak memory of this process."""
     from schedlab import metrics
 
     begin = time.process_time()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What it costs our kernel to be watched: instructions, counted on Spike with one CPU.
+"""Measures the kernel's cost of being monitored: instructions, counted on Spike with one CPU.
 
-The program watchbench does a fixed amount of work three times: with a trace, as every run has; with
-what a monitor asks of the trace besides that; and with steer, which is asked for sched_status ten
-times a second. The differences are exact, and the same every time."""
+The program watchbench does a fixed amount of work three times. The first run has a trace, as usual.
+The second adds the records that a monitor needs. The third adds the control program, which reads
+sched_status ten times per second. The differences are exact and repeatable.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ from schedlab_tools.policy_cost import console_of
 
 PROCESSES = (2, 500)
 PERIOD_MS = 100
-"""The time from one question to the next. A monitor asks less often; each question counts alone."""
+"""Time between two queries in milliseconds. A monitor asks less often; each query counts individually."""
 MOST = 0.05
-"""The part of a CPU's time that watching may take, at one question a second."""
+"""Largest fraction of a CPU's time for monitoring, with one query per second."""
 _INSTRUCTIONS_PER_SECOND = 1_000_000_000
 _LINE = re.compile(r"^bench (watched|status-reads) (\d+) (\d+)\s*$", re.MULTILINE)
 _READY = re.compile(r"^@@ 0 ready \d+ (\d+)\s*$", re.MULTILINE)
@@ -40,7 +41,7 @@ _READY = re.compile(r"^@@ 0 ready \d+ (\d+)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Watching(Judged):
-    """Instructions of the same work of some processes."""
+    """Instructions for the same work of some processes."""
 
     derived: ClassVar = ("tracing", "read_instructions", "share")
 
@@ -48,27 +49,27 @@ class Watching(Judged):
     plain: int
     """Instructions of a run with a trace."""
     told: int
-    """Instructions with QUEUED in the trace, and with blocks that leave in time."""
+    """Instructions with QUEUED records in the trace, and with blocks written in time."""
     watched: int
-    """Instructions with steer, too."""
+    """Instructions with the control program in addition."""
     reads: int
-    """Questions that it answered meanwhile."""
+    """Number of queries answered during the run."""
     record_instructions: float
-    """Instructions for one record, as steer itself measures them."""
+    """Instructions per record, as measured by the control program."""
 
     @property
     def tracing(self) -> float:
-        """What the trace takes beyond a usual one, as a part of the work."""
+        """The additional cost of the extended trace, as a fraction of the work."""
         return self.told / self.plain - 1
 
     @property
     def read_instructions(self) -> float:
-        """What a question takes, with its answer."""
+        """Instructions per query, including its answer."""
         return (self.watched - self.told) / self.reads
 
     @property
     def share(self) -> float:
-        """The part of a CPU's time that watching takes, at one question a second."""
+        """Fraction of a CPU's time for monitoring, with one query per second."""
         return self.tracing + self.read_instructions / _INSTRUCTIONS_PER_SECOND
 
     @property
@@ -79,7 +80,7 @@ class Watching(Judged):
 def measure(
     machine: KernelMachine, kernel: Path, disk: Path, processes: Sequence[int] = PROCESSES
 ) -> list[Watching]:
-    """Measures each number of processes, which takes some nine seconds of the host."""
+    """Measures each number of processes, which takes about nine seconds."""
 
     def console(count: int, arguments: str, period_ms: int) -> str:
         run = f'run="watchbench {count} {period_ms}"'
@@ -99,7 +100,7 @@ def measure(
 
 
 def watching(processes: int, plain: str, description: str, watched: str) -> Watching:
-    """Reads the output of the three runs."""
+    """Parses the output of the three runs."""
     ready = _READY.search(watched)
     reads = printed("status-reads", watched)
     if not ready or reads == 0:
@@ -115,7 +116,7 @@ def watching(processes: int, plain: str, description: str, watched: str) -> Watc
 
 
 def printed(name: str, text: str) -> int:
-    """Returns the figure of a line "bench NAME PROCESSES FIGURE"."""
+    """Returns the value of a line "bench NAME PROCESSES VALUE"."""
     for benchmark, _, figure in _LINE.findall(text):
         if benchmark == name:
             return int(figure)
@@ -138,7 +139,7 @@ def monitor(as_json: bool) -> None:
 
 
 def watching_table(rows: list[Watching]) -> Table:
-    """A row for each number of processes."""
+    """Returns one row for each number of processes."""
     table = new_table(
         "What being watched costs (Spike, 1 CPU, instructions)",
         *(">processes", ">queues, and blocks in time", ">a record", ">a question and its answer"),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""How many records a second the live model takes in, on one core of this host.
+"""Measures how many records per second the live model processes, on one core of this host.
 
-Traces of the simulator with busy machines are followed as a monitor does it: the follower reads
-pieces, the model takes them in, and five frames are made for each second of the trace's rate. And how
-long a click takes that has the longest waits of a process taken apart.
+It follows the simulator's traces of busy machines as a monitor does. The follower reads pieces, and
+the model processes them and creates five frames per second of the trace's rate. It also measures
+how long it takes to explain the longest waits of a process.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from schedlab_tools.judged import Aim, Judged
 
 FRAMES_A_SECOND = 5
 RATE = 200_000
-"""Records a second with which a monitor must keep up."""
+"""Records per second that a monitor must process."""
 BLAME_MS = 500
-"""The most CPU time in which the waits of a process are to be taken apart."""
+"""Largest CPU time for explaining the waits of a process."""
 _BLAMED = 100_000
 _TALKER = 4
 """A process that waits often."""
 _ROUNDS = 3
 _PIECE = RATE // 50
-"""Records that come at once, if they are taken fifty times a second."""
+"""Records per poll, if polled fifty times per second."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What the simulator runs."""
+    """A run of the simulator."""
 
     name: str
     processes: int
@@ -64,7 +64,7 @@ class Scene:
     policy: str
     until_ns: int
     aim: int
-    """Records a second."""
+    """Records per second."""
 
 
 HOGS_AND_TALKERS = """
@@ -88,11 +88,11 @@ program talker
     sleep 400us
   end
 """
-"""So many processes compute, and as many wait between short bursts."""
+"""Half of the processes compute; the other half wait between short bursts."""
 
 
 def scenes(catalogue: Catalogue) -> Iterator[Scene]:
-    """What makes a model work: many tickets, many levels that change, many processes."""
+    """Yields demanding runs: many tickets, many changing levels, many processes."""
     tickets = first_that_shares_by(catalogue, "tickets").name
     levels = next(entry.name for entry in catalogue.values() if entry.boost)
     yield Scene(f"{tickets}-100", 100, 4, tickets, 1_500_000_000, 4_000_000)
@@ -102,18 +102,18 @@ def scenes(catalogue: Catalogue) -> Iterator[Scene]:
 
 @dataclass(frozen=True)
 class Measured(Judged):
-    """One scene."""
+    """The result of one scene."""
 
     name: str
     records: int
     frames: int
     records_per_second: float
-    """Records for each second of CPU time, frames included."""
+    """Records per second of CPU time, including frames."""
     frame_ms: float
-    """CPU time that a frame takes, on average."""
+    """Mean CPU time of a frame."""
     aim: int
     blame_ms: float = 0.0
-    """CPU time in which the waits of a process are taken apart, in a trace of 100,000 records."""
+    """CPU time for explaining the waits of a process, in a trace of 100,000 records."""
 
     @property
     def verdict(self) -> str:
@@ -122,7 +122,7 @@ class Measured(Judged):
 
 
 def measure() -> list[Measured]:
-    """All scenes; of each the best of some rounds: others on the host can only take from it."""
+    """Returns the best round of each scene, because other load on the host can only slow it down."""
     times = []
     for scene in scenes(read_catalogue()):
         with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
@@ -136,7 +136,7 @@ def measure() -> list[Measured]:
 
 
 def take_apart(trace: Path) -> float:
-    """As a monitor does whose server keeps so many records, of which the waits are told: CPU time in ms."""
+    """Returns the CPU time for explaining waits in milliseconds, as in a monitor that holds this many records."""
     follower = Follower(trace)
     records = follower.poll(_BLAMED)
     assert follower.header
@@ -154,7 +154,7 @@ def take_apart(trace: Path) -> float:
 
 
 def simulate(scene: Scene, trace: Path) -> None:
-    """Half of the processes compute, half of them wait between short bursts."""
+    """Runs a simulation where half of the processes compute, and half wait between short bursts."""
     from schedlab_simulator import Simulator
 
     with Simulator(
@@ -170,7 +170,7 @@ def simulate(scene: Scene, trace: Path) -> None:
 
 
 def follow(scene: Scene, trace: Path) -> Measured:
-    """Follows the trace as a monitor does, at the rate with which it must keep up."""
+    """Follows the trace as a monitor does, at the rate that it must sustain."""
     follower = Follower(trace)
     model: Model | None = None
     records = frames = 0
@@ -196,26 +196,26 @@ def follow(scene: Scene, trace: Path) -> Measured:
 CPUS = 64
 PROCESSES = 4096
 _UNTIL_NS = 890_000_000
-"""A trace of 100 MB."""
+"""Results in a trace of 100 MB."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """CPU seconds, of a page's session."""
+    """CPU seconds of a page's session."""
 
     records: int
     cpus: int
     ordering_s: float
     feeding_s: float
-    """By the model alone."""
+    """For the model alone."""
     taking_s: float
-    """By the model and what steps back need, copies of it among that."""
+    """For the model and its snapshots, which steps backwards need."""
     seek_s: float
-    """The longest of 20, with its frame."""
+    """The longest of 20 seeks, including its frame."""
     copies_bytes: int
 
     def aims(self) -> list[Aim]:
-        """What was asked for, and what came out."""
+        """Returns targets and results."""
         opening_s = self.ordering_s + self.taking_s
         return [
             Aim("opening it", opening_s, 5, "s"),
@@ -226,7 +226,7 @@ class Opened:
 
 
 def measure_page() -> Opened | None:
-    """A trace of 64 CPUs and 4,096 processes; None: there is no Node.js."""
+    """Measures a page with a trace of 64 CPUs and 4,096 processes; returns None without Node.js."""
     node = which("node")
     if not node:
         return None
@@ -268,7 +268,7 @@ def monitor_model(as_json: bool) -> None:
 
 
 def page_table(opened: Opened) -> Table:
-    """A row for each aim."""
+    """Returns one row for each target."""
     title = f"A page and a trace of {opened.records:,} records, {opened.cpus} CPUs (CPU time)"
     table = new_table(title, "what", ">value", ">aim: at most", "aim")
     for aim in opened.aims():
@@ -278,7 +278,7 @@ def page_table(opened: Opened) -> Table:
 
 
 def model_table(measured: list[Measured]) -> Table:
-    """A row for each scene."""
+    """Returns one row for each scene."""
     title = "Records that the monitor takes in on one core of this host (CPU time)"
     figures = (">records", ">a second", ">aim: at least", ">a frame", ">waits, taken apart")
     table = new_table(title, "policy and processes", *figures, "aim")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Races planted in copies of the kernel (bench/races), and how soon they are found."""
+"""Plants races in copies of the kernel (bench/races), and measures how soon they are found."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _CPUS, _LIMIT_NS = 3, 10_000_000_000
 
 @dataclass(frozen=True)
 class Race:
-    """A patch of the kernel; its first line says what is wrong then."""
+    """A patch of the kernel; its first line describes the defect."""
 
     name: str
     says: str
     seeds: int
-    """Within so many it is found."""
+    """Number of seeds within the race is found."""
 
     def kernel(self) -> Path:
-        """Builds the kernel that has it."""
+        """Builds the kernel with the race."""
         place = BUILD / "races" / f"{self.name}.elf"
         build(str(place.relative_to(ROOT)))
         return place
@@ -45,7 +45,7 @@ class Race:
 
 @dataclass(frozen=True)
 class Hunted(Judged):
-    """How it was found. `seed` 0: it was not."""
+    """How the race was found. `seed` 0: it was not."""
 
     race: str
     says: str
@@ -53,10 +53,10 @@ class Hunted(Judged):
     seed: int = 0
     workload: str = ""
     kind: str = ""
-    """What broke, as a word."""
+    """The kind of failure, as a word."""
     drawn: int = 0
     needed: int = 0
-    """Turns of other than normal length: of the seed, and those that are enough."""
+    """Number of turns with abnormal length: drawn by the seed, and sufficient for the failure."""
 
     @property
     def verdict(self) -> str:
@@ -64,7 +64,7 @@ class Hunted(Judged):
 
 
 def planted_races() -> tuple[Race, ...]:
-    """All of them."""
+    """Returns all planted races."""
     return tuple(_read(file) for file in sorted(FOLDER.glob("*.patch")))
 
 
@@ -76,7 +76,7 @@ def _read(file: Path) -> Race:
 
 
 def hunt(race: Race, workloads: Sequence[str], jobs: int, tries: int) -> Hunted:
-    """Searches for it, and makes what was found small."""
+    """Searches for the race, and minimises the failing run."""
     build("image", "build/fsck")
     kernel = race.kernel()
     setups = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a benchmark runs a program, and how it ends."""
+"""Runs programs for benchmarks, and prints results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def finish(
     shown: Iterable[Table | str],
     rows: Iterable[Judged],
 ) -> None:
-    """Prints `values` as JSON, or what is `shown`. Ends with status 1 if an aim was not met."""
+    """Prints `values` as JSON, or the texts and tables in `shown`. Exits with status 1 if a target was missed."""
     if as_json:
         echo_json(values)
     else:
@@ -34,7 +34,7 @@ def finish(
 
 
 def printed(command: Sequence[str | Path], status: int = 0) -> str:
-    """What a program prints; it must end with this status."""
+    """Returns the output of a program, which must exit with this status."""
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

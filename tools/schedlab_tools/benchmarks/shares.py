@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev bench shares`: CPU shares, on our kernel and on Linux."""
+"""`./schedlab dev bench shares`: measures CPU shares on the schedlab kernel and on Linux."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def shares(
 
 
 def on_linux(context: click.Context, machine: str) -> SharesOnLinux:
-    """Returns what is measured, by the options that were given. Raises WrongUsage for options of Spike."""
+    """Returns the setting for Linux from the given options. Raises WrongUsage for options of Spike."""
 
     for option in given(context, OF_SPIKE).values():
         raise WrongUsage(

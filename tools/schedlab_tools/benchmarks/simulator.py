@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""How fast the simulator is on this host, beside what was asked of it and beside other simulators.
+"""Measures the simulator's speed on this host, and compares it with targets and other simulators.
 
-The figures are a host's, in CPU time of one core, the least of some rounds: others on the host can
-only add to it. What holds everywhere are the ratios of one start."""
+Results are CPU times of one core, the least of several rounds, because other load on the host can
+only add to them. Only ratios within one run are independent of the host.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _LINE = re.compile(r"^bench simulator-(\S+) (\d+) ([\d.]+)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Decision:
-    """What a decision takes. All processes only compute; round-robin decides at each tick."""
+    """The cost of a decision. All processes only compute; round-robin decides at each tick."""
 
     name: str
     processes: int
@@ -44,14 +45,14 @@ class Decision:
 
 
 def measure() -> list[Decision]:
-    """The program bench/simulator_speed.c, its trace into a file of a folder that goes."""
+    """Runs bench/simulator_speed.c with its trace in a temporary folder."""
     build(f"build/{SPEED.name}", "simulator")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         return decisions(printed([SPEED, Path(folder) / "trace.bin"]))
 
 
 def decisions(text: str) -> list[Decision]:
-    """Reads lines "bench simulator-NAME PROCESSES NANOSECONDS"."""
+    """Parses lines "bench simulator-NAME PROCESSES NANOSECONDS"."""
     measured = [
         Decision(name, int(count), float(time)) for name, count, time in _LINE.findall(text)
     ]
@@ -61,7 +62,7 @@ def decisions(text: str) -> list[Decision]:
 
 
 def aims(measured: Sequence[Decision], process_bytes: int) -> list[Aim]:
-    """What was asked for, and what came out."""
+    """Returns targets and results."""
     times = {(one.name, one.processes): one.nanoseconds for one in measured}
     few, many = times["decision", 100], times["decision", 100_000]
     return [
@@ -79,7 +80,7 @@ def aims(measured: Sequence[Decision], process_bytes: int) -> list[Aim]:
 
 
 def process_bytes(policies: Sequence[str]) -> int:
-    """What the simulator says that a process takes, under the policy that needs most."""
+    """Returns the simulator's memory per process, under the policy that needs most."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         workload = Path(folder) / "workload"
         workload.write_bytes(read_words("program root\n  run 1ms\n"))
@@ -91,7 +92,7 @@ def process_bytes(policies: Sequence[str]) -> int:
 
 
 def count(name: str, text: str) -> int:
-    """A count in the output of `schedlab-sim`."""
+    """Returns a count in the output of `schedlab-sim`."""
     match = re.search(rf"^{name} (\d+)$", text, re.MULTILINE)
     if not match:
         raise SchedlabError(f"schedlab-sim printed no line `{name} NUMBER`")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The setups of `./schedlab run` without arguments, as bench/study.csv has them, and what they cost.
+"""Measures the cost of the configurations of the default `./schedlab run`, as listed in bench/study.csv.
 
-The list stays as it is when the studies' own plan changes: what is measured before and after a change
-is the same work.
+The list stays fixed when the studies' plan changes, so that measurements before and after a change
+cover the same work.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from schedlab_tools.benchmarks.results import finish
 MACHINE = "spike"
 FILE = ROOT / "bench" / "study.csv"
 COUNTS = ("cpus", "seed", "tick_ns", "limit_ns", "memory_mib")
-"""Columns that have a whole number above 0."""
+"""Columns with a positive whole number."""
 COLUMNS = ("experiment", "workload", "policy", "settings", *COUNTS)
 _DIGITS = 18
-"""A number of no more fits into 64 bits."""
+"""The most digits of a number that certainly fits into 64 bits."""
 
 
 def read(path: Path = FILE) -> tuple[RunSpec, ...]:
-    """Returns all setups, in the order of the list. Raises FileRefused, which names the line."""
+    """Returns all configurations, in the order of the list. Raises FileRefused, which names the line."""
     rows = csv.DictReader(io.StringIO(read_text(path), newline=""), restkey="too many", strict=True)
     try:
         if tuple(rows.fieldnames or ()) != COLUMNS:
@@ -80,8 +80,10 @@ def _count(name: str, text: str) -> int:
 
 
 def chosen(setups: Sequence[RunSpec], patterns: Iterable[str]) -> tuple[RunSpec, ...]:
-    """Returns the setups of the experiments that the patterns name, or all if there is no pattern.
-    Raises WrongUsage for a pattern that names none."""
+    """Returns the configurations of the experiments that match the patterns, or all without patterns.
+
+    Raises WrongUsage for a pattern without a match.
+    """
     selected = tuple(patterns)
     for pattern in selected:
         if not any(fnmatchcase(run.label, pattern) for run in setups):
@@ -98,7 +100,7 @@ def chosen(setups: Sequence[RunSpec], patterns: Iterable[str]) -> tuple[RunSpec,
 
 @dataclass(frozen=True)
 class Cost:
-    """What the setups took on this host, in seconds."""
+    """Cost of the configurations on this host, in seconds."""
 
     setups: int
     machines_s: float
@@ -108,7 +110,7 @@ class Cost:
     report_s: float
     """CPU time of the report."""
     wall_s: float
-    """Time from the first machine's start to the report's end."""
+    """Time from the start of the first machine to the end of the report."""
 
     @property
     def cpu_s(self) -> float:
@@ -123,20 +125,20 @@ class Reading:
     """The clocks at one moment, in seconds."""
 
     own_s: float
-    """CPU time of this process, with all of its threads."""
+    """CPU time of this process, including all threads."""
     children_s: float
-    """CPU time of the processes that it started and that have ended."""
+    """CPU time of its child processes that have ended."""
     wall_s: float
 
 
 def reading() -> Reading:
-    """Returns what the clocks show now."""
+    """Returns the current clocks."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Reading(time.process_time(), children.ru_utime + children.ru_stime, time.monotonic())
 
 
 def cost(setups: int, began: Reading, ran: Reading, ended: Reading) -> Cost:
-    """From the clocks before the runs, after them, and after the report."""
+    """Computes the cost from the clocks before the runs, after them, and after the report."""
     return Cost(
         setups,
         machines_s=ran.children_s - began.children_s,
@@ -168,10 +170,10 @@ def study(experiments: tuple[str, ...], as_json: bool) -> None:
 
 
 def measure(setups: tuple[RunSpec, ...]) -> Cost:
-    """Carries the setups out, and makes their report, in a folder that goes."""
+    """Runs the configurations and creates their report in a temporary folder."""
     from schedlab.report.reproduction import REPORT, make_report
 
-    supply(machine_named(MACHINE).parts)  # what is built is no part of the study
+    supply(machine_named(MACHINE).parts)  # building is not part of the study
     began = reading()
     with carried_out(lambda folder: Plan(folder, setups), None) as finished:
         ran = reading()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What our policies cost on Linux: sysbench under the fair class and under ours, in turns.
+"""Measures the policies' cost on Linux: sysbench under the fair class and under built-in policies, alternating.
 
-All in one boot, by switching the policy while the machine runs: what differs from boot to boot, and
-what drifts while it runs, is then the same for all, and falls out of the ratios.
+All rounds share one boot, and the policy is switched while the machine runs. Differences between
+boots and drift then affect all policies equally, and cancel in the ratios.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from schedlab_tools.benchmarks.results import finish
 from schedlab_tools.judged import Judged
 
 BOUND = 0.05
-"""The part of the fair class's events a second by which a policy's may differ."""
+"""Largest relative difference of a policy's events per second from the fair class."""
 _MARK = "== round"
 _ROUND = re.compile(rf"^{_MARK} (\d+), (\S+)$", re.MULTILINE)
 
@@ -47,7 +47,7 @@ class Setting:
     """How it is measured."""
 
     policies: tuple[PolicyChoice, ...]
-    """Ours; the fair class is added, and goes first."""
+    """The built-in policies; the fair class is added as the first."""
     machine: str
     cpus: int = 2
     threads: int = 4
@@ -57,12 +57,13 @@ class Setting:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The fair class first."""
+        """All policies, the fair class first."""
         return tuple(dict.fromkeys((FAIR, *map(str, self.policies))))
 
     def command(self) -> str:
-        """The command for the guest's shell: each policy in each round; each round begins with
-        another policy."""
+        """Returns the command for the guest's shell: each policy in each round, starting with a
+        different policy in each.
+        """
         order = " ".join(
             f"{number}/{name}"
             for number in range(1, self.rounds + 1)
@@ -84,7 +85,7 @@ def _turned(names: Sequence[str], by: int) -> list[str]:
 
 
 def plan(folder: Path, setting: Setting) -> Plan:
-    """The one run. It begins under the fair class."""
+    """Plans the single run. It begins under the fair class."""
     machine = machine_named(setting.machine)
     measured_s = setting.rounds * len(setting.names) * (setting.seconds + 1)
     run = RunSpec(
@@ -104,13 +105,13 @@ def plan(folder: Path, setting: Setting) -> Plan:
 
 @dataclass(frozen=True)
 class Row(Judged):
-    """A policy beside the fair class, round by round."""
+    """A policy compared with the fair class, round by round."""
 
     policy: str
     rates: tuple[float, ...]
-    """Events a second, of each round."""
+    """Events per second of each round."""
     ratio: Estimate
-    """Its ratio to the fair class's rate in the same round: the mean, and its interval of 95 %."""
+    """Ratio to the fair class's rate in the same round: mean and 95 % interval."""
 
     @property
     def verdict(self) -> str:
@@ -118,7 +119,7 @@ class Row(Judged):
 
 
 def evaluate(console: str) -> list[Row]:
-    """Raises OutputError if a round is missing."""
+    """Returns the rows of a run's output. Raises OutputError if a round is missing."""
     rates = read_rates(console)
     if FAIR not in rates:
         raise OutputError("no round of the fair class was printed")
@@ -135,7 +136,7 @@ def evaluate(console: str) -> list[Row]:
 
 
 def read_rates(console: str) -> Mapping[str, list[float]]:
-    """Events a second by policy, the fair class first, in the order of rounds."""
+    """Returns events per second by policy, the fair class first, in the order of rounds."""
     rates: dict[str, list[tuple[int, float]]] = {FAIR: []}
     for number, policy, output in _rounds(console.replace("\r", "")):
         rate = figures("sysbench", output)["events_per_second"]
@@ -222,7 +223,7 @@ def throughput(
 
 
 def rates_table(setting: Setting, rows: list[Row]) -> Table:
-    """The rates of all rounds, and their ratios to those of the fair class."""
+    """Returns the rates of all rounds, and their ratios to the fair class."""
     table = new_table(
         f"sysbench cpu, {setting.threads} threads on {setting.cpus} CPUs, {setting.rounds} rounds of"
         f" {setting.seconds} s",

@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Makes what the documents show: pictures, and pages that are written from data. `make.py` has the list; each of
-the others makes one thing."""
+"""Generates documents' pictures and pages from data. `make.py` lists the parts; each other module creates one."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The reference of the Python API, docs/api.md: made of signatures and docstrings."""
+"""Generates the reference of the Python API, docs/api.md, from signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _function(name: str, function: Any) -> str:
 
 
 def _runs() -> Iterator[str]:
-    """The class of results, and its public members."""
+    """Yields the class of results and its public members."""
     yield f"## schedlab.Runs\n\n{_prose(api.Runs)}"
     rows = [
         f"| `{name}` | {_prose(member).splitlines()[0]} |"
@@ -68,7 +68,7 @@ def _runs() -> Iterator[str]:
 
 
 def _signature(name: str, function: Any) -> str:
-    """Returns the call with its parameters, one a line if they are many."""
+    """Returns the call with its parameters, one per line if there are many."""
     signature = inspect.signature(function)
     parameters = [re.sub(r"'", "", str(parameter)) for parameter in signature.parameters.values()]
     kinds = [parameter.kind for parameter in signature.parameters.values()]

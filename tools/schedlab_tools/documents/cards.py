@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the policies that are shipped are worth by the latest set, and how far its objectives tell them apart: two
-tables of docs/score.md."""
+"""Generates two tables of docs/score.md: the scores of the built-in policies, and the spread of each objective."""
 
 from __future__ import annotations
 
@@ -25,13 +24,13 @@ PART, SPREAD = "cards", "spread"
 """The names of the marked parts."""
 LEVEL = "quick"
 Cards = Mapping[str, Card]
-"""By policy."""
+"""Score cards by policy."""
 
 
 def tables() -> tuple[str, str]:
-    """Returns both parts: all policies, the best first; and of each objective the worst and the best, by CPUs.
+    """Returns both parts: all policies, the best first; and the worst and best of each objective, by CPUs.
 
-    They run, which takes some two CPU minutes.
+    The runs take about two CPU minutes.
     """
     workload_set = read_set()
     level = workload_set.levels[LEVEL]
@@ -82,7 +81,7 @@ def _spread(workload_set: WorkloadSet, level: Level, by_cpus: Mapping[int, Cards
 
 
 def _range(cards: Cards, place: int) -> str:
-    """The worst and the best of all policies, and how many are told from the reference."""
+    """Returns the worst and the best policy, and how many differ significantly from the reference."""
     intervals = {
         name: better
         for name, policy_card in cards.items()
@@ -97,7 +96,7 @@ def _range(cards: Cards, place: int) -> str:
 
 
 def _is_alike(better: Estimate) -> bool:
-    """Is it no more than chance that it is not the reference?"""
+    """True if the difference from the reference is not significant."""
     return better.low <= 0 <= better.high
 
 
@@ -113,7 +112,7 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def text() -> str:
-    """Returns the document with both parts anew."""
+    """Returns the document with both parts regenerated."""
     worth, spread = tables()
     old = DOCUMENT.read_text("utf-8")
     return with_marked(with_marked(old, PART, worth), SPREAD, spread)

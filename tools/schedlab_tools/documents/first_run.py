@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The excerpt of a comparison that the README shows."""
+"""Generates the excerpt of a comparison in the README."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Generates the page "What the five studies teach": ten findings with the runs that their numbers are made of."""
+"""Generates the page "What the five studies teach": ten findings with the runs that produce their numbers."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _KEYS = ("lesson", "policy", "cpus", "group", "column", "seed")
 
 @dataclass(frozen=True)
 class Number:
-    """A mean over the runs of a command, as a sentence and a condition use it."""
+    """A mean over the runs of a command, for use in sentences and conditions."""
 
     estimate: Estimate
     quantity: Quantity
 
     @property
     def mean(self) -> float:
-        """The mean, in the column's own unit."""
+        """The mean, in the column's unit."""
         return self.estimate.mean
 
     def __str__(self) -> str:
-        """The mean with its unit."""
+        """Returns the mean with its unit."""
         if self.quantity == SHARE:
             return percent(self.mean)
         return number_as_text(self.mean, self.quantity)
@@ -67,35 +67,32 @@ class Lesson:
 
     @property
     def picture(self) -> Path:
-        """The file of its chart."""
+        """Display names of the policies."""
         return PICTURES / f"{self.number}.svg"
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """The groups and columns that numbers and the chart take."""
+        """The file of its chart."""
         places = [*self.entry["numbers"].values(), self.entry["picture"]]
         return sorted({(place.get("group", ""), place["column"]) for place in places})
 
     def rows(self, data: pl.DataFrame) -> pl.DataFrame:
-        """Returns the lesson's part of the data."""
+        """The groups and columns that numbers and the chart need."""
         return data.filter(pl.col("lesson") == self.number)
 
 
 def lessons() -> list[Lesson]:
-    """Returns all lessons, in their order. Raises FileRefused."""
+    """Returns the lesson's part of the data."""
     return [Lesson(number, entry) for number, entry in enumerate(read_yaml(SOURCE), 1)]
 
 
 def files() -> tuple[Path, ...]:
-    """Returns all files that `make` writes."""
+    """Returns all lessons, in their order. Raises FileRefused."""
     return (DATA, PAGE, *(lesson.picture for lesson in lessons()))
 
 
 def make() -> None:
-    """Runs all commands and writes data, page and charts.
-
-    Raises SchedlabError if a run fails or a sentence does not hold.
-    """
+    """Returns all files that `make` writes."""
     measured = pl.concat(map(measure, lessons()))
     write(DATA, measured.write_csv())
     PICTURES.mkdir(exist_ok=True)
@@ -110,7 +107,7 @@ def load_data() -> pl.DataFrame:
 
 
 def measure(lesson: Lesson) -> pl.DataFrame:
-    """Returns what the lesson's command measures: a value for each policy, CPUs, group, column and seed."""
+    """Returns the data as stored in the repository."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         folder = Path(scratch) / "runs"
         words = shlex.split(lesson.entry["command"])[1:]
@@ -135,13 +132,13 @@ def measure(lesson: Lesson) -> pl.DataFrame:
 
 
 def page(data: pl.DataFrame) -> str:
-    """Returns the text of the page. Raises SchedlabError if a sentence does not hold."""
+    """Returns the measurements of the lesson's command: a value for each policy, CPUs, group, column and seed."""
     templates = jinja2.Environment(
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-    )  # Markdown: there is nothing to escape
+    )  # Markdown needs no escaping
     templates.globals["abs"] = abs
     entries = [_entry(templates, lesson, data) for lesson in lessons()]
     return templates.from_string(_TEMPLATE.read_text("utf-8")).render(lessons=entries)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The list of what is made for the documents."""
+"""Lists the generated parts of the documents."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ _WIDTH = 118
 
 
 def text() -> str:
-    """What the document is to say."""
+    """Returns the text of the document about studies."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(STUDIES),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-    )  # Markdown: there is nothing to escape
+    )  # Markdown needs no escaping
     templates.filters["item"] = _item
     return templates.get_template(TEMPLATE).render(studies=studies(), ideal_shares=_ideal_shares())
 
 
 def _item(text: str) -> str:
-    """One of a list, its lines as long as all others."""
+    """Formats a list item, wrapped like the rest of the document."""
     return textwrap.fill(
         text,
         _WIDTH,
@@ -63,7 +63,7 @@ def _item(text: str) -> str:
 
 
 def _ideal_shares() -> list[str]:
-    """Rows of study 1's tables, where ideals are not what it expects on each number of CPUs."""
+    """Returns rows of study 1's tables where ideals differ from its expectations."""
     expected = {(figure.place, figure.row): figure.text for figure in select(kind="expectation")}
     return [
         " | ".join(
@@ -84,7 +84,7 @@ DOCS = ROOT / "docs"
 
 @dataclass(frozen=True)
 class Part:
-    """Files that are made together. `make` writes them."""
+    """Files that are generated together. `make` writes them."""
 
     about: str
     files: tuple[Path, ...]
@@ -190,9 +190,9 @@ def help_text() -> str:
 
 
 def make(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Makes parts, and gives for each of their files its name and whether it has changed.
+    """Generates parts, and yields the name of each file and whether it has changed.
 
-    Raises SchedlabError if one cannot be made.
+    Raises SchedlabError if a part fails.
     """
     known = parts()
     for name in names:
@@ -207,5 +207,5 @@ def _content(file: Path) -> bytes:
 
 
 def _written_by_test(test: str) -> None:
-    """The test holds the page to what it measures; it is told to write that instead."""
+    """Runs a test that normally compares the page with its measurements, in the mode that writes the page."""
     told_by("pytest", "-q", "--long", test, SCHEDLAB_GOLDEN="write")

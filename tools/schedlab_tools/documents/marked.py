@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Parts of a document that a command writes: they stand between two comments."""
+"""Reads and replaces generated parts of a document, which are between two comments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ END = "<!-- end -->"
 
 
 def marked(document: str, name: str) -> str:
-    """Returns what stands between `<!-- name -->` and the next `<!-- end -->`.
+    """Returns the text between `<!-- name -->` and the next `<!-- end -->`.
 
     Raises SchedlabError if the document has no such part.
     """
@@ -22,13 +22,13 @@ def marked(document: str, name: str) -> str:
 
 
 def with_marked(document: str, name: str, text: str) -> str:
-    """Returns the document with another text there. Raises SchedlabError as marked() does."""
+    """Returns the document with the part replaced. Raises SchedlabError as marked() does."""
     begin, end = _place(document, name)
     return document[:begin] + text + document[end:]
 
 
 def write(file: Path, text: str) -> None:
-    """Writes a document, or a picture of one, in whole or not at all."""
+    """Writes a document or picture atomically."""
     with written(file) as new:
         new.write_text(text, encoding="utf-8")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Commands of which documents show what comes out."""
+"""Runs commands whose output documents show."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from schedlab.paths import ROOT
 
 
 def told_by(module: str, *words: str, **variables: str) -> str:
-    """Returns what a module prints that is started as a program, with these variables in its environment.
+    """Returns the output of a module run as a program, with these environment variables.
 
-    SchedlabError: it fails.
+    Raises SchedlabError if it fails.
     """
     done = subprocess.run(
         module_command(module, *words),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a browser shows, for pages that speak of it. A picture differs a little each time, since the page is alive."""
+"""Takes screenshots of pages in a browser. They differ slightly each time, because the pages are animated."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from schedlab_tools.documents.shown import shown
 PICTURES = ROOT / "docs"
 _SIZE = (1440, 900)
 _REPORT_HEIGHT = 2500
-"""Findings, goals, pictures and studies: what a first page begins with."""
+"""Height of the start of the first page: findings, goals, pictures and studies."""
 _LOADING_MS, _WATCHED_MS = 1000, 6000
 SCREENS = {PICTURES / name: setup for name, setup in shown()["screens"].items()}
-"""Files, and what the page that stands alone is opened with."""
+"""Files, and the arguments for opening the standalone page."""
 REPORTS = {PICTURES / name: words for name, words in shown()["reports"].items()}
-"""Files, and what is run for the report in them."""
+"""Files, and the arguments of the runs for their reports."""
 
 
 def make() -> None:
-    """Writes all of them. SchedlabError: there is no browser, or a run fails."""
+    """Writes all screenshots. Raises SchedlabError if there is no browser, or if a run fails."""
     browser = find_browser()
     if not browser:
         raise SchedlabError("there is no Chromium: `./schedlab doctor` says how to install it")
@@ -50,13 +50,13 @@ def make() -> None:
 
 
 def _report(words: list[str], out: Path) -> Path:
-    """Runs studies, and returns their report's folder."""
+    """Runs studies, and returns the folder of their report."""
     told_by("schedlab", "run", *words, "--out", str(out))
     return out / "report"
 
 
 def _go_on(page: Page) -> None:
-    """A lesson goes on to its second step, which is the first where something has happened."""
+    """Advances a lesson to its second step, the first one with activity."""
     page.wait_for_timeout(_LOADING_MS)
     if "lesson=" in page.url:
         page.get_by_role("button", name="To the next step").click()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which policies the documents show (shown.yaml)."""
+"""Defines which policies the documents show (shown.yaml)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ import yaml
 
 @cache
 def shown() -> dict[str, Any]:
-    """Returns what each picture is made of, by the name of what makes it."""
+    """Returns the content of each picture, by the name of its generator."""
     read: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("shown.yaml").read_text("utf-8"))
     return read

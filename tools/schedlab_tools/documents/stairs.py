@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The README's moving picture: three processes under round-robin, and under MLFQ, whose levels they go down like
-stairs until a boost lifts all."""
+"""Generates the README's animation: three processes under round-robin, and under MLFQ with its levels and boosts."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ _THINNEST = 0.8
 
 @dataclass(frozen=True)
 class Box:
-    """A stay on the CPU, in pixels; its colour is that of its process."""
+    """A stay on the CPU, in pixels; the colour identifies the process."""
 
     x: float
     width: float
@@ -51,20 +50,20 @@ class Panel:
     title: str
     rows: tuple[str, ...]
     has_levels: bool
-    """If not, each process has a row."""
+    """If false, each process has a row."""
     waits: tuple[Box, ...]
-    """At the level at which it runs next."""
+    """Drawn at the level where the process runs next."""
     runs: tuple[Box, ...]
     boosts: tuple[float, ...]
     processes: tuple[str, ...]
     latency: str
-    """What the person waits for the CPU, at the median and at most."""
+    """The interactive process's waiting time: median and maximum."""
 
 
 def picture() -> str:
-    """Returns the SVG: two panels, and a cover that uncovers them from left to right.
+    """Returns the SVG: two panels, and a cover that moves from left to right.
 
-    A reader who wants no motion (`prefers-reduced-motion`) sees the whole at once.
+    With `prefers-reduced-motion`, the whole picture is visible at once.
     """
     build(SIMULATOR_LIBRARY)
     panels = [_panel(**stairs_panel) for stairs_panel in shown()["stairs"]]
@@ -111,7 +110,7 @@ def _drawn(recorded: trace.Trace, title: str) -> Panel:
         return round(_WIDTH * (time_ns - span.begin_ns) / SHOWN_NS, 1)
 
     def place(begin_ns: int, end_ns: int) -> tuple[float, float]:
-        """Where it begins, and how wide it is: within the panel, which its cover hides at first."""
+        """Returns begin and width within the panel, which its cover hides at first."""
         width = max(round(x(end_ns) - x(begin_ns), 1), _THINNEST)
         return min(x(begin_ns), _WIDTH - width), width
 

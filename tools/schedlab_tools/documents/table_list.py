@@ -13,7 +13,7 @@ PART = "tables"
 
 
 def block() -> str:
-    """Returns the part: the columns that several tables share, then a section for each table."""
+    """Returns the part: the columns that several tables share, followed by a section for each table."""
     uses = Counter(column for table in DESCRIBED.values() for column in table.columns)
     shared = {column for column, count in uses.items() if count > 1}
     sections = ["\n".join(["### Shared columns", "", *_rows(filter(shared.__contains__, uses))])]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The layouts of traces and of workload files, in Python and JavaScript: made of what lies in abi/.
+"""Generates the layouts of traces and workload files in Python and JavaScript from the headers in abi/.
 
-cffi reads the declarations: it is what Python code that is to know C's uses.
+cffi parses the declarations, as in other Python code that needs C definitions.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _ENUMERATIONS = (
     ("GroupField", _TRACE, "group_field", "GROUP_", "What a group of tasks has beside its number"),
     ("MarkKind", "abi/system_calls.h", "mark_kind", "MARK_", "What a program wrote into the trace"),
 )
-"""The class in Python, the header and the enumeration in C, what its members begin with there, and what it tells."""
+"""The Python class, the C header and enumeration, the prefix of its members, and its meaning."""
 _IN_JAVASCRIPT = ("Kind",)
 _BEGIN = "# --- made of the headers in abi/ by ./schedlab dev docs trace-format\n\n"
 _END = "\n\n\n# --- end of what is made\n"
 
 
 def python() -> str:
-    """Returns the module of Python with its definitions made anew."""
+    """Returns the Python module with its definitions regenerated."""
     magic, version = _magic(_TRACE, "TRACE_MAGIC"), _version(_TRACE, "TRACE_VERSION")
     lines = [f'MAGIC = b"{magic}"', f"VERSION = {version}", ""]
     for name, struct in _STRUCTS.items():
@@ -62,7 +62,7 @@ def python() -> str:
 
 
 def workload() -> str:
-    """Returns the module of Python with the layout of workload files."""
+    """Returns the Python module with the layout of workload files."""
     lines = [
         "# SPDX-License-Identifier: MIT",
         '"""The layout of workload files: made of what lies in abi/ by ./schedlab dev docs trace-format."""',
@@ -89,7 +89,7 @@ def _workload_constants() -> Iterator[tuple[str, str | int]]:
 
 
 def _forms() -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yields what is written, and the step. A word that may be left out is there in one, and not in another."""
+    """Yields the words of a step, and its row. A step with an optional word is yielded without and with it."""
     numbers = _constants()
     for line in _source(_WORDS).splitlines():
         if not line or line.startswith("#"):
@@ -110,7 +110,7 @@ def _forms() -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _constants() -> Any:
-    """Returns the numbers of C that have names, as attributes."""
+    """Returns the named constants of C, as attributes."""
     ffi = FFI()
     ffi.cdef(
         declarations("".join(_source(header) for header in (_TRACE, _STEPS, "abi/system_calls.h")))
@@ -124,7 +124,7 @@ def _numpy_type(name: str, header: str, struct: str) -> list[str]:
 
 
 def javascript() -> str:
-    """Returns the module of JavaScript."""
+    """Returns the JavaScript module."""
     lines = [
         "// SPDX-License-Identifier: MIT",
         "//",
@@ -172,7 +172,7 @@ def _magic(header: str, name: str) -> str:
 
 
 def _declared(header: str, what: str, name: str) -> tuple[Any, FFI]:
-    """Returns the type that cffi makes of a declaration, and the reader of it."""
+    """Returns cffi's type of a declaration, and the FFI object."""
     (declaration,) = re.findall(
         rf"^{what} {name} {{.*?^}};", _source(header), re.DOTALL | re.MULTILINE
     )
@@ -189,7 +189,7 @@ def _members(header: str, enumeration: str, prefix: str) -> list[tuple[str, int]
 
 
 def _fields(header: str, struct: str) -> Iterator[tuple[str, str, int]]:
-    """Yields each field's name, its type in numpy's words, and where it begins."""
+    """Yields each field's name, numpy type and offset."""
     kind, ffi = _declared(header, "struct", struct)
     for name, field in kind.fields:
         size = ffi.sizeof(field.type)
@@ -212,6 +212,6 @@ FILES: dict[Path, Callable[[], str]] = {
 
 
 def make() -> None:
-    """Writes all of these files."""
+    """Writes all generated files."""
     for file, text in FILES.items():
         write(file, text())

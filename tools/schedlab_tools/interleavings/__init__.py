@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The kernel under turns of other than normal length: what breaks then, by which of them, and how it comes about."""
+"""Searches for failures of the kernel under abnormal turn lengths, minimises them, and explains them."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What must hold of a run's trace, besides what every trace must."""
+"""Checks invariants of a run's trace, in addition to its validation."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ Span = tuple[int, int]
 
 
 def idle_beside_work(trace: Trace, most_ns: int, still: Sequence[Span] = ()) -> str:
-    """Returns in words where a CPU idles for longer than that while a process waits in its own queue, or "". The trace
-    has to say who is queued where. `still`: from when to when some CPU stood still, which does not count: it may be the
-    one that idles, or the one that is about to call it."""
+    """Describes a CPU that idles longer than `most_ns` while a process waits in its queue; "" if there is none.
+
+    The trace must contain QUEUED records. `still`: intervals when some CPU was held, which do not
+    count: it may be the idle CPU, or the one that would notify it.
+    """
     waits = _waits(trace)
     breaches = [_on_cpu(trace, waits, cpu, most_ns, still) for cpu in range(trace.header.cpus)]
     first = min((breach for breach in breaches if breach), default=None)
@@ -32,7 +34,7 @@ def idle_beside_work(trace: Trace, most_ns: int, still: Sequence[Span] = ()) -> 
 
 
 def _waits(trace: Trace) -> pl.DataFrame:
-    """Each time that a process waits in one queue: pid, cpu (whose queue it is), begin_ns, end_ns."""
+    """Returns the waits of processes in one queue: pid, cpu (the queue's), begin_ns, end_ns."""
     rows = trace.rows(Kind.QUEUED)
     queued = pl.DataFrame(
         {
@@ -66,7 +68,8 @@ def _waits(trace: Trace) -> pl.DataFrame:
         )
         .drop_nulls("end_ns")
         .with_columns(
-            begin_ns=pl.max_horizontal("begin_ns", "runnable_ns"),  # it may have run on first
+            # it may have continued to run at first
+            begin_ns=pl.max_horizontal("begin_ns", "runnable_ns"),
             end_ns=pl.min_horizontal("again", "end_ns"),
         )
     )
@@ -75,7 +78,7 @@ def _waits(trace: Trace) -> pl.DataFrame:
 def _on_cpu(
     trace: Trace, waits: pl.DataFrame, cpu: int, most_ns: int, still: Sequence[Span]
 ) -> tuple[int, int, int, int] | None:
-    """The first time on a CPU: when, how long, the CPU, who waits."""
+    """Returns the first violation on a CPU: time, duration, CPU and waiting PID."""
     idle = cpu_intervals(trace).filter((pl.col("cpu") == cpu) & (pl.col("pid") == 0))
     cpu_waits = waits.filter(pl.col("cpu") == cpu)
     if not len(idle) or not len(cpu_waits):
@@ -87,7 +90,7 @@ def _on_cpu(
     for at in (
         before.clip(0),
         (before + 1).clip(0, len(begins) - 1),
-    ):  # it waits in one or the next
+    ):  # the wait overlaps this idle interval or the next
         since = np.maximum(begins[at], first)
         for place in np.flatnonzero(np.minimum(ends[at], last) - since > most_ns).tolist():
             begin, end = int(since[place]), int(min(ends[at][place], last[place]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Turns of other than normal length, as the driver of Spike keeps and takes them (spike/holds.h)."""
+"""Represents abnormal turns, as Spike's driver reads and writes them (spike/holds.h)."""
 
 from __future__ import annotations
 
@@ -10,33 +10,36 @@ from pathlib import Path
 from schedlab.errors import FileRefused
 
 TURN_NS = 500
-"""A round's length: as many instructions of a CPU, a nanosecond each."""
+"""Length of a round: this many instructions per CPU, one nanosecond each."""
 
 
 @dataclass(frozen=True)
 class Hold:
-    """A CPU has a part of its turn, and then stands still. The place is told by what the CPU has done, not by the time:
-    it is the same one if others are left out that came before."""
+    """A CPU that is held after a part of its turn.
+
+    The place is defined by what the CPU has done, not by the time. It therefore stays the same if
+    earlier holds are removed.
+    """
 
     cpu: int
     boundaries: int
-    """Locks that it was about to take or has given back."""
+    """Number of locks that it was about to take or had released."""
     instructions: int
-    """Since the last of them."""
+    """Instructions since the last lock operation."""
     called: bool
-    """It slept or burnt there, and has just been called."""
+    """True if it was sleeping or burning there and has just been called."""
     rounds: int
-    """For how long it stands still."""
+    """Duration of the hold in rounds."""
     address: int
-    """Where it stands still."""
+    """Address where it is held."""
     caller: int
-    """Where its function returns to, if that is what the register has which tells so."""
+    """Return address of its function, if the register contains it."""
     at_ns: int
-    """The kernel's time then; 0 before its clock begins."""
+    """The kernel's time of the hold; 0 before its clock starts."""
 
     @property
     def length_ns(self) -> int:
-        """For how long it stands still."""
+        """Duration of the hold in nanoseconds."""
         return self.rounds * TURN_NS
 
     def __str__(self) -> str:
@@ -45,7 +48,7 @@ class Hold:
 
 
 def read_holds(path: Path) -> tuple[Hold, ...]:
-    """Reads a list. Raises FileRefused for what is none."""
+    """Reads a list of holds. Raises FileRefused for other files."""
     try:
         return tuple(map(_hold, path.read_text().splitlines()))
     except (OSError, ValueError) as error:
@@ -70,5 +73,5 @@ def _hold(line: str) -> Hold:
 
 
 def write_holds(path: Path, holds: Iterable[Hold]) -> None:
-    """Writes a list."""
+    """Writes a list of holds."""
     path.write_text("".join(f"{hold}\n" for hold in holds))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Seeds are tried until a run breaks; then that one is made small."""
+"""Tries seeds until a run fails, and minimises that run."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from schedlab_tools.interleavings.trial import HOLDS, Failure, Setup, carry_out,
 
 @dataclass(frozen=True)
 class Found:
-    """A run that breaks."""
+    """A run that fails."""
 
     setup: Setup
     seed: int
     failure: Failure
     drawn: int
-    """Turns of other than normal length that the seed drew."""
+    """Number of abnormal turns that the seed drew."""
     holds: tuple[Hold, ...]
-    """Those of them with which it still breaks so, as few as were found."""
+    """A small subset of them that still causes the failure."""
 
 
 def search(
     setups: Sequence[Setup], seeds: Iterable[int], jobs: int, report_progress: Callable[[int], None]
 ) -> tuple[Setup, int] | None:
-    """Returns what breaks first, by seed and then setup, or None if nothing does.
+    """Returns the first failure, by seed and then configuration, or None.
 
-    Calls `report_progress` with each seed that is done.
+    Calls `report_progress` with each finished seed.
     """
     todo = [(setup, seed) for seed in seeds for setup in setups]
 
@@ -58,8 +58,10 @@ def search(
 def made_small(
     setup: Setup, seed: int, tries: int, report_progress: Callable[[int], None]
 ) -> Found:
-    """Returns the run that breaks under a seed, with as few turns of other than normal length as so many tries find.
-    `report_progress` hears how many each try has."""
+    """Returns the failing run of a seed with as few abnormal turns as `tries` attempts find.
+
+    Calls `report_progress` with the number of turns of each attempt.
+    """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         place = Path(scratch) / "drawn"
         failure = carry_out(setup, seed, place)
@@ -78,10 +80,10 @@ T = TypeVar("T")
 
 
 def shrunk(items: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int) -> tuple[T, ...]:
-    """Returns a part of what breaks in which none can be left out, or as small a part as so many tries find.
+    """Returns a minimal failing subset, or the smallest that `tries` attempts find.
 
-    It is delta debugging (Zeller and Hildebrandt 2002): parts are tried, then what is left without each of them, in
-    ever smaller parts.
+    The algorithm is delta debugging (Zeller and Hildebrandt, 2002): it tests subsets and their
+    complements, with increasingly fine divisions.
     """
     left = tries
 
@@ -108,10 +110,10 @@ def shrunk(items: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int
 def _smaller(
     now: tuple[T, ...], parts: int, breaks: Callable[[Sequence[T]], bool], may: Callable[[], bool]
 ) -> tuple[T, ...] | None:
-    """The first part, or what is left without one, that still breaks."""
+    """Returns the first subset or complement that still fails."""
     borders = [len(now) * number // parts for number in range(parts + 1)]
     spans = list(pairwise(borders))
-    for begin, end in reversed(spans):  # what breaks is more often late
+    for begin, end in reversed(spans):  # later turns are more often the cause
         if may() and breaks(now[begin:end]):
             return now[begin:end]
     if parts > 2:
@@ -122,8 +124,9 @@ def _smaller(
 
 
 def keep(result: Found, place: Path, scratch: Path) -> tuple[Hold, ...]:
-    """Carries the small run out once more, and makes a run's folder of it, which the monitor plays. Returns its turns
-    of other than normal length, as they were."""
+    """Repeats the minimised run, and stores it as a run's folder, which the monitor can play.
+    Returns its abnormal turns.
+    """
     failure = carry_out(result.setup, result.holds, scratch)
     assert failure, "the same turns break the same"
     with results.new_folder(place) as folder:

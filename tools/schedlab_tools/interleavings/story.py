@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a run breaks, in words: where CPUs stood still, what others did meanwhile, and what came of it."""
+"""Describes how a run fails: where CPUs were held, what other CPUs did during that time, and the consequence."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from schedlab_tools.interleavings.holds import Hold
 from schedlab_tools.interleavings.search import Found
 
 _TOLD_MOST = 6
-"""Of what others do meanwhile."""
+"""The most records of other CPUs to show."""
 _SHOWN_MOST = 12
-"""Of turns: a run with more of them is told by its last ones."""
+"""The most turns to show; of more, the last ones are shown."""
 _AROUND = ("kernel/sync/spinlock.", "kernel/lib/")
-"""Code that says less than what called it."""
+"""Code whose callers are more informative."""
 
 
 def story(result: Found, holds: tuple[Hold, ...], folder: Path) -> Iterator[str]:
-    """Yields lines about a run, which lies in a folder with its trace."""
+    """Yields lines that describe a run, whose trace is in a folder."""
     setup = result.setup
     yield f"{setup.workload} under {setup.policy} on {setup.cpus} CPUs, seed {result.seed}:"
     if not holds:
@@ -70,7 +70,7 @@ def _told(number: int, hold: Hold, places: list[Place], seen: Trace | None) -> I
 def _place(place: Place | None) -> str:
     if place is None:
         return "a program"
-    is_named = not place.function.startswith(".")  # the assembler's own
+    is_named = not place.function.startswith(".")  # a label of the assembler
     return str(place) if is_named else f"{place.file}:{place.line}"
 
 
@@ -97,7 +97,7 @@ _WORDS: dict[Kind, str] = {
 
 
 def _meanwhile(hold: Hold, seen: Trace) -> list[str]:
-    """What other CPUs recorded as long as it stood still."""
+    """Returns the records of other CPUs during the hold."""
     rows = seen.events.filter(
         (pl.col("cpu") != hold.cpu)
         & pl.col("time_ns").is_between(hold.at_ns, hold.at_ns + hold.length_ns)
@@ -118,7 +118,7 @@ def _event(row: dict[str, Any]) -> str:
 
 
 def _blocked(seen: Trace) -> Iterator[str]:
-    """Processes that wait at the end, and for what."""
+    """Yields the processes that are blocked at the end, with their reasons."""
     rows = state_intervals(seen).filter(
         (pl.col("state") == "blocked") & pl.col("end_row").is_null()
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One run of the kernel with turns of other than normal length, and what broke in it."""
+"""Runs the kernel once with abnormal turns, and checks the run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from schedlab_tools.interleavings.holds import Hold, read_holds, write_holds
 CHECKER = BUILD / "fsck"
 TICK_NS = 1_000_000
 IDLE_NS = 250_000
-"""For so long, at most, a CPU may idle beside a process in its queue, besides moments at which CPUs stand still."""
+"""Longest time that a CPU may idle while a process is in its queue, without times when CPUs are held."""
 _MEMORY_MIB = 128
 _HOST_SECONDS = 600
 HOLDS, _DISK = "holds", "disk.img"
@@ -33,7 +33,7 @@ HOLDS, _DISK = "holds", "disk.img"
 
 @dataclass(frozen=True)
 class Setup:
-    """What is run; turns apart, it is the same each time."""
+    """The configuration; apart from turns, runs are identical."""
 
     workload: str
     policy: PolicyChoice
@@ -62,15 +62,15 @@ class Setup:
 
 @dataclass(frozen=True)
 class Failure:
-    """What broke."""
+    """How a run failed."""
 
     kind: str
-    """A word: the run's status, or `disk`, `trace`, `idle`."""
+    """The run's status, or `disk`, `trace`, `idle`."""
     words: str
 
 
 def need_driver() -> None:
-    """Raises MachineUnfit where there is no driver of ours."""
+    """Raises MachineUnfit if schedlab's driver of Spike is missing."""
     if not Spike().release().turn:
         raise MachineUnfit(
             "explore kernel needs schedlab's own driver of Spike: leave SCHEDLAB_SPIKE unset (docs/spike.md)"
@@ -78,9 +78,11 @@ def need_driver() -> None:
 
 
 def carry_out(setup: Setup, turns: int | tuple[Hold, ...], folder: Path) -> Failure | None:
-    """Runs it in an empty folder, and returns what broke, if anything did. `turns`: a seed, or the turns themselves.
-    The trace is in the folder then, and as HOLDS the turns of other than normal length that there were. Raises
-    MachineUnfit if the machine cannot be started."""
+    """Runs the configuration in an empty folder, and returns the failure, or None.
+
+    `turns`: a seed, or the turns themselves. The folder then contains the trace, and the abnormal
+    turns as HOLDS. Raises MachineUnfit if the machine cannot be started.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(turns, int):
         how = [f"--hold-by={turns}"]
@@ -127,5 +129,5 @@ def _broken_in(folder: Path) -> Failure | None:
 
 
 def holds_of(folder: Path) -> tuple[Hold, ...]:
-    """The turns of other than normal length of a run."""
+    """Returns the abnormal turns of a run."""
     return read_holds(folder / HOLDS)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Long use: what schedlab runs for hours, watched from outside for memory, files and processes that
-do not come back (docs/soak.md).
+"""Runs schedlab for hours, and observes memory, files and processes for leaks (docs/soak.md).
 
-    loads.py ──► parts, each a command ──► conduct.py, which samples them
-                                              │
-                                              └──► samples.csv, soak.json ◄── findings.py
+loads.py ──► parts, each a command ──► conduct.py, which samples them
+                                          │
+                                          └──► samples.csv, soak.json ◄── findings.py
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starts the parts of loads, samples them until the time is over, and ends them in order."""
+"""Starts the parts of loads, samples them until the time has elapsed, and ends them in order."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from schedlab_tools.soak.loads import PART_LOG, Load, Part
 
 SHORTEST_PERIOD_S, LONGEST_PERIOD_S = 0.5, 30.0
 SAMPLES = 600
-"""So many are wanted of each figure."""
+"""Target number of samples of each figure."""
 PATIENCE_S = 180.0
-"""The time that a part has to end once its own time is over."""
+"""Seconds that a part has to end after its time has elapsed."""
 GRACE_S = 5.0
-"""The time that processes of a part have to end once the part itself has ended."""
+"""Seconds that child processes have to end after their part has ended."""
 _LOOK_S = 0.05
-"""The time from one look for a signal, or for an end, to the next."""
+"""Interval between checks for a signal or an end, in seconds."""
 _TERMINATED = (-signal.SIGTERM, 128 + signal.SIGTERM)
-"""Statuses of a part that has obeyed SIGTERM."""
+"""Exit statuses of a part that ended by SIGTERM."""
 TEMPORARY = "temporary"
-"""The folder of a load in which its parts make their temporary files."""
+"""The folder for temporary files of a load's parts."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Sample:
     load: str
     part: str
     seconds: float
-    """Seconds since the soak began."""
+    """Seconds since the start of the soak."""
     figure: str
     value: float
 
 
 @dataclass
 class Running:
-    """A part that was started, and what came of it."""
+    """A started part, and its result."""
 
     load: Load
     part: Part
@@ -58,7 +58,7 @@ class Running:
     told: Told
     status: int | None = None
     problem: str = ""
-    """Why it did not end as it should; "": it did."""
+    """Why it did not end normally; "" if it did."""
 
     @property
     def log(self) -> Path:
@@ -67,27 +67,27 @@ class Running:
 
 @dataclass
 class Soak:
-    """What was seen."""
+    """The results of a soak."""
 
     seconds: float
-    """How long it lasted."""
+    """Its duration in seconds."""
     samples: list[Sample] = field(default_factory=list)
     problems: dict[str, list[str]] = field(default_factory=dict)
-    """What went wrong, by the name of the load; []: nothing did."""
+    """Problems by the name of the load; [] if there are none."""
     left: dict[str, list[str]] = field(default_factory=dict)
-    """Temporary files that the parts of a load left behind, by the name of the load."""
+    """Temporary files left by a load's parts, by the name of the load."""
     signal: int = 0
-    """The signal that ended it early; 0: none did."""
+    """The signal that ended it early; 0: none."""
 
 
 @dataclass
 class Asked:
-    """What signals have asked for since the loads began."""
+    """Signals received since the loads started."""
 
     signal: int = 0
-    """The first one; 0: none has come."""
+    """The first signal; 0: none."""
     hurry: bool = False
-    """There was another: what does not end at once is ended by force."""
+    """True after another signal: parts that do not end at once are killed."""
 
 
 def conduct(
@@ -96,11 +96,11 @@ def conduct(
     out: Path,
     show: Callable[[float, Mapping[str, Running]], object] = lambda _seconds, _parts: None,
 ) -> Soak:
-    """Runs loads side by side for this many seconds, each in its folder of `out`, and samples them.
+    """Runs loads in parallel for this many seconds, each in its folder of `out`, and samples them.
 
-    `show` is called after each round of samples with the seconds that are over and the parts by
-    their names. A load whose part fails is ended; the others go on. A signal ends the soak early:
-    what was sampled counts. Nothing that was started is left when this returns.
+    `show` is called after each round of samples with the elapsed seconds and the parts by name. If
+    a part fails, its load is ended; the others continue. A signal ends the soak early; samples so
+    far are kept. All started processes have ended when this returns.
     """
     made = [(load, load.make(seconds, out / load.name)) for load in loads]
     running: list[Running] = []
@@ -133,10 +133,10 @@ def conduct(
 
 @contextmanager
 def _signals_noted() -> Iterator[Asked]:
-    """Signals that would end schedlab are noted: wherever one comes, no part is lost sight of.
+    """Records signals that would end schedlab, so that no part loses its supervisor.
 
-    SIGINT counts though it was ignored before, as a shell has it for what runs in the background: it
-    is how a soak is ended. SIGHUP that is ignored stays so: `nohup` wants it.
+    SIGINT is recorded even if it was ignored, as for background jobs of a shell, because it is the
+    way to end a soak. An ignored SIGHUP stays ignored, for `nohup`.
     """
     interruption = Asked()
 
@@ -156,7 +156,7 @@ def _signals_noted() -> Iterator[Asked]:
 
 
 def ticks(began: float, period: float, seconds: float, interruption: Asked) -> Iterator[float]:
-    """Seconds since the beginning, a period apart, until the time is over or a signal comes."""
+    """Yields the elapsed seconds periodically, until the time has elapsed or a signal comes."""
     while not interruption.signal and (now := time.monotonic() - began) < seconds:
         yield now
         limit = time.monotonic() + min(period, seconds - now)
@@ -185,7 +185,7 @@ def start(load: Load, parts: Sequence[Part], folder: Path, running: list[Running
 
 
 def sample(running: Running, now: float) -> list[Sample]:
-    """What a part has of the host, and what it has told since the last time."""
+    """Returns a part's use of the host, and the values in its log since the last sample."""
     figures = host_figures(running.watched) if running.status is None else {}
     for log_line in running.told.read():
         figures |= log_line
@@ -194,7 +194,7 @@ def sample(running: Running, now: float) -> list[Sample]:
 
 
 def check(running: Sequence[Running], interruption: Asked) -> None:
-    """Notes which parts have ended. A part that ended too early, or badly, ends its load."""
+    """Records which parts have ended. A part that ended too early, or failed, ends its load."""
     for part in running:
         if part.status is not None or part.process.poll() is None:
             continue
@@ -206,7 +206,7 @@ def check(running: Sequence[Running], interruption: Asked) -> None:
 
 
 def settle(running: Running, statuses: Sequence[int]) -> None:
-    """Takes the status of a part that has ended, and ends what it left behind."""
+    """Stores the exit status of a part, and kills its remaining processes."""
     running.status = running.process.wait()
     if running.status not in statuses:
         how = f"ended with status {running.status}"
@@ -216,9 +216,9 @@ def settle(running: Running, statuses: Sequence[int]) -> None:
 
 
 def end(running: Sequence[Running], interruption: Asked, early: bool) -> None:
-    """Ends parts in the order opposite to that of their start; by force, what does not end.
+    """Ends parts in the reverse order of their start, by force if necessary.
 
-    `early`: those, too, that would end by themselves when their time is over.
+    `early`: also ends parts that would end on their own later.
     """
     for part in reversed(running):
         if part.status is not None:
@@ -235,7 +235,7 @@ def end(running: Sequence[Running], interruption: Asked, early: bool) -> None:
 
 
 def _ends(running: Running, interruption: Asked) -> bool:
-    """Does it end while we wait for it?"""
+    """True if the part ends within PATIENCE_S."""
     limit = time.monotonic() + PATIENCE_S
     while running.process.poll() is None:
         if interruption.hurry or time.monotonic() >= limit:
@@ -245,7 +245,7 @@ def _ends(running: Running, interruption: Asked) -> bool:
 
 
 def _forced(running: Running, interruption: Asked) -> str:
-    """Ends it by force; says why."""
+    """Kills the part; returns the reason."""
     end_group(running.process.pid)
     name = running.part.name
     if interruption.hurry:
@@ -254,7 +254,7 @@ def _forced(running: Running, interruption: Asked) -> str:
 
 
 def end_group(group: int, grace_s: float = 0) -> bool:
-    """Kills what is left of a process group after a grace. True: something was."""
+    """Kills the rest of a process group after a grace period. Returns True if there was any."""
     limit = time.monotonic() + grace_s
     with suppress(ProcessLookupError):
         while time.monotonic() < limit:
@@ -266,25 +266,25 @@ def end_group(group: int, grace_s: float = 0) -> bool:
 
 
 def tail(log: Path) -> str:
-    """The last lines of a log, as the end of a message."""
+    """Returns the last lines of a log, as the end of a message."""
     lines = log.read_text(errors="replace").strip().splitlines()[-8:]
     return "".join(f"\n    {line}" for line in ["; its last words:", *lines]) if lines else ""
 
 
 def left_in(folder: Path) -> list[str]:
-    """Names of what lies in a folder."""
+    """Returns the names of the files in a folder."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 TOLD = re.compile(r"^(?:\[[^\]]*\] )?soak ((?:\w+=-?\d+(?:\.\d+)? ?)+)\r?$")
-"""A line by which a program tells figures of its own: soak free_pages=27747 processes=2."""
+"""A line with values that a program reports: soak free_pages=27747 processes=2."""
 
 HOST_FIGURES = ("memory_bytes", "open_files", "processes", "threads")
-"""Memory is what would come back to the host if the processes ended (the unique set size)."""
+"""Memory is the unique set size, which the host would regain if the processes ended."""
 
 
 def tree(root: psutil.Process) -> list[psutil.Process]:
-    """The process and all that descend from it, except those that have ended."""
+    """Returns the process and its descendants, except ended ones."""
     with suppress(psutil.Error):
         processes = [root, *root.children(recursive=True)]
         return [process for process in processes if process.status() != psutil.STATUS_ZOMBIE]
@@ -292,9 +292,9 @@ def tree(root: psutil.Process) -> list[psutil.Process]:
 
 
 def host_figures(root: psutil.Process) -> dict[str, float]:
-    """HOST_FIGURES of a process and its descendants; {} if it has ended.
+    """Returns HOST_FIGURES of a process and its descendants; {} if it has ended.
 
-    A process that ends meanwhile counts as far as it was read.
+    A process that ends while it is read counts partially.
     """
     figures = dict.fromkeys(HOST_FIGURES, 0.0)
     processes = tree(root)
@@ -309,14 +309,14 @@ def host_figures(root: psutil.Process) -> dict[str, float]:
 
 @dataclass
 class Told:
-    """Figures that a part tells in its log, read as the log grows."""
+    """Values that a part reports in its log, read as the log grows."""
 
     log: Path
     _position: int = 0
     _rest: bytes = field(default=b"")
 
     def read(self) -> Iterator[dict[str, float]]:
-        """The figures of each line since the last call."""
+        """Yields the values of each line since the last call."""
         with suppress(FileNotFoundError), self.log.open("rb") as stream:
             stream.seek(self._position)
             data = stream.read()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a soak has shown: a row for each figure, and the files in which it is kept."""
+"""Evaluates a soak: a row for each figure, and the files with the results."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Row:
     most: float
     samples: int
     trend: Trend | None
-    """None: it counts up by its nature, or there were too few samples."""
+    """None for a counter, or if there were too few samples."""
 
 
 def rows(soak: Soak, loads: Sequence[Load]) -> list[Row]:
-    """The rows, in the order in which the figures came first."""
+    """Returns the rows, in the order of the figures' first appearance."""
     series: dict[tuple[str, str, str], list[Sample]] = {}
     for sample in soak.samples:
         series.setdefault((sample.load, sample.part, sample.figure), []).append(sample)
@@ -53,7 +53,7 @@ def _row(key: tuple[str, str, str], samples: Sequence[Sample], steady: bool) -> 
 
 
 def findings(soak: Soak, rows: Sequence[Row]) -> dict[str, Any]:
-    """All of it, for programs."""
+    """Returns the results for JSON."""
     return {
         "schedlab": __version__,
         "host": {"system": platform.platform(), "machine": platform.machine()},
@@ -66,7 +66,7 @@ def findings(soak: Soak, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def keep(out: Path, soak: Soak, content: Mapping[str, Any]) -> None:
-    """Writes both files into `out`."""
+    """Writes both files to `out`."""
     with (out / SAMPLES).open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(("load", "part", "seconds", "figure", "value"))
@@ -80,9 +80,9 @@ def keep(out: Path, soak: Soak, content: Mapping[str, Any]) -> None:
 
 CONFIDENCE = 0.95
 WARM_UP = 0.25
-"""The part of the time in which caches fill, which is no leak."""
+"""Fraction of the time to ignore, because caches fill without being a leak."""
 BATCHES = 20
-"""Neighbouring samples depend on each other; means of this many stretches do so less."""
+"""Number of batches. Means of batches are less correlated than consecutive samples."""
 
 
 @dataclass(frozen=True)
@@ -92,18 +92,18 @@ class Trend:
     per_hour: float
     low: float
     high: float
-    """The slope lies between `low` and this with a confidence of 95 %."""
+    """Bounds of the 95 % confidence interval of the slope."""
 
     @property
     def grows(self) -> bool:
-        """The interval is above zero."""
+        """True if the interval is above zero."""
         return self.low > 0
 
 
 def trend(seconds: Sequence[float], values: Sequence[float]) -> Trend | None:
     """Returns the slope of least squares through the means of batches, with Student's interval.
 
-    Returns None if there are fewer than two samples for each batch. `seconds`: when each value was
+    Returns None if there are fewer than two samples per batch. `seconds`: when each value was
     taken, in order. Method of batch means: Conway (1963).
     """
     times, figures = np.asarray(seconds, float), np.asarray(values, float)
@@ -113,7 +113,7 @@ def trend(seconds: Sequence[float], values: Sequence[float]) -> Trend | None:
         return None
     hours = np.array([part.mean() for part in np.array_split(times, BATCHES)]) / 3600
     means = np.array([part.mean() for part in np.array_split(figures, BATCHES)])
-    from scipy import stats  # takes longer to import than a soak to begin
+    from scipy import stats  # slow import
 
     line = stats.linregress(hours, means)
     reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, BATCHES - 2)) * float(line.stderr)

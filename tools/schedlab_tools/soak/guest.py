@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A Linux guest in which the policies are served for a number of seconds: start.py schedlab_tools.soak.guest
-SECONDS. Its figures are on its console (linux/guest/soak.sh)."""
+"""Runs a Linux guest that serves the policies for a number of seconds: start.py schedlab_tools.soak.guest SECONDS.
+
+Its values are on its console (linux/guest/soak.sh).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ SCRIPT = ROOT / "linux" / "guest" / "soak.sh"
 
 
 def main(seconds: int) -> int:
-    """Exit status: the script's."""
+    """Returns the exit status of the script."""
     job = GuestJob(
         files={"programs.tar": parts.programs(), SCRIPT.name: SCRIPT},
         script=f"exec sh {SCRIPT.name} {seconds} {shlex.join(read_catalogue())}\n",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is run for hours: each load is one or more commands, as a user would start them."""
+"""Defines the loads of a soak: one or more commands each, as a user would start them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PART_LOG = "{}.log"
 _CPUS = 2
 _SWEPT = ROOT / "sweeps" / "mlfq-mixed.yaml"
 _SWEPT_SETUPS, _SWEPT_A_SECOND = 258, 60
-"""So that a worker of the sweep has work until the end."""
+"""Sizes the sweep so that its worker is busy until the end."""
 
 
 @dataclass(frozen=True)
@@ -26,27 +26,27 @@ class Part:
     name: str
     command: Sequence[str]
     ends_by: signal.Signals | None = None
-    """None: by itself, when the time is over."""
+    """None: it ends on its own when the time has elapsed."""
     statuses: tuple[int, ...] = (0,)
-    """The statuses with which it may end then."""
+    """Valid exit statuses."""
     told_in: str = ""
-    """The file in which it tells figures of its own; "": its log."""
+    """The file with reported values; "": its log."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """Something to be run for hours."""
+    """A load to run for hours."""
 
     name: str
     summary: str
     make: Callable[[float, Path], list[Part]]
-    """Makes the parts, given its seconds and its folder, and builds what they need."""
+    """Creates the parts, given the seconds and the folder, and builds what they need."""
     steady: tuple[str, ...] = ()
-    """Those figures of its parts that should stay as they are. The others count."""
+    """Values that should not grow; others are counters."""
 
 
 def page(seconds: float, folder: Path) -> list[Part]:
-    """The monitor with two simulators side by side, and a browser that steers them."""
+    """Returns the monitor with two simulators, and a browser that controls them."""
     from schedlab.base.toolchain.policies import read_catalogue
     from schedlab.base.toolchain.tools import BROWSERS, find_browser
     from schedlab.runs.parts import supply
@@ -67,7 +67,7 @@ def page(seconds: float, folder: Path) -> list[Part]:
 
 
 def sweep(seconds: float, folder: Path) -> list[Part]:
-    """One sweep of a simulator, with one worker."""
+    """Returns one sweep of a simulator, with one worker."""
     seeds = max(1, int(seconds * _SWEPT_A_SECOND / _SWEPT_SETUPS))
     words = ("sweep", str(_SWEPT), "--seeds", f"1..{seeds}", "--jobs", "1", "--out", "dataset")
     interrupted = 128 + signal.SIGINT
@@ -75,7 +75,7 @@ def sweep(seconds: float, folder: Path) -> list[Part]:
 
 
 def serve(seconds: float, folder: Path) -> list[Part]:
-    """`linux serve` in a guest, which goes through all policies while processes come and go."""
+    """Returns `linux serve` in a guest, which cycles through all policies while processes come and go."""
     from schedlab.machines.linux import parts
 
     parts.programs()
@@ -84,7 +84,7 @@ def serve(seconds: float, folder: Path) -> list[Part]:
 
 
 def storm(seconds: float, folder: Path) -> list[Part]:
-    """Our kernel on QEMU under workers that fork, kill, switch policies and fill the disk."""
+    """Returns the schedlab kernel on QEMU, with workers that fork, kill, switch policies and fill the disk."""
     from schedlab.base.toolchain.build import KERNEL, build
     from schedlab.base.toolchain.policies import read_catalogue
     from schedlab.machines import Boot, kernel_machine

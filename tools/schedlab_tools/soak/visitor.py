@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A browser that has the monitor's page open and steers it: start.py schedlab_tools.soak.visitor BROWSER
-SERVER_LOG. The page's address is in the server's log; figures of the page are printed.
+"""Controls the monitor's page in a browser: start.py schedlab_tools.soak.visitor BROWSER SERVER_LOG.
 
-It ends by SIGTERM; with status 1 at the first message on the page's console.
+The page's address is in the server's log; the page's memory use is printed. It ends by SIGTERM, or
+with status 1 at the first message on the page's console.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 300
 SIZE = (1500, 2000)
-"""All panels are to be seen, and so drawn."""
+"""Large enough to show, and therefore draw, all panels."""
 PANEL = "#policy-a"
 """The panel of the first system's policy."""
 TELL_S, STEER_S = 5.0, 60.0
@@ -29,7 +29,7 @@ _ADDRESS = re.compile(r"^https?://\S+$", re.MULTILINE)
 
 
 def address_in(log: Path) -> str:
-    """The page's, once the server tells it. Raises TimeoutError."""
+    """Returns the page's address as soon as the server logs it. Raises TimeoutError."""
     limit = time.monotonic() + PATIENCE_S
     while time.monotonic() < limit:
         match = _ADDRESS.search(log.read_text(errors="replace"))
@@ -40,7 +40,7 @@ def address_in(log: Path) -> str:
 
 
 def tell(session: Any, frames: int) -> None:
-    """What the page holds when its garbage is gone."""
+    """Prints the page's memory use after garbage collection."""
     session.send("HeapProfiler.collectGarbage")
     heap = session.send("Runtime.getHeapUsage")
     document = session.send("Memory.getDOMCounters")
@@ -52,13 +52,13 @@ def tell(session: Any, frames: int) -> None:
 
 
 def steer(choice: Locator, turn: int) -> None:
-    """Chooses the next policy of those that the page offers."""
+    """Selects the next policy that the page offers."""
     offered = choice.locator("option").evaluate_all("options => options.map(each => each.value)")
     choice.select_option(offered[turn % len(offered)])
 
 
 def main(browser: str, log: Path) -> int:
-    """Exit status; goes on until a signal comes."""
+    """Runs until a signal or a message on the console; returns the exit status."""
     ended: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
     trouble: list[str] = []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The gallery: a page for each policy, with what it is good at and where it fails (docs/gallery).
+"""Generates the gallery: a page for each policy, with its strengths and weaknesses (docs/gallery).
 
-A sweep runs all policies under all kinds of work (`trials`); in it each policy's best and worst place are
-looked for (`extremes`), drawn (`pictures`), and written into its page beside its code (`pages`, `code`).
+A sweep runs all policies under many kinds of workloads (`trials`). Each policy's best and worst
+results are selected (`extremes`), drawn (`pictures`), and written to its page together with its
+code (`pages`, `code`).
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A policy's code with its few important lines marked, as a block of Markdown."""
+"""Formats a policy's code with its important lines marked, as a block of Markdown."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ MARK = "▶"
 
 
 def with_marks(source: str, pieces: Sequence[str]) -> str:
-    """Returns the functions in which the pieces stand, in their order, with a mark at each piece.
+    """Returns the functions that contain the pieces, in order, with a mark at each piece.
 
-    Raises SchedlabError for a piece that is not in exactly one line, or in no function.
+    Raises SchedlabError unless each piece is in exactly one line, within a function.
     """
     lines = source.splitlines()
     marked = [_line_of(lines, piece) for piece in pieces]
@@ -37,7 +37,7 @@ def _line_of(lines: Sequence[str], piece: str) -> int:
 
 
 def _function_around(lines: Sequence[str], at: int) -> tuple[int, int]:
-    """Returns its first and its last line: clang-format has both braces of a function at the left edge."""
+    """Returns the function's first and last line. clang-format puts both braces of a function at the left edge."""
     opening = max((place for place in range(at) if lines[place] == "{"), default=None)
     closing = next((place for place in range(at, len(lines)) if lines[place] == "}"), None)
     if opening is None or closing is None or "}" in lines[opening:at]:

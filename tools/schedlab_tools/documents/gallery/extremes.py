@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where a policy is at its best and at its worst, beside all others."""
+"""Finds each policy's best and worst results compared with all others."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from schedlab.errors import SchedlabError
 
 @dataclass(frozen=True)
 class Contest:
-    """All policies by one measure, of which less is better, under one workload on so many CPUs."""
+    """All policies by one measure (less is better), under one workload on a number of CPUs."""
 
     workload: str
     cpus: int
     measure: str
     alike: float
-    """Values below this are told apart by no user: they count as this."""
+    """Smaller values count as this, because users cannot notice the difference."""
     values: Mapping[str, tuple[float, ...]]
     """By policy: a value for each seed."""
 
@@ -28,13 +28,16 @@ class Contest:
 
     @property
     def typical(self) -> str:
-        """The policy in the middle of all, by their means; of several, the first by name."""
+        """The policy with the median of all means; of several, the first by name."""
         middle = median(self.mean(policy) for policy in self.values)
         return min(self.values, key=lambda policy: (abs(self.mean(policy) - middle), policy))
 
     def factor(self, policy: str) -> float:
-        """Returns how many times the typical policy's value this one's is, where that is sure: of the values of
-        all seeds those that are nearest to each other are taken, and 1 where the two cannot be told apart."""
+        """Returns the ratio of the policy's value to the typical policy's; 1 if their ranges over the seeds overlap.
+
+        The ratio uses the two closest values of any seeds, so it is a lower bound of the
+        difference.
+        """
         values, usual = (
             [max(value, self.alike) for value in self.values[name]]
             for name in (policy, self.typical)
@@ -48,7 +51,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class Extremes:
-    """Contests in which a policy differs most from the typical one; None: it is nowhere better, or worse."""
+    """The contests with the largest differences from the typical policy; None if there is none in that direction."""
 
     best: Contest | None
     worst: Contest | None

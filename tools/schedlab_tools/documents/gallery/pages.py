@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The pages of the gallery: what people have written in them stays; what stands between marks is made."""
+"""Generates the parts of the gallery's pages between marks; handwritten text remains."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NOWHERE = {
 
 @dataclass(frozen=True)
 class Shown:
-    """One side of a policy: a contest, or None where it differs from the typical policy in none."""
+    """One side of a policy: a contest, or None if it never differs from the typical policy."""
 
     policy: str
     side: str
@@ -44,7 +44,7 @@ class Shown:
 
     @property
     def file(self) -> Path:
-        """Where its picture is."""
+        """The file of its picture."""
         return FOLDER / f"{self.policy}-{self.side}.svg"
 
 
@@ -54,13 +54,13 @@ def page_of(policy: str) -> Path:
 
 
 def files() -> tuple[Path, ...]:
-    """Returns all that `make` writes."""
+    """Returns all files that `make` writes."""
     pictures = (Shown(name, side, None).file for name in trials.policies() for side in _NOWHERE)
     return (INDEX, *map(page_of, trials.policies()), *pictures)
 
 
 def make() -> None:
-    """Does the sweep, and writes pages and pictures. Raises SchedlabError if a page lacks its marks, or a run fails."""
+    """Runs the sweep, and writes pages and pictures. Raises SchedlabError if a page lacks its marks, or a run fails."""
     with TemporaryDirectory(prefix="schedlab-") as temporary:
         runs_folder = Path(temporary)
         contests = trials.run(runs_folder / "sweep")
@@ -88,7 +88,7 @@ def make_code() -> None:
 
 
 def page(text: str, policy: str, good: Shown, fails: Shown) -> str:
-    """Returns a page's text with its parts made anew. Raises SchedlabError if it lacks their marks."""
+    """Returns a page's text with its parts regenerated. Raises SchedlabError if a mark is missing."""
     text = with_marked(text, "source", _source(policy))
     for side in (good, fails):
         text = with_marked(text, side.side, _told(side))
@@ -96,9 +96,9 @@ def page(text: str, policy: str, good: Shown, fails: Shown) -> str:
 
 
 def code(text: str, policy: str) -> str:
-    """Returns the part `code` of a page, of the lines that it names and the policy's file.
+    """Returns the part `code` of a page, from the lines that it names and the policy's file.
 
-    Raises SchedlabError if the page names no lines, or one that is not in the file.
+    Raises SchedlabError if the page names no lines, or an unknown line.
     """
     named = _LINES.search(text)
     if not named:

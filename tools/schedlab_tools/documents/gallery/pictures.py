@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A contest as a picture: all policies by the measure, and below it what two of them did with the processes."""
+"""Draws a contest: all policies by the measure, and below it the processes under two of them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ WIDTH = 560
 _RANK_HEIGHT, _LANE_HEIGHT = 14, 13
 _LANES_MOST = 8
 _RUNS_MOST = 120
-"""Runs on all CPUs of a time line, in the mean of both policies: more could not be told apart."""
+"""The most runs on all CPUs of a time line, averaged over both policies; more could not be distinguished."""
 _LOGARITHMIC = 20
-"""From how many times the least value on the axis is logarithmic."""
+"""If the largest value exceeds the smallest by this factor, the axis is logarithmic."""
 _CAUSES = {"wakeup-99th": "woken", "response": "forked"}
-"""What begins the waits that a measure is of; any wait, if it is not here."""
+"""The cause of the waits that a measure covers; other measures cover all waits."""
 _IN_THE_LONG_RUN = ("share-error",)
 """Measures that no single wait shows."""
 _PALE = 0.28
@@ -35,10 +35,10 @@ _PALE = 0.28
 
 
 def picture(name: str, contest: Contest, policy: str, policy_trace: Trace, rival: Trace) -> Chart:
-    """Draws the contest for a policy. `policy_trace`, `rival`: traces of the policy, and of the typical one.
+    """Draws the contest for a policy. `policy_trace`, `rival`: traces of the policy and of the typical one.
 
-    The time lines show the same time of both: that around the longest wait of the two which the measure is of; for
-    shares, what comes after half of the time.
+    Both time lines show the same interval: around the longest relevant wait of either policy, or
+    for shares the second half.
     """
     activities = [_activity(policy_trace), _activity(rival)]
     span_shown = (
@@ -100,7 +100,9 @@ def _ranking(contest: Contest, policy: str) -> Any:
 
 
 def _activity(trace: Trace) -> pl.DataFrame:
-    """What the workload's processes did in the window: label, group, state, begin_ns, end_ns since its begin."""
+    """Returns the states of the workload's processes in the window: label, group, state, begin_ns,
+    end_ns since its begin.
+    """
     processes = people_of(trace)
     window = Span(processes.window.begin_ns, processes.window.end_ns)
     begin = processes.window.begin_ns
@@ -119,13 +121,13 @@ def _activity(trace: Trace) -> pl.DataFrame:
 
 
 def _second_half(activities: Sequence[pl.DataFrame]) -> Span:
-    """Returns the second half of the time in which there are processes under both policies."""
+    """Returns the second half of the time when there are processes under both policies."""
     end = min(int(activity.select(pl.col("end_ns").max()).item()) for activity in activities)
     return Span(end // 2, end)
 
 
 def _around_longest_wait(activities: Sequence[pl.DataFrame], cause: str | None) -> Span:
-    """Returns the longest wait of all that began by that cause, with a quarter of it before and after."""
+    """Returns the longest wait with this cause, extended by a quarter of its length on both sides."""
     both = pl.concat(activities)
     length = pl.col("end_ns") - pl.col("begin_ns")
     of_measure = pl.lit(True) if cause is None else pl.col("cause") == cause
@@ -136,7 +138,7 @@ def _around_longest_wait(activities: Sequence[pl.DataFrame], cause: str | None) 
 
 
 def _readable(activities: Sequence[pl.DataFrame], span_shown: Span, cpus: int) -> Span:
-    """Returns the beginning of that time, if in all of it there are too many runs to be told apart."""
+    """Returns the beginning of the interval, if the whole interval has too many runs to distinguish."""
     runs = span_shown.clip(pl.concat(activities).filter(pl.col("state") == "running")).sort(
         "begin_ns"
     )
@@ -147,8 +149,7 @@ def _readable(activities: Sequence[pl.DataFrame], span_shown: Span, cpus: int) -
 
 
 def _lanes(activities: Sequence[pl.DataFrame], span: Span) -> list[str]:
-    """Returns those processes that waited longest at once, in the order of their groups and PIDs, each group in
-    turn."""
+    """Returns the processes with the longest waits, alternating between groups, sorted by group and PID."""
     shown = span.clip(pl.concat(activities))
     length = pl.col("end_ns") - pl.col("begin_ns")
     rows = (
@@ -183,7 +184,7 @@ def _time_line(
         [*loud, *(["others"] if len(groups) > len(loud) else [])], policies=False, muted=["others"]
     )
     colour = styles.colour()
-    colour["legend"] = None  # the rows are named after their groups
+    colour["legend"] = None  # the rows show their groups
     y = rows_of("label", lanes, 0.15)
     layers = [
         axis.bars(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Generates a page for each preset of a study: its rule in words, our code, and where they differ."""
+"""Generates a page for each preset of a study: its rule in words, the code, and where they differ."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StudyPreset:
     rule: tuple[Statement, ...]
     differences: tuple[str, ...]
     lines: tuple[str, ...]
-    """Pieces of the source lines that are marked; the excerpt is the functions around them."""
+    """Pieces of the source lines to mark; the excerpt is the functions around them."""
 
     @property
     def name(self) -> str:
@@ -47,13 +47,13 @@ class StudyPreset:
 
     @property
     def preset(self) -> Preset | None:
-        """The preset, or None where the entry names a tunable's value instead."""
+        """The preset, or None if the entry names a tunable's value instead."""
         _, colon, preset = self.policy.partition(":")
         return known_policies()[self.name].presets[preset] if colon else None
 
     @property
     def file(self) -> Path:
-        """The page."""
+        """The file of the page."""
         return FOLDER / f"study-{self.study.number}-{re.sub('[: =]', '-', self.policy)}.md"
 
 
@@ -87,7 +87,7 @@ def page(preset: StudyPreset) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-    )  # Markdown: there is nothing to escape
+    )  # Markdown needs no escaping
     templates.filters["item"] = lambda text: _filled(text, "- ", "  ")
     templates.filters["wrapped"] = _filled
     source = (ROOT / preset.code).read_text("utf-8")
@@ -111,12 +111,12 @@ def table() -> str:
 
 
 def listed() -> str:
-    """Returns the list of all pages as the index has it."""
+    """Returns the list of all pages as stored in the index."""
     return marked(INDEX.read_text("utf-8"), PART)
 
 
 def meaning(preset: StudyPreset) -> str:
-    """Returns the preset's own description, or the policy's with the tunables that are set."""
+    """Returns the preset's own description, or the policy's with the changed tunables."""
     if preset.preset:
         return preset.preset.meaning
     _, _, given = preset.policy.partition(" ")
@@ -124,7 +124,7 @@ def meaning(preset: StudyPreset) -> str:
 
 
 def settings(preset: StudyPreset) -> Iterator[dict[str, Any]]:
-    """Yields the tunables whose values are not the defaults."""
+    """Yields the tunables with values other than the defaults."""
     policy = known_policies()[preset.name]
     if preset.preset:
         tunables, values = policy.tunables_of(preset.preset.name), preset.preset.values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sweep behind the gallery: all policies, as they are shipped, under the workloads of sweeps/gallery.yaml."""
+"""Runs the gallery's sweep: all built-in policies under the workloads of sweeps/gallery.yaml."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from schedlab_tools.documents.gallery.extremes import Contest
 
 SWEEP = ROOT / "sweeps" / "gallery.yaml"
 MEASURES = ("turnaround", "response", "slowdown", "wakeup-99th", "share-error", "misses")
-"""In each of them less is better."""
+"""Measures where less is better."""
 _ALIKE = {TIME: 1e6, POINTS: 1.0, SHARE: 0.01}
-"""By quantity: values below count as this: a tick of 1 ms, a percentage point, one deadline of a hundred."""
+"""By quantity, smaller values count as this: a tick of 1 ms, a percentage point, one deadline of a hundred."""
 
 
 def policies() -> list[str]:
-    """Returns the policies that are shipped, in the order of their numbers."""
+    """Returns the built-in policies, in the order of their numbers."""
     return list(known_policies())
 
 
 def run(folder: Path) -> list[Contest]:
-    """Does the sweep, as far as its folder does not have it, and returns all contests in which every policy has a
-    value.
+    """Completes the sweep in its folder, and returns all contests with a value for every policy.
 
     Raises SchedlabError as a sweep does.
     """
@@ -39,7 +38,7 @@ def run(folder: Path) -> list[Contest]:
 
 
 def traces(folder: Path, needed: Iterable[tuple[Contest, str]]) -> dict[tuple[str, int, str], Path]:
-    """Runs contests' policies once more, with the first seed, and keeps their traces in that folder.
+    """Repeats contests' policies with the first seed, and keeps their traces in that folder.
 
     Returns the files of the traces by workload, CPUs and policy.
     """
