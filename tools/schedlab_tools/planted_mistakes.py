@@ -4,8 +4,8 @@
     python -m schedlab_tools.planted_mistakes draw REACH --seed 38    prints a list of drawn mistakes
     python -m schedlab_tools.planted_mistakes try [NUMBER...]         runs the tests, records verdicts
 
-`tests/mistakes/planted.yaml` is the list. A mistake is a line of a file, as a text that survives moves: when the file
-no longer has the line, the one other file that has it is taken.
+`tests/mistakes/planted.yaml` is the list. A mistake is identified by the text of a line, so that it survives
+moves. If the file no longer contains the line, the only other file with this line is used.
 
 REACH is a JSON file, path: line: tests. It was made once and is not kept. Python: coverage.py with one context for
 each test, also in the commands that tests fork. C: each program of tests/host and tests/sim, and the scenario of ties

@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-# --- made of the headers in abi/ by ./schedlab dev docs trace-format
+# --- generated from the headers in abi/ by ./schedlab dev docs trace-format
 
 MAGIC = b"SCHEDLAB"
 VERSION = 1
@@ -147,7 +147,7 @@ class MarkKind(IntEnum):
     JOB = 7
 
 
-# --- end of what is made
+# --- end of the generated part
 
 TEXT_BYTES_PER_RECORD = 12
 """Eight bytes of `second`, followed by four of `first`."""

@@ -30,27 +30,27 @@ BUILT_IN = ("kernel", "none", "textbook")
 """The simulator's built-in profiles."""
 
 COSTS = {
-    "boot": "until the workload begins",
-    "stagger": "from a CPU's tick to that of the next one",
-    "scheduler": "to come to a decision",
-    "crowd": "to that, for each 100 processes that wait",
-    "switch": "to load another process, or idle, besides that",
+    "boot": "time from boot until the workload begins",
+    "stagger": "delay from a CPU's tick to the next CPU's tick",
+    "scheduler": "a scheduling decision",
+    "crowd": "addition to a decision, per 100 waiting processes",
+    "switch": "addition to a decision, if another process or idle is loaded",
     "tick": "a tick of a CPU that runs a process",
-    "wakeup": "of each process that a timer wakes",
-    "interrupt": "until a called CPU hears it",
-    "migration": "that a process computes longer after it was moved",
+    "wakeup": "each process that a timer wakes",
+    "interrupt": "delay until a called CPU reacts",
+    "migration": "additional computing time of a process after a migration",
     "call": "a system call, except those below",
-    "sleep": "until the process sleeps",
-    "pipe": "to put something into a channel, or take it out",
-    "fork": "until the child is there",
-    "fork_look": "of that, until the kernel looks for interrupts",
-    "fork_new": "of a fork, where no process has been yet",
-    "fork_return": "until its parent goes on",
-    "first_run": "until a new process does what it shall",
-    "exit": "until the process has ended",
-    "reap": "of a child that has ended, by its parent",
+    "sleep": "from the system call until the process sleeps",
+    "pipe": "adding something to a channel, or removing it",
+    "fork": "from the system call until the child exists",
+    "fork_look": "the part of a fork before the kernel checks for interrupts",
+    "fork_new": "addition to a fork into a process slot that was never used",
+    "fork_return": "from the child's creation until its parent continues",
+    "first_run": "from a new process's first run until its program begins",
+    "exit": "from the system call until the process has ended",
+    "reap": "reaping a child that has ended, by its parent",
 }
-"""Names and meanings of costs, the same as in sim/costs.c."""
+"""The costs by name, as in sim/costs.c, and what each one includes."""
 
 _CHANGE = re.compile(r"([a-z][a-z0-9_.:-]*)=(\d{1,18})")
 _TEXT_CHANGE = re.compile(r"[a-z][a-z0-9_.:-]*\+?=\d{1,18}")

@@ -14,7 +14,7 @@ from schedlab.workload.costs import COSTS
 
 Delay = tuple[str, int]
 """An operation, and its additional time in nanoseconds."""
-OPERATIONS = {"fork": "until the child is there", "exec": "until the program begins"}
+OPERATIONS = {"fork": "until the child exists", "exec": "until the program begins"}
 """Operations that can be delayed, each a boot argument of the kernel; and the time that becomes longer."""
 LONGEST_NS = 1_000_000_000
 

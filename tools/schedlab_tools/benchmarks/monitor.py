@@ -2,7 +2,7 @@
 """Measures the kernel's cost of being monitored: instructions, counted on Spike with one CPU.
 
 The program watchbench does a fixed amount of work three times. The first run has a trace, as usual.
-The second adds the records that a monitor needs. The third adds the control program, which reads
+The second adds the records that a monitor needs. The third adds the program `steer`, which reads
 sched_status ten times per second. The differences are exact and repeatable.
 """
 
@@ -51,11 +51,11 @@ class Watching(Judged):
     told: int
     """Instructions with QUEUED records in the trace, and with blocks written in time."""
     watched: int
-    """Instructions with the control program in addition."""
+    """Instructions with `steer` in addition."""
     reads: int
     """Number of queries answered during the run."""
     record_instructions: float
-    """Instructions per record, as measured by the control program."""
+    """Instructions per record, as measured by `steer`."""
 
     @property
     def tracing(self) -> float:

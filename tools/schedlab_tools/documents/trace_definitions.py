@@ -31,19 +31,19 @@ _WORKLOAD_STRUCTS = {
     "STEP": (_STEPS, "workload_step"),
 }
 _ENUMERATIONS = (
-    ("Kind", _TRACE, "trace_kind", "TRACE_", "What a record says"),
-    ("LossKind", _TRACE, "trace_loss", "LOSS_", "What a LOST says, as its `first`"),
-    ("ProcessState", "abi/process_info.h", "process_state", "PROCESS_", "What a process does"),
+    ("Kind", _TRACE, "trace_kind", "TRACE_", "Kinds of records"),
+    ("LossKind", _TRACE, "trace_loss", "LOSS_", "Kinds of LOST records, in their `first`"),
+    ("ProcessState", "abi/process_info.h", "process_state", "PROCESS_", "States of a process"),
     ("BlockReason", "abi/process_info.h", "block_reason", "BLOCK_", "Why a process is blocked"),
     ("PreemptReason", _TRACE, "preempt_reason", "PREEMPT_", "Why a process lost its CPU"),
-    ("AttributeKind", _TRACE, "attribute_kind", "ATTRIBUTE_", "What a user set of a process"),
-    ("GroupField", _TRACE, "group_field", "GROUP_", "What a group of tasks has beside its number"),
-    ("MarkKind", "abi/system_calls.h", "mark_kind", "MARK_", "What a program wrote into the trace"),
+    ("AttributeKind", _TRACE, "attribute_kind", "ATTRIBUTE_", "Attributes that users set"),
+    ("GroupField", _TRACE, "group_field", "GROUP_", "Fields of a task group"),
+    ("MarkKind", "abi/system_calls.h", "mark_kind", "MARK_", "Kinds of marks that programs write"),
 )
 """The Python class, the C header and enumeration, the prefix of its members, and its meaning."""
 _IN_JAVASCRIPT = ("Kind",)
-_BEGIN = "# --- made of the headers in abi/ by ./schedlab dev docs trace-format\n\n"
-_END = "\n\n\n# --- end of what is made\n"
+_BEGIN = "# --- generated from the headers in abi/ by ./schedlab dev docs trace-format\n\n"
+_END = "\n\n\n# --- end of the generated part\n"
 
 
 def python() -> str:
@@ -65,7 +65,7 @@ def workload() -> str:
     """Returns the Python module with the layout of workload files."""
     lines = [
         "# SPDX-License-Identifier: MIT",
-        '"""The layout of workload files: made of what lies in abi/ by ./schedlab dev docs trace-format."""',
+        '"""Defines the layout of workload files; generated from abi/ by ./schedlab dev docs trace-format."""',
         "",
         "from __future__ import annotations",
         "",
@@ -77,7 +77,7 @@ def workload() -> str:
         lines += _numpy_type(name, header, struct)
     lines += ["FORMS = ("]
     lines += [f'    ("{words}", {step}),' for words, step in _forms()]
-    lines += [")", '"""What is written, and the step: its kind, detail, target and value."""']
+    lines += [")", '"""The words of each step, and its kind, detail, target and value."""']
     return "\n".join(lines) + "\n"
 
 

@@ -19,7 +19,7 @@ def idle_beside_work(trace: Trace, most_ns: int, still: Sequence[Span] = ()) -> 
     """Describes a CPU that idles longer than `most_ns` while a process waits in its queue; "" if there is none.
 
     The trace must contain QUEUED records. `still`: intervals when some CPU was held, which do not
-    count: it may be the idle CPU, or the one that would notify it.
+    count. The held CPU may be the idle CPU, or the CPU that would notify it.
     """
     waits = _waits(trace)
     breaches = [_on_cpu(trace, waits, cpu, most_ns, still) for cpu in range(trace.header.cpus)]
