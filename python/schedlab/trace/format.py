@@ -40,7 +40,7 @@ RECORD = np.dtype(
 
 
 class Kind(IntEnum):
-    """What a record says (enum trace_kind)."""
+    """Kinds of records (enum trace_kind)."""
 
     START = 1
     END = 2
@@ -70,7 +70,7 @@ class Kind(IntEnum):
 
 
 class LossKind(IntEnum):
-    """What a LOST says, as its `first` (enum trace_loss)."""
+    """Kinds of LOST records, in their `first` (enum trace_loss)."""
 
     OF_RECORDS = 0
     MENDED = 1
@@ -80,7 +80,7 @@ class LossKind(IntEnum):
 
 
 class ProcessState(IntEnum):
-    """What a process does (enum process_state)."""
+    """States of a process (enum process_state)."""
 
     NEW = 0
     RUNNABLE = 1
@@ -113,7 +113,7 @@ class PreemptReason(IntEnum):
 
 
 class AttributeKind(IntEnum):
-    """What a user set of a process (enum attribute_kind)."""
+    """Attributes that users set (enum attribute_kind)."""
 
     PRIORITY = 1
     TICKETS = 2
@@ -127,7 +127,7 @@ class AttributeKind(IntEnum):
 
 
 class GroupField(IntEnum):
-    """What a group of tasks has beside its number (enum group_field)."""
+    """Fields of a task group (enum group_field)."""
 
     PARENT = 1
     WEIGHT = 2
@@ -136,7 +136,7 @@ class GroupField(IntEnum):
 
 
 class MarkKind(IntEnum):
-    """What a program wrote into the trace (enum mark_kind)."""
+    """Kinds of marks that programs write (enum mark_kind)."""
 
     BEGIN = 1
     END = 2

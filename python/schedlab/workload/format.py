@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The layout of workload files: made of what lies in abi/ by ./schedlab dev docs trace-format."""
+"""Defines the layout of workload files; generated from abi/ by ./schedlab dev docs trace-format."""
 
 from __future__ import annotations
 
@@ -108,4 +108,4 @@ FORMS = (
     ("exit", (16, 0, 0, 0)),
     ("exit <value:number>", (16, 0, 0, 0)),
 )
-"""What is written, and the step: its kind, detail, target and value."""
+"""The words of each step, and its kind, detail, target and value."""

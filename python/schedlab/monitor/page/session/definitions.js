@@ -31,7 +31,7 @@ export const RECORD = Object.freeze({
     second: 24,
 });
 
-/** What a record says. */
+/** Kinds of records. */
 export const Kind = Object.freeze({
     START: 1,
     END: 2,
