@@ -169,3 +169,12 @@ def test_a_scan_of_all_levels_decides_as_the_bitmap(tmp_path: Path) -> None:
         found.append([events.column(each)[rows].tolist() for each in ("time_ns", "process", "cpu")])
     assert found[0] == found[1]
     assert found[0] != found[2]
+
+
+def test_inheritance_shortens_the_waits_of_study_1s_critical_task(tmp_path: Path) -> None:
+    """For a lock of the lowest level: under hybrid, under levels alone, and with ceilings."""
+    planned = plan_of_proposals(tmp_path, "quick", (1,), 1, "sim").runs
+    perform(Plan(tmp_path, tuple(run for run in planned if run.label == "proposal-locks")))
+    found = [each for each in outcomes(read([tmp_path])) if each.was_run]
+    assert len(found) == 3
+    assert {each.verdict for each in found} == {"helps"}
