@@ -24,12 +24,12 @@
 enum { AMPS_SLICE, AMPS_MOVES, AMPS_SPEEDS, AMPS_SHARED };
 
 static const struct tunable amps_tunables[] = {
-    [AMPS_SLICE] = {"slice", "ticks that a task runs before the next one's turn", 1, 1, 1000},
+    [AMPS_SLICE] = {"slice", "ticks of a task's time slice", 1, 1, 1000},
     [AMPS_MOVES] = {"moves", "1: a task that runs alone moves to a faster idle CPU; 0: it stays", 0,
                     1, 1},
-    [AMPS_SPEEDS] = {"speeds", "1: as the machine's shape has them; 0: all count as equal", 0, 1,
-                     1},
-    [AMPS_SHARED] = {"shared", "percent of its speed that a thread has beside another of its core",
+    [AMPS_SPEEDS] = {"speeds", "1: speeds from the machine's shape; 0: all CPUs count as equal", 0,
+                     1, 1},
+    [AMPS_SHARED] = {"shared", "percent of full speed of a hardware thread while a sibling is busy",
                      1, 60, 100},
 };
 

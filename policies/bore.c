@@ -28,12 +28,13 @@ enum { BORE_SLICE, BORE_WAKEUP, BORE_OFFSET, BORE_SCALE };
 
 static const struct tunable bore_tunables[] = {
     [BORE_SLICE] = {"slice_us", "microseconds of a turn", 100, 3000, 100000},
-    [BORE_WAKEUP] = {"wakeup_us", "microseconds of usual weight behind, for a task to preempt", 0,
-                     1000, 100000},
-    [BORE_OFFSET] = {"offset", "bursts of up to 2 to this power of nanoseconds cost nothing", 0, 22,
-                     40},
-    [BORE_SCALE] = {"scale", "percent of a nice level that each doubling beyond it costs", 0, 125,
-                    1000},
+    [BORE_WAKEUP] =
+        {"wakeup_us",
+         "microseconds, at default weight, that a waking task must be behind to preempt", 0, 1000,
+         100000},
+    [BORE_OFFSET] = {"offset", "bursts of up to 2^offset nanoseconds have no penalty", 0, 22, 40},
+    [BORE_SCALE] = {"scale", "penalty of each doubling beyond that, in percent of a nice level", 0,
+                    125, 1000},
 };
 
 #define BORE_SCORE_MAX 39

@@ -253,7 +253,7 @@ POLICY_FUNCTION uint64_t bsd_time_slice(const scheduler_t *scheduler, const task
 
 POLICY_DEFINITION policy_bsd = {
     .name = "bsd",
-    .meaning = "tasks that used the CPU of late wait behind others, until that has decayed",
+    .meaning = "tasks that recently used the CPU wait behind others, until that use has decayed",
     .source = "McKusick, Bostic, Karels and Quarterman 1996: 4.4BSD",
     .order =
         "The task with the best priority is next: the one that has used the CPU least of late.",

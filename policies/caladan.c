@@ -36,22 +36,19 @@ enum { LATENCY_CRITICAL, BEST_EFFORT, KINDS };
 enum { CALADAN_LOOK, CALADAN_PREEMPT, CALADAN_STATIC };
 
 static const struct tunable caladan_tunables[] = {
-    [CALADAN_LOOK] = {"look_us", "microseconds from one look at the applications to the next", 1,
-                      10, 1000000},
+    [CALADAN_LOOK] = {"look_us", "microseconds between two scans of the applications", 1, 10,
+                      1000000},
     [CALADAN_PREEMPT] = {"preempt",
-                         "1: best-effort tasks lose a core at once; 0: when their turn is over", 0,
-                         1, 1},
-    [CALADAN_STATIC] =
-        {"static_percent",
-         "percent of the cores that latency-critical tasks keep, and best-effort ones the others; "
-         "0: cores go where tasks wait",
-         0, 0, 100},
+                         "1: best-effort tasks lose a core at once; 0: when their turn ends", 0, 1,
+                         1},
+    [CALADAN_STATIC] = {"static_percent",
+                        "percent of the cores reserved for latency-critical tasks, the rest for "
+                        "best-effort ones; 0: cores go where tasks wait",
+                        0, 0, 100},
 };
 
 static const struct preset caladan_presets[] = {
-    {"no-preemption",
-     "best-effort tasks keep their cores until their turn is over",
-     {{"preempt", 0}}},
+    {"no-preemption", "best-effort tasks keep their cores until their turn ends", {{"preempt", 0}}},
 };
 
 struct caladan_task {

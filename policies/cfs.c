@@ -34,12 +34,12 @@
 enum { CFS_LATENCY, CFS_GRANULARITY, CFS_WAKEUP, CFS_SLEEPER, CFS_SCALING, CFS_NICE };
 
 static const struct tunable cfs_tunables[] = {
-    [CFS_LATENCY] = {"latency_us", "microseconds in which each task of a CPU is to have a turn", 1,
-                     6000, 10000000},
-    [CFS_GRANULARITY] = {"min_granularity_us", "microseconds that a turn lasts at least", 1, 750,
-                         10000000},
+    [CFS_LATENCY] = {"latency_us",
+                     "microseconds within which each task of a CPU should have a turn", 1, 6000,
+                     10000000},
+    [CFS_GRANULARITY] = {"min_granularity_us", "shortest turn, in microseconds", 1, 750, 10000000},
     [CFS_WAKEUP] = {"wakeup_granularity_us",
-                    "microseconds that a task must be behind the running one to take its CPU", 0,
+                    "microseconds that a task must be behind the running task to preempt it", 0,
                     1000, 10000000},
     [CFS_SLEEPER] = {"sleeper_credit",
                      "percent of latency_us that a task may be behind when it wakes", 0, 50, 100},
@@ -229,7 +229,7 @@ POLICY_FUNCTION enum share_attribute cfs_shares_by(const scheduler_t *scheduler)
 
 POLICY_DEFINITION policy_cfs = {
     .name = "cfs",
-    .meaning = "Linux's scheduler until 6.5: the least virtual run time, which loads slow down",
+    .meaning = "Linux's scheduler until 6.5: the least virtual run time (run time divided by load)",
     .source = "Molnar 2007, as of Linux 5.15",
     .order = "The task with the least virtual run time is next: its time so far, by its load.",
     .remark = "the least virtual run time: {}",

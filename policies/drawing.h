@@ -21,10 +21,10 @@ enum { DRAWING_SLICE, DRAWING_HORIZON, DRAWING_COMPENSATION, DRAWING_TUNABLE_COU
 /* clang-format off */
 #define DRAWING_TUNABLES                                                                           \
     [DRAWING_SLICE] = {"slice", "ticks that the winner of a draw runs", 1, 1, 1000},               \
-    [DRAWING_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 16,       \
+    [DRAWING_HORIZON] = {"horizon", "ticks that the balance of shares looks ahead", 1, 16,       \
                          10000},                                                                   \
     [DRAWING_COMPENSATION] = {"compensation",                                                      \
-                              "times its tickets that a task that blocks counts at most; 1: off",  \
+                              "largest factor for the tickets of a task that blocks; 1: off",  \
                               1, 256, 1024}
 /* clang-format on */
 

@@ -27,15 +27,14 @@ enum { EDF_GLOBAL, EDF_THROTTLE, EDF_LIMIT, EDF_SLICE };
 static const struct tunable edf_tunables[] = {
     [EDF_GLOBAL] = {"global", "1: one queue for all CPUs; 0: one for each", 0, 0, 1},
     [EDF_THROTTLE] = {"throttle",
-                      "1: a task that has used its runtime waits for its next period; 0: it goes "
-                      "on with a later deadline",
+                      "1: a task that has used its runtime waits for its next period; 0: it "
+                      "continues with a later deadline",
                       0, 1, 1},
     [EDF_LIMIT] = {"limit",
                    "percent of the CPUs' time that can be reserved; above 100, deadlines may be "
                    "missed",
                    1, 95, 1000},
-    [EDF_SLICE] = {"slice", "ticks that a task without a reservation runs before the next's turn",
-                   1, 1, 1000},
+    [EDF_SLICE] = {"slice", "time slice of a task without a reservation, in ticks", 1, 1, 1000},
 };
 
 static const struct preset edf_presets[] = {

@@ -35,13 +35,13 @@ enum { PARITY_NONE, PARITY_SHORTEST, PARITY_REQUEST };
 enum { EEVDF_SLICE, EEVDF_SCALING, EEVDF_PARITY, EEVDF_DELAY, EEVDF_EXACT };
 
 static const struct tunable eevdf_tunables[] = {
-    [EEVDF_SLICE] = {"base_slice_us", "microseconds of a request, of tasks that have no slice", 100,
+    [EEVDF_SLICE] = {"base_slice_us", "microseconds of a request, for tasks without a slice", 100,
                      700, 100000},
     [EEVDF_SCALING] = {"scaling", "1: base_slice_us is longer on more CPUs, 4 times on 8 or more",
                        0, 1, 1},
     [EEVDF_PARITY] = {"parity",
-                      "what a turn is protected for while its task is eligible: 0: nothing; 1: the "
-                      "shortest slice of those that wait; 2: its request",
+                      "protection of an eligible task's turn: 0: none; 1: the shortest slice of "
+                      "the waiting tasks; 2: its request",
                       0, 1, 2},
     [EEVDF_DELAY] = {"delay",
                      "1: a task that owes service when it blocks leaves the competition later", 0,
@@ -52,8 +52,8 @@ static const struct tunable eevdf_tunables[] = {
 static const struct preset eevdf_presets[] = {
     {"ticks", "turns end at ticks, as on a kernel without timers for it", {{"exact", 0}}},
     {"linux-6-12",
-     "a turn lasts a task's whole slice, as on Linux 6.12 to 6.16; since then, no longer than the "
-     "shortest slice of those that wait",
+     "a turn lasts a task's whole slice, as on Linux 6.12 to 6.16; later, at most the shortest "
+     "slice of the waiting tasks",
      {{"parity", 2}}},
     {"paper",
      "requests may be interrupted, and tasks leave at once",
@@ -421,7 +421,8 @@ POLICY_FUNCTION enum share_attribute eevdf_shares_by(const scheduler_t *schedule
 
 POLICY_DEFINITION policy_eevdf = {
     .name = "eevdf",
-    .meaning = "Linux's scheduler since 6.6: the earliest virtual deadline of those owed service",
+    .meaning =
+        "Linux's scheduler since 6.6: the earliest virtual deadline of the tasks owed service",
     .source = "Stoica and Abdel-Wahab 1995; Linux since 6.6",
     .order =
         "Of the tasks that have had no more than their part, the one with the earliest virtual "

@@ -36,11 +36,11 @@ enum {
     [FEEDBACK_SLICE + level] = {"slice_" #level, "ticks of a turn; 0: no limit", 0, ticks, 100000}
 #define FEEDBACK_ALLOTMENT_OF(level, ticks)                                                        \
     [FEEDBACK_ALLOTMENT + level] = {                                                               \
-        "allotment_" #level, "ticks at this level before sinking; 0: no limit", 0, ticks, 100000}
+        "allotment_" #level, "ticks at this level before demotion; 0: no limit", 0, ticks, 100000}
 /* clang-format off */
 #define FEEDBACK_TUNABLES                                                                          \
     [FEEDBACK_LEVELS] = {"levels",                                                                 \
-                         "number of levels, without the one for those that run on credit", 1, 4,   \
+                         "number of levels, without the level for tasks with credit", 1, 4,   \
                          FEEDBACK_LEVELS_MAX},                                                     \
     [FEEDBACK_SLICE] = {"slice_0", "ticks of a turn at the lowest level; 0: no limit", 0, 32,      \
                         100000},                                                                   \

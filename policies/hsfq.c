@@ -29,22 +29,21 @@
 enum { HSFQ_SLICE, HSFQ_WAKEUP, HSFQ_LIMITS, HSFQ_EXACT };
 
 static const struct tunable hsfq_tunables[] = {
-    [HSFQ_SLICE] = {"slice_us", "microseconds of a turn, of tasks that have no slice", 100, 3000,
+    [HSFQ_SLICE] = {"slice_us", "microseconds of a turn, for tasks without a slice", 100, 3000,
                     100000},
-    [HSFQ_WAKEUP] = {"wakeup_us",
-                     "microseconds of usual weight that a task is served before one that wakes "
-                     "preempts it",
-                     0, 1000, 100000},
+    [HSFQ_WAKEUP] =
+        {"wakeup_us",
+         "microseconds, at default weight, that a task runs before a waking task may preempt it", 0,
+         1000, 100000},
     [HSFQ_LIMITS] = {"limits",
-                     "1: groups are held when their quota is used up; 0: quotas are "
-                     "passed over",
-                     0, 1, 1},
+                     "1: groups are held when their quota is used up; 0: quotas are ignored", 0, 1,
+                     1},
     [HSFQ_EXACT] = {"exact", "1: turns end by a timer; 0: at ticks", 0, 1, 1},
 };
 
 static const struct preset hsfq_presets[] = {
     {"ticks", "turns end at ticks, as on a kernel without timers for it", {{"exact", 0}}},
-    {"unlimited", "weights alone: quotas are passed over", {{"limits", 0}}},
+    {"unlimited", "only weights count: quotas are ignored", {{"limits", 0}}},
 };
 
 #define HSFQ_SLICE_MOST 100000000 /* ns, the longest request of a task */

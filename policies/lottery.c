@@ -47,7 +47,8 @@ static const struct tunable lottery_tunables[] = {
                            0, 1},
     [LOTTERY_CURRENCIES] = {"currencies", "1: tickets count within groups, which share by weight",
                             0, 0, 1},
-    [LOTTERY_OVERTAKE] = {"overtake", "1: of those that wait for the same, the next one is drawn",
+    [LOTTERY_OVERTAKE] = {"overtake",
+                          "1: the next owner of a lock is drawn among the tasks that wait for it",
                           0, 0, 1},
     [LOTTERY_NICE] = {"nice", "1: the weight of a task's nice level is its number of tickets", 0, 0,
                       1},
@@ -56,7 +57,7 @@ static const struct tunable lottery_tunables[] = {
 static const struct preset lottery_presets[] = {
     {"transfers", "a task that waits for another lends it its tickets", {{"transfers", 1}}},
     {"currencies",
-     "each group is a currency: tickets count within it, and its weight beside others",
+     "each group is a currency: tickets count within it, its weight among other groups",
      {{"currencies", 1}, {"compensation", 1}}},
     {"linux",
      "study 5: the weight, 1 to 10, is the number of tickets",

@@ -38,8 +38,9 @@ static const struct tunable mlfq_tunables[] = {
     FEEDBACK_TUNABLES,
     [MLFQ_SLEEP_PER_CREDIT] = {"sleep_per_credit",
                                "ticks asleep that earn a tick of credit; 0: none", 0, 16, 100000},
-    [MLFQ_PURSE] = {"purse", "ticks of credit that a task can save; the credit level costs half", 2,
-                    2, 1000},
+    [MLFQ_PURSE] =
+        {"purse", "most ticks of credit that a task can save; entering the credit level takes half",
+         2, 2, 1000},
 };
 
 /* Times are in nanoseconds. */
@@ -219,8 +220,7 @@ POLICY_FUNCTION bool mlfq_preempts(run_queue_t *queue, const task_t *task, const
 
 POLICY_DEFINITION policy_mlfq = {
     .name = "mlfq",
-    .meaning =
-        "multi-level feedback queue: a task that runs much sinks, all rise from time to time",
+    .meaning = "multi-level feedback queue: a task that runs much is demoted; boosts are periodic",
     .source = "Corbató 1962; Arpaci-Dusseau 2018",
     .order = "The highest level at which a task waits is served; the task that came first is next.",
     .levels = "A task that uses up its time sinks, and a boost lifts all; level 0 is served last.",

@@ -35,21 +35,21 @@ enum { PRIORITY_LEVELS = PRIORITY_LOWEST + 1 };
 
 static const struct tunable priority_tunables[] = {
     [PRIORITY_SLICE] = {"slice", "ticks of a turn among tasks of the same level", 1, 1, 1000},
-    [PRIORITY_AGING_INTERVAL] = {"aging_interval",
-                                 "ticks between raises of those that wait; 0: none", 0, 50,
-                                 1000000},
+    [PRIORITY_AGING_INTERVAL] = {"aging_interval", "ticks between raises of waiting tasks; 0: none",
+                                 0, 50, 1000000},
     [PRIORITY_AGING_STEP] = {"aging_step", "levels of a raise", 1, 1, PRIORITY_LOWEST},
     [PRIORITY_EXEMPT_PIDS] = {"exempt_pids", "PIDs up to this do not age", 0, 2, 0x7fffffff},
     [PRIORITY_INHERIT] = {"inherit", INHERIT_MEANING, 0, INHERIT_NOTHING, INHERITANCES - 1},
     [PRIORITY_OVERTAKE] = {"overtake",
-                           "1: of those that wait for the same, the most urgent is next", 0, 0, 1},
-    [PRIORITY_PREEMPTED_LAST] = {"preempted_last",
-                                 "1: a preempted task goes behind its level, and begins a new turn",
-                                 0, 0, 1},
+                           "1: the most urgent of the tasks that wait for a lock gets it next", 0,
+                           0, 1},
+    [PRIORITY_PREEMPTED_LAST] =
+        {"preempted_last",
+         "1: a preempted task goes to the end of its level, with a new time slice", 0, 0, 1},
 };
 
 static const struct preset priority_presets[] = {
-    {"inheritance", "a task is as urgent as those that wait for it", {{"inherit", 1}}},
+    {"inheritance", "a task is as urgent as the tasks that wait for it", {{"inherit", 1}}},
     {"ceiling", "a task is as urgent as the ceilings of its locks", {{"inherit", 2}}},
 };
 
@@ -251,7 +251,7 @@ POLICY_FUNCTION uint64_t priority_level_now(const scheduler_t *scheduler, const 
 
 POLICY_DEFINITION policy_priority = {
     .name = "priority",
-    .meaning = "the highest priority runs, equals take turns, a task that waits rises",
+    .meaning = "the highest priority runs, equals take turns, a waiting task's priority rises",
     .source = "Cobham 1954; study 1, 2025",
     .order = "The highest level at which a task waits is served; the task that came first is next.",
     .levels = "A task's level is its priority, and rises while it waits; level 0 is served first.",

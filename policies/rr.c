@@ -20,7 +20,7 @@
 enum { RR_SLICE, RR_TABLE_SCAN };
 
 static const struct tunable rr_tunables[] = {
-    [RR_SLICE] = {"slice", "ticks that a task runs before the next one's turn", 1, 1, 1000},
+    [RR_SLICE] = {"slice", "ticks of a task's time slice", 1, 1, 1000},
     [RR_TABLE_SCAN] = {"table_scan", "1: one queue for all CPUs, in the order of process slots", 0,
                        0, 1},
 };

@@ -25,11 +25,11 @@
 enum { SHINJUKU_QUANTUM, SHINJUKU_TARGETS };
 
 static const struct tunable shinjuku_tunables[] = {
-    [SHINJUKU_QUANTUM] = {"quantum_us",
-                          "microseconds until another task's turn; 0: a task runs to its end", 0,
-                          1000, 1000000},
-    [SHINJUKU_TARGETS] = {"targets", "1: a line for each priority, and waits by their deadlines", 0,
-                          0, 1},
+    [SHINJUKU_QUANTUM] = {"quantum_us", "time slice in microseconds; 0: a task runs until it ends",
+                          0, 1000, 1000000},
+    [SHINJUKU_TARGETS] = {"targets",
+                          "1: one queue per priority, with waits in proportion to deadlines", 0, 0,
+                          1},
 };
 
 static const struct preset shinjuku_presets[] = {
@@ -188,7 +188,7 @@ POLICY_FUNCTION bool shinjuku_shared_queue(const scheduler_t *scheduler)
 
 POLICY_DEFINITION policy_shinjuku = {
     .name = "shinjuku",
-    .meaning = "one line for all CPUs, in turns of microseconds",
+    .meaning = "one queue for all CPUs, in turns of microseconds",
     .source = "Kaffes and others 2019",
     .order = "The task that came first into the line is next.",
     .remark = "waited for {}",

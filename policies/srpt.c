@@ -24,20 +24,22 @@ enum { KNOWS_NOTHING, KNOWS_BURSTS, KNOWS_WORK };
 enum { SRPT_KNOWS, SRPT_ERROR, SRPT_ALPHA, SRPT_PREEMPTION };
 
 static const struct tunable srpt_tunables[] = {
-    [SRPT_KNOWS] = {"knows", "2: what tasks are told; 1: how long they computed before; 0: nothing",
+    [SRPT_KNOWS] = {"knows",
+                    "source of the expected work: 2: declarations; 1: earlier bursts; 0: none",
                     KNOWS_NOTHING, KNOWS_WORK, KNOWS_WORK},
     [SRPT_ERROR] = {"error",
-                    "percent: what is told is up to so many times the truth, or that part of it",
+                    "largest error factor of the declared work, in percent, too high or too low",
                     100, 100, 100000},
-    [SRPT_ALPHA] = {"alpha", "percent that the last time counts in the average of bursts", 1, 50,
+    [SRPT_ALPHA] = {"alpha", "weight of the last burst in the average of bursts, in percent", 1, 50,
                     100},
-    [SRPT_PREEMPTION] = {"preemption", "1: a task with less work left takes the CPU at once", 0, 1,
-                         1},
+    [SRPT_PREEMPTION] = {"preemption", "1: a task with less work left preempts at once", 0, 1, 1},
 };
 
 static const struct preset srpt_presets[] = {
-    {"sjf", "shortest job first: what is told runs to its end", {{"preemption", 0}}},
-    {"average", "bursts are foreseen by those before, and nothing is told", {{"knows", 1}}},
+    {"sjf", "shortest job first: declared work runs until it ends", {{"preemption", 0}}},
+    {"average",
+     "the expected burst is the average of earlier bursts; nothing is declared",
+     {{"knows", 1}}},
 };
 
 struct srpt_task {
@@ -165,7 +167,7 @@ POLICY_FUNCTION bool srpt_shared_queue(const scheduler_t *scheduler)
 
 POLICY_DEFINITION policy_srpt = {
     .name = "srpt",
-    .meaning = "the least work left first, by what tasks are told of their work",
+    .meaning = "the least work left first, according to the tasks' declared work",
     .source = "Schrage 1968; feedback: Schrage 1967",
     .order = "The task with the least work left, as far as that is known, is next.",
     .remark = "the least work left: {}",

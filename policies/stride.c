@@ -25,8 +25,8 @@
 enum { STRIDE_SLICE, STRIDE_HORIZON };
 
 static const struct tunable stride_tunables[] = {
-    [STRIDE_SLICE] = {"slice", "ticks that a task runs before the next is chosen", 1, 1, 100},
-    [STRIDE_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 32, 10000},
+    [STRIDE_SLICE] = {"slice", "ticks of a task's time slice", 1, 1, 100},
+    [STRIDE_HORIZON] = {"horizon", "ticks that the balance of shares looks ahead", 1, 32, 10000},
 };
 
 /* A pass is in 2^-20 ns for each ticket: fine enough for TICKETS_MAX. It wraps around. */

@@ -32,7 +32,7 @@ static const struct tunable ule_tunables[] = {
     [ULE_SHORT_SLICE] = {"short_slice_us", "microseconds of a turn of an interactive task", 100,
                          10000, 10000000},
     [ULE_THRESHOLD] = {"threshold", "the score below which a task is interactive", 0, 30, 100},
-    [ULE_HISTORY] = {"history_ms", "milliseconds of running and sleep that are remembered", 10,
+    [ULE_HISTORY] = {"history_ms", "milliseconds of run time and sleep that are remembered", 10,
                      5000, 1000000},
 };
 
@@ -221,7 +221,7 @@ POLICY_FUNCTION uint64_t ule_time_slice(const scheduler_t *scheduler, const task
 
 POLICY_DEFINITION policy_ule = {
     .name = "ule",
-    .meaning = "tasks that sleep more than they run go first; the others have a turn each round",
+    .meaning = "tasks that sleep more than they run go first; the others have one turn per round",
     .source = "Roberson 2003: FreeBSD's ULE",
     .order = "Interactive tasks are next, by their score; then the others, each once in a round.",
     .levels = "Level 0 is interactive: it sleeps more than it runs. Level 1 is all others.",

@@ -49,23 +49,22 @@ static const struct tunable wrr_tunables[] = {
     [WRR_QUANTUM] = {"quantum_us",
                      "microseconds of a turn for each unit of weight, at least a tick", 1, 10000,
                      10000000},
-    [WRR_CARRY] = {"carry", "1: what a turn was too long or too short counts in the next one", 0, 1,
+    [WRR_CARRY] = {"carry", "1: the error of a turn's length is corrected in the next turn", 0, 1,
                    1},
-    [WRR_FRONT] = {"front",
-                   "1: a task that is new or wakes enters at the front of the list, after the "
-                   "pointer that goes round",
-                   0, 0, 1},
-    [WRR_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 64, 10000},
-    [WRR_SHARES] = {"shares",
-                    "what turns go by: 0 weights, 1 nice levels, 2 groups and, within them, nice "
-                    "levels",
-                    0, 0, 2},
-    [WRR_NEAR] = {"near", "1: tasks leave their node of memory only for an idle CPU", 0, 0, 1},
+    [WRR_FRONT] =
+        {"front",
+         "1: a new or woken task enters at the front of the list, after the rotating pointer", 0, 0,
+         1},
+    [WRR_HORIZON] = {"horizon", "ticks that the balance of shares looks ahead", 1, 64, 10000},
+    [WRR_SHARES] =
+        {"shares", "turns follow: 0 weights, 1 nice levels, 2 groups and, within them, nice levels",
+         0, 0, 2},
+    [WRR_NEAR] = {"near", "1: tasks leave their memory node only for an idle CPU", 0, 0, 1},
 };
 
 static const struct preset wrr_presets[] = {
     {"linux",
-     "a pointer goes round the list of tasks; slices are set at the pick (study 5)",
+     "a pointer cycles through the list of tasks; slices are set at the pick (study 5)",
      {{"carry", 0}, {"front", 1}}},
 };
 
@@ -341,7 +340,7 @@ POLICY_FUNCTION enum share_attribute wrr_shares_by(const scheduler_t *scheduler)
 
 POLICY_DEFINITION policy_wrr = {
     .name = "wrr",
-    .meaning = "weighted round-robin: turns go round, as long as the task is heavy",
+    .meaning = "weighted round-robin: a task's turn lasts for its weight times the quantum",
     .source = "Katevenis, Sidiropoulos and Courcoubetis 1991; Shreedhar and Varghese 1995",
     .order = "The task that came first is next; its weight says how long its turn is.",
     .remark = "next in turn",

@@ -37,8 +37,8 @@ enum { PID_MAX = 0x7fffffff };
 
 static const struct tunable study_priority_tunables[] = {
     [STUDY_SLICE] = {"slice", "ticks of a turn among tasks of the same level", 1, 1, 1000},
-    [STUDY_AGING_INTERVAL] = {"aging_interval", "ticks between raises of those that wait; 0: none",
-                              0, 50, 1000000},
+    [STUDY_AGING_INTERVAL] = {"aging_interval", "ticks between raises of waiting tasks; 0: none", 0,
+                              50, 1000000},
     [STUDY_AGING_STEP] = {"aging_step", "levels of a raise", 1, 1, PRIORITY_LOWEST},
     [STUDY_AGING_KEEPS] = {"aging_keeps", "a raise is 0: for one turn; 1: until priority is set", 0,
                            0, 1},

@@ -70,14 +70,14 @@ static const struct tunable study_lottery_tunables[] = {
 
 static const struct preset study_lottery_presets[] = {
     {"thesis",
-     "study 1: per CPU, placed by tickets that wait, never moved; xorshift; recent selections are "
+     "study 1: per CPU, placed by waiting tickets, never moved; xorshift; recent selections are "
      "only counted",
      {{"generator", GENERATOR_XORSHIFT},
       {"balance", BALANCE_NONE},
       {"compensation", 1},
       {"decay_interval", 100}}},
     {"proposed",
-     "what study 1 proposes in section 8.2: sums evened every 100 ticks, tickets by behaviour, "
+     "study 1's proposals in section 8.2: sums balanced every 100 ticks, tickets by behaviour, "
      "limits of waiting, splitmix64",
      {{"balance", BALANCE_PERIODIC},
       {"compensation", 1},

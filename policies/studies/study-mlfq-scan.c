@@ -25,7 +25,7 @@ static const struct tunable study_mlfq_scan_tunables[] = {
 
 static const struct preset study_mlfq_scan_presets[] = {
     {"table-scan",
-     "as `allotment-boost`; each decision goes through the table of processes (study 4)",
+     "as `allotment-boost`; each decision scans the table of processes (study 4)",
      {{NULL, 0}}},
 };
 

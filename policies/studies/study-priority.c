@@ -410,7 +410,7 @@ static const struct preset study_priority_presets[] = {
       {"placement", PLACE_FEWEST_WAITING},
       {"balancing", 0}}},
     {"passes",
-     "the same as the study's code has it: tasks age by passes of the scheduler (study 1)",
+     "as in the study's code: tasks age by passes of the scheduler (study 1)",
      {{"aging_keeps", 1},
       {"aging_by_passes", 1},
       {"idle_passes", 1000},
