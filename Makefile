@@ -7,12 +7,14 @@
 # make host-tests  build/host-tests/*: run by pytest
 # make linux-workloads  build/linux/*: the workloads as programs of Linux
 # make simulator   build/sim/schedlab-sim, build/sim/simulator.a
-# make model       build/model/libschedlab-model.so: what the monitor computes; and model.wasm
-# make linux-host  build/linux/schedlab-linux, build/linux/bpf/*: policies on a Linux kernel; linux/linux.mk
+# make model       build/model/libschedlab-model.so: the monitor's computations; and model.wasm
+# make linux-host  build/linux/schedlab-linux, build/linux/bpf/*: policies on a Linux kernel
+#                  (linux/linux.mk)
 #
-# ./schedlab names the compiler that python/requirements.lock pins (python/schedlab/base/toolchain/tools.py). By hand:
-# make ZIG=FOLDER/ziglang/zig. CLANG is a plain clang, for the kernel, its programs and WebAssembly; HOST_CC compiles
-# and links programs of this host, and WASI_CC those of WASI, with a C library of their own.
+# ./schedlab passes the compiler that python/requirements.lock pins
+# (python/schedlab/base/toolchain/tools.py). By hand: make ZIG=FOLDER/ziglang/zig. CLANG is a plain
+# clang, for the kernel, its programs and WebAssembly. HOST_CC compiles and links programs of this
+# host, and WASI_CC those of WASI, each with its C library.
 
 ZIG         ?= zig
 CLANG       ?= $(ZIG) clang -resource-dir=$(dir $(ZIG))lib
@@ -21,14 +23,15 @@ WASM_LINKER ?= $(ZIG) wasm-ld
 ARCHIVER    ?= $(ZIG) ar
 HOST_CC     ?= $(ZIG) cc -target $(shell uname -m)-linux-gnu.2.34 -UNDEBUG -fno-sanitize=undefined -fomit-frame-pointer
 WASI_CC     ?= $(ZIG) cc -target wasm32-wasi -UNDEBUG -fno-sanitize=undefined
-# Has sanitizers and libraries of Linux, which the pinned compiler lacks. No run's result depends on it.
+# Has sanitizers and libraries of Linux, which the pinned compiler lacks. No run's result depends on
+# it.
 SYSTEM_CLANG  ?= clang-19
 SYSTEM_LINKER ?= ld.lld-19
 SYSTEM_STRIP  ?= llvm-strip-19
 B             := build
 
 WARNINGS  := -Wall -Wextra -Wdate-time -Werror
-# What is made has the same bytes in every checkout.
+# Products have the same bytes in every checkout.
 NAMES     := -fdebug-compilation-dir=.
 TARGET    := --target=riscv64-unknown-elf -march=rv64imac_zicsr_zicntr_zifencei -mabi=lp64 -mno-relax
 COMMON    := $(TARGET) -std=c17 -O2 -g $(NAMES) $(WARNINGS) -ffreestanding -fno-builtin-printf -MMD -MP -I.
@@ -36,17 +39,17 @@ KERNEL_C  := $(COMMON) -flto -mcmodel=medany -Ikernel -fno-omit-frame-pointer
 USER_C    := $(COMMON) -mcmodel=medany -Iuser/library -Iworkloads -ffunction-sections -fdata-sections
 HOST_C    := -std=c17 -O2 -g $(NAMES) $(WARNINGS) -MMD -MP -I. -Ikernel -D_GNU_SOURCE
 
-# For macOS, clang and its linker have other words.
+# For macOS, clang and its linker need other options.
 ifneq ($(findstring -macos,$(HOST_CC)),)
 PIC := -fPIC
 offering =
 else
 PIC := -fPIC -fno-semantic-interposition
-# A library offers what a map names, and nothing else.
+# A library exports only the symbols that a map names.
 offering = -Wl,--version-script=$(1) -Wl,-soname,$(@F)
 endif
 
-# Objects of two compilers are never linked together: what another one has made goes.
+# Objects of two compilers are never linked together: products of another compiler are deleted.
 COMPILER := $(strip $(shell $(CLANG) --version 2>/dev/null | head -n 1))
 ifneq ($(COMPILER),)
 ifneq ($(COMPILER),$(strip $(shell cat $B/.compiler 2>/dev/null)))
@@ -61,7 +64,7 @@ endif
 
 all: kernel image host-tools
 
-# The kernel: linked twice, the second time with the table of its own functions.
+# The kernel is linked twice, the second time with the table of its functions.
 
 POLICIES       := $(sort $(wildcard policies/*.c policies/studies/*.c))
 KERNEL_SOURCES := $(sort $(wildcard kernel/*/*.c kernel/*/*.S)) $(POLICIES) \
@@ -85,7 +88,7 @@ $B/policies/%.c.o: policies/%.c Makefile
 	@echo "  $@"
 	@$(CLANG) $(KERNEL_C) -c $< -o $@
 
-# A policy that goes makes no file newer: the list of them does.
+# Removing a policy makes no file newer; the list of policies does.
 ifneq ($(strip $(shell cat $B/policies.list 2>/dev/null)),$(strip $(POLICIES)))
 $(shell mkdir -p $B; echo '$(POLICIES)' > $B/policies.list)
 endif
@@ -111,7 +114,8 @@ $B/%ymbols.o: $B/%ymbols.S
 
 LINK_KERNEL = $(LINKER) -T kernel/boot/kernel.ld --no-relax -z max-page-size=4096 --fatal-warnings
 
-# The linker compiles what C files gave once, and keeps that as $B/kernel.o for the second link.
+# The linker compiles the C files' intermediate code once, and keeps that as $B/kernel.o for the
+# second link.
 $B/kernel-without-symbols.elf: $(KERNEL_OBJECTS) $B/no_symbols.o kernel/boot/kernel.ld
 	@echo "  $@"
 	@$(LINK_KERNEL) --lto-obj-path=$B/kernel.o -Map=$(@:.elf=.map) $(KERNEL_OBJECTS) $B/no_symbols.o -o $@
@@ -120,12 +124,12 @@ $B/kernel.elf: $B/kernel-without-symbols.elf $B/symbols.o
 	@echo "  $@"
 	@$(LINK_KERNEL) $(filter %.S.o,$(KERNEL_OBJECTS)) $B/symbols.o $B/kernel.o -o $@
 
-# Programs: each C file of these folders is one, and lies in / of the disk.
+# Programs: each C file of these directories is one program in / of the disk.
 
 PROGRAM_SOURCES := $(sort $(wildcard user/programs/*.c workloads/*.c tests/guest/*.c \
                      bench/guest/*.c)) tests/scenario/scenario.c
 PROGRAMS        := $(foreach source,$(PROGRAM_SOURCES),$B/programs/$(basename $(notdir $(source))))
-# On a disk of its own: one more program on the usual one would move where each of them lies.
+# On a separate disk: one more program on the default disk would move all of them.
 STORM_SOURCE    := tests/soak/storm.c
 WORKLOAD_API    := workloads/api/common.c workloads/api/suite.c workloads/api/loader.c
 LIBRARY_SOURCES := $(sort $(wildcard user/library/*.c user/library/*.S)) $(WORKLOAD_API) \
@@ -164,7 +168,7 @@ $B/programs/$(basename $(notdir $(1))): $B/$(1).o $B/library.a user/program.ld
 endef
 $(foreach source,$(PROGRAM_SOURCES) $(STORM_SOURCE),$(eval $(call PROGRAM_RULE,$(source))))
 
-# Programs made as for another kernel of the same interface: without our library.
+# Programs made as for another kernel of the same interface: without schedlab's library.
 
 RAW_SOURCES := $(sort $(wildcard tests/guest/raw/*.c))
 RAW_PROGRAMS := $(RAW_SOURCES:tests/guest/raw/%.c=$B/raw/%)
@@ -195,7 +199,7 @@ HOST_TOOLS := $(patsubst tools/%.c,$B/%,$(wildcard tools/*.c))
 
 host-tools: $(HOST_TOOLS)
 
-# Each file by itself, and not optimised: a changed policy is in the list at once.
+# Each file is compiled separately, and not optimised, so that a changed policy is listed quickly.
 POLICY_LIST_C       := $(filter-out -O2 -g,$(HOST_C)) -O0
 POLICY_LIST_OBJECTS := $(addprefix $B/list/,$(POLICIES:%.c=%.o) policies/support/registry.o \
                          tools/policy_list.o policy_table.o)
@@ -237,7 +241,7 @@ $B/linux/parts/%.o: %.c Makefile
 	@echo "  $@"
 	@$(SYSTEM_CLANG) $(HOST_C) -c $< -o $@
 
-# Static and small: they run in a guest that has no libraries, into which they are copied each time.
+# Static and small: they are copied into a guest without libraries each time.
 define LINUX_WORKLOAD_RULE
 $B/linux/$(basename $(notdir $(1))): $(patsubst %.c,$B/linux/parts/%.o,$(1) $(LINUX_API))
 	@echo "  $$@"
@@ -250,7 +254,7 @@ HOST_TESTS := $(patsubst tests/host/%.c,$B/host-tests/%,$(wildcard tests/host/*_
 
 host-tests: $(HOST_TESTS)
 
-# To optimise takes longer than most of them run for; these run for longer.
+# Optimising takes longer than most of them run; these run longer.
 HOST_TESTS_THAT_RUN_LONG := device_tree_test executable_test file_system_crash_test memory_test policy_mlfq_test \
                             policy_stride_test
 
@@ -260,14 +264,14 @@ $B/host-tests/%: tests/host/%.c Makefile
 	@$(SYSTEM_CLANG) $(HOST_C) -DHOST_TEST -fstrict-flex-arrays=3 $(if $(filter $*,$(HOST_TESTS_THAT_RUN_LONG)),-O1,-O0) \
 	    -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $< -o $@
 
-# Acts the scenarios of tests/scenario out on the model, under any policy; run by pytest.
+# Runs the scenarios of tests/scenario on the model, under any policy; started by pytest.
 $B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/*.[ch] \
                      policies/studies/*.[ch] policies/support/*.[ch] tests/scenario/*.h tests/host/*.h abi/*.h) Makefile
 	@echo "  $@"
 	@$(SYSTEM_CLANG) $(filter-out -O2 -MMD -MP,$(HOST_C)) -fstrict-flex-arrays=3 -O0 -fno-omit-frame-pointer \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all $(filter %.c,$^) -o $@
 
-# A kernel of one purpose, with the real one's first instructions; and what QEMU is tried under.
+# A special-purpose kernel with the real one's first instructions, and a test program for QEMU.
 
 $B/device_signal.elf: $B/tests/bare/device_signal.kernel.o $B/kernel/boot/entry.S.o kernel/boot/kernel.ld
 	@echo "  $@"

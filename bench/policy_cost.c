@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What the policies cost, in instructions: a program without a kernel, for Spike
- * in machine mode. For each policy and preset and each number of tasks it prints
+ * Measures the policies' cost, in instructions: a program without a kernel, for Spike in machine
+ * mode. For each policy and preset and each number of tasks it prints
  *
  *     bench enqueue+pick POLICY TASKS INSTRUCTIONS
  *     bench enqueue+pick-worst POLICY TASKS INSTRUCTIONS
  *
- * the mean over many turns, and the most expensive one. A turn is pick(), ticks
- * until the policy ends it, stopped(), and enqueue(); pick() and enqueue() count.
- * The same program gives the same figures on any host.
+ * the mean over many turns, and the most expensive one. A turn is pick(), ticks until the policy
+ * ends it, stopped(), and enqueue(); pick() and enqueue() count. The same program gives the same
+ * numbers on any host.
  */
 
 #include "policies/registry.h"
@@ -17,12 +17,12 @@
 
 #define TASKS_MAX 4096
 #define TURNS_MIN 2048
-#define TICKS_MAX 64 /* of a turn, for policies that would let a task run on */
+#define TICKS_MAX 64 /* of a turn, for policies that never end it */
 #define TICK_NS   10000000ull
 
 static const uint32_t task_counts[] = {8, 64, 512, 4096};
 
-/* The host interface of Spike: it looks at tohost, and answers in fromhost. */
+/* The host interface of Spike: it reads tohost, and answers in fromhost. */
 __attribute__((section(".tohost"), aligned(64))) volatile uint64_t tohost;
 __attribute__((section(".tohost"), aligned(64))) volatile uint64_t fromhost;
 
@@ -180,7 +180,7 @@ static uint64_t instructions(void)
     return count;
 }
 
-/* The task's turn, from the pick to its end. */
+/* Runs the task's turn, from the pick until it ends. */
 static enum enqueue_reason run(const struct policy *policy, task_t *task)
 {
     enum tick_verdict verdict = TICK_CONTINUE;
@@ -194,7 +194,7 @@ static enum enqueue_reason run(const struct policy *policy, task_t *task)
     return verdict == TICK_CONTINUE ? ENQUEUE_PREEMPTED : ENQUEUE_EXPIRED;
 }
 
-/* Instructions of one turn's pick() and enqueue(), their calls included. */
+/* Returns the instructions of one turn's pick() and enqueue(), including their calls. */
 static uint64_t turn(const struct policy *policy)
 {
     uint64_t start = instructions();

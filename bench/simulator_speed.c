@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * How fast the simulator is on this host, beside a bare loop over the same policy's
- * pick() and enqueue(): processes that only compute, under round-robin with a slice
- * of one tick, so that each tick of each CPU is a decision. Prints
+ * Measures the simulator's speed on this host, compared with a bare loop over the same policy's
+ * pick() and enqueue(). The processes only compute, under round-robin with a slice of one tick, so
+ * that each tick of each CPU is a decision. Prints
  *
  *     bench simulator-NAME PROCESSES NANOSECONDS
  *
- * of CPU time for one decision, the least of some rounds: others on the host only
+ * of CPU time for one decision: the minimum of some rounds, because other programs on the host only
  * add to it.
  */
 
@@ -72,7 +72,7 @@ static void build_bare(struct bare *bare, const struct policy *policy, uint32_t 
 static double time_bare(uint32_t processes)
 {
     struct bare bare = {0};
-    const struct policy *volatile found = policy_find("rr", 2); /* not to be seen through */
+    const struct policy *volatile found = policy_find("rr", 2); /* hidden from the compiler */
     const struct policy *policy = found;
     build_bare(&bare, policy, processes);
     double begin = cpu_nanoseconds();

@@ -2,8 +2,8 @@
 #
 # make explorer EXPLORED=FILE.c   build/explore/NAME/schedlab-explore: explores every sequence of
 #                                operations on this one policy, under sanitizers.
-#                                EXPLORED_NAME=NAME:
-#                                the policy that FILE.c defines, if it is not policy_FILE
+#                                EXPLORED_NAME=NAME: the policy that FILE.c defines, if it is not
+#                                policy_FILE
 #
 # Included by the Makefile, after sim/checked/checked.mk. A policy's invariants are in
 # explore/laws/NAME.h, or in a file NAME.law.h next to FILE.c.

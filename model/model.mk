@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# make model       build/model/libschedlab-model.so, and build/model/model.wasm make model-tests its
-# tests under AddressSanitizer and UBSan make model-fuzz  libFuzzer, for FUZZ_SECONDS
+# make model       build/model/libschedlab-model.so, and build/model/model.wasm
+# make model-tests its tests under AddressSanitizer and UBSan
+# make model-fuzz  libFuzzer, for FUZZ_SECONDS
 #
 # Included by the Makefile, whose flags it uses. Policies are linked in: they explain the meaning of
 # their numbers.

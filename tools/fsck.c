@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Checks a disk image: replays its journal, in memory, and then looks whether all
- * that it holds is consistent. It shares the disk's format with the kernel, and
- * no code that works on it. docs/file-system.md lists the rules.
+ * Checks a disk image: replays its journal, in memory, and then checks that its contents are
+ * consistent. It shares only the disk's format with the kernel, and no code. docs/file-system.md
+ * lists the rules.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -82,7 +82,7 @@ static const struct journal_header *latest_header(const struct checker *checker)
     return latest;
 }
 
-/* Is there a whole transaction of that number? */
+/* Returns true if there is a complete transaction of that number. */
 static bool is_committed(const struct checker *checker, uint64_t position, uint64_t sequence)
 {
     struct journal_record record;
@@ -150,8 +150,8 @@ static bool claim_block(struct checker *checker, uint32_t number, uint32_t block
     return true;
 }
 
-/* Returns the disk block of a file's block, claiming what is claimed for the first time, or 0 if
- * there is none. */
+/* Returns the disk block of a file's block, claiming tables on the way at their first use, or 0
+ * if there is none. */
 static uint32_t walk_to(struct checker *checker, uint32_t number, uint32_t file_block, bool claim)
 {
     struct block_path path = block_path_of(file_block);
@@ -221,8 +221,8 @@ static void check_dots(struct checker *checker, uint32_t directory,
         problem(checker, "directory %u: \"..\" is wrong", directory);
 }
 
-/* Checks an entry that is neither "." nor "..". Returns true if it leads to a directory not seen
- * before. */
+/* Checks an entry that is neither "." nor "..". Returns true if it refers to a directory not
+ * seen before. */
 static bool check_entry(struct checker *checker, uint32_t directory,
                         const struct directory_entry *entry)
 {
@@ -294,7 +294,7 @@ static struct directory_entry *read_entries(struct checker *checker, uint32_t di
     return (struct directory_entry *)entries;
 }
 
-/* Puts the directories found in it at the end of the line. */
+/* Appends the directories found in it to the queue. */
 static uint32_t check_directory(struct checker *checker, uint32_t directory, uint32_t *line,
                                 uint32_t line_end)
 {
@@ -314,7 +314,7 @@ static uint32_t check_directory(struct checker *checker, uint32_t directory, uin
     return line_end;
 }
 
-/* From the root, level by level. Each directory comes into the line once at most. */
+/* Visits the tree from the root, level by level. Each directory is queued at most once. */
 static void check_tree(struct checker *checker, uint32_t *line)
 {
     uint32_t end = 1;
@@ -368,7 +368,7 @@ static void check_all(struct checker *checker, uint32_t *line)
     check_block_map(checker);
 }
 
-/* How many problems the image has. `bytes` are changed as the replay of the journal does. */
+/* Returns the number of problems of the image. Replaying the journal changes `bytes`. */
 static unsigned check_image(uint8_t *bytes, uint64_t blocks, FILE *report)
 {
     struct checker checker = {.bytes = bytes, .blocks = blocks, .report = report};
@@ -399,7 +399,7 @@ static unsigned check_image(uint8_t *bytes, uint64_t blocks, FILE *report)
 
 enum { CLEAN = 0, DAMAGED = 1, WRONG_USAGE = 2 };
 
-/* The whole file, for the caller to free; null with errno. */
+/* Returns the whole file, for the caller to free; null with errno. */
 static uint8_t *read_image(const char *path, uint64_t *blocks)
 {
     FILE *file = fopen(path, "rb");

@@ -3,8 +3,8 @@
 #
 # usage: tools/gate.sh BASELINE [POLICY.c]... [OPTION]...
 #
-# Holds policies of another repository against its baseline: puts them among schedlab's own, in this checkout, and
-# runs `./schedlab compare BASELINE --gate OPTION...`. action.yml and .pre-commit-hooks.yaml call it.
+# Compares policies of another repository with a baseline: copies them into this checkout, and runs
+# `./schedlab compare BASELINE --gate OPTION...`. action.yml and .pre-commit-hooks.yaml call it.
 set -eu
 here=$(cd -- "$(dirname -- "$0")/.." && pwd)
 if [ $# -eq 0 ] || [ ! -f "$1" ]; then

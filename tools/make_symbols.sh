@@ -11,7 +11,7 @@ echo '    .globl symbols, symbol_count'
 echo '    .balign 8'
 echo 'symbols:'
 if [ $# -gt 0 ]; then
-    # Names of output sections stand in column 50, and those of symbols in column 66.
+    # Names of output sections start in column 50, and those of symbols in column 66.
     awk '
         substr($0, 50, 1) != " " { text = $5 == ".text" }
         text && $5 ~ /^[A-Za-z_]/ && substr($0, 66) == $5 { print $1, $5 }' "$1" | sort | awk '

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Makes a disk image that holds the given files in its root directory. The same
- * arguments and files give the same image, byte for byte; also when some of them are
- * added later.
+ * Makes a disk image that contains the given files in its root directory. The same arguments and
+ * files give the same image, byte for byte, even if some of them are added later.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 
 #include "kernel/fs/disk_format.h"
 
-/* An image that is being made. Blocks and inodes are given out from the front. */
+/* An image under construction. Blocks and inodes are allocated from the front. */
 struct image {
     uint8_t *bytes;
     struct superblock super;
@@ -40,7 +39,7 @@ static void mark_used(const struct image *image, uint32_t map_start, uint32_t bi
     map[bit / 8] |= (uint8_t)(1u << bit % 8);
 }
 
-/* Bits that stand for nothing are taken for ever. */
+/* Marks the bits without a block or inode as permanently used. */
 static void mark_rest_used(const struct image *image, uint32_t map_start, uint32_t bits)
 {
     for (uint32_t bit = bits; bit < bitmap_blocks(bits) * BITS_PER_BLOCK; bit++)
@@ -56,7 +55,7 @@ static uint32_t give_block(struct image *image)
     return image->next_block++;
 }
 
-/* Returns 0 if there are no more. */
+/* Returns 0 if none is free. */
 static uint32_t give_inode(struct image *image, uint16_t type)
 {
     if (image->next_inode >= image->super.inode_count)
@@ -67,8 +66,8 @@ static uint32_t give_inode(struct image *image, uint16_t type)
     return number;
 }
 
-/* Returns one more block at the end of the file, with the tables it needs, or null if the disk is
- * full. */
+/* Returns one more block at the end of the file, with the tables it needs, or null if the disk
+ * is full. */
 static void *append_block(struct image *image, struct disk_inode *inode)
 {
     struct block_path path = block_path_of(inode->blocks);
@@ -116,14 +115,13 @@ static bool add_root_entry(struct image *image, uint32_t number, const char *nam
 }
 
 /*
- * Inodes beside the root's that are left free for the files that are made when
- * the machine boots: /proc, what is in it, and the console. So the block that
- * they are in, and how long the boot takes, does not depend on how many programs
- * there are; where in a tick a program begins decides what a scheduler does.
+ * Free inodes for files created when the machine boots: /proc, its contents, and the console. They
+ * share the root's block. So their block, and the boot's duration, do not depend on the number of
+ * programs. A program's start within a tick affects the scheduler's decisions.
  */
 enum { INODES_AT_BOOT = 5 };
 
-/* An image without files. Null, or why there is none. */
+/* Initializes an image without files. Returns null, or the reason of a failure. */
 static const char *image_begin(struct image *image, uint32_t blocks, uint32_t inodes,
                                uint32_t log_blocks)
 {
@@ -164,7 +162,7 @@ static const char *image_add(struct image *image, const char *name, const void *
     return add_root_entry(image, number, name) ? NULL : "not enough memory";
 }
 
-/* Writes the root directory. To be called once, when all files are there. */
+/* Writes the root directory. Must be called once, after all files are added. */
 static const char *image_end(struct image *image)
 {
     size_t bytes = image->root_entries * sizeof(struct directory_entry);
@@ -201,14 +199,14 @@ static uint32_t clamp(uint32_t value, uint32_t least, uint32_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* Room for many small files, and for a journal of a sixteenth of the disk. */
+/* Starts an image with capacity for many small files, and a journal of a sixteenth of the disk. */
 static const char *begin(struct image *image, uint32_t blocks)
 {
     uint32_t inodes = clamp(blocks / 4, 64, 16384) / INODES_PER_BLOCK * INODES_PER_BLOCK;
     return image_begin(image, blocks, inodes, clamp(blocks / 16, JOURNAL_LOG_MIN, 1024));
 }
 
-/* The whole file, for the caller to free; null with errno. */
+/* Returns the whole file, for the caller to free; null with errno. */
 static void *read_file(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
@@ -265,7 +263,7 @@ static int add_argument(struct image *image, char *argument)
     return problem ? complain(FAILED, argument, problem) : SUCCESS;
 }
 
-/* Blocks of zeros are left out: the file has holes there. */
+/* Blocks of zeros are skipped: the file has holes there. */
 static bool write_blocks(const struct image *image, FILE *file)
 {
     static const uint8_t zeros[FS_BLOCK_BYTES];
@@ -281,7 +279,7 @@ static bool write_blocks(const struct image *image, FILE *file)
            ftruncate(fileno(file), (off_t)image->super.block_count * FS_BLOCK_BYTES) == 0;
 }
 
-/* Under another name until it is whole. */
+/* Uses another name until the image is complete. */
 static int write_image(const struct image *image, const char *path)
 {
     char *temporary = NULL;
@@ -331,7 +329,7 @@ static bool block_is_used(const struct image *image, uint32_t block)
     return block < image->super.block_count && (map[block / 8] >> block % 8 & 1);
 }
 
-/* Are the root's blocks the last ones that are in use, as image_end() leaves them? */
+/* Returns true if the root's blocks are the last used ones, as image_end() places them. */
 static bool root_is_last(const struct image *image, const struct disk_inode *root)
 {
     if (root->type != FILE_DIRECTORY || root->blocks == 0 || root->blocks > DIRECT_BLOCKS)
@@ -343,7 +341,7 @@ static bool root_is_last(const struct image *image, const struct disk_inode *roo
     return !block_is_used(image, root->direct[0] + root->blocks);
 }
 
-/* Takes back what image_end() has done: the root's entries are a list again, its blocks free. */
+/* Undoes image_end(): the root's entries become a list again, its blocks free. */
 static bool take_back_root(struct image *image)
 {
     struct disk_inode *root = image_inode(image, ROOT_INODE);
@@ -362,7 +360,7 @@ static bool take_back_root(struct image *image)
     return true;
 }
 
-/* Goes on with an image that mkfs made, whose bytes these are. Null, or why it cannot. */
+/* Continues an image that mkfs made, with these bytes. Returns null, or the reason of a failure. */
 static const char *image_continue(struct image *image, uint8_t *bytes, size_t size)
 {
     *image = (struct image){.bytes = bytes};
@@ -381,7 +379,7 @@ static const char *image_continue(struct image *image, uint8_t *bytes, size_t si
     return take_back_root(image) ? NULL : "not enough memory";
 }
 
-/* The old image as a new one's beginning. */
+/* Uses the old image as the beginning of a new one. */
 static int continue_old(struct image *image, const char *path)
 {
     size_t size;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * policy_list: prints what the policies say of themselves, as JSON: names,
- * meanings, sources, what a person needs to know of their queues, levels and
- * remarks, tunables with their ranges, presets with all their values, and by which
- * attribute the policy and each of its presets share the CPU. A preset's tunables, and
- * what priorities decide under it, are those of its source.
+ * policy_list: prints the policies' descriptions as JSON: names, meanings, sources, texts about
+ * their queues, levels and annotations, tunables with their ranges, and presets with all their
+ * values. It also prints the attribute that determines shares under the policy and each of its
+ * presets. A preset's tunables, and the effect of priorities under it, are those of its source.
  */
 
 #include <inttypes.h>
@@ -46,7 +45,7 @@ static void print_tunables(const struct policy *policy)
     printf("], ");
 }
 
-/* Of a machine with one CPU on which nothing has happened yet. */
+/* For a machine with one CPU that has no history. */
 static const char *shares_by(const struct policy_choice *choice)
 {
     uint64_t state[POLICY_SCHEDULER_BYTES / 8] = {0};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a fixed amount of CPU-bound work costs in all, ticks and context switches
- * included: instructions of this CPU, for a machine with one. Run with tracing
- * and without, it tells what tracing costs.
+ * Measures the total cost of a fixed amount of CPU-bound work, ticks and context switches included:
+ * instructions of this CPU, for a machine with one CPU. Runs with and without tracing show the cost
+ * of tracing.
  *
  *     bench cpu-bound 1 INSTRUCTIONS
  */

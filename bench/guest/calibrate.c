@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Does what the simulator has costs for, again and again, on a machine that has
- * nothing else to do, for `./schedlab calibrate` to see in the trace what each
- * takes. A yield before and after shows the counter of cycles; a note tells what
- * follows. tools/schedlab_tools/calibration.py derives the costs.
+ * Repeats the operations that the simulator has costs for, on an otherwise idle machine.
+ * `./schedlab calibrate` reads their durations from the trace. A yield before and after shows the
+ * cycle counter; a note announces the operation. tools/schedlab_tools/calibration.py derives the
+ * costs.
  */
 
 #include "user/library/user.h"
 #include "workloads/api/workload.h"
 
-/* Notes, which tools/schedlab_tools/benchmarks/calibration.py knows by these numbers. */
+/* Notes, which tools/schedlab_tools/benchmarks/calibration.py identifies by these numbers. */
 enum { YIELD = 1, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, NEW, USED, END };
 
 enum { PAGES = 8, PAGE = 4096, SLEEPERS = 8, CHILDREN = 40 };
@@ -49,7 +49,7 @@ static void end_soon(int64_t ignored)
     workload_yield();
 }
 
-/* The parent yields before the fork and after it; the child then has its turn. */
+/* The parent yields before and after the fork; then the child has its turn. */
 static void measure_fork(int64_t touched)
 {
     note(touched ? TOUCH : FORK);
@@ -130,7 +130,7 @@ static void yield_often(int64_t ignored)
         workload_yield();
 }
 
-/* Many that yield: the queue is long. */
+/* Many processes that yield: the queue is long. */
 static void measure_crowd(void)
 {
     note(CROWD);
@@ -139,8 +139,8 @@ static void measure_crowd(void)
     workload_wait_all();
 }
 
-/* At the beginning of a tick: it ends before the next one. The first time, no process of the kernel
- * has been where the children are. */
+/* Starts at the beginning of a tick, and ends before the next one. The first time, no process of
+ * the kernel has used the children's memory. */
 static void measure_new(uint64_t what)
 {
     workload_sleep(1);

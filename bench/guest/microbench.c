@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What small operations cost, in instructions of this CPU, the kernel's and
- * those of other processes on it included: for a machine with one CPU, and
- * nothing else to do. On Spike the figures are exact and repeatable.
+ * Measures the cost of small operations, in instructions of this CPU, including
+ * those of the kernel and of other processes on it. For an otherwise idle
+ * machine with one CPU. On Spike the numbers are exact and repeatable.
  *
  *     bench NAME ITERATIONS INSTRUCTIONS_PER_ITERATION
  *
- * The cost of the loop around each operation, and of reading the counter, has
- * been taken off.
+ * The costs of the loop around each operation, and of reading the counter, are
+ * subtracted.
  */
 
 #include "user/library/user.h"
@@ -97,7 +97,7 @@ static uint64_t run(void (*operation)(void), int64_t iterations)
 
 static void measure(const char *name, void (*operation)(void), int64_t iterations)
 {
-    run(operation, iterations / 10 + 2); /* caches are warm, pages are there */
+    run(operation, iterations / 10 + 2); /* caches are warm, pages exist */
     run(nothing, 10);
     uint64_t loop = run(nothing, iterations);
     uint64_t total = run(operation, iterations);
@@ -143,7 +143,7 @@ static void measure_round_trip(const char *name, int64_t iterations)
     wait(NULL);
 }
 
-/* Two processes that do nothing but yield: an iteration is two calls and two switches. */
+/* Two processes that only yield: an iteration is two calls and two switches. */
 static void measure_yield_in_turn(int64_t iterations)
 {
     int pid = fork();
@@ -156,7 +156,7 @@ static void measure_yield_in_turn(int64_t iterations)
     wait(NULL);
 }
 
-/* The same beside processes that are blocked, each on the same empty pipe. */
+/* The same next to processes that are blocked, each on the same empty pipe. */
 static void measure_beside_blocked(int64_t blocked, int64_t iterations)
 {
     char name[40];
@@ -174,7 +174,7 @@ static void measure_beside_blocked(int64_t blocked, int64_t iterations)
             exit(0);
         }
     }
-    sleep(10); /* they have all come to block */
+    sleep(10); /* all of them are blocked now */
     snprintf(name, sizeof(name), "ping-pong-beside-%ld", started);
     /* The partner keeps the pipe open as well, but ends before. */
     measure_round_trip(name, iterations);

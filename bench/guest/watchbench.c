@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What it costs to be watched: a fixed amount of work of so many processes, one
- * that only computes and others that compute and sleep in turn; beside them steer,
- * which is asked for sched_status at each period, as a monitor does. A period of
- * 0: nothing watches. Instructions of this CPU, for a machine with one.
+ * Measures the cost of monitoring: a fixed amount of work of several processes, of them one only
+ * computing and the others computing and sleeping in turn. At the same time steer is asked for
+ * sched_status at each period, as by a monitor. A period of 0: no monitoring. In instructions of
+ * this CPU, for a machine with one CPU.
  *
  *     bench watched PROCESSES INSTRUCTIONS
  *     bench status-reads PROCESSES READS
@@ -40,7 +40,7 @@ static void doze(int64_t rounds)
     }
 }
 
-/* In a child: steer, which reads from `ends` what it else reads from the console. */
+/* Runs steer in a child, with `ends` as its console. */
 _Noreturn static void become_steer(const int ends[2])
 {
     static char *const steer[] = {"steer", NULL};
@@ -51,7 +51,7 @@ _Noreturn static void become_steer(const int ends[2])
     become_program("watchbench", steer);
 }
 
-/* In a child, until it is killed. */
+/* Runs in a child, until it is killed. */
 _Noreturn static void ask(int descriptor, int64_t period_ns)
 {
     for (int64_t next = clock_ns() + period_ns;; next += period_ns) {
@@ -61,8 +61,8 @@ _Noreturn static void ask(int descriptor, int64_t period_ns)
     }
 }
 
-/* The PID of the process that asks. Steer's input ends when no process can ask any more, and so
- * does steer. */
+/* Returns the PID of the requesting process. Steer's input ends when no process can send
+ * requests any more, and then steer ends, too. */
 static int start_watching(int64_t period_ns)
 {
     int ends[2];
@@ -71,7 +71,7 @@ static int start_watching(int64_t period_ns)
     if (fork() == 0)
         become_steer(ends);
     close(ends[0]);
-    sleep_ns(SETTLE_NS); /* it measures something first */
+    sleep_ns(SETTLE_NS); /* it first measures its own cost */
     int asker = fork();
     if (asker == 0)
         ask(ends[1], period_ns);

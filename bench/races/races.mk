@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# make build/races/NAME.elf     the kernel with a race that bench/races/NAME.patch plants in a copy of it
+# make build/races/NAME.elf     the kernel with a race that bench/races/NAME.patch plants in a copy
+# of it
 #
-# Included by the Makefile, after sim/apart/apart.mk: files that the patch leaves alone are compiled there.
+# Included by the Makefile, after sim/apart/apart.mk: files that the patch does not change are
+# compiled there.
 
 $B/races/%.elf: bench/races/%.patch bench/races/races.mk $(APART_WHOLE) kernel/boot/kernel.ld
 	@echo "  $@"
