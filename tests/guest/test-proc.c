@@ -253,6 +253,7 @@ static void policies_have_numbers(void)
         check(cut_words(line, words, 3) == 3);
         if (strchr(words[1], ':'))
             continue;
+        check(setpolicy("rr") == 0); /* study 5's presets have numbers of their own */
         check(say(STATUS, words[0]) == 0);
         check(getpolicy(now, sizeof(now)) >= 0);
         size_t length = strlen(words[1]);
@@ -282,7 +283,11 @@ static void priority_is_what_shares_go_by(void)
         check(find_process(pid, &row));
         check(row.priority == (by_weight ? 0 : 3) && row.weight == (by_weight ? 3 : 8));
         snprintf(command, sizeof(command), "%d 0", pid);
-        check(say(STATUS, command) == (by_weight ? ERANGE : 0));
+        const char *preset = strchr(policy_names[i], ':');
+        if (preset && strcmp(preset, ":linux") == 0)
+            check(say(STATUS, command) == 0 && status_of(pid).priority == 5);
+        else
+            check(say(STATUS, command) == (by_weight ? ERANGE : 0));
         check(setpriority(pid, 0) == 0 && setweight(pid, 8) == 0);
         met[by_weight] = true;
     }
