@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What every package may use: files, text that is safe to show, this host and its processes, compilers and builds."""
+"""Foundations of all packages: files, safe text output, the host and its processes, compilers and builds."""

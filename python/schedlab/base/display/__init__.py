@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What a person reads in a terminal, and any text made safe for where it is shown. It knows nothing
-of scheduling."""
+"""Formats and prints text for people, and makes any text safe to display; independent of scheduling."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Any text, made safe for Markdown: it shows as it is, and begins no link, mention, heading, list or HTML.
+"""Escapes any text for Markdown, so that it cannot create links, mentions, headings, lists or HTML.
 
-GitHub also looks for mentions and addresses in text whose punctuation is escaped, but not in code. Where text of others
-reaches people by mail, as a comment does, it is `code` or a `listing`.
+GitHub finds mentions and addresses even in escaped text, but not in code. So `code` or `listing`
+must be used where other people's text is sent by mail, as in comments.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from schedlab.base.display.names import visible
 _PUNCTUATION = re.compile(
     r"([\\`*_\[\]<>&|#~$^@{}!]|(?<=[A-Za-z]):(?=//)|(?<=www)\.)", re.IGNORECASE
 )
-"""What Markdown reads as more than itself, in CommonMark, GitHub's and Pandoc's dialect."""
+"""Characters with a meaning in CommonMark or in GitHub's or Pandoc's dialect."""
 _FIRST = re.compile(r"^([-+=](?=[-+=\s]|$)|\d+(?=[.)](?:\s|$)))")
-"""What begins a list, or makes a heading of what is above, at the beginning of a line."""
+"""Beginnings of lines that start a list or turn the line above into a heading."""
 TICKS = re.compile(r"`+")
 
 
 def literal(text: str) -> str:
-    """Returns any text as text, on one line."""
+    """Returns text escaped for Markdown, on one line."""
     return escaped(_line(text))
 
 
 def escaped(line: str) -> str:
-    """Returns the same of one line, with its blanks."""
+    """Returns a line escaped for Markdown, with its blanks."""
     line = _PUNCTUATION.sub(r"\\\1", line)
     first = _FIRST.match(line)
     if not first:
@@ -36,7 +36,7 @@ def escaped(line: str) -> str:
 
 
 def code(text: str) -> str:
-    """Returns any text as `code`, on one line."""
+    """Returns text as inline `code`, on one line."""
     line = _line(text)
     ticks = "`" * (_longest_run(line) + 1)
     padding = " " if line.startswith("`") or line.endswith("`") or not line else ""
@@ -44,12 +44,15 @@ def code(text: str) -> str:
 
 
 def code_cell(text: str) -> str:
-    """Returns the same for a table, where readers disagree on how a bar is escaped: another one replaces it."""
+    """Returns inline code for a table.
+
+    Renderers disagree on escaped bars, so another character replaces them.
+    """
     return code(text.replace("|", "\N{BOX DRAWINGS LIGHT VERTICAL}"))
 
 
 def listing(text: str, language: str = "") -> str:
-    """Returns any text as lines of code, such as a console's."""
+    """Returns text as a code block, such as a console's output."""
     text = visible(text).rstrip()
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}{language}\n{text}\n{fence}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Any text, such as the name of a process, made safe for where it is shown or kept.
+"""Makes any text, such as a process's name, safe to display or to store.
 
-A Linux process may be called anything, and so may folders, workloads and values that programs tell.
-What is kept for programs (traces, manifests, Parquet) keeps names as they are. Whatever is shown has
-them `visible`, from where it is read on; JSON, CSV and names of files are made by the other functions.
+Names of Linux processes, folders and workloads may contain any characters. Files for programs
+(traces, manifests, Parquet) store names unchanged. Displayed names pass through `visible`; the
+other functions serve JSON, CSV and file names.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _UNSEEN = (
-    r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, except tabs and ends of lines
-    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what turns the direction of writing
-    r"\u2028\u2029\ufeff\ufff9-\ufffb\ufffe\uffff"  # ends of lines to scripts alone; no characters
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, except tabs and line ends
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # changes of writing direction
+    r"\u2028\u2029\ufeff\ufff9-\ufffb\ufffe\uffff"  # line ends of JavaScript; noncharacters
 )
 _UNSHOWN = re.compile(rf"[{_UNSEEN}\ud800-\udfff]")
 _UNSHOWN_NOT_HALF = rf"[{_UNSEEN}]"
-"""The same for Polars, whose texts have no half characters."""
+"""The same for Polars, whose strings cannot contain surrogates."""
 _FORMULA = r"^[=@+\-\t\r\n]."
-"""What a spreadsheet computes, unless it is a number."""
+"""Text that a spreadsheet would evaluate, unless it is a number."""
 _NUMBER = r"^[+-](?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
 SLUG_MAX = 60
-"""Characters of a text that are in its slug: what is made of it stays below 255."""
+"""Maximum length of a slug, so that file names stay below 255 bytes."""
 _OF_OBJECTS = re.compile(
     r"constructor|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|toLocaleString|toString|valueOf"
     r"|__(?:define|lookup)[GS]etter__|__proto__"
@@ -43,28 +43,31 @@ _OUTSIDE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def visible(text: str) -> str:
-    """The text with an escape, such as \\x1b, for each character that is none to see: one that a
-    terminal would obey, that turns the direction of what follows, or that a library dies of.
+    """Returns the text with escapes for invisible or harmful characters.
 
-    Tabs and ends of lines stay.
+    These are control characters, changes of writing direction, and characters that break libraries.
+    Tabs and line ends are unchanged.
     """
     return _UNSHOWN.sub(_escape, text)
 
 
 def visible_line(text: str) -> str:
-    """The same of a name, which has one line."""
+    """Returns a one-line name with `visible`'s escapes, and escapes for line ends and tabs."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def visible_in_chart(text: str) -> str:
-    """The same for a chart: there, a name that objects of JavaScript have of themselves gets a space
-    behind it. Vega finds that instead of the text, and draws nothing."""
+    """Returns the text for a chart.
+
+    Names of JavaScript's object properties get a trailing space, because Vega would find the
+    property and draw nothing.
+    """
     shown = visible(text)
     return f"{shown} " if _OF_OBJECTS.fullmatch(shown) else shown
 
 
 def all_visible(content: T, by: Callable[[str], str] = visible) -> T:
-    """The same of all texts in lists, tuples, data classes and mappings, whose keys are texts, too."""
+    """Applies `by` to all texts in lists, tuples, data classes and mappings with text keys."""
     made: Any = content
     if isinstance(content, str):
         made = by(content)
@@ -83,7 +86,7 @@ def all_visible(content: T, by: Callable[[str], str] = visible) -> T:
 
 
 def visible_frame(frame: pl.DataFrame) -> pl.DataFrame:
-    """The same of all texts in a table."""
+    """Applies `visible_line` to all texts of a table."""
     import polars as pl
 
     unseen = [
@@ -97,19 +100,19 @@ def visible_frame(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def json_text(content: Any, *, indent: int | None = None) -> str:
-    """JSON that means the same, with an escape of JSON's for each such character."""
+    """Returns equivalent JSON, with JSON escapes for invisible characters."""
     separators = None if indent else (",", ":")
     text = json.dumps(content, ensure_ascii=False, indent=indent, separators=separators)
     return _UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def json_in_script(content: Any) -> str:
-    """JSON in an element of a page: nothing in it may look like the element's end."""
+    """Returns JSON for an HTML script element; it cannot contain the element's end tag."""
     return json_text(content).translate(_OUTSIDE)
 
 
 def write_csv(frame: pl.DataFrame, path: Path | IO[bytes]) -> None:
-    """A table as CSV: a text that a spreadsheet would compute has ' before it."""
+    """Writes a table as CSV, with ' before texts that a spreadsheet would evaluate."""
     import polars as pl
 
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
@@ -123,8 +126,10 @@ def write_csv(frame: pl.DataFrame, path: Path | IO[bytes]) -> None:
 
 
 def slug(text: str) -> str:
-    """A text as a part of a file's name or of an address: letters, digits and hyphens. "" if it has
-    neither letters nor digits. Long texts that differ have slugs that differ."""
+    """Returns the text as part of a file name or address: lower-case letters, digits and hyphens.
+
+    "" if it has neither letters nor digits. Different long texts have different slugs.
+    """
     made = _NOT_IN_SLUGS.sub("-", text.lower()).strip("-")
     if len(made) <= SLUG_MAX:
         return made
@@ -132,8 +137,10 @@ def slug(text: str) -> str:
 
 
 def unique_slugs(texts: Sequence[str], otherwise: str) -> list[str]:
-    """The slug of each of the texts, with a number if one before has the same; `otherwise` is the
-    slug of a text without letters and digits."""
+    """Returns the texts' slugs, with numbers where slugs would repeat.
+
+    `otherwise` is the slug of a text without letters and digits.
+    """
     taken: dict[str, None] = {}
     for text in texts:
         stem = made = slug(text) or otherwise

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Numbers, times, shares and sizes as people read them, in tables, reports, messages and the terminal.
+"""Formats numbers, times, shares and sizes for tables, reports, messages and the terminal.
 
-`monitor/page/words.js` writes the same for the page; tests/numbers/cases.json holds both to one table of cases.
+`monitor/page/words.js` does the same for the page; both are tested with tests/numbers/cases.json.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ import math
 from dataclasses import dataclass
 
 NOTHING = "–"
-"""There is no such value."""
+"""Shown if there is no value."""
 Within = tuple[float, float]
-"""The least and the greatest possible value."""
+"""The minimum and maximum possible value."""
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
-    """Returns `1 run`, `3 runs`."""
+    """Returns a count with its noun: `1 run`, `3 runs`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def duration(nanoseconds: float | None) -> str:
-    """Returns a time with three significant digits and a fitting unit, such as `12.3 ms`."""
+    """Returns a time with three significant digits in a suitable unit, such as `12.3 ms`."""
     if nanoseconds is None:
         return NOTHING
     for factor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        # What would be rounded up to 1000 of a unit is 1 of the next.
+        # Values that would be rounded up to 1000 use the next unit.
         if abs(nanoseconds) >= 0.9995 * factor:
             return f"{three_digits(nanoseconds / factor)} {unit}"
     return f"{nanoseconds:.0f} ns"
@@ -42,17 +42,17 @@ def host_time(seconds: float) -> str:
 
 
 def moment(nanoseconds: float, digits: int = 3) -> str:
-    """Returns a point in time in seconds, by default to the millisecond: `1.234 s`."""
+    """Returns a point in time in seconds, to the millisecond by default: `1.234 s`."""
     return f"{nanoseconds / 1e9:,.{digits}f} s"
 
 
 def milliseconds(nanoseconds: float, digits: int = 3) -> str:
-    """Returns a time in milliseconds, by default to the microsecond: `1,234.567 ms`."""
+    """Returns a time in milliseconds, to the microsecond by default: `1,234.567 ms`."""
     return f"{nanoseconds / 1e6:,.{digits}f} ms"
 
 
 def three_digits(value: float | None) -> str:
-    """Returns a number with three significant digits, and never as a power of ten."""
+    """Returns a number with three significant digits, without exponent."""
     if value is None:
         return NOTHING
     size = abs(value)
@@ -68,7 +68,7 @@ def index(value: float | None) -> str:
 
 
 def percent(share: float | None, digits: int | None = None) -> str:
-    """Returns a part of 1 in percent, by default with two decimals below 10 % and with one above: `2.50 %`."""
+    """Returns a fraction in percent: two decimals below 10 % by default, otherwise one: `2.50 %`."""
     if share is None:
         return NOTHING
     if digits is None:
@@ -77,7 +77,7 @@ def percent(share: float | None, digits: int | None = None) -> str:
 
 
 def percent_change(relative: float | None) -> str:
-    """Returns a change ÷ the value before in percent, with its sign: `+3.2 %`."""
+    """Returns a relative change in percent with its sign: `+3.2 %`."""
     return NOTHING if relative is None else f"{relative * 100:+,.1f} %"
 
 
@@ -87,7 +87,7 @@ def rate(per_second: float | None) -> str:
 
 
 def times(speed: float) -> str:
-    """Returns how fast a system's time goes, compared with the host's: `0.25×`."""
+    """Returns the speed of a system's time relative to the host's: `0.25×`."""
     if speed == 0:
         return "0×"
     small = min(6, 1 - math.floor(math.log10(speed)))
@@ -95,39 +95,39 @@ def times(speed: float) -> str:
 
 
 def size(count: int) -> str:
-    """Returns a size of files in MB, or in kB below that."""
+    """Returns a file size in MB, or in kB below 1 MB."""
     return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{count / 1e3:,.0f} kB"
 
 
-# --- numbers of one kind, in one unit, with their intervals
+# --- numbers with units and intervals
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """How numbers of a kind are printed: stored number × factor, and the unit."""
+    """A kind of number: its unit, and the factor from stored to printed values."""
 
     unit: str = ""
     factor: float = 1.0
     digits: int | None = None
-    """Decimals; None: as many as count."""
+    """Number of decimals; None means three significant digits, or the interval's precision."""
     within: Within = (0, math.inf)
-    """The possible values, before they are multiplied."""
+    """Range of stored values."""
 
     def number(self, value: float) -> str:
-        """Returns a value without an interval: three digits, unless `digits` says how many."""
+        """Returns a value without interval, with `digits` decimals or three significant digits."""
         scaled = value * self.factor
         return three_digits(scaled) if self.digits is None else f"{scaled:,.{self.digits}f}"
 
     def heading(self, title: str) -> str:
-        """Returns the title of a column of such numbers, with their unit."""
+        """Returns a column title with the unit."""
         return f"{title},\N{NO-BREAK SPACE}{self.unit}" if self.unit else title
 
 
 NUMBER = Quantity()
 TIME = Quantity("ns")
-"""Nanoseconds; printed in the unit that fits."""
+"""Nanoseconds, printed in a suitable unit."""
 SHARE = Quantity("%", 100, within=(0, 1))
-"""A part of 1."""
+"""A fraction."""
 POINTS = Quantity("points")
 """Percentage points."""
 PER_SECOND = Quantity("/s")
@@ -136,11 +136,11 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 _DIGITS_MOST = 5
 _DIGITS_LEAST = 3
 _FLOATING_POINT = 1e-12
-"""The part of a value that floating point may add."""
+"""Relative rounding error of floating-point numbers."""
 
 
 def fitting(quantity: Quantity, largest: float) -> Quantity:
-    """Returns, for times, the unit in which the largest is one or more: for all of a column, say."""
+    """Returns, for times, the unit that makes the largest value at least 1, for example for a column."""
     if quantity is not TIME:
         return quantity
     for length, unit in _TIMES:
@@ -150,7 +150,7 @@ def fitting(quantity: Quantity, largest: float) -> Quantity:
 
 
 def number_as_text(value: float, quantity: Quantity = NUMBER) -> str:
-    """Returns a number without an interval, with its unit and three digits that count."""
+    """Returns a number without interval, with its unit and three significant digits."""
     shown = fitting(quantity, abs(value))
     unit = f" {shown.unit}" if shown.unit else ""
     return f"{rounded_alike((value, value, value), shown)[0]}{unit}"
@@ -163,13 +163,16 @@ def rounded_alike(
     signed: bool = False,
     decimals: int | None = None,
 ) -> tuple[str, str, str]:
-    """Returns value, low and high, rounded alike: to `decimals`, else the quantity's, else as the interval allows."""
+    """Returns value, low and high with the same number of decimals.
+
+    Uses `decimals`, the quantity's digits, or else the interval's precision.
+    """
     value, low, high = (number * quantity.factor for number in numbers)
     if decimals is None:
         decimals = quantity.digits
     if decimals is None:
         decimals = decimals_of(value, (high - low) / 2)
-    # + 0.0: no -0
+    # adding 0.0 turns -0 into 0
     first, second, third = (round(number, decimals) + 0.0 for number in (value, low, high))
     places = max(decimals, 0)
     sign = "+" if signed and first else ""
@@ -177,10 +180,10 @@ def rounded_alike(
 
 
 def decimals_of(value: float, half_width: float) -> int:
-    """Returns so many decimals that the half width has two digits if they begin with 1 to 3, else one.
+    """Returns the decimals that give the half width two digits if it begins with 1 to 3, otherwise one.
 
-    The value has at least two and at most five that count; without a width, three; and a whole
-    number is not cut.
+    The value has two to five significant digits; three if there is no interval. Integers stay
+    complete.
     """
     largest = max(abs(value), half_width)
     size = math.floor(math.log10(largest)) if largest else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two voices: results on standard output, everything about the work itself on standard error."""
+"""Prints results on standard output, and progress and messages on standard error."""
 
 from __future__ import annotations
 
@@ -34,26 +34,29 @@ class _Notes:
 
 _quiet = Event()
 _collecting: list[_Notes] = []
-"""Of calls of the Python API that are under way; the last one collects."""
+"""Calls of the Python API in progress; the last one collects."""
 _wording: list[Callable[[str], str]] = []
-"""What changes messages before they are printed."""
+"""Functions that change messages before they are printed."""
 _heard_s = [time.monotonic()]
-"""When the user last heard of this process."""
+"""When the last message was printed."""
 
 
 def note_words(ago_s: float = 0) -> None:
-    """Notes that the user hears something now, or did so some seconds ago."""
+    """Notes that the user sees a message now, or saw one `ago_s` seconds ago."""
     _heard_s[0] = time.monotonic() - ago_s
 
 
 def silence_s() -> float:
-    """Returns the seconds since the user last heard of this process."""
+    """Returns the seconds since the last message."""
     return time.monotonic() - _heard_s[0]
 
 
 @contextmanager
 def collected_notes(shows_progress: bool) -> Iterator[list[str]]:
-    """Collects what `say` is told in the block, instead of printing it. `shows_progress`: progress is shown."""
+    """Collects messages of `say` in a block instead of printing them.
+
+    `shows_progress` enables progress bars.
+    """
     notes = _Notes(shows_progress)
     _collecting.append(notes)
     try:
@@ -63,22 +66,22 @@ def collected_notes(shows_progress: bool) -> Iterator[list[str]]:
 
 
 def word_messages(wording: Callable[[str], str]) -> None:
-    """From now on, `say` prints its messages as this function words them."""
+    """Makes `say` print its messages with this function's wording."""
     _wording[:] = [wording]
 
 
 def be_quiet() -> None:
-    """From now on, shows no progress."""
+    """Disables progress messages."""
     _quiet.set()
 
 
 def shows_progress() -> bool:
-    """True if progress is to be shown: always, unless the user or a call of the Python API does not want it."""
+    """True unless the user or a call of the Python API has disabled progress."""
     return _collecting[-1].shows_progress if _collecting else not _quiet.is_set()
 
 
 def is_live() -> bool:
-    """True if the console for messages can change what it has shown: a terminal or a notebook."""
+    """True if output can be redrawn, as on a terminal or in a notebook."""
     return shows_progress() and (messages().is_terminal or messages().is_jupyter)
 
 
@@ -90,20 +93,20 @@ def messages() -> Console:
 
 @cache
 def results() -> Console:
-    """The console for tables. One that is no terminal is wide enough for a whole table."""
+    """The console for tables. If the output is not a terminal, it is wide enough for any table."""
     console = _console()
     return console if console.is_terminal else _console(width=200)
 
 
 def _console(**options: Any) -> Console:
-    """Shows any text as it is: brackets and colons are no markup, and nothing that is in a text is
-    obeyed by the terminal."""
+    """Returns a console that prints any text literally, without markup, and escapes control characters."""
     from rich.console import Console
     from rich.segment import Segment
 
     class Plain(Console):
         def render_str(self, text: str, **keywords: Any) -> Text:
-            return super().render_str(visible(text), **keywords)  # the library leaves out some
+            # rich escapes only some of these characters
+            return super().render_str(visible(text), **keywords)
 
         def render(self, *arguments: Any, **keywords: Any) -> Iterable[Segment]:
             for segment in super().render(*arguments, **keywords):
@@ -114,7 +117,7 @@ def _console(**options: Any) -> Console:
 
 
 def say(text: str) -> None:
-    """Prints one message, of any text; a call of the Python API collects it."""
+    """Prints a message; a call of the Python API collects it."""
     if _collecting:
         _collecting[-1].texts.append(text)
         return
@@ -125,19 +128,19 @@ def say(text: str) -> None:
 
 
 def say_progress(text: str) -> None:
-    """Prints one message on how far work is. A call of the Python API shows bars instead."""
+    """Prints a progress message. A call of the Python API shows bars instead."""
     if not _collecting and shows_progress():
         say(text)
 
 
 def tell(text: str) -> None:
-    """Prints one line of a result, of any text."""
+    """Prints one line of a result."""
     note_words()
     results().print(text, soft_wrap=True)
 
 
 def whole_width(table: Table) -> int:
-    """Returns how many columns of a terminal a table takes if nothing in it is cut off."""
+    """Returns the width of a table in columns without truncation."""
     from rich.measure import Measurement
 
     console = results()
@@ -146,7 +149,7 @@ def whole_width(table: Table) -> int:
 
 
 def print_whole(table: Table) -> None:
-    """Prints a table. Where the output is no terminal, it is as wide as it is, and nothing in it is cut off."""
+    """Prints a table; if the output is not a terminal, without truncation."""
     note_words()
     if results().is_terminal:
         results().print(table)
@@ -155,8 +158,11 @@ def print_whole(table: Table) -> None:
 
 
 def new_table(title: str | Text = "", *headings: str, fold: bool = False) -> Table:
-    """Without rows, as all our tables begin. A heading that begins with ">" has its column at the
-    right, as figures have. `fold`: a long word goes on in the next line, instead of being cut."""
+    """Returns an empty table in the common layout.
+
+    A heading that begins with ">" aligns its column to the right. `fold` wraps long words instead
+    of truncating them.
+    """
     from rich import box
     from rich.table import Table
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Says what takes long: no command is silent for more than SILENCE_SECONDS while it works."""
+"""Shows work in progress, so that no command is silent for more than SILENCE_SECONDS."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from schedlab.base.display.terminal import (
 SILENCE_SECONDS = 2.0
 
 Update = Callable[[str], None]
-"""Says what is done now."""
+"""Sets the text of the work in progress."""
 
 
 class _Work:
-    """Work in progress, and the works within it, perhaps of several threads: the one that began last is shown."""
+    """Nested work in progress, possibly of several threads; the work begun last is shown."""
 
     def __init__(self, show: Update) -> None:
         self.show = show
@@ -60,7 +60,7 @@ _begun = threading.Event()
 
 @contextmanager
 def going_on(command: str) -> Iterator[None]:
-    """Says that a command starts, as `working` does where there is no terminal, and that it goes on between the works
+    """Says that a command starts, as `working` does where there is no terminal, and that it still runs between the works
     that it shows, until `begin_display` or its end. Its silence began with the process, which has taken nothing but CPU
     time since then."""
     note_words(time.process_time())
@@ -77,20 +77,23 @@ def going_on(command: str) -> Iterator[None]:
 
 
 def begin_display() -> None:
-    """Notes that from here on the command has the terminal, waits for its user, or has a program show its work."""
+    """Notes that the command now has the terminal, waits for its user, or has a program show its work."""
     _begun.set()
 
 
 _past = threading.Event()
 """Set once a work has ended."""
 _outer: list[_Work] = []
-"""The work that is shown: a terminal shows one line, also for work within work."""
+"""The work shown: a terminal has one line, also for nested work."""
 
 
 @contextmanager
 def working(what: str) -> Iterator[Update]:
-    """Shows the work in progress on standard error until the block ends: on a terminal as a line that changes,
-    otherwise as a new line every SILENCE_SECONDS. When work within other work ends, the other is shown again."""
+    """Shows the work in progress on standard error until the block ends.
+
+    On a terminal, a line changes; otherwise a new line is printed every SILENCE_SECONDS. After
+    nested work, the outer work is shown again.
+    """
     if _outer:
         with _outer[-1].part(what) as update:
             yield update

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Archives of files: the same files make the same bytes, and one that comes from elsewhere can do no harm.
+"""Writes and reads archives: the same files give the same bytes, and malicious archives do no harm.
 
-They are zip files, whose parts have a size that is known before they are unpacked.
+Archives are zip files, whose parts have known sizes before they are unpacked.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _MODE = stat.S_IFREG | 0o644
 _NAME = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_.-]{0,120}/){0,4}[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 _END, _END_BYTES = b"PK\5\6", 22
 _LISTED_MAX = 16 << 20
-"""Bytes of an archive's list of its files, which is read as a whole."""
+"""Maximum bytes of an archive's directory, which is read into memory."""
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError),
     *(ValueError, OverflowError, RuntimeError),
 )
-"""What the reader of zip files raises for some of those that are none."""
+"""Exceptions of Python's zip reader for invalid files."""
 _BYTES_MAX = 4 << 30
 _TIMES_MAX = 60
-"""Texts and traces are some 3 to 15 times as large as in an archive."""
+"""Maximum compression ratio; texts and traces have ratios from 3 to 15."""
 _SMALL = 16 << 20
-"""Bytes that an archive may have in any case, however small it is."""
+"""Unpacked bytes that any archive may have."""
 
 
 def write_archive(path: Path, files: Mapping[str, bytes | Path]) -> None:
-    """Writes an archive that is there whole, or not at all."""
+    """Writes an archive atomically."""
     with (
         written(path) as new,
         zipfile.ZipFile(
@@ -56,8 +56,8 @@ def write_archive(path: Path, files: Mapping[str, bytes | Path]) -> None:
 def unpack(path: Path, folder: Path) -> None:
     """Unpacks an archive into an empty folder.
 
-    Raises FileRefused for what is none, for names that lead out of it or that two files have, for links, and
-    for one that is too large: before anything is written, except if its content is damaged.
+    Raises FileRefused for invalid archives, unsafe or duplicate names, links, and archives that are
+    too large. Files are written only after these checks; only damaged content is found later.
     """
     check_regular(path)
     try:
@@ -82,7 +82,7 @@ def unpack(path: Path, folder: Path) -> None:
 
 
 def _check_end(path: Path) -> None:
-    """Checks the last bytes, which say how long the list of files is: it is read into memory."""
+    """Checks the end of the archive, which has the size of its directory."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - _END_BYTES))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Opens files that are compressed, or the only file of a tar archive; what they unpack to is bounded."""
+"""Opens compressed files and single-file tar archives, with a limit on the unpacked size."""
 
 from __future__ import annotations
 
@@ -22,28 +22,27 @@ _READERS: dict[bytes, Callable[[Path], IO[bytes] | Any]] = {
     b"\xfd7zXZ\0": lzma.open,
     b"BZh": bz2.open,
 }
-"""What files begin with, and what opens them."""
+"""Readers by magic bytes."""
 _REFUSED = {
     b"\x28\xb5\x2f\xfd": ("compressed by zstd", "zstd -d FILE"),
     b"PK\3\4": ("a zip archive", "unzip FILE"),
     b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "7z x FILE"),
 }
-"""The same of what Python's library does not open, with the command that does."""
+"""Formats that Python's library cannot read, with the command that unpacks them."""
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 _BYTES_MAX, _RATIO_MAX, _SMALL_BYTES = 4 << 30, 200, 256 << 20
 _NAMES_SHOWN = 5
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, MemoryError)
-"""What the readers raise beside an OSError without a number."""
+"""Exceptions of the readers other than OSError with a number."""
 _MEMBERS_MAX = 1000
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Path]:
-    """Gives the file itself, or a temporary one with what it unpacks to, until the block ends. Names in archives are
-    only shown, never used as paths.
+    """Yields the file itself, or a temporary file with its unpacked content.
 
-    Raises FileRefused for a format that is not read, with the command that unpacks it; for archives that have not one
-    file; for a file that is damaged, or unpacks to too much.
+    Names in archives are only displayed, never used as paths. Raises FileRefused for unsupported
+    formats, archives without exactly one file, damaged files, and files that unpack to too much.
     """
     with path.open("rb") as file:
         begin = file.read(_TAR_MAGIC_AT + len(_TAR_MAGIC))
@@ -81,7 +80,7 @@ def _is_tar(begin: bytes) -> bool:
 
 
 def _only_member(path: Path, archive: Path, folder: Path, limit: int) -> Path:
-    """Unpacks the file that the archive has."""
+    """Unpacks the only file of an archive."""
     place = folder / "member"
     with tarfile.open(archive, "r:") as members:
         files = [member for member in islice(members, _MEMBERS_MAX) if member.isreg()]
@@ -100,7 +99,7 @@ def _only_member(path: Path, archive: Path, folder: Path, limit: int) -> Path:
 
 
 def _hint(names: list[str]) -> str:
-    """What an archive with these files is, if that is known."""
+    """Returns a hint about known kinds of archives, from their file names; otherwise ""."""
     last = {name.rpartition("/")[2] for name in names}
     if "metadata.textproto" in last or any("/formats/" in f"/{name}" for name in names):
         return (

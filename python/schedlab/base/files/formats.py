@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Formats of the files that releases of schedlab leave: which of them this release reads, and which release reads
-the others."""
+"""Checks the format versions of files, and says which release of schedlab reads other versions."""
 
 from __future__ import annotations
 
@@ -14,11 +13,11 @@ from schedlab.errors import FileRefused
 
 _SHOWN = 40
 _FIRST = 1
-"""What has no format is of this one."""
+"""The version of files without a version."""
 
 
 def check_format(path: Path, content: Mapping[str, Any], known: int, what: str) -> None:
-    """Raises FileRefused if `content`, which was read from `path`, is of another format than the known one."""
+    """Raises FileRefused if `content`, read from `path`, does not have the known format version."""
     version = content.get("format", _FIRST)
     if isinstance(version, bool) or version != known:
         shown = json.dumps(version)[:_SHOWN]
@@ -26,7 +25,7 @@ def check_format(path: Path, content: Mapping[str, Any], known: int, what: str) 
 
 
 def reader_of(content: Mapping[str, Any], known: int) -> str:
-    """Says which formats this release reads, and which release reads what has this content."""
+    """Returns which format this release reads, and which release reads this content."""
     maker = content.get("schedlab")
     maker_name = json.dumps(maker)[1:-1][:_SHOWN] if isinstance(maker, str) else ""
     other = f"schedlab {maker_name}, which made it," if maker_name else "the release that made it"

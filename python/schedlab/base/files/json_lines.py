@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads JSON with the tolerances of json-c, and keeps the line and the path of each value.
+"""Parses JSON as tolerantly as json-c, and keeps the line and path of each value.
 
-Tolerated are comments, commas before a closing bracket, strings in single quotes or with line feeds,
-numbers with leading zeros, and words in any case. Python's own reader and json5 (the JSON5 library that is
-kept best) give values without lines, and JSON5 has neither such strings nor such numbers.
+It accepts comments, trailing commas, strings in single quotes or with line feeds, numbers with
+leading zeros, and words in any case. Python's parser and the package json5 do not report lines, and
+JSON5 has neither such strings nor such numbers.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _QUOTES = {"\\'": "'", '"': '\\"'}
-"""What differs between a string in single quotes and the same string in double quotes."""
+"""Differences between strings in single and in double quotes."""
 _DIGITS_MAX = 30
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True)
 class Object:
-    """Members in the order of the text; a key may come more than once."""
+    """Members in the order of the text; keys may repeat."""
 
     members: tuple[tuple[str, Node], ...]
 
@@ -35,16 +35,16 @@ Value = Object | tuple["Node", ...] | str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Node:
-    """A value, and where it stands."""
+    """A value and its position."""
 
     value: Value
     line: int
     path: str
-    """Keys and places with dots between them: `tasks.worker.phases.first.run`."""
+    """Keys and indices joined by dots: `tasks.worker.phases.first.run`."""
 
 
 class JsonError(ValueError):
-    """What stands at `line` was not expected there."""
+    """Unexpected text in `line`."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -52,15 +52,15 @@ class JsonError(ValueError):
 
 
 def parse(text: str) -> Node:
-    """The value that the text is. Raises JsonError."""
+    """Parses a complete text. Raises JsonError."""
     return _Parser(text).whole()
 
 
 def parse_first(text: str, bare: tuple[str, ...] = ()) -> tuple[Node, int]:
-    """Returns the value with which the text begins, and the line of what follows it, 0 if nothing does.
+    """Parses the first value of a text; returns it and the line of the following text, 0 if there is none.
 
-    Keys that begin as one of `bare` may be without a value, and have "" then. Raises JsonError. json-c, too, reads to
-    the end of the first value, and the comments behind it.
+    Keys that begin with one of `bare` may lack a value, which is "" then. Raises JsonError. Like
+    json-c, it reads only the first value and the comments after it.
     """
     parser = _Parser(text, bare)
     node = parser.node("")
@@ -86,13 +86,13 @@ class _Parser:
         return node
 
     def line(self) -> int:
-        """The line of the present place. Places only grow."""
+        """Returns the current line; positions must not decrease."""
         self.lines += self.text.count("\n", self.counted, self.place)
         self.counted = self.place
         return self.lines
 
     def next(self) -> str:
-        """The next character that means something; "" at the end."""
+        """Skips white space and comments; returns the next character, or "" at the end."""
         match = _SPACE.match(self.text, self.place)
         assert match  # it may be empty
         self.place = match.end()
@@ -146,7 +146,7 @@ class _Parser:
         return tuple(items)
 
     def separator(self, end: str) -> None:
-        """Passes over a comma; the end stays."""
+        """Skips a comma; does not skip the closing bracket."""
         if self.next() == ",":
             self.place += 1
         elif self.next() != end:
@@ -162,7 +162,7 @@ class _Parser:
         return value
 
     def decoded(self, text: str, place: int) -> tuple[str, int]:
-        """The string in double quotes at a place of a text, and the place behind it."""
+        """Returns the double-quoted string at a position, and the position after it."""
         try:
             value, end = _STRINGS.raw_decode(text, place)
         except json.JSONDecodeError as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files that may have been cut off, changed or made up: what is read is as it must be, or refused.
+"""Reads files that may be damaged or forged, and checks every value.
 
-Raised is FileRefused, with the file's name and what is wrong with it.
+Raises FileRefused with the file's name and the reason.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Sound = Callable[[Any], bool]
 
 @dataclass(frozen=True)
 class Field:
-    """What a member of an object must be."""
+    """The requirement on a member of an object."""
 
     expected: str
-    """What was expected, in words, for the message."""
+    """Description of valid values, for messages."""
     sound: Sound
     required: bool = False
-    """Otherwise it may be missing, or null, which is the same."""
+    """False if the member may be missing or null."""
 
     def allows(self, value: object) -> bool:
-        """Returns whether the member may have this value; None: it is missing."""
+        """Returns whether the member may have this value; None means missing."""
         return not self.required if value is None else self.sound(value)
 
 
@@ -43,7 +43,7 @@ class Field:
 
 
 def text(*, required: bool = False, empty: bool = True) -> Field:
-    """Any text, or one that is not empty."""
+    """A text, optionally non-empty."""
     return Field(
         "a text" if empty else "a text that is not empty",
         lambda value: isinstance(value, str) and (empty or bool(value.strip())),
@@ -57,7 +57,7 @@ def flag(*, required: bool = False) -> Field:
 
 
 def whole(least: int, most: int, *, required: bool = False) -> Field:
-    """A whole number between bounds, which it may be."""
+    """An integer from `least` to `most`, both included."""
     return Field(
         f"a whole number from {least} to {most}",
         lambda value: _is_whole(value, least, most),
@@ -66,7 +66,7 @@ def whole(least: int, most: int, *, required: bool = False) -> Field:
 
 
 def number(*, required: bool = False) -> Field:
-    """A number that is not negative."""
+    """A non-negative number below 1e18."""
     return Field(
         "a number from 0 on",
         lambda value: (
@@ -77,7 +77,7 @@ def number(*, required: bool = False) -> Field:
 
 
 def by_name(what: str, sound: Sound, *, required: bool = False) -> Field:
-    """An object whose values are all alike."""
+    """An object whose values satisfy `sound`."""
     return Field(
         f"an object: {what} by their names",
         lambda value: isinstance(value, dict) and all(map(sound, value.values())),
@@ -86,7 +86,7 @@ def by_name(what: str, sound: Sound, *, required: bool = False) -> Field:
 
 
 def list_of(what: str, sound: Sound, *, required: bool = False) -> Field:
-    """A list whose items are all alike."""
+    """A list whose items satisfy `sound`."""
     return Field(
         f"a list of {what}",
         lambda value: isinstance(value, list) and all(map(sound, value)),
@@ -102,7 +102,7 @@ def _is_whole(value: Any, least: int, most: int) -> bool:
 
 
 def read_object(path: Path, fields: Mapping[str, Field]) -> dict[str, Any]:
-    """The members of an object in JSON: these are checked, others are left as they are."""
+    """Reads a JSON object and checks these members; other members are unchanged."""
     content = _parsed(path)
     if not isinstance(content, dict):
         raise FileRefused(f"{path}: expected an object in JSON")
@@ -110,7 +110,7 @@ def read_object(path: Path, fields: Mapping[str, Field]) -> dict[str, Any]:
 
 
 def checked(path: Path, content: Mapping[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
-    """The same of an object that was read from `path` before."""
+    """Checks the members of an object that was read from `path`."""
     node_fields: dict[str, Any] = {
         key: value for key, value in content.items() if value is not None
     }
@@ -121,7 +121,7 @@ def checked(path: Path, content: Mapping[str, Any], fields: Mapping[str, Field])
         elif not field.sound(node_fields[key]):
             shown = json.dumps(node_fields[key])[:40]
             raise FileRefused(f"{path}: {key}: {shown}: expected {field.expected}")
-    # What was null and is not checked may mean something to the part that put it there.
+    # Unchecked nulls may have a meaning to their writer.
     return {key: value for key, value in content.items() if key in node_fields or key not in fields}
 
 
@@ -148,7 +148,7 @@ def _no_number(word: str) -> NoReturn:
 def read_tables(
     paths: Iterable[Path], schema: Mapping[str, pl.DataType], complete: bool = True, **how: Any
 ) -> pl.DataFrame:
-    """One table of all the files' rows; `how`: what polars.read_parquet() takes besides.
+    """Reads the rows of all files as one table; `how` is passed to polars.read_parquet().
 
     Columns that `schema` names have its kind of type: text, truth, or finite numbers. Where the
     files lack one, it is null if the table is to be `complete`.
@@ -161,7 +161,7 @@ def read_tables(
             table = pl.read_parquet(files, glob=False, **how)
         _check_columns(table, schema)
     except (pl.exceptions.SchemaError, pl.exceptions.ColumnNotFoundError):
-        if len(files) > 1:  # not all were written by the same version of schedlab
+        if len(files) > 1:  # files of different schedlab versions
             tables = [read_tables([path], schema, complete=complete, **how) for path in files]
             return pl.concat(tables, how="diagonal_relaxed")
         raise _refused(
@@ -178,11 +178,11 @@ _REDIRECTING = Lock()
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Polars ends in a panic on some files, which is caught; but Rust has told of it by then."""
+    """Suppresses standard error: when Polars panics on a file, Rust prints a message before the exception."""
     with _REDIRECTING:
         try:
             saved_stderr = os.dup(2)
-        except OSError:  # there is no standard error
+        except OSError:  # standard error is closed
             yield
             return
         try:
@@ -205,13 +205,14 @@ _SHOWN = 120
 
 
 def _check_columns(table: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> None:
-    """Raises ValueError for a column of another type, or a number that is not finite."""
-    for column in table.get_columns():  # a table makes its schema anew each time that it is asked
+    """Raises ValueError for a column of another type or with non-finite numbers."""
+    # one call, because each access to the schema builds it again
+    for column in table.get_columns():
         name, kind = column.name, _kind_of(column.dtype)
         expected = _kind_of(schema[name]) if name in schema else kind
         if kind not in (expected, "nothing"):
             raise ValueError(f"the column {name} has {kind}, expected {expected}")
-        if column.dtype.is_float() and not column.is_finite().all():  # of what is not null
+        if column.dtype.is_float() and not column.is_finite().all():  # nulls are ignored
             raise ValueError(f"the column {name} has what is no finite number")
 
 

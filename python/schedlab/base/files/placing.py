@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What may be replaced: only what schedlab made, and as it made it.
+"""Decides which files schedlab may replace: only unchanged files that it made.
 
-A folder that schedlab fills has a list of what is in it, with hashes, in the format of sha256sum. What
-the list does not have, or has otherwise, is not schedlab's.
+A folder made by schedlab has a list of its files with hashes, in the format of sha256sum. Files
+that are missing in the list or have changed belong to the user.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from schedlab.base.files.whole import file_hash, written
 from schedlab.errors import FileRefused, WrongUsage, parameter
 
 LIST = "made.sha256"
-"""`sha256sum --check made.sha256` reads it, too."""
+"""The list's name; `sha256sum --check made.sha256` reads it."""
 
 
 NAME_BYTES_MAX = 255
 
 
 def below(folder: Path, name: str) -> Path:
-    """Returns the path of an entry of a folder, by a name that came from a file.
+    """Returns the path of an entry in a folder, for a name read from a file.
 
-    Raises FileRefused if the name leads out of the folder, or no file can have it.
+    Raises FileRefused if the name leads out of the folder or is invalid.
     """
     single = name not in ("", ".", "..") and not set(name) & {"/", "\0"}
     if not single or len(name.encode(errors="surrogatepass")) > NAME_BYTES_MAX:
@@ -33,17 +33,17 @@ def below(folder: Path, name: str) -> Path:
 
 
 def write_list(folder: Path) -> None:
-    """Writes the list of all files that are in the folder now."""
+    """Writes the list of all files in the folder."""
     _write(folder, {name: file_hash(folder / name) for name in entries(folder)})
 
 
 def add_to_list(path: Path) -> None:
-    """Adds a file that was put later into a folder of schedlab's."""
+    """Adds a new file to its folder's list."""
     _write(path.parent, {**(read_list(path.parent) or {}), path.name: file_hash(path)})
 
 
 def read_list(folder: Path) -> dict[str, str] | None:
-    """Returns hashes by names relative to the folder, or None if it has no list that can be read."""
+    """Returns hashes by names relative to the folder, or None without a readable list."""
     if not (folder / LIST).is_file():  # a pipe would never end
         return None
     try:
@@ -54,7 +54,7 @@ def read_list(folder: Path) -> dict[str, str] | None:
 
 
 def strange(folder: Path) -> str:
-    """What keeps a folder from being replaced, in words; "": all of it is as schedlab made it."""
+    """Returns why a folder may not be replaced; "" if schedlab made all of it."""
     names = entries(folder)
     if not names:
         return ""
@@ -70,7 +70,7 @@ def strange(folder: Path) -> str:
 
 
 def remove(folder: Path) -> None:
-    """Takes away what schedlab made; the folder stays if something else is in it."""
+    """Deletes schedlab's files; the folder remains if it contains others."""
     listed = read_list(folder) or {}
     for name, path in entries(folder).items():
         if not path.is_symlink() and path.is_file() and listed.get(name) == file_hash(path):
@@ -82,7 +82,7 @@ def remove(folder: Path) -> None:
 
 
 def check_folder(name: str, place: Path) -> None:
-    """Raises WrongUsage if the folder may not be replaced. `name`: the parameter that named it."""
+    """Raises WrongUsage if the folder may not be replaced; `name` is the parameter that named it."""
     if not os.path.lexists(place):
         return
     if not place.is_dir():
@@ -97,10 +97,10 @@ def check_folder(name: str, place: Path) -> None:
 
 
 def check_file(name: str, place: Path, ours: bool = False) -> None:
-    """Raises WrongUsage if the file cannot be written, or is there and may not be replaced.
+    """Raises WrongUsage if the file cannot be written or may not be replaced.
 
-    `ours`: its name and its folder are of schedlab's choice, so that the list tells whether the
-    file is, too. A file that the user has named is never replaced.
+    `ours` means that schedlab chose the name, so that the folder's list decides. A file named by
+    the user is never replaced.
     """
     place = place.absolute()
     if not place.parent.is_dir():
@@ -121,7 +121,7 @@ def check_file(name: str, place: Path, ours: bool = False) -> None:
 
 
 def entries(folder: Path) -> dict[str, Path]:
-    """All but folders and the list itself, by their names relative to the folder."""
+    """Returns all files except the list, by names relative to the folder."""
     by_name = {}
     for place, folders, files in os.walk(folder):
         links = [name for name in folders if (Path(place) / name).is_symlink()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files that a user names, read as a whole: regular files alone, and only so much of them.
+"""Reads files named by the user: only regular files, up to a maximum size.
 
-A device or a pipe may have no end, or wait for ever. Raised is FileRefused, with the file's name and what is wrong.
+Devices and pipes could be endless or block. Raises FileRefused with the file's name and the reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from schedlab.errors import FileRefused
 
 BYTES_MAX = 64 << 20
-"""Far more than a description that people or programs write by themselves."""
+"""Far more than a description written by people or programs."""
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
@@ -24,7 +24,7 @@ _KINDS = {
 
 
 def check_regular(path: Path) -> None:
-    """Raises FileRefused for what is no regular file, or is not there."""
+    """Raises FileRefused if the path is not a regular file or does not exist."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except (OSError, ValueError) as error:  # a path with the character 0 is a ValueError
@@ -34,10 +34,11 @@ def check_regular(path: Path) -> None:
 
 
 def read_bytes(path: Path, most: int = BYTES_MAX) -> bytes:
-    """Returns the content of a file of at most so many bytes."""
+    """Returns a file's content. Raises FileRefused if it has more than `most` bytes."""
     check_regular(path)
     try:
-        # Another file may have come into its place: none is waited for.
+        # The file may have been replaced by a pipe since the check; O_NONBLOCK prevents waiting
+        # for it.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             content = file.read(most + 1)
     except OSError as error:
@@ -50,7 +51,7 @@ def read_bytes(path: Path, most: int = BYTES_MAX) -> bytes:
 
 
 def read_text(path: Path, most: int = BYTES_MAX) -> str:
-    """Returns the same of a file in UTF-8."""
+    """Returns the text of a UTF-8 file. Raises FileRefused like read_bytes."""
     try:
         return read_bytes(path, most).decode()
     except UnicodeDecodeError as error:

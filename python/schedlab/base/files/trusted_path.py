@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Paths that no other user of this machine can bend: for what root does with files that others name.
+"""Opens paths that other users cannot redirect, for root's access to files named by others.
 
-Each folder on the way belongs to root, to the user who runs this or to the user who called sudo, and
-others cannot write to it (or it is sticky, as /tmp is); links are followed only if they are root's or
-ours. The way is walked folder by folder, so that nothing can be swapped between the check and the use.
-linux/loader/trusted_path.c is the same for the server.
+Each folder must belong to root, the current user or the user who called sudo. Others must not be
+able to write to it, unless it is sticky, as /tmp is. Links are followed only if root or the current
+user owns them. The path is opened folder by folder, so that it cannot change between check and use.
+linux/loader/trusted_path.c does the same for the server.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _STEP = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Untrusted(SchedlabError):
-    """Another user could lead a path elsewhere, or has made what is there."""
+    """Another user could redirect a path, or owns the file."""
 
 
 def open_trusted(path: str | Path, flags: int) -> int:
-    """The descriptor of a file that is there, of a trusted user, and has one name.
+    """Returns the descriptor of an existing file of a trusted user with one hard link.
 
-    Untrusted: see there. OSError: it cannot be opened.
+    Raises Untrusted, or OSError if it cannot be opened.
     """
     folder, name = _folder_of(str(path))
     try:
@@ -44,18 +44,18 @@ def open_trusted(path: str | Path, flags: int) -> int:
 
 
 def is_trusted_user(user: int) -> bool:
-    """Is it root, or the user who runs this?"""
+    """Returns whether the user is root or the current user."""
     return user in (0, os.geteuid())
 
 
 def _calling_user() -> int:
-    """The user who called sudo; else the user who runs this."""
+    """Returns the user who called sudo, or else the current user."""
     text = os.environ.get("SUDO_UID", "")
     return int(text) if os.geteuid() == 0 and text.isdecimal() else os.geteuid()
 
 
 def _folder_of(path: str) -> tuple[int, str]:
-    """A descriptor of the folder that a path's last name is in, and that name."""
+    """Returns a descriptor of a path's folder, and the path's last name."""
     rest = deque(_names(path))
     folder = _first(path)
     links = 0
@@ -97,7 +97,7 @@ def _first(path: str) -> int:
 
 
 def _step(folder: int, name: str) -> int | str | None:
-    """Returns a folder's descriptor, the text of a link that may be followed, or None if it is neither."""
+    """Returns a folder's descriptor, the target of a trusted link, or None for other files."""
     inner = os.open(name, _STEP, dir_fd=folder)
     try:
         status = os.fstat(inner)
@@ -113,11 +113,11 @@ def _step(folder: int, name: str) -> int | str | None:
 
 
 def _check_folder(path: str, name: str, status: os.stat_result) -> None:
-    """Raises Untrusted if another user could put other things there."""
+    """Raises Untrusted if another user could create files in the folder."""
     mode = status.st_mode
     if not _has_trusted_owner(status):
         raise _untrusted(path, f"leads through '{name}', another user's folder", status)
-    # A group with the number of the owner is the owner's alone.
+    # A group with the owner's number is the owner's private group.
     group = mode & stat.S_IWGRP and status.st_gid not in (0, status.st_uid)
     if (mode & stat.S_IWOTH or group) and not mode & stat.S_ISVTX:
         raise _untrusted(path, f"leads through '{name}', to which other users write", status)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files that are there whole, or not at all; and what is in them, in a few characters."""
+"""Writes files atomically, hashes files, and locks folders."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from pathlib import Path
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """Gives a place beside `path` for a new file, which is at `path` after the block; or gone, with what
-    was there left as it was, if the block raises."""
+    """Yields a temporary path for a new file, which replaces `path` after the block.
+
+    If the block raises, `path` is unchanged.
+    """
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield new
@@ -25,7 +27,7 @@ def written(path: Path) -> Iterator[Path]:
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256."""
+    """Returns the SHA-256 of a file."""
     with path.open("rb") as file:
         digest = hashlib.sha256()
         while block := file.read(1 << 20):
@@ -35,8 +37,10 @@ def file_hash(path: Path) -> str:
 
 @contextmanager
 def alone(place: Path) -> Iterator[None]:
-    """Lets one process at a time fill a folder: what another has begun is finished, and then serves this
-    one, too. What a process that was killed has left (`fetch-*`) is gone."""
+    """Holds a folder's lock while a process fills it; other processes wait and then use the result.
+
+    Deletes `fetch-*` left by killed processes.
+    """
     place.mkdir(parents=True, exist_ok=True)
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""This computer: its processor, and processes that are started, shared, and ended without a rest. It
-knows nothing of scheduling."""
+"""The host: its processor, and the start, sharing and end of processes; independent of scheduling."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A process's limit of addresses (`ulimit -v`), under which some libraries abort."""
+"""Checks the limit of the address space (`ulimit -v`), since some libraries abort when it is too low."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any
 from schedlab.errors import WrongUsage
 
 ADDRESS_SPACE_MIN = 4 << 30
-"""Bytes. With 0.4 GiB a run aborts and a comparison hangs; with 2.9 GiB a comparison works (on 2 CPUs)."""
+"""Bytes.
+
+With 0.4 GiB, a run aborts and a comparison hangs; 2.9 GiB suffice for a comparison on 2 CPUs.
+"""
 _INSTEAD = "limit memory by a control group instead"
 
 
 def address_limit() -> int | None:
-    """Returns the bytes of addresses that this process may have; None: as many as it likes."""
+    """Returns the limit of the address space in bytes; None if there is none."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return None if limit == resource.RLIM_INFINITY else limit
 
@@ -30,7 +33,7 @@ def need_addresses() -> None:
 
 
 def need_all_addresses(what: str) -> None:
-    """Raises WrongUsage if there is a limit: `what`, in the plural, reserves more addresses than any limit leaves."""
+    """Raises WrongUsage if there is a limit, because `what` (plural) reserves more than any limit allows."""
     if address_limit() is not None:
         raise WrongUsage(f"ulimit -v: {what} cannot be made under a limit of addresses; {_INSTEAD}")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Limits what a machine writes, and keeps some of its disk free."""
+"""Limits the disk space that a machine uses, and keeps some space free."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from schedlab.errors import WrongUsage
 
 TRACE_LIMIT = "SCHEDLAB_TRACE_LIMIT"
-"""The environment variable with the limit, in MiB, which child processes inherit."""
+"""Environment variable with the limit in MiB; child processes inherit it."""
 TRACE_LIMIT_MIB = 4096
 LOOK_SECONDS = 0.2
-"""The time between two looks, in which the simulator writes some 100 MiB."""
+"""Seconds between checks; the simulator writes about 100 MiB in this time."""
 _MIB = 1 << 20
 _RESERVE_BYTES = 256 * _MIB
-"""Free space that is kept for metrics and for other programs."""
+"""Free space reserved for metrics and other programs."""
 
 
 class DiskWatch:
-    """Watches how much is written into some folders, and how much of their disks is free."""
+    """Watches the bytes written to folders, and the free space of their disks."""
 
     def __init__(self, *folders: Path) -> None:
         """Raises WrongUsage if the environment's limit is not a number."""
@@ -32,10 +32,10 @@ class DiskWatch:
             folder: min(_RESERVE_BYTES, _free_bytes(folder) // 2) for folder in folders
         }
         self.problem = ""
-        """What the last look has found, and what to do; "": nothing."""
+        """The problem found by the last check, with a remedy; empty if there is none."""
 
     def has_problem(self) -> bool:
-        """Measures again: true if too much was written, or too little of a disk is free."""
+        """Checks again; returns True if too much was written or too little space is free."""
         self.problem = ""
         if self._used() - self._before > self._limit_mib * _MIB:
             self.problem = (
@@ -52,7 +52,7 @@ class DiskWatch:
         return bool(self.problem)
 
     def _used(self) -> int:
-        """Bytes that all files in the folders take on disk; holes take none."""
+        """Returns the disk space of all files in the folders; holes are not counted."""
         used = 0
         for folder in self._folders:
             for place, _, names in os.walk(folder):
@@ -63,14 +63,17 @@ class DiskWatch:
 
 
 def _free_bytes(folder: Path) -> int:
-    """Free bytes of a folder's disk; the folder need not exist yet."""
+    """Returns the free bytes of a folder's disk; the folder need not exist yet."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
 
 
 def trace_limit_mib() -> int:
-    """The most that one run may write. Raises WrongUsage if the environment's value is not a number."""
+    """Returns the limit of a run in MiB.
+
+    Raises WrongUsage if the environment's value is not a number.
+    """
     text = os.environ.get(TRACE_LIMIT, str(TRACE_LIMIT_MIB))
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise WrongUsage(f"{TRACE_LIMIT}={text}: not a number of MiB; set it to one, or unset it")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How processes of our own are started."""
+"""Builds commands that run schedlab's modules in new processes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from schedlab.paths import INSTALLED, ROOT
 
 PYTHON = (sys.executable, "-I", "-X", "utf8")
-"""This Python, deaf to the caller's folder and environment; as in the launcher."""
+"""This Python, isolated from the current folder and the environment, as in the launcher."""
 
 
 def module_command(module: str, *arguments: str) -> list[str]:
-    """Returns the command that runs a module of this environment, or of ours, as a program."""
+    """Returns the command that runs a module of schedlab or of its environment as a program."""
     if INSTALLED:
         return [*PYTHON, "-m", module, *arguments]
     return [*PYTHON, str(ROOT / "python" / "start.py"), module, *arguments]

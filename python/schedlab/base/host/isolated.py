@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Calls a function of ours in a process of its own: the request comes on standard input and the result on standard
-output, both as JSON."""
+"""Calls a function in a separate process; request and result are JSON on standard input and output."""
 
 from __future__ import annotations
 
@@ -17,25 +16,27 @@ from schedlab.errors import SchedlabError, refusal
 
 
 def call_command(function: Callable[..., Any]) -> list[str]:
-    """Returns the command of a process that calls a function of a module. The process reads its named arguments, as a
-    JSON object. If the function fails, standard error has the message, and the exit status is the error's."""
+    """Returns the command of a process that calls a function with arguments from a JSON object.
+
+    If the function fails, standard error has the message, and the exit status is the error's.
+    """
     return module_command(__name__, f"{function.__module__}:{function.__name__}")
 
 
 def request_text(**request: Any) -> str:
-    """Returns a request as such a process reads it. Paths become texts."""
+    """Returns a request for such a process; paths become texts."""
     return json.dumps(request, default=str)
 
 
 def hear_signals() -> None:
-    """What asks this program to end ends it by way of what it has to put away: folders that go."""
+    """Turns SIGTERM and SIGHUP into SystemExit, so that temporary folders are deleted."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has SIGHUP ignored
             signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 
 def main(function: str) -> None:
-    """The process's own part."""
+    """Entry point of the separate process."""
     hear_signals()
     module, _, name = function.partition(":")
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A process of the host with all that it starts: begun, awaited, and ended without a rest."""
+"""Starts, supervises and ends a process group of the host."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from schedlab.errors import SchedlabError
 T = TypeVar("T")
 
 _GRACE_SECONDS = 2.0
-"""The time between asking a process to end and killing it."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 
 def supervise(
@@ -33,10 +33,10 @@ def supervise(
     seconds: float,
     has_problem: Callable[[], bool] | None = None,
 ) -> int | None:
-    """Runs a machine in `folder`. Returns its exit status, or None if it had to be ended: after `seconds`, or since
-    it `has_problem`.
+    """Runs a machine in `folder`; returns its exit status, or None if it was killed.
 
-    The machine and all that it starts are one process group, of which nothing is left afterwards.
+    It is killed after `seconds`, or when `has_problem` returns true. The machine and its children
+    are one process group, which is killed at the end.
     """
     with console.open("wb") as log:
         process = subprocess.Popen(
@@ -56,8 +56,10 @@ def supervise(
 
 
 def attend(command: Sequence[str], disk: DiskWatch) -> int:
-    """Runs a program in this terminal, whose keys are the program's. Returns its exit status. Raises SchedlabError if
-    it had to be ended since the disk has a problem."""
+    """Runs a program interactively in this terminal; returns its exit status.
+
+    Raises SchedlabError if a problem with the disk ended it.
+    """
     begin_display()
     process = subprocess.Popen(command)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -75,9 +77,12 @@ def attend(command: Sequence[str], disk: DiskWatch) -> int:
 def _ends_within(
     process: subprocess.Popen[bytes], seconds: float, has_problem: Callable[[], bool] | None
 ) -> bool:
-    """A thread waits: Popen's own wait with a limit looks again and again, which costs a short run its time again, and
-    not every sandbox has pidfd_open(). Nobody else may get the process's number yet, so it is not reaped here; except
-    on macOS, where Python has no waitid() before 3.13."""
+    """Waits for a process in a thread; returns False after `seconds` or a problem.
+
+    Popen's wait with a timeout polls, which would prolong short runs, and some sandboxes lack
+    pidfd_open(). The process is not reaped here, so that its PID is not reused before its group is
+    killed. On macOS, Python before 3.13 lacks waitid(), so it is reaped there.
+    """
 
     def wait() -> None:
         if not hasattr(os, "waitid"):
@@ -99,7 +104,7 @@ def _ends_within(
 async def supervise_async(
     command: Sequence[str], folder: Path, console: Path, seconds: float
 ) -> int | None:
-    """The same for a coroutine, whose cancellation ends the machine."""
+    """Does the same in a coroutine; cancellation kills the machine."""
     stop = threading.Event()
     work = asyncio.to_thread(supervise, command, folder, console, seconds, stop.is_set)
     task = asyncio.ensure_future(work)
@@ -112,7 +117,7 @@ async def supervise_async(
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Awaits what cannot be broken off: a cancellation takes effect after it."""
+    """Awaits a coroutine without interruption; a cancellation takes effect afterwards."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
@@ -123,19 +128,22 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
 
 @dataclass
 class Caught:
-    """The signal that asked a program to end; 0: none has."""
+    """The signal that requested the program's end; 0 if none did."""
 
     number: int = 0
 
 
 @contextmanager
 def cancelled_by_signals(task: asyncio.Future[Any] | None) -> Iterator[Caught]:
-    """SIGINT, SIGTERM and SIGHUP cancel a task, which ends what it supervises on its way out. After that
-    they mean what they meant before. In a thread they do not reach the task."""
+    """Makes SIGINT, SIGTERM and SIGHUP cancel a task, which ends its processes.
+
+    Afterwards the previous handlers are restored. Has no effect outside of the main thread.
+    """
     assert task is not None
     loop = asyncio.get_running_loop()
     caught = Caught()
-    if threading.current_thread() is not threading.main_thread():  # which alone has signals
+    # only the main thread receives signals
+    if threading.current_thread() is not threading.main_thread():
         yield caught
         return
 
@@ -153,13 +161,16 @@ def cancelled_by_signals(task: asyncio.Future[Any] | None) -> Iterator[Caught]:
     finally:
         for number, handler in before.items():
             loop.remove_signal_handler(number)
-            # asyncio leaves the host's own answer, by which a program ends with its folders left behind.
+            # asyncio restores the default action, which would end the program without cleaning up.
             signal.signal(number, handler)
 
 
 @contextmanager
 def signals_caught() -> Iterator[Caught]:
-    """The first signal is noted; a second one of the same kind ends the program as it would. A thread catches none."""
+    """Notes the first signal; a second one of the same kind has its usual effect.
+
+    Has no effect outside of the main thread.
+    """
     caught = Caught()
     if threading.current_thread() is not threading.main_thread():
         yield caught
@@ -181,7 +192,7 @@ def signals_caught() -> Iterator[Caught]:
 
 
 async def end_group(process: asyncio.subprocess.Process) -> None:
-    """Asks a process group to end, then ends it."""
+    """Ends a process group by SIGTERM, and by SIGKILL after the grace period."""
     signal_group(process.pid, signal.SIGTERM)
     waiting = asyncio.ensure_future(process.wait())
     await asyncio.wait([waiting], timeout=_GRACE_SECONDS)
@@ -190,7 +201,9 @@ async def end_group(process: asyncio.subprocess.Process) -> None:
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
-    """Sends a signal to a process group, which may be gone already: of one whose leader has ended and is not reaped,
-    macOS says that it may not be signalled."""
+    """Sends a signal to a process group that may have ended.
+
+    macOS reports a PermissionError if the group's leader has ended but is not reaped.
+    """
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)

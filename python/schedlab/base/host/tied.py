@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Processes that end with the process that started them, however that ends."""
+"""Ties processes to their parent, so that they are killed when it ends."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import shutil
 from functools import cache
 
 _IF_STILL_THERE = 'test "$PPID" = "$0" || exit 1; exec "$@"'
-"""The kernel tells of no death that came before it was asked to."""
+"""The kernel sends no signal if the parent ended before the request, so the shell checks the parent."""
 
 
 @cache
 def tie(signal: str = "KILL") -> tuple[str, ...]:
-    """Returns what stands before a command; between the two, the PID of the process that starts it.
+    """Returns a command prefix; the PID of the starting process must follow it.
 
-    The command gets the signal at that process's end. Empty where there is no setpriv (of util-linux):
-    nothing is tied there.
+    The command gets the signal when that process ends. Empty without setpriv (util-linux): nothing
+    is tied then.
     """
     path = shutil.which("setpriv")
     return (path, "--pdeathsig", signal, "--", "/bin/sh", "-c", _IF_STILL_THERE) if path else ()
 
 
 def tied(signal: str = "KILL") -> tuple[str, ...]:
-    """Returns what stands before a command that this process starts itself."""
+    """Returns the prefix for a command that this process starts."""
     return (*tie(signal), str(os.getpid())) if tie(signal) else ()

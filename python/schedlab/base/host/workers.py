@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Processes of this host that share work."""
+"""Pools of worker processes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _INTERRUPT = [signal.SIGINT]
 
 
 class _Process(SpawnProcess):
-    """Does not run the caller's script again, as a spawned process else does: the API is for scripts, too.
+    """A spawned process that does not run the caller's main script again, because scripts use the API.
 
-    It has one thread for Polars, which is all that small tables need: other workers have the other CPUs. Ctrl-C, which
-    reaches all processes of a terminal, waits until `prepare` ignores it.
+    It gives Polars one thread, because tables are small and other workers use the other CPUs.
+    Ctrl-C, which reaches all processes of a terminal, is blocked until `prepare` ignores it.
     """
 
     @staticmethod
@@ -33,7 +33,7 @@ class _Process(SpawnProcess):
         main, threads = sys.modules["__main__"], os.environ.get(_POLARS_THREADS)
         sys.modules["__main__"] = ModuleType("__main__")
         os.environ[_POLARS_THREADS] = "1"
-        resource_tracker.ensure_running()  # it lets the signal through
+        resource_tracker.ensure_running()  # started here, because it unblocks the signal
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPT)
         try:
             return SpawnProcess._Popen(process_obj)
@@ -50,14 +50,14 @@ class _Context(SpawnContext):
 
 
 SPAWNED = _Context()
-"""Starts processes. A fork would copy locks that threads of Polars and others hold."""
+"""Spawns processes; a fork would copy locks held by threads of Polars and others."""
 
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """They end with the block; what they have not begun by then is dropped.
+    """Yields a pool of processes; work not begun at the end of the block is dropped.
 
-    Raises SchedlabError if one of them was killed.
+    Raises SchedlabError if a process was killed.
     """
     pool = ProcessPoolExecutor(workers, SPAWNED, prepare)
     try:
@@ -72,6 +72,6 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def prepare() -> None:
-    """Prepares a worker: an interrupt from the keyboard is for the parent, which ends the work."""
+    """Prepares a worker: it ignores Ctrl-C, which the parent handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPT)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What benchmarks of Linux print, as figures: by name, with the unit in the name.
+"""Parses the output of Linux benchmarks into numbers, by names that include the unit.
 
     figures("sysbench cpu --threads=8 run", console)["events_per_second"]
 
-A benchmark tells what it got done, which no trace of the scheduler holds; whatever the trace does
-hold is taken from there. Text around an output, such as that of a console, does no harm.
+Only values that a trace does not contain are parsed. Other text, such as a console's, is ignored.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ Figures = dict[str, float]
 
 
 class OutputError(ValueError):
-    """A benchmark did not print what it prints when it succeeds; says what is missing."""
+    """A benchmark's output is incomplete; the message says what is missing."""
 
 
 def figures(command: str, text: str) -> Figures:
-    """What a command's output tells; nothing, if it is of no program known here.
+    """Returns the values in a command's output; empty for unknown programs.
 
-    Raises OutputError if the program did not get so far as to say it.
+    Raises OutputError if the output is incomplete.
     """
     try:
         words = shlex.split(command)
@@ -35,7 +34,7 @@ def figures(command: str, text: str) -> Figures:
 
 
 def _number_after(program: str, text: str, what: str, pattern: str) -> float:
-    """The number that the pattern's group holds, where it is first found at a line's beginning."""
+    """Returns the number in the pattern's group, for the first match at the beginning of a line."""
     match = re.search(rf"^\s*{pattern}", text, re.MULTILINE)
     if not match:
         raise OutputError(f"{program} printed no {what}: it did not end, or is another version")
@@ -46,7 +45,7 @@ def _number_after(program: str, text: str, what: str, pattern: str) -> float:
 
 
 def _hackbench(text: str) -> Figures:
-    """`elapsed_s`: until all messages were passed; `tasks` that passed them."""
+    """Returns `elapsed_s`, the time until all messages were passed, and the number of `tasks`."""
     return {
         "elapsed_s": _number_after("hackbench", text, "time", r"Time: ([\d.]+)$"),
         "tasks": _number_after(
@@ -57,8 +56,8 @@ def _hackbench(text: str) -> Figures:
 
 # --- stress-ng --metrics-brief
 #
-# It has a report in YAML as well, which it opens anew as a file and so writes over what others have
-# printed, if that is a file too.
+# Its YAML report is not used: stress-ng opens that file again, which overwrites the output of
+# other programs in the same file.
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _COLUMNS = (
@@ -69,12 +68,12 @@ _COLUMNS = (
     "bogo_ops_per_second",
     "bogo_ops_per_cpu_second",
 )
-"""The columns of a stressor's line, behind its name. The rate is by real time, then by CPU time."""
+"""Columns after a stressor's name; the rates are by real time and by CPU time."""
 _LINE = re.compile(r"^stress-ng: metrc: +\[\d+\] +(.*)$", re.MULTILINE)
 
 
 def _stress_ng(text: str) -> Figures:
-    """`bogo_ops_per_second` of real time, and what it is made of. Of one stressor."""
+    """Returns `bogo_ops_per_second` (real time) and its components, for a single stressor."""
     rows = [row for line in _LINE.findall(text) if (row := _row(line.split()))]
     if not rows:
         raise OutputError(
@@ -112,10 +111,10 @@ _FROM_HISTOGRAM = (50, 95, 99)
 
 
 def _sysbench(text: str) -> Figures:
-    """`events_per_second`, `latency_max_ms` and so on; `latency_p95_ms` for the percentile printed.
+    """Returns `events_per_second`, `latency_max_ms` and others; `latency_p95_ms` for the printed percentile.
 
-    With `--histogram` there are the 50th, 95th and 99th percentile, of buckets 1.8 % wide. All is
-    rounded as sysbench rounds it: latencies to 10 µs, the histogram's to 1 µs.
+    With `--histogram`, returns the 50th, 95th and 99th percentile from buckets 1.8 % wide. sysbench
+    rounds latencies to 10 µs, and to 1 µs in the histogram.
     """
     named_figures = {
         name: _number_after("sysbench", text, name, line) for name, line in _LINES.items()
@@ -136,7 +135,7 @@ def _sysbench(text: str) -> Figures:
 
 
 def _percentile(buckets: list[tuple[float, int]], percent: int) -> float:
-    """The bucket that this many hundredths of all do not exceed."""
+    """Returns the lowest bucket that at least `percent` % of all events do not exceed."""
     counted = accumulate(count for _, count in buckets)
     needed = sum(count for _, count in buckets) * percent / 100
     return next(
@@ -149,4 +148,4 @@ READERS: dict[str, Callable[[str], Figures]] = {
     "hackbench": _hackbench,
     "stress-ng": _stress_ng,
 }
-"""Readers by the program's name."""
+"""Parsers by program name."""

@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""From the C sources to what machines start from: compilers and other tools, the build, and the
-policies that the sources define. It knows no machine."""
+"""Tools, compilers and builds of the C sources, and the policies that they define; independent of machines."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel's verifier will ask of a BPF object, as far as the object file tells."""
+"""Reads the properties of a BPF object file that the kernel's verifier checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALL_DEPTH = 8  # frames
 
 @dataclass
 class Function:
-    """A function of the object: what it calls, its stack, its loops."""
+    """A function of the object: its calls, stack and loops."""
 
     name: str
     section: str
@@ -33,12 +33,15 @@ class Function:
     previous: str = ""  # the instruction read last
 
     def unguarded_loop(self) -> str | None:
-        """Returns a line on a way round that meets no guard, or None if there is no such way."""
+        """Returns a line of a loop without a guard, or None if there is no such loop."""
         loops = _loops(self.successors.keys() - self.guards, self.successors)
         return self.lines.get(min(map(min, loops)), "an unknown line") if loops else None
 
     def nesting(self) -> dict[int, tuple[str, ...]]:
-        """Returns the lines at which the loops around an instruction begin, outermost first; no instruction in none."""
+        """Returns the first lines of the loops around each instruction, the outermost first.
+
+        Instructions outside of loops are omitted.
+        """
         around: dict[int, tuple[str, ...]] = {}
         self._nest(set(self.successors), (), around)
         return around
@@ -56,7 +59,7 @@ class Function:
             }
             first = min(entries or loop)
             line = self.lines.get(first, "an unknown line")
-            # Two ways back to the beginning are one loop.
+            # Two back edges to the same beginning are one loop.
             chain = outer if outer and outer[-1] == line else (*outer, line)
             around.update(dict.fromkeys(loop, chain))
             self._nest(loop - {first}, chain, around)
@@ -77,14 +80,17 @@ class Object:
         raise ValueError(f"no function at {section}+{address:#x}")
 
     def deepest(self, function: Function, callers: tuple[str, ...] = ()) -> tuple[int, int]:
-        """Stack bytes and frames of the worst chain of calls that begins in `function`."""
+        """Returns stack bytes and frames of the deepest call chain.
+
+        Raises ValueError for recursion.
+        """
         if function.name in callers:
             raise ValueError("recursion: " + " > ".join((*callers, function.name)))
         below = [
             self.deepest(self.function_at(section, address), (*callers, function.name))
             for section, address in function.calls
         ]
-        # The kernel counts a frame in steps of 32 bytes.
+        # The kernel rounds frames up to 32 bytes.
         stack = (max(function.stack, 1) + 31) // 32 * 32
         return (
             stack + max((bytes_ for bytes_, _ in below), default=0),
@@ -93,7 +99,7 @@ class Object:
 
 
 def _loops(inside: set[int], successors: dict[int, list[int]]) -> list[set[int]]:
-    """Returns the sets of instructions that lead round to themselves (Tarjan 1972)."""
+    """Returns the strongly connected components with cycles (Tarjan 1972)."""
     numbers: dict[int, int] = {}
     lowest: dict[int, int] = {}
     path: list[int] = []
@@ -127,7 +133,7 @@ def _loops(inside: set[int], successors: dict[int, list[int]]) -> list[set[int]]
 
 
 def _lines_of(tool: str, *arguments: str) -> list[str]:
-    """What one of LLVM's tools says of an object. Raises BuildFailed."""
+    """Returns the output of an LLVM tool. Raises BuildFailed if it is empty."""
     program = system_compiler().tool(f"llvm-{tool}")
     listing = output(program, *arguments)
     if not listing:
@@ -193,7 +199,7 @@ def _read_instruction(result: Object, section: str, index: int, instruction: str
     if "callx" in instruction:
         function.indirect_calls += 1
     elif match := re.match(r"call (-?0x[0-9a-f]+)", instruction):
-        # Within a section relative to the next instruction; a relocation puts that right.
+        # Relative to the next instruction within the section; a relocation corrects it later.
         function.calls.append((section, (index + 1 + int(match[1], 16)) * 8))
         function.call_places.append(index)
     function.successors[index] = _successors(index, instruction)
@@ -202,7 +208,7 @@ def _read_instruction(result: Object, section: str, index: int, instruction: str
 
 
 def read_object(path: Path) -> Object:
-    """Reads a BPF object by the LLVM tools."""
+    """Reads a BPF object with LLVM's tools."""
     flags, names = _sections(path)
     result = Object(_functions(path, names), flags, _relocations(path))
     section = place = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lets make build what the C sources give, with progress, and shows the compiler's words."""
+"""Builds the C sources with make, shows progress, and reports the compiler's errors."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ KERNEL = BUILD / "kernel.elf"
 IMAGE = BUILD / "disk.img"
 SIMULATOR = BUILD / "sim" / "schedlab-sim"
 PARTS = {"kernel": KERNEL, "disk": IMAGE, "simulator": SIMULATOR, "mkfs": BUILD / "mkfs"}
-"""What machines start from, by the names that manifests have for them; and what makes disks."""
+"""Files that machines start from, by their names in manifests, and the maker of disks."""
 SIMULATOR_LIBRARY = "build/sim/libschedlab-sim.so"
-"""The library that the Python binding of the simulator loads."""
+"""The library that the simulator's Python binding loads."""
 POLICY_COST = BUILD / "policy_cost.elf"
 POLICY_LIST = BUILD / "policy_list"
 MODEL = BUILD / "model" / "libschedlab-model.so"
-"""What the monitor computes from a trace (model/model.h)."""
+"""The library that computes the monitor's model from a trace (model/model.h)."""
 MODULE = BUILD / "page" / "machine.wasm"
-"""The same for a page, and the simulator beside it, as WebAssembly."""
+"""The model and the simulator as WebAssembly, for a page."""
 
-# What `make --trace` prints before it makes a target.
+# A line of `make --trace` before a target is made.
 _TARGET = re.compile(r"^\S*[Mm]akefile:\d+: .*target '([^']+)'|^\S+\.mk:\d+: .*target '([^']+)'")
 
 
 def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
-    """Brings targets of the Makefile up to date. One build at a time; others wait for it.
+    """Updates targets of the Makefile. Only one build runs at a time; others wait.
 
-    `variables`: of the Makefile.
+    `variables` are variables of the Makefile.
     """
     if INSTALLED:
         lacking = [target for target in targets if not (ROOT / target).exists()]
@@ -63,7 +63,7 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
 
 
 def need_checkout(what: str) -> None:
-    """Raises WrongUsage in a package that pip has installed."""
+    """Raises WrongUsage in a package installed by pip."""
     if INSTALLED:
         raise WrongUsage(
             f"{what}: the installed package has the simulator with the policies that ship, and compiles nothing; take a"
@@ -73,20 +73,22 @@ def need_checkout(what: str) -> None:
 
 @cache
 def machine_module() -> bytes:
-    """Returns the module that is kept in the repository, or else MODULE, brought up to date once: a page that asks for
-    it later waits for no build of another command."""
+    """Returns the module stored in the repository, or else MODULE, built once.
+
+    Later requests of pages do not wait for builds of other commands.
+    """
     return kept_module() or built_module()
 
 
 def built_module() -> bytes:
-    """Returns MODULE, brought up to date."""
+    """Builds MODULE and returns it."""
     build(str(MODULE.relative_to(ROOT)))
     return MODULE.read_bytes()
 
 
 @contextmanager
 def build_lock() -> Iterator[None]:
-    """Held while build/ changes. A fresh checkout has no such folder yet."""
+    """Holds the lock of build/ and creates that folder."""
     BUILD.mkdir(exist_ok=True)
     with (BUILD / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -94,14 +96,14 @@ def build_lock() -> Iterator[None]:
 
 
 def make_command(targets: tuple[str, ...]) -> list[str]:
-    """The make command without the jobs: a dry run needs none."""
+    """Returns the make command without -j, which dry runs do not need."""
     words = {**compiler().variables(), **_of_system()}
     settings = [f"{name}={value}" for name, value in words.items()]
     return [find_make() or "make", "--no-print-directory", "--trace", *settings, *targets]
 
 
 def _of_system() -> dict[str, str]:
-    """The variables of the Makefile that name this host's own compiler."""
+    """Returns the Makefile's variables for this host's own compiler."""
     compiler = system_compiler_there()
     if not compiler:
         return {}
@@ -113,7 +115,7 @@ def _of_system() -> dict[str, str]:
 
 
 def run_make(targets: tuple[str, ...], update: Update) -> None:
-    """Makes the targets, and counts them as they are made."""
+    """Makes the targets and shows the number made."""
     environment = {**os.environ, "LC_ALL": "C"}
     for inherited in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
         environment.pop(inherited, None)
@@ -146,7 +148,7 @@ def run_make(targets: tuple[str, ...], update: Update) -> None:
 
 
 def count_targets(targets: tuple[str, ...], environment: dict[str, str]) -> int:
-    """How many targets make would make now."""
+    """Returns the number of targets that make would make now."""
     dry = subprocess.run(
         [*make_command(targets), "--dry-run"],
         cwd=ROOT,
@@ -163,7 +165,7 @@ def count_targets(targets: tuple[str, ...], environment: dict[str, str]) -> int:
 
 
 def show_progress(make: subprocess.Popen[str], total: int, update: Update) -> None:
-    """Shows how far make is until it is done."""
+    """Shows make's progress until it ends."""
     done = 0
     assert make.stdout is not None
     for line in make.stdout:
@@ -174,7 +176,7 @@ def show_progress(make: subprocess.Popen[str], total: int, update: Update) -> No
 
 
 def raise_failure(message: str) -> NoReturn:
-    """Raises what is wrong with the policies that make's last words name, or else BuildFailed with these words."""
+    """Raises errors of the policies named in make's output, or else BuildFailed with that output."""
     for source in named_in(message):
         check_source(source)
     raise BuildFailed(f"the build failed:\n{first_lines(message)}")

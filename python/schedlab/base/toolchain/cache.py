@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What schedlab keeps in the cache, by parts: found by the names that it gives, and removed.
+"""Lists and deletes schedlab's files in the cache, by their names.
 
-What has another name is somebody else's, whatever folder it lies in, and stays.
+Files with other names are never deleted.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _KEY, _SHORT = r"[0-9a-f]{64}", r"[0-9a-f]{16}"
 
 @dataclass(frozen=True)
 class Part:
-    """`entries`: regular expressions that the whole path of an entry matches, as seen from the cache."""
+    """A part of the cache; `entries` are regular expressions of complete paths relative to the cache."""
 
     about: str
     again: str
-    """How it comes back."""
+    """How the part is restored."""
     entries: tuple[str, ...]
 
 
@@ -75,22 +75,22 @@ PARTS = {
     ),
 }
 _REMOVED = r"(\.removed-\d+)?"
-"""The end of the name of what was being removed when that was interrupted."""
+"""Suffix of entries whose deletion was interrupted."""
 _KEPT = (r"(.*/)?lock", r"(install|python)\.lock", r"dask", r"tmp")
-"""What stays, and is schedlab's: locks, which others may hold, and folders that Dask and running commands work in."""
+"""Entries that stay: locks, and working folders of Dask and running commands."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing in the cache."""
+    """An entry of the cache."""
 
     path: Path
     bytes: int
-    """What it takes on the disk."""
+    """Bytes on disk."""
 
 
 def entries(part: str) -> list[Entry]:
-    """Returns what there is of a part and is not in use."""
+    """Returns the entries of a part that are not in use."""
     patterns = [re.compile(f"({pattern}){_REMOVED}") for pattern in PARTS[part].entries]
     return [
         Entry(path, _size(path))
@@ -100,7 +100,7 @@ def entries(part: str) -> list[Entry]:
 
 
 def strangers() -> list[str]:
-    """Returns the names of what lies in the cache and is none of schedlab's."""
+    """Returns the names of files in the cache that are not schedlab's."""
     ours = [
         re.compile(f"({pattern}){_REMOVED}") for part in PARTS.values() for pattern in part.entries
     ]
@@ -109,9 +109,9 @@ def strangers() -> list[str]:
 
 
 def remove(entry: Entry) -> None:
-    """Removes it; of a link, the link alone. Raises OSError."""
+    """Deletes an entry, or only the link if it is one. Raises OSError."""
     if entry.path.is_dir() and not entry.path.is_symlink():
-        # A folder that is half gone would be taken for whole.
+        # Rename it first, because a half-deleted folder would look complete.
         doomed = entry.path.with_name(f"{entry.path.name}.removed-{os.getpid()}")
         entry.path.rename(doomed)
         shutil.rmtree(doomed)
@@ -120,7 +120,7 @@ def remove(entry: Entry) -> None:
 
 
 def _all() -> Iterator[tuple[Path, str]]:
-    """What lies in the cache, and in the folders that hold parts, with its name as seen from there."""
+    """Yields the entries of the cache and of its folders of parts, with relative names."""
     holders = {
         str(Path(entry).parent) for part in PARTS.values() for entry in part.entries if "/" in entry
     }
@@ -137,14 +137,16 @@ def _in(folder: Path, name: str, holders: set[str]) -> Iterator[tuple[Path, str]
 
 
 def _is_in_use(path: Path) -> bool:
-    """Does this process, or another one that this user can see, run in it?"""
+    """Returns whether this process, or another visible one, runs a program in this folder."""
     real = path.resolve()
     running = [Path(sys.prefix).resolve(), *_programs()]
     return any(program_path == real or real in program_path.parents for program_path in running)
 
 
 def _programs() -> Iterator[Path]:
-    """The first words of all commands that run, whose links lead to the system's own Python."""
+    """Yields the programs of all running commands, without resolving the last link, which leads to
+    the system's Python.
+    """
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             program = process.read_bytes().split(b"\0")[0].decode()

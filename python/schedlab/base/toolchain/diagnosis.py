@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Finds an author's mistakes in a policy by the compiler, and names them in the same words for every command."""
+"""Finds mistakes in a policy's source with the compiler, and words them the same for every command."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ KERNEL_FLAGS = (
     "--target=riscv64-unknown-elf -march=rv64imac_zicsr_zicntr_zifencei -mabi=lp64 -mno-relax -mcmodel=medany"
     " -fno-omit-frame-pointer"
 )
-"""As those of the Makefile."""
+"""Must match the Makefile."""
 _POLICIES = ROOT / "policies"
 _STUDIES = _POLICIES / "studies"
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _POLICY = re.compile(r"(?<![\w-])policies/(?:studies/)?([\w-]+)\.[co]\b|\bpolicy_(\w+)")
 _LINES = 60
 _SIGNALLED = 128
-"""The lowest exit status of a program that a signal ended, such as the signal of a limit."""
+"""Lowest exit status of a program that a signal ended."""
 _LANGUAGE = f"{KERNEL_FLAGS} -ffreestanding -nostdlibinc -fno-color-diagnostics"
 _C = f"{_LANGUAGE} -std=c17"
-# Variables of C programs may have these names.
+# C programs may use these C++ keywords as names.
 _CPP_WORDS = "class delete explicit friend mutable namespace new operator private protected public template this throw"
 _CPP_WORDS += " try catch typename using virtual export"
 _PASSES = (
-    # Linux keeps shared memory in a separate address space. The compiler checks that for all hosts.
+    # Linux keeps shared memory in a separate address space; this pass checks it on all hosts.
     f"{{clang}} {_C} -Wall -Wextra -Wdate-time -Werror -ferror-limit=5 -fno-gnu-inline-asm -fsyntax-only"
     " '-DSHARED_MEMORY=__attribute__((address_space(1)))' {source}",
-    # POLICY_FUNCTION allows unused functions, which headers have; in the policy's file they are mistakes.
+    # Headers may have unused functions, which POLICY_FUNCTION allows; a policy's own file may not.
     f"{{clang}} {_C} -Wno-everything -Wunused-function -Dunused=is_checked_for_use -fsyntax-only {{source}}",
-    # C converts numbers to enumerations silently; C++ does not. Other errors of C++ are ignored.
+    # C++ reports numbers used as enumerations, which C accepts; its other errors are ignored.
     f"{{clang}} {_LANGUAGE} -x c++ -std=c++20 -Wno-everything -ferror-limit=100 -fsyntax-only"
     f" {' '.join(f'-D{word}={word}_' for word in _CPP_WORDS.split())} {{source}}",
     f"{{clang}} {_C} -w -O2 -gline-tables-only -c {{source}} -o {{out}}"
     " && {linker} -e 0 {out} -o {out}.elf",
-    # Not optimised: a variable that is only written is still there.
+    # Not optimised, because the optimiser would remove variables that are only written.
     f"{{clang}} {_C} -w -O0 -c {{source}} -o {{out}} && {{linker}} -r -Map=- {{out}} -o {{out}}.map",
 )
 
@@ -61,9 +61,9 @@ _UNDEFINED = re.compile(
     r"undefined symbol: (\S+)\n>>> referenced by (?:[^\n(]+ \()?([^\n]+?:\d+)\b"
 )
 _IN_MAP = re.compile(r"^(?: *[0-9a-f]+){3} +\d+ (?:(\.\S+)| {16}([A-Za-z_][\w.]*))$", re.MULTILINE)
-"""In a map of ld.lld, an output section or a symbol in it."""
+"""An output section or a symbol in a map of ld.lld."""
 _CONSTANT = re.compile(r"\.(text|s?rodata|data\.rel\.ro|debug_)")
-"""How sections begin that are not written to."""
+"""Prefixes of read-only sections."""
 _FLOATING = re.compile(
     r"__(?:add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|unord|fix|float|extend|trunc|pow)\w*[sdt]f\w*"
 )
@@ -98,12 +98,12 @@ _HINTS = (
         "a hook has the parameters and the type that struct policy of policies/policy.h gives it",
     ),
 )
-"""Hints, by a pattern in the compiler's output."""
+"""Hints by patterns of the compiler's output."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """`compiles`: false for the compiler's own errors; else a rule of policies/policy.h is broken."""
+    """A mistake; `compiles` is False for compiler errors, and True for broken rules of policies/policy.h."""
 
     text: str
     compiles: bool
@@ -113,9 +113,9 @@ class Mistake:
 class Subject:
     """A policy's source.
 
-    `name`: the file's name in messages. `symbol`: the name that the file must define. `place`, `folder`: the paths of
-    the file and of a folder for objects, for `run`. `clang`: the compiler as a script calls it. `run` executes a script
-    of sh and returns its output.
+    `name` is the file's name in messages; `symbol` is the name that the file must define. `place`
+    and `folder` are the paths of the file and of a folder for objects, as `run` sees them. `clang`
+    is the compiler's command. `run` executes a shell script and returns its output.
     """
 
     name: str
@@ -131,7 +131,8 @@ class Subject:
 def check_source(source: Path) -> None:
     """Compiles a policy as the simulator, the kernel and Linux would.
 
-    Raises BuildFailed with the compiler's output. Raises RuleBroken if the file compiles, but is no valid policy.
+    Raises BuildFailed with the compiler's output, or RuleBroken if the file compiles but is an
+    invalid policy.
     """
     name, text = from_root(str(source)), source.read_text(errors="replace")
     if _in_policies(source) and not _NAME.fullmatch(source.stem):
@@ -153,7 +154,7 @@ def check_source(source: Path) -> None:
 
 
 def named_in(output: str) -> Iterator[Path]:
-    """Returns the policies whose files, objects or symbols occur in a tool's output."""
+    """Yields the sources of policies named in a tool's output."""
     names = {_in_c(name) for pair in _POLICY.findall(output) for name in pair if name}
     for source in sorted((*_POLICIES.glob("*.c"), *_STUDIES.glob("*.c"))):
         if _in_c(source.stem) in names:
@@ -161,7 +162,7 @@ def named_in(output: str) -> Iterator[Path]:
 
 
 def policy_of(source: Path) -> str:
-    """Returns the name of a file's policy: in policies/ the file's name, elsewhere the name in POLICY_DEFINITION."""
+    """Returns a policy's name: the file's name in policies/, elsewhere the name in POLICY_DEFINITION."""
     if _in_policies(source):
         return source.stem
     text = source.read_text(errors="replace") if source.is_file() else ""
@@ -170,7 +171,7 @@ def policy_of(source: Path) -> str:
 
 
 def symbol_of(source: Path) -> str:
-    """Returns the name in C of a file's policy."""
+    """Returns the C name of a file's policy."""
     return f"policy_{_in_c(policy_of(source))}"
 
 
@@ -183,7 +184,7 @@ def _in_c(name: str) -> str:
 
 
 def find_mistake(subject: Subject) -> Mistake | None:
-    """Returns the first mistake in a policy, or None if the compiler finds none."""
+    """Returns the first mistake in a policy, or None."""
     tools = compiler()
     end = f"end-{secrets.token_hex(8)}"
     flags = " ".join(f"-I{folder}" for folder in subject.includes)
@@ -214,13 +215,13 @@ def find_mistake(subject: Subject) -> Mistake | None:
 
 
 def with_hints(output: str) -> str:
-    """Returns the compiler's first lines, followed by hints for the author of a policy."""
+    """Returns the first lines of the compiler's output with hints for authors of policies."""
     hints = [f"  hint: {hint}" for pattern, hint in _HINTS if re.search(pattern, output)]
     return "\n".join([first_lines(output), *hints])
 
 
 def first_lines(output: str) -> str:
-    """Returns the first lines of a build's output: each error once, without make's lines."""
+    """Returns the first lines of a build's output without repeated errors and make's lines."""
     blocks = _GENERATED.split(_OF_MAKE.sub("", output))
     lines = "".join(dict.fromkeys(blocks)).strip().splitlines()
     return "\n".join(lines[:_LINES])
@@ -232,7 +233,7 @@ def _misnamed(subject: Subject) -> Iterator[str]:
     given = re.search(r'^\s+\.name = "([^"\n]*)"', definition, re.MULTILINE)
     name = subject.symbol.removeprefix("policy_")
     has_only_presets = not re.search(r"^\s+\.enqueue =", definition, re.MULTILINE)
-    # A study's source is another one of a policy's: it has the name of that.
+    # A study's source is a variant of a policy and has that policy's name.
     is_of_study = Path(subject.place).resolve().parent == _STUDIES
     names = {path.stem for path in _POLICIES.glob("*.c")} if is_of_study else {name}
     if given and {given[1], _in_c(given[1])}.isdisjoint(names) and not has_only_presets:
@@ -295,7 +296,7 @@ def _symbols(output: str, subject: Subject) -> Iterator[str]:
 
 
 def variables_in(linker_map: str) -> list[str]:
-    """Returns the variables in a map that ld.lld wrote, without the functions that they are local to."""
+    """Returns the variables in a map of ld.lld; local variables without their function's name."""
     names, section = [], ""
     for output_section, symbol in _IN_MAP.findall(linker_map):
         section = output_section or section

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the repository keeps for hosts that have no compiler: the WebAssembly in page/schedlab.html, and what the
-policies say of themselves. They serve as long as the C sources are those of which they were made."""
+"""Reads build results stored in the repository for hosts without a compiler.
+
+These are the WebAssembly in page/schedlab.html and the catalogue of policies. They are valid while
+the C sources have the same hash.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ from schedlab.paths import INSTALLED, ROOT
 PAGE = ROOT / "page" / "schedlab.html"
 CATALOGUE = ROOT / "policies" / "catalogue.json"
 MODULE = "schedlab-module"
-"""The name of the WebAssembly's part in the page."""
+"""ID of the WebAssembly's element in the page."""
 _SOURCES = ROOT / "page" / "sources.sh"
 
 
 def sources_hash() -> str:
-    """Returns a hash of the C sources as they are now. Those of an installed package are those of its policies."""
+    """Returns a hash of the C sources; in an installed package, the catalogue's hash."""
     if INSTALLED:
         return str(_catalogue()["sources"])
     done = subprocess.run(
@@ -39,13 +42,13 @@ def sources_hash() -> str:
 
 
 def hash_in(page: str) -> str:
-    """Returns the hash of the C sources that a page was made of, or "" if it says none."""
+    """Returns the hash of the C sources of a page, or ""."""
     match = re.search(r'<meta name="module" content="(\w+)">', page)
     return match[1] if match else ""
 
 
 def kept_module() -> bytes | None:
-    """Returns the WebAssembly that is kept, or None if the C sources have changed since."""
+    """Returns the stored WebAssembly, or None if the C sources have changed."""
     page = _text_of(PAGE)
     if not page or hash_in(page) != sources_hash():
         return None
@@ -60,18 +63,20 @@ def kept_vega() -> str | None:
 
 
 def kept_listing() -> list[dict[str, Any]] | None:
-    """Returns what the policies say of themselves, or None if the C sources have changed since."""
+    """Returns the stored catalogue, or None if the C sources have changed."""
     return list(_catalogue()["policies"]) if _serves() else None
 
 
 def committed_policies() -> tuple[str, ...]:
-    """Returns the names of the policies in the catalogue, in their order, whatever the C sources are now; none if it
-    cannot be read."""
+    """Returns the policies' names in the stored catalogue, even if the C sources have changed.
+
+    Empty if the catalogue cannot be read.
+    """
     return tuple(policy["name"] for policy in _catalogue().get("policies", ()))
 
 
 def catalogue_text(listing: list[dict[str, Any]]) -> str:
-    """Returns the catalogue of what the policies say of themselves now."""
+    """Returns the text of a catalogue file."""
     content = {"sources": sources_hash(), "policies": listing}
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
@@ -83,7 +88,7 @@ def _serves() -> bool:
 
 @cache
 def _catalogue() -> dict[str, Any]:
-    """Returns the catalogue; empty if it cannot be read, as in the middle of a merge."""
+    """Returns the catalogue; empty if it cannot be read, as during a merge."""
     try:
         content = json.loads(_text_of(CATALOGUE) or "{}")
     except ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""By what traces are measured here: figures of other code are not put together with its own."""
+"""Identifies the code that measures traces, so that results of different code are not mixed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ Facts = dict[str, str]
 
 @cache
 def measuring_code(*more: str) -> Facts:
-    """The measuring code of this checkout and this Python. `more`: other sources that count, as
-    patterns."""
+    """Returns the versions and hash of the measuring code; `more` are patterns of additional sources."""
     digest = hashlib.sha256()
     package = Path(schedlab.__file__).parent
     for pattern in (*SOURCES, *more):

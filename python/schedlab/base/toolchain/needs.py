@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What commands need in addition to the libraries of every start: programs of the system, and extras from PyPI.
+"""Installs what commands need beyond the standard libraries: system programs and extras from PyPI.
 
-Errors, the installation and `doctor` share one table. Programs come from the system's package manager;
-extras go into the private environment, without root. A module calls `need` just before it uses a thing.
+Errors, the installation and `doctor` share this table. The system's package manager installs
+programs; extras go into the private environment without root. A module calls `need` just before it
+uses a program.
 """
 
 from __future__ import annotations
@@ -34,8 +35,11 @@ _INSTALL = ("install", "--no-install-recommends")
 
 @dataclass(frozen=True)
 class Program:
-    """A program or a file of the system. Packages are words: `|` separates the names that a package has in different
-    releases."""
+    """A program or file of the system.
+
+    Package names are separated by blanks; `|` separates the names of a package in different
+    releases.
+    """
 
     what: str
     purpose: str
@@ -46,7 +50,7 @@ class Program:
     brew: str = ""
 
     def packages(self, manager: str) -> list[str]:
-        """Returns the names of its packages for a package manager; [] if none is known."""
+        """Returns the package names for a package manager; [] if unknown."""
         words: list[str] = getattr(self, manager).split() if manager else []
         return [_named(word) if manager == "apt" else word for word in words]
 
@@ -71,7 +75,7 @@ def _system_compiler() -> bool:
 
 
 def _debian() -> bool:
-    """Debian has its own mirror and signatures."""
+    """Returns whether this is Debian, which has its own mirrors and keys."""
     release = Path("/etc/os-release")
     return release.exists() and "\nID=debian" in f"\n{release.read_text('utf-8', 'replace')}"
 
@@ -152,7 +156,7 @@ PROGRAMS = {
     ),
     "trace-cmd": Program("trace-cmd", "reads trace.dat", _on_path("trace-cmd"), *["trace-cmd"] * 3),
 }
-"""By name, in the order of `doctor`."""
+"""Programs by name, in `doctor`'s order."""
 
 EXTRAS = {
     "build": ("ziglang", "the compiler of simulator, kernel, programs and policies"),
@@ -163,26 +167,31 @@ EXTRAS = {
     "courses": ("wasmtime", "grading, scoring, and tools for language models"),
     "test": ("pytest", "the tests, lint and the documents"),
 }
-"""A library of each, and what it is for."""
+"""A library of each extra, and the extra's purpose."""
 
 LINUX_GUEST = ("system-compiler", "linux-qemu", "zstd", "debian-keys", "debian-mirror")
 TESTS = ("formatter", "sanitizers", "browser", "perf", "trace-cmd", "sandbox")
-"""Not every release has these: then the tests that need them are skipped."""
+"""Some releases lack these; the tests that need them are skipped."""
 
 _IN_EVERY_RELEASE = "make"
-"""A package that apt knows as soon as it has fetched its lists."""
+"""A package that apt knows once it has fetched its lists."""
 _allowed: set[str] = set()
 """Package managers that may be called."""
 
 
 def install_what_is_missing() -> None:
-    """Lets `need` install missing programs by apt-get, if the user is root or has a sudo without a password. The
-    command line calls this; a library must not install programs."""
+    """Allows `need` to install programs by apt-get, as root or with sudo without a password.
+
+    Only the command line calls this; a library must not install programs.
+    """
     _allowed.add("apt")
 
 
 def need(*names: str) -> None:
-    """Installs missing programs. Raises WrongUsage, with the command to type, if that is not allowed or fails."""
+    """Installs missing programs.
+
+    Raises WrongUsage with the necessary command if this is not allowed or fails.
+    """
     missing = _missing(names)
     if not missing:
         return
@@ -193,7 +202,7 @@ def need(*names: str) -> None:
 
 
 def need_if_there(*names: str) -> None:
-    """Installs the missing programs for which this release has packages."""
+    """Installs missing programs that this release has packages of."""
     missing = _missing(names)
     if not missing or package_manager() not in _allowed or (root := _as_root()) is None:
         return
@@ -203,7 +212,10 @@ def need_if_there(*names: str) -> None:
 
 
 def need_extra(*names: str) -> None:
-    """Installs the missing libraries of extras. Raises WrongUsage, with the command to type, if it cannot."""
+    """Installs missing libraries of extras.
+
+    Raises WrongUsage with the necessary command if this fails.
+    """
     environment = own_environment()
     for name in names:
         if environment and not environment.has(name):
@@ -223,10 +235,11 @@ def _is_installed(library: str) -> bool:
 
 
 def cure(names: Iterable[str]) -> str:
-    """Returns what to do about programs that are missing."""
+    """Returns instructions to install missing programs."""
     manager = package_manager()
     names = list(names)
-    if manager == "apt" and package_here(_IN_EVERY_RELEASE):  # else its lists were never fetched
+    # otherwise its lists were never fetched
+    if manager == "apt" and package_here(_IN_EVERY_RELEASE):
         unknown = [PROGRAMS[name].what for name in names if not _known(name)]
         if unknown:
             return f"apt knows no package of {', '.join(unknown)} here: put it on the PATH by other means"
@@ -244,7 +257,7 @@ def cure(names: Iterable[str]) -> str:
 
 @cache
 def package_manager() -> str:
-    """Returns which of apt, dnf, pacman and brew this system has; "" if it has none."""
+    """Returns apt, dnf, pacman or brew; "" if the system has none of them."""
     programs = {"apt": _APT[0], "dnf": "dnf", "pacman": "pacman", "brew": "brew"}
     return next((name for name, program in programs.items() if shutil.which(program)), "")
 
@@ -258,7 +271,7 @@ def _known(name: str) -> bool:
 
 
 def _named(word: str) -> str:
-    """The name that this release has for a package."""
+    """Returns the package's name in this release."""
     names = word.split("|")
     return package_here(*names) or names[0]
 
@@ -267,7 +280,7 @@ def _install(names: Iterable[str]) -> None:
     if package_manager() not in _allowed or not _missing(names) or (root := _as_root()) is None:
         return
     with working("looking for packages") as update:
-        if not all(map(_known, _missing(names))):  # lists that were never fetched, or are old
+        if not all(map(_known, _missing(names))):  # lists may be missing or outdated
             update("fetching the lists of packages")
             _fetch_lists(root)
         packages = [word for name in _missing(names) for word in PROGRAMS[name].packages("apt")]
@@ -287,7 +300,7 @@ def _fetch_lists(root: list[str]) -> None:
 
 
 def _as_root() -> list[str] | None:
-    """How a command is run as root without a question; None if it cannot be."""
+    """Returns a prefix that runs a command as root without a password; None if impossible."""
     if os.geteuid() == 0:
         return []
     sudo = ["sudo", "-n"]

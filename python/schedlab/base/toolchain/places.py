@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which lines of the sources the addresses of a program are."""
+"""Translates addresses of a program to source lines."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from schedlab.base.toolchain.tools import system_compiler_there
 from schedlab.paths import ROOT
 
 _HOSTS = ("kernel/", "sim/", "explore/", "policies/support/")
-"""Whose functions are no policy's."""
+"""Folders with functions that are not a policy's."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A line of the sources, in a file as seen from the root."""
+    """A source line; the file is relative to the root."""
 
     function: str
     file: str
@@ -35,12 +35,14 @@ class Place:
 
 
 _NEIGHBOURS = 32
-"""Bytes before and behind an instruction that has no line of its own, as the jump of a loop may have none."""
+"""Bytes searched around an instruction without a line, such as the jump of a loop."""
 
 
 def places_of(program: Path, addresses: Iterable[int]) -> dict[int, list[Place]]:
-    """Returns where each address is, the functions that it was inlined into behind it; {} if no tool tells. An
-    instruction without a line is where the nearest one of its function is."""
+    """Returns the locations of addresses with their inlined callers; {} without a symbolizer.
+
+    An instruction without a line gets the nearest line of its function.
+    """
     by_address = _symbolized(program, addresses)
     for address, places in by_address.items():
         if places and not places[0].line:
@@ -72,7 +74,7 @@ def _symbolized(program: Path, addresses: Iterable[int]) -> dict[int, list[Place
     except ValueError:
         return {}
     if not isinstance(symbols, list):
-        return {}  # the one error of a program that is none
+        return {}  # the error for an invalid program
     return {
         int(entry["Address"], 16): [
             Place(symbol["FunctionName"], from_root(symbol["FileName"]), symbol["Line"])
@@ -84,11 +86,11 @@ def _symbolized(program: Path, addresses: Iterable[int]) -> dict[int, list[Place
 
 
 def from_root(file: str) -> str:
-    """Returns a file's path as seen from the root, or the same if it is not below that."""
+    """Returns a path relative to the root, or unchanged if it is elsewhere."""
     return os.path.normpath(file).removeprefix(f"{ROOT}/")
 
 
 def symbolizer() -> str | None:
-    """Returns the program of LLVM that knows lines, or None if there is none."""
+    """Returns the path of llvm-symbolizer, or None."""
     compiler = system_compiler_there()
     return shutil.which(compiler.tool("llvm-symbolizer") if compiler else "llvm-symbolizer")

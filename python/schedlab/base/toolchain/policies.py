@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Policies as the command line names them, checked against what the C sources define."""
+"""Parses policies and parameters of the command line, and checks them against the C sources."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from schedlab.paths import ROOT
 
 _NAME = r"[a-z][a-z0-9_-]*"
 Given = TypeVar("Given")
-"""What a setting gives a tunable: a number, or the text of several."""
+"""Type of a setting's value: a number, or the text of several values."""
 _CHOICE = re.compile(rf"({_NAME})(?::({_NAME}))?")
 STANDARD = "rr"
-"""The policy that is meant where no other is named: number 0, with which a machine starts."""
+"""The default policy: number 0, which is active when a machine starts."""
 
 _SETTING = re.compile(rf"({_NAME})=(-?\d{{1,18}})")
 _OWN_SETTING = re.compile(rf"((?:{_NAME}(?::{_NAME})?\.)?{_NAME})=(-?\d{{1,18}})")
@@ -29,7 +29,7 @@ _OWN_SETTING = re.compile(rf"((?:{_NAME}(?::{_NAME})?\.)?{_NAME})=(-?\d{{1,18}})
 
 @dataclass(frozen=True)
 class PolicyChoice:
-    """A policy, and the preset that gives its tunables their values."""
+    """A policy and the preset of its tunables."""
 
     name: str
     preset: str = ""
@@ -40,7 +40,7 @@ class PolicyChoice:
 
 @dataclass(frozen=True)
 class Tunable:
-    """A named integer of a policy."""
+    """A named integer parameter of a policy."""
 
     name: str
     meaning: str
@@ -51,9 +51,9 @@ class Tunable:
 
 @dataclass(frozen=True)
 class Preset:
-    """A named set of values for the tunables of a source.
+    """A named set of values for a policy's tunables.
 
-    tunables: those of its source, if that is not its policy's own.
+    `tunables` is set if the preset's source has different tunables than its policy.
     """
 
     name: str
@@ -67,19 +67,19 @@ class Preset:
 
 @dataclass(frozen=True)
 class Policy:
-    """What a policy's C source says of it.
+    """A policy's description in its C source.
 
-    `shares_by` names the attribute that decides shares of the CPU: "tickets", "weight", "nice", "groups", or
-    "equal" if none does. `order`, `levels` and `remark` are sentences for people: in which order the tasks
-    of a queue are served, what the levels are, and why a task was picked, with {} where the remark
-    of the decision goes. "": the policy has no levels; it says nothing.
+    `shares_by` is the attribute that determines CPU shares: "tickets", "weight", "nice", "groups"
+    or "equal". `order`, `levels` and `remark` are sentences for people: the order of a queue, the
+    meaning of levels, and the reason of a decision, with {} for its value. They are empty if the
+    policy has no levels or gives no reasons.
     """
 
     name: str
     meaning: str
     source: str
     number: int | None = 0
-    """None: it has none, and goes by its name."""
+    """None for policies identified by name only."""
     shares_by: str = "equal"
     order: str = ""
     levels: str = ""
@@ -89,39 +89,42 @@ class Policy:
     remark_kind: str = "none"
     """One of "none", "level", "ticket" and "time" (nanoseconds)."""
     priorities: str = "none"
-    """Is it a queue by the attribute `priority`? "preempt": the lowest number takes the CPU; "wait": it is
-    next when the task that runs ends or blocks."""
+    """Effect of the attribute `priority` on the queue.
+
+    "preempt": the lowest number preempts the running task. "wait": it runs when the running task
+    blocks or ends.
+    """
     boost: str = ""
-    """The tunable that says after how many ticks all are lifted to the top; "": they never are."""
+    """Tunable with the ticks between boosts of all tasks; empty if there are none."""
     reads: str | None = None
-    """The attributes that decide something (struct policy, `reads`); None: it does not say."""
+    """Attributes that affect decisions (struct policy, `reads`); None if unknown."""
     cost: str = "unsaid"
-    """How it grows with the number of tasks: or "constant", "logarithmic"."""
+    """How the cost grows with the number of tasks: "unsaid", "constant" or "logarithmic"."""
     tunables: dict[str, Tunable] = field(default_factory=dict)
     presets: dict[str, Preset] = field(default_factory=dict)
 
     @property
     def draws(self) -> bool:
-        """Does chance decide which task runs?"""
+        """True if random numbers determine the next task."""
         return self.remark_kind == "ticket"
 
     def shares_under(self, preset: str) -> str:
-        """The attribute by which the preset shares the CPU; without one, the policy's own."""
+        """Returns the attribute that determines shares under the preset, or without one under the policy."""
         return self.presets[preset].shares_by if preset else self.shares_by
 
     def priorities_under(self, preset: str) -> str:
-        """What priorities decide under the preset; without one, under the policy itself."""
+        """Returns the effect of priorities under the preset, or without one under the policy."""
         return self.presets[preset].priorities if preset else self.priorities
 
     def value(self, preset: str, tunable: str) -> int:
-        """The preset's value of a tunable; without a preset, or with an unknown one: the default."""
+        """Returns the preset's value of a tunable; the default without a known preset."""
         known = self.presets.get(preset)
         return known.values[tunable] if known else self.tunables[tunable].default
 
     def attributes_read(
         self, preset: str, settings: Iterable[tuple[str, int]]
     ) -> frozenset[str] | None:
-        """Returns the attributes that decide something under these values; None: the policy does not say."""
+        """Returns the attributes that affect decisions under these values; None if unknown."""
         reads = self.presets[preset].reads if preset else self.reads
         if reads is None:
             return None
@@ -131,7 +134,7 @@ class Policy:
         return frozenset(name for name, _, condition in words if not condition or condition in now)
 
     def tunables_of(self, preset: str) -> dict[str, Tunable]:
-        """Returns those that a preset of it has; "" is none, and a preset must be there."""
+        """Returns the tunables of an existing preset, or of the policy for ""."""
         return (self.presets[preset].tunables if preset else {}) or self.tunables
 
 
@@ -146,11 +149,11 @@ FAIR = Policy(
     reads="nice slice",
     order="The task with the earliest virtual deadline is next, of those that are owed time.",
 )
-"""No C file of ours: a machine that runs Linux has it beside the others."""
+"""A policy without a C file of schedlab; machines with Linux list it with the others."""
 
 
 def parse_choices(text: str) -> tuple[PolicyChoice, ...]:
-    """The choices in a text such as "rr,lottery:thesis", each once."""
+    """Parses choices such as "rr,lottery:thesis", without duplicates. Raises ValueError."""
     choices: dict[PolicyChoice, None] = {}
     for part in text.split(","):
         match = _CHOICE.fullmatch(part.strip())
@@ -164,12 +167,12 @@ def parse_choices(text: str) -> tuple[PolicyChoice, ...]:
 
 
 def is_choice(text: str) -> bool:
-    """True for a text of the form POLICY or POLICY:PRESET."""
+    """Returns whether a text has the form POLICY or POLICY:PRESET."""
     return _CHOICE.fullmatch(text) is not None
 
 
 def parse_setting(text: str) -> tuple[str, int]:
-    """The name and value in a text such as "slice=5"."""
+    """Parses a setting such as "slice=5". Raises ValueError."""
     match = _SETTING.fullmatch(text.strip())
     if not match:
         raise ValueError(f"'{text}' is not of the form NAME=VALUE with a whole number")
@@ -177,7 +180,7 @@ def parse_setting(text: str) -> tuple[str, int]:
 
 
 def parse_own_setting(text: str) -> tuple[str, int]:
-    """The same of a text such as "slice=5", or "rr.slice=5", which only that policy is given."""
+    """Parses a setting such as "slice=5", or "rr.slice=5" for one policy. Raises ValueError."""
     match = _OWN_SETTING.fullmatch(text.strip())
     if not match:
         raise ValueError(
@@ -189,7 +192,7 @@ def parse_own_setting(text: str) -> tuple[str, int]:
 def settings_for(
     choice: PolicyChoice, settings: Iterable[tuple[str, Given]]
 ) -> tuple[tuple[str, Given], ...]:
-    """Returns what a policy is given of such settings: those of its own go before those of all."""
+    """Returns a policy's settings; settings for this policy override general ones."""
     policy_settings: dict[str, Given] = {}
     ranks: dict[str, int] = {}
     for name, value in settings:
@@ -205,7 +208,7 @@ def settings_for(
 
 
 def check_owners(choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, Given]]) -> None:
-    """Raises WrongUsage if a setting is of a policy that is not among these."""
+    """Raises WrongUsage if a setting names a policy that is not chosen."""
     known = {name for choice in choices for name in (choice.name, str(choice))}
     for name, value in settings:
         whose = name.rpartition(".")[0]
@@ -218,12 +221,12 @@ def check_owners(choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, 
 
 
 def read_catalogue() -> Catalogue:
-    """All policies that are built in: as the repository keeps them, if no source has changed since."""
+    """Returns all built-in policies: the stored catalogue, or the built one if sources have changed."""
     return catalogue_of(kept_listing() or built_listing())
 
 
 def built_listing() -> list[dict[str, Any]]:
-    """Returns what policies say of themselves, asked of a program that contains them. Raises BuildFailed."""
+    """Builds and runs a program that lists the policies. Raises BuildFailed or RuleBroken."""
     from schedlab.base.toolchain.build import POLICY_LIST, build
     from schedlab.base.toolchain.diagnosis import check_source
 
@@ -241,8 +244,10 @@ def built_listing() -> list[dict[str, Any]]:
 
 
 def kinds_of_policies() -> tuple[PolicyChoice, ...]:
-    """Returns all policies, and the presets of the standard one, which look for processes in other
-    ways. Other presets take what their policies do."""
+    """Returns all policies, and the standard policy's presets, which select tasks differently.
+
+    Presets of other policies behave like their policies.
+    """
     known = read_catalogue()
     presets = (PolicyChoice(STANDARD, preset) for preset in known[STANDARD].presets)
     return (*map(PolicyChoice, known), *presets)
@@ -250,12 +255,12 @@ def kinds_of_policies() -> tuple[PolicyChoice, ...]:
 
 @cache
 def known_policies() -> Catalogue:
-    """The same, asked once: for what is told of policies that have run."""
+    """Returns the catalogue, cached, for descriptions of policies that have run."""
     return read_catalogue()
 
 
 def in_policy_order(names: Iterable[str]) -> list[str]:
-    """Policies as all tables and charts have them: by policy, its presets after it."""
+    """Sorts policies in the order of all tables and charts: by policy, followed by its presets."""
     numbers = {name: number for number, name in enumerate(known_policies())}
 
     def place(name: str) -> tuple[int, str]:
@@ -268,21 +273,21 @@ def in_policy_order(names: Iterable[str]) -> list[str]:
 def attributes_ignored(
     choice: PolicyChoice, settings: Iterable[tuple[str, int]], given: Iterable[str]
 ) -> list[str]:
-    """Returns those of the attributes that a policy does not read; none of a policy that does not say it."""
+    """Returns the given attributes that a policy ignores; none if unknown."""
     policy = FAIR if choice.name == FAIR.name else known_policies().get(choice.name)
     read = policy.attributes_read(choice.preset, settings) if policy else None
     return [] if read is None else [name for name in given if name not in read]
 
 
 def first_that_shares_by(catalogue: Catalogue, attribute: str) -> PolicyChoice:
-    """The policy of the lowest number that shares the CPU by "tickets", or by "weight"."""
+    """Returns the first policy that shares the CPU by "tickets" or "weight"."""
     return next(
         PolicyChoice(policy.name) for policy in catalogue.values() if policy.shares_by == attribute
     )
 
 
 def catalogue_of(listing: list[dict[str, Any]]) -> Catalogue:
-    """The catalogue in what build/policy_list prints."""
+    """Converts the output of build/policy_list to a catalogue."""
     catalogue: Catalogue = {}
     for policy in listing:
         tunables = _tunables(policy["tunables"])
@@ -299,7 +304,7 @@ def _tunables(entries: list[dict[str, Any]]) -> dict[str, Tunable]:
 
 
 def those_named(catalogue: Catalogue, names: Iterable[str]) -> list[Policy]:
-    """The policies of these names, in the order of the names, each once."""
+    """Returns the policies of these names in their order. Raises WrongUsage for unknown names."""
     names = dict.fromkeys(names)
     for name in names:
         if name not in catalogue:
@@ -310,7 +315,7 @@ def those_named(catalogue: Catalogue, names: Iterable[str]) -> list[Policy]:
 def check_choices(
     catalogue: Catalogue, choices: Iterable[PolicyChoice], settings: dict[str, int]
 ) -> None:
-    """Raises WrongUsage if a policy is not there, or does not know a tunable that is set."""
+    """Raises WrongUsage for an unknown policy, preset or tunable."""
     for choice in choices:
         policy = catalogue.get(choice.name)
         if policy is None:
@@ -327,7 +332,7 @@ def check_choices(
 
 
 def check_setting(policy: Policy, choice: PolicyChoice, name: str, value: int) -> None:
-    """Raises WrongUsage if there is no such tunable, or it does not allow the value."""
+    """Raises WrongUsage for an unknown tunable or a value out of range."""
     tunable = policy.tunables_of(choice.preset).get(name)
     if tunable is None:
         raise WrongUsage(
@@ -341,7 +346,7 @@ def check_setting(policy: Policy, choice: PolicyChoice, name: str, value: int) -
 
 
 def unknown_tunable(policy: Policy, choice: PolicyChoice, name: str) -> str:
-    """Says that there is none of that name, and what has one: a preset may, or the policy."""
+    """Returns the message about an unknown tunable, with the presets that define it."""
     choices = (PolicyChoice(policy.name), *(PolicyChoice(policy.name, p) for p in policy.presets))
     have = [str(choice) for choice in choices if name in policy.tunables_of(choice.preset)]
     if have:
@@ -354,7 +359,7 @@ def _has(those: list[str]) -> str:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Says that there is none of that name, and what there is."""
+    """Returns the message about an unknown name, with a suggestion or the known names."""
     names = list(known)
     close = get_close_matches(name, names, 1)
     if close:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs of the host that schedlab stands on: which are there, and of what version."""
+"""Finds the host's programs that schedlab uses, and their versions."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from schedlab.errors import BuildFailed
 from schedlab.paths import cache_folder
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
-"""Any of them loads the pages that the tests make."""
+"""Browsers that can load the tests' pages."""
 
 BUILD_EXTRA = "build"
-"""The part of python/requirements.lock that pins the compiler: PyPI's package ziglang, which holds clang and lld."""
+"""The part of python/requirements.lock that pins the compiler: PyPI's ziglang, with clang and lld."""
 _PROCESSOR = "aarch64" if platform.machine() == "arm64" else platform.machine()
 _HOST_TARGET = f"{_PROCESSOR}-{'macos' if sys.platform == 'darwin' else 'linux-gnu.2.34'}"
-"""Programs of this host run with this version of the C library, and newer ones."""
+"""Programs run with this version of the C library and newer ones."""
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """clang and its linkers, each as the first words of a command.
+    """clang and its linkers, each as the beginning of a command.
 
-    `clang` is plain, for the kernel, its programs, policies and WebAssembly. `host` and `host_cxx` compile and link
-    programs of this host, `wasi` those of WASI. The pinned compiler has C libraries of its own for them.
+    `clang` compiles the kernel, its programs, policies and WebAssembly. `host` and `host_cxx`
+    compile and link programs of this host, `wasi` programs of WASI; the pinned compiler has C
+    libraries for them.
     """
 
     release: str
@@ -50,18 +51,18 @@ class Compiler:
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """The files that compile and link policies."""
+        """The programs that compile and link policies."""
         return tuple(
             dict.fromkeys(words[0] for words in (self.clang, self.linker, self.wasm_linker))
         )
 
     @property
     def headers(self) -> Path:
-        """The folder whose `include` has the compiler's own headers."""
+        """The folder whose `include` has the compiler's headers."""
         return Path(first_line(*self.clang, "--print-resource-dir"))
 
     def variables(self) -> dict[str, str]:
-        """Returns the variables of the Makefile that name this compiler."""
+        """Returns the Makefile's variables for this compiler."""
         words = {
             "CLANG": self.clang,
             "LINKER": self.linker,
@@ -76,46 +77,48 @@ class Compiler:
         }
 
     def description(self) -> str:
-        """Returns what a manifest says of it."""
+        """Returns the compiler's description for manifests."""
         return f"clang {self.release}, {'pinned' if self.is_pinned else 'named by the user'}"
 
 
 @dataclass(frozen=True)
 class SystemCompiler:
-    """clang of this host, with what the pinned compiler lacks: sanitizers, and LLVM's tools for objects. No run's
-    result depends on it."""
+    """The host's clang, for sanitizers and LLVM's object tools, which the pinned compiler lacks.
+
+    No run's result depends on it.
+    """
 
     clang: str
     linker: str
     suffix: str
-    """Of its tools' names."""
+    """Suffix of its tools' names."""
 
     @property
     def sanitizer_library(self) -> Path | None:
-        """Returns AddressSanitizer's library, or None if there is none."""
+        """Returns AddressSanitizer's library, or None."""
         folder = first_line(self.clang, "--print-resource-dir")
         libraries = sorted(Path(folder).glob("lib/*/libclang_rt.asan*")) if folder else []
         return libraries[0] if libraries else None
 
     def tool(self, name: str) -> str:
-        """Returns how one of LLVM's tools is called."""
+        """Returns the name of an LLVM tool's program."""
         return f"{name}{self.suffix}"
 
 
 def find_browser() -> str | None:
-    """Returns the path of one of BROWSERS, or None if there is none."""
+    """Returns the path of one of BROWSERS, or None."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 def find_make() -> str | None:
-    """Returns the path of GNU Make: the private environment's, which comes with the compiler, or the system's."""
+    """Returns the path of GNU Make: the private environment's, or the system's."""
     pinned = shutil.which("make", path=f"{sys.prefix}/bin")
     return pinned or shutil.which("gmake") or shutil.which("make")
 
 
 @cache
 def package_here(*names: str) -> str | None:
-    """Returns the first of these packages that apt knows on this host, or None if it knows none."""
+    """Returns the first of these packages that apt knows, or None."""
     return next((name for name in names if f"Package: {name}" in _apt_says(name)), None)
 
 
@@ -124,13 +127,15 @@ def _apt_says(package: str) -> list[str]:
 
 
 def first_line(*command: str) -> str:
-    """The first line that a program prints; "" if it cannot run or fails."""
+    """Returns the first line of a program's output; "" if it fails."""
     return output(*command).partition("\n")[0]
 
 
 def output(*command: str, even_failing: bool = False) -> str:
-    """What a program prints; "" if it cannot run or fails. `even_failing`: also what it prints as an
-    error, whatever its exit status is."""
+    """Returns a program's output; "" if it fails.
+
+    `even_failing` returns output and errors for any exit status.
+    """
     try:
         done = subprocess.run(
             command,
@@ -148,7 +153,7 @@ def output(*command: str, even_failing: bool = False) -> str:
 
 
 def complaint(command: list[str]) -> str | None:
-    """Returns what a program says as it fails, or why it cannot be started; None if it succeeds."""
+    """Returns a program's error output if it fails or cannot start; None if it succeeds."""
     try:
         done = subprocess.run(
             command,
@@ -164,20 +169,21 @@ def complaint(command: list[str]) -> str | None:
 
 
 def version_in(text: str) -> tuple[int, ...]:
-    """The first number with a dot in a text: (7, 2, 22)."""
+    """Returns the first dotted number in a text, such as (7, 2, 22)."""
     match = re.search(r"\d+(?:\.\d+)+", text)
     return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
 def version_of(program: str) -> tuple[int, ...]:
-    """What `program --version` says in its first line."""
+    """Returns the version in the first line of `program --version`."""
     return version_in(first_line(program, "--version"))
 
 
 def compiler() -> Compiler:
-    """Returns the compiler of everything whose instructions are part of a result, fetched if it is not there yet.
+    """Returns the compiler of all code whose instructions affect results; installs it if necessary.
 
-    SCHEDLAB_CLANG names another than the pinned one. Raises BuildFailed if there is none.
+    SCHEDLAB_CLANG selects another compiler than the pinned one. Raises BuildFailed if there is
+    none.
     """
     program = compiler_there()
     if not program and (environment := own_environment()):
@@ -194,7 +200,10 @@ def compiler() -> Compiler:
 
 @cache
 def compiler_there() -> Compiler | None:
-    """Returns the compiler, or None if it was not fetched yet. Raises BuildFailed if SCHEDLAB_CLANG names none."""
+    """Returns the compiler, or None if it is not installed.
+
+    Raises BuildFailed if SCHEDLAB_CLANG is invalid.
+    """
     if named := os.environ.get("SCHEDLAB_CLANG"):
         return _named_compiler(named)
     package = importlib.util.find_spec("ziglang")
@@ -208,7 +217,7 @@ def _pinned_compiler(zig: Path) -> Compiler:
         "env",
         f"ZIG_GLOBAL_CACHE_DIR={cache_folder() / 'zig'}",
     )
-    # Of itself it finds its headers only as `zig cc`.
+    # It finds its headers by itself only as `zig cc`.
     plain = (str(zig), "clang", f"-resource-dir={zig.with_name('lib')}")
     as_plain = ("-UNDEBUG", "-fno-sanitize=undefined", "-fomit-frame-pointer")
     return Compiler(
@@ -247,7 +256,7 @@ def _named_compiler(clang: str) -> Compiler:
 
 
 def system_compiler() -> SystemCompiler:
-    """Returns clang 19 or newer of this host. Raises BuildFailed if there is none."""
+    """Returns the host's clang 19 or newer. Raises BuildFailed if there is none."""
     if not (program := system_compiler_there()):
         raise BuildFailed(
             "clang 19 or newer with lld and llvm's tools is not on the PATH: install clang-19, lld-19 and llvm-19"
@@ -257,7 +266,7 @@ def system_compiler() -> SystemCompiler:
 
 @cache
 def system_compiler_there() -> SystemCompiler | None:
-    """Returns clang 19 or newer of this host, or None if there is none."""
+    """Returns the host's clang 19 or newer, or None."""
     for suffix in ("-19", ""):
         clang, linker = f"clang{suffix}", f"ld.lld{suffix}"
         if shutil.which(clang) and shutil.which(linker) and version_of(clang) >= (19,):

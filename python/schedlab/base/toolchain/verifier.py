@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What Linux's verifier will make of a policy, as far as its BPF object tells: without Linux."""
+"""Predicts what Linux's verifier finds in a policy, from its BPF object and without Linux."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from schedlab.errors import BuildFailed, RuleBroken
 from schedlab.paths import ROOT
 
 _TURNS = 3
-"""Of a loop, in the estimate."""
+"""Assumed iterations of a loop in the estimate."""
 _FLAGS = [
     *("--target=bpf", "-mcpu=v4", "-std=gnu17", "-O2", "-g", "-fno-builtin"),
     *(
@@ -40,8 +40,11 @@ _HOOKS = "struct_ops/"
 
 @dataclass(frozen=True)
 class HookCost:
-    """`instructions`: that are followed if each loop has _TURNS turns: a figure to compare hooks by. `loops`: the
-    lines at which the deepest loops begin, outermost first."""
+    """The verifier's estimated work for a hook.
+
+    `instructions` assumes _TURNS iterations per loop, to compare hooks. `loops` are the first lines
+    of the deepest nested loops, the outermost first.
+    """
 
     hook: str
     instructions: int
@@ -49,7 +52,7 @@ class HookCost:
 
 
 def compiled(source: Path, output: Path) -> None:
-    """Compiles a policy as a BPF program. Raises BuildFailed with the compiler's words."""
+    """Compiles a policy as a BPF program. Raises BuildFailed with the compiler's errors."""
     flags = [
         *_FLAGS,
         f'-DPOLICY_SOURCE="{from_root(str(source.resolve()))}"',
@@ -70,7 +73,10 @@ def compiled(source: Path, output: Path) -> None:
 
 
 def examine(source: Path) -> list[HookCost]:
-    """Returns what each hook costs the verifier, the most first. Raises RuleBroken for what it refuses."""
+    """Returns the hooks' costs, the highest first.
+
+    Raises RuleBroken for programs that the verifier would reject.
+    """
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         place = Path(folder) / "policy.o"
         compiled(source, place)
@@ -109,7 +115,7 @@ def _check(source: Path, program: Object, function: Function) -> None:
 def _follow(
     program: Object, function: Function, outer: tuple[str, ...]
 ) -> tuple[int, tuple[str, ...]]:
-    """Returns the instructions that are followed, and the deepest chain of loops. There is no recursion."""
+    """Returns the number of followed instructions, and the deepest chain of loops; requires no recursion."""
     around = function.nesting()
     total = sum(_TURNS ** len(around.get(index, ())) for index in function.successors)
     deepest = max((chain for chain in around.values()), key=len, default=())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which schedlab this is."""
+"""Identifies this version of schedlab."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ SOURCES = (
     *("Makefile", "schedlab", "abi", "kernel", "linux", "model", "policies", "python", "sim"),
     *("spike", "studies", "tests/guest", "tools", "user", "workloads"),
 )
-"""What runs and reports are made of, in the checkout."""
+"""Sources that affect runs and reports."""
 
 
 def commit() -> dict[str, Any]:
-    """The checkout's commit, and whether it has changes since; None where git cannot tell. Of changes in what
-    runs are made of, their hash, too."""
+    """Returns the checkout's commit and whether files have changed; None if git fails.
+
+    Includes a hash of changes in SOURCES.
+    """
     head = _git("rev-parse", "HEAD")
     status = _git("status", "--porcelain")
     changed = None if status is None else bool(status.strip())
@@ -41,16 +43,16 @@ def commit() -> dict[str, Any]:
 
 
 def changes() -> bytes:
-    """Returns what in the sources is not as in the commit, new files included, as a patch for `git apply`.
+    """Returns uncommitted changes of SOURCES, with new files, as a patch for `git apply`.
 
-    b"": nothing, or git cannot tell. Neither the index nor the repository is touched.
+    b"" if there are none or git fails. Does not modify the index or the repository.
     """
     index, objects = (_git("rev-parse", "--git-path", name) for name in ("index", "objects"))
     if not index or not objects:
         return b""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         index_file = Path(scratch) / "index"
-        # With its time, by which git knows which files it has to look into: those changed since.
+        # Keeps the index's time, because git uses it to skip unchanged files.
         shutil.copy2(ROOT / index.decode().strip(), index_file)
         variables = {
             "GIT_INDEX_FILE": str(index_file),
@@ -64,13 +66,13 @@ def changes() -> bytes:
 
 
 def commit_seconds() -> int | None:
-    """Returns when the checkout's commit was made, in seconds since 1970, or None where git cannot tell."""
+    """Returns the commit's time in seconds since 1970, or None if git fails."""
     objects = _git("log", "-1", "--format=%ct")
     return int(objects) if objects and objects.strip() else None
 
 
 def sitting() -> dict[str, Any]:
-    """What is run now, and by what: the command line, the commit, this Python, the compiler."""
+    """Returns facts about this process: command line, commit, Python and compiler."""
     program = None if INSTALLED else compiler_there()
     return {
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
