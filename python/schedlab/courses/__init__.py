@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Policies that anybody may have written: compiled in a sandbox, graded, scored, and written by a language model."""
+"""Handles untrusted policies: compiles them in a sandbox, grades and scores them, serves language models."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Sweeps: many runs of which each differs from the others, and one table of what came of them.
+"""Sweeps: many runs with different parameters, and one table of their results (docs/sweeps.md).
 
-From a description (`description`, read by `reading`) come points (`expanding`), each a run with a key. `command` has
-them executed (schedlab.runs.executor); what they measured (`rows`) is kept in a `dataset`. `ranking` says which setups
-are best; docs/sweeps.md.
+`reading` reads a description (`description`), and `expanding` expands it to points, each a run with
+a key. `command` executes them (schedlab.runs.executor). `rows` selects their results, which a
+`dataset` stores. `ranking` finds the best setups.
 """

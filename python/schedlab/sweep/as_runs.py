@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A sweep's data set as a collection of runs, for what compares those."""
+"""Presents a sweep's data set as a collection of runs, for comparisons."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _PROCESSES = {
     "seed": pl.Int64, "machine": pl.String, "tick_ns": pl.Int64, "status": pl.String,
     "group": pl.String, "role": pl.String, "response_ns": pl.Int64,
 }  # fmt: skip
-"""Columns of processes, of which a sweep keeps none: what is computed from them is in its tables."""
+"""Columns of processes; sweeps store no processes, only metrics computed from them."""
 
 
 class Swept(Collection):
     """Runs whose metrics are rows of a data set."""
 
     def __init__(self, runs: Iterable[Kept], tables: Mapping[str, pl.DataFrame]) -> None:
-        """`tables`: summary, groups and values, each with `key`."""
+        """`tables` are summary, groups and values, each with the column `key`."""
         super().__init__(runs)
         self.tables = tables
 
     def of(self, runs: Sequence[Kept]) -> Collection:
-        """Some of them."""
+        """Returns a subset of the runs."""
         return Swept(runs, self.tables)
 
     def _frame(self, table: str) -> pl.DataFrame:
@@ -56,7 +56,7 @@ class Swept(Collection):
 
 
 def is_sweep(place: Path) -> bool:
-    """Does it hold a sweep's data set, and not the folders of its runs?"""
+    """Returns whether a folder has a sweep's data set without its runs' folders."""
     if not (place / dataset.RUNS).is_dir() or not (place / results.MANIFEST).is_file():
         return False
     traces = place / dataset.TRACES
@@ -64,7 +64,7 @@ def is_sweep(place: Path) -> bool:
 
 
 def collection(folder: Path) -> Swept:
-    """All runs of a data set. Raises WrongUsage, FileRefused."""
+    """Returns all runs of a data set. Raises WrongUsage, FileRefused."""
     manifest = dataset.read_manifest(folder)
     runs = dataset.read_table(folder, dataset.RUNS)
     if runs.is_empty():
@@ -99,7 +99,7 @@ def collection(folder: Path) -> Swept:
 
 
 def _kept(folder: Path, row: Mapping[str, Any], facts: Mapping[str, Any]) -> Kept:
-    """A run with the manifest that its folder would have."""
+    """Returns a run with the manifest that its folder would have."""
     machine = dict(facts.get("machine") or {})
     machine.pop("name", None)
     manifest = {
@@ -124,6 +124,6 @@ def _kept(folder: Path, row: Mapping[str, Any], facts: Mapping[str, Any]) -> Kep
 
 
 def _pairs(text: str | None) -> list[tuple[str, str]]:
-    """`a=1,b=2` in parts."""
+    """Splits `a=1,b=2` into pairs."""
     parts = (part.partition("=") for part in (text or "").split(",") if part)
     return [(name, value) for name, _, value in parts]

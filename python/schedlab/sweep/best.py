@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is best in a sweep's data set: tables, what programs read, and the frontier as a chart."""
+"""Finds the best setups of a data set: as tables, as values for programs, and as a chart of the front."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PICTURES = (".svg", ".png")
 
 
 def objectives_of(texts: Sequence[str]) -> list[Objective]:
-    """Raises WrongUsage."""
+    """Parses objectives. Raises WrongUsage."""
     objectives = [parse(text) for text in dict.fromkeys(texts)]
     columns = [(objective.column, objective.group) for objective in objectives]
     for number, objective in enumerate(objectives):
@@ -35,7 +35,7 @@ def objectives_of(texts: Sequence[str]) -> list[Objective]:
 
 
 def objective_of_effects(text: str) -> Objective:
-    """The objectives of `effects`, where it does not matter what is better. Raises WrongUsage."""
+    """Parses the objective of `effects`, which needs no direction. Raises WrongUsage."""
     try:
         return parse(text)
     except WrongUsage:
@@ -43,7 +43,7 @@ def objective_of_effects(text: str) -> Objective:
 
 
 def check_chart(place: Path, objectives: Sequence[Objective], loads: bool = False) -> None:
-    """Raises WrongUsage for what cannot be drawn, before anything is run. `loads`: load curves are."""
+    """Raises WrongUsage, before anything runs, if the chart is impossible; `loads` means load curves."""
     if place.suffix not in PICTURES:
         raise WrongUsage(
             f"expected a name that ends in {' or '.join(PICTURES)}", what=parameter("chart", place)
@@ -56,7 +56,7 @@ def check_chart(place: Path, objectives: Sequence[Objective], loads: bool = Fals
 
 
 def tables(folder: Path, objectives: Sequence[Objective], top: int) -> Iterator[Table]:
-    """Gives, for each scene, the ranking by one metric, or the front of several."""
+    """Yields, for each scene, the ranking by one metric or the front of several."""
     for values in read_values(folder, objectives):
         if len(objectives) == 1:
             yield listing.ranking_table(values, objectives[0], ranked(values, objectives[0]), top)
@@ -65,7 +65,7 @@ def tables(folder: Path, objectives: Sequence[Objective], top: int) -> Iterator[
 
 
 def as_dicts(folder: Path, objectives: Sequence[Objective]) -> list[dict[str, Any]]:
-    """The same for programs, with all setups."""
+    """Returns the same for programs, with all setups."""
     values = read_values(folder, objectives)
     if len(objectives) == 1:
         only = objectives[0]
@@ -82,7 +82,7 @@ def as_dicts(folder: Path, objectives: Sequence[Objective]) -> list[dict[str, An
 
 
 def draw(folder: Path, objectives: Sequence[Objective], place: Path) -> list[Path]:
-    """A picture for each scene; those after the first have a number in their names."""
+    """Draws a picture for each scene; names after the first get a number."""
     drawn = []
     for number, values in enumerate(read_values(folder, objectives), start=1):
         chart = frontier_chart(values, objectives, front(values, objectives))
@@ -94,7 +94,7 @@ def draw(folder: Path, objectives: Sequence[Objective], place: Path) -> list[Pat
 
 
 def write_chart(chart: Chart, path: Path) -> None:
-    """Writes one of PICTURES, by its name."""
+    """Writes a chart in the format of the path's suffix, one of PICTURES."""
     from schedlab.report.specifications import VEGA_LITE, for_paper
 
     svg = chart_library().vegalite_to_svg(for_paper(chart), vl_version=VEGA_LITE)
@@ -105,7 +105,7 @@ def write_chart(chart: Chart, path: Path) -> None:
 
 
 def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front[Choice]) -> Chart:
-    """Draws the front of two objectives."""
+    """Draws the front of two objectives. Raises WrongUsage if no setup has both metrics."""
     from schedlab.report.charts.frontier import frontier
 
     if not found.estimates:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The columns of a sweep's data set: names, types and what they mean (docs/sweeps.md).
+"""The columns of a sweep's data set: names, types and meanings (docs/sweeps.md).
 
-Types are spelt out, so that all parts of a data set have the same, whatever is in them.
+Types are explicit, so that all parts of a data set have the same types.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FORMAT = 1
 TUNABLE = "set_"
 CHANGE = "with_"
 SHAPE = "shape"
-"""What columns begin with that have a tunable's value, or that of a place in the workload file."""
+"""Prefixes of columns for tunables and for places in the workload file; the column of shapes."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Column:
 
     @property
     def unit(self) -> str:
-        """The unit, by the end of its name; "": a number, or words."""
+        """The unit, from the suffix of the name; empty for plain numbers and texts."""
         return next((unit for end, unit in _UNITS.items() if self.name.endswith(end)), "")
 
 
@@ -75,7 +75,7 @@ OUTCOME = (
 
 
 def _measured(table: str) -> tuple[Column, ...]:
-    """The columns that the metrics have in a table, without those that tell what was run."""
+    """Returns the metric columns of a table, without columns that identify the run."""
     known = {column.name for column in IDENTITY}
     return tuple(
         Column(name, _wide(dtype), meaning_of(name))
@@ -89,7 +89,7 @@ def _wide(dtype: pl.DataType) -> Any:
 
 
 def _derived(names: Iterable[str]) -> Iterator[Column]:
-    """Yields columns of metrics that are made of a run's tables."""
+    """Yields columns of metrics derived from a run's tables."""
     for name in names:
         yield Column(name, WHOLE if name == "steady_jobs" else NUMBER, BY_COLUMN[name].meaning)
 
@@ -144,7 +144,7 @@ def schema(table: Iterable[Column]) -> dict[str, Any]:
 
 
 def frame(rows: list[Mapping[str, Any]], table: Iterable[Column]) -> pl.DataFrame:
-    """Rows in the table's columns and types. What a row lacks is null."""
+    """Returns rows as a table with these columns and types; missing values are null."""
     types = schema(table)
     columns = {name: [row.get(name) for row in rows] for name in types}
     return pl.DataFrame(columns, schema=types)

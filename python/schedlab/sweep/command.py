@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `./schedlab sweep` does: plans, runs what is not there yet, and says what is best."""
+"""`./schedlab sweep`: plans a sweep and executes missing runs."""
 
 from __future__ import annotations
 
@@ -34,41 +34,43 @@ if TYPE_CHECKING:
     from schedlab.runs.progress import Board
 
 _PROCESSES_FROM = 24
-"""The number of runs at which workers become processes."""
+"""Minimum number of runs for workers in processes instead of threads."""
 _KEEP_SECONDS = (0.3, 30.0)
-"""Finished runs are kept after so long: the first soon, those of a long sweep in larger parts."""
+"""Minimum and maximum seconds between writes of finished runs; long sweeps write larger parts."""
 _KEEP_ROWS = 5000
 
 
 @dataclass(frozen=True)
 class Doing:
-    """How a sweep is run."""
+    """How a sweep is executed."""
 
     out: Path
     scheduler: str | None = None
     certificate: Path | None = None
-    """The folder of the certificate by which a scheduler is spoken to."""
+    """Folder of the certificate for the scheduler's connection."""
     workers: int | None = None
-    """Processes of this host; None: one for each CPU."""
+    """Processes of this host; None means one for each CPU."""
     keep_traces: bool = False
     retry_failed: bool = False
 
 
 @dataclass(frozen=True)
 class Done:
-    """What came of it."""
+    """The outcome of a sweep."""
 
     folder: Path
     runs: int
-    """The number of the sweep's runs."""
+    """Number of the sweep's runs."""
     already: int
-    """Those that were there before."""
+    """Runs that existed before."""
     failed: int
 
 
 def plan(path: Path | None, options: Mapping[str, Node], loads: str | None = None) -> SweepPlan:
-    """`loads`: at which all workload files are run. Raises WrongUsage for whatever cannot be, before anything is
-    written."""
+    """Plans a sweep; `loads` are loads for all workload files.
+
+    Raises WrongUsage before anything is written.
+    """
     description = reading.read(path, options, read_catalogue())
     if loads:
         from schedlab.sweep.load_curves import with_loads
@@ -81,7 +83,10 @@ def plan(path: Path | None, options: Mapping[str, Node], loads: str | None = Non
 
 
 def carry_out(plan: SweepPlan, doing: Doing) -> Done:
-    """Runs what is not there yet. Raises Interrupted (schedlab.runs.carrying_out), SchedlabError, WrongUsage."""
+    """Executes missing runs.
+
+    Raises Interrupted (schedlab.runs.carrying_out), SchedlabError, WrongUsage.
+    """
     make = built(plan.machines, plan.tools)
     points = plan.by_key(make)
     origin = origin_of(plan, make)
@@ -107,20 +112,20 @@ def carry_out(plan: SweepPlan, doing: Doing) -> Done:
 
 
 def standards(policy: str) -> Mapping[str, int]:
-    """What a policy's tunables are if nothing is set; none of a policy that is not known."""
+    """Returns the defaults of a policy's tunables; empty for unknown policies."""
     (choice,) = parse_choices(policy)
     known = read_catalogue().get(choice.name)
     return PolicyEntry(choice, known, {}, (), None).standard() if known else {}
 
 
 def built(machines: set[Machine], tools: tuple[str, ...] = ()) -> Make:
-    """Brings up to date what machines start from."""
+    """Builds the parts that machines start from."""
     names = {*tools, *(name for machine in machines for name in machine.parts)}
     return make_of(machines, supply(sorted(names)), tools)
 
 
 class Execution:
-    """Executes points of a sweep, as often as it is asked to, and adds what came of them to its data set."""
+    """Executes points of a sweep and adds their results to its data set."""
 
     def __init__(
         self,
@@ -141,7 +146,7 @@ class Execution:
         self.began = self.kept = time.monotonic()
 
     def run(self, points: Mapping[str, expanding.Point]) -> None:
-        """Executes points, by their keys. Raises Interrupted; what was finished is in the data set then."""
+        """Executes points by key. Raises Interrupted; finished runs are then in the data set."""
         self.points = points
         tasks = [self.task(key, point) for key, point in points.items()]
         try:
@@ -162,12 +167,12 @@ class Execution:
 
     def ended(self, task: Task, result: Result) -> None:
         identity = self.wanted.identity(self.points[task.key], self.make, self.data_set.dimensions)
-        # With the plan's key: each result comes with a copy, of which a long sweep would keep many.
+        # Uses the plan's key object; each result has a copy, which would add up in a long sweep.
         self.finished.append((identity, replace(result, key=task.key)))
         self.board.ended(task.run, result.outcome, result.seconds)
 
     def poll(self) -> None:
-        """Keeps what is finished: the first runs soon, those of a long sweep in larger parts."""
+        """Writes finished runs: the first ones soon, later ones in larger parts."""
         now = time.monotonic()
         least, most = _KEEP_SECONDS
         due = min(most, max(least, (now - self.began) / 20))
@@ -181,7 +186,7 @@ class Execution:
 
 
 def traces_of(doing: Doing) -> Path | None:
-    """Returns the folder of runs that are kept, which is there then; None: none are."""
+    """Creates and returns the folder of stored runs, or None if runs are not stored."""
     if not doing.keep_traces:
         return None
     traces = (doing.out / dataset.TRACES).absolute()
@@ -191,7 +196,7 @@ def traces_of(doing: Doing) -> Path | None:
 
 @contextmanager
 def workers_of(doing: Doing, most: int) -> Iterator[tuple[Workers, Board]]:
-    """Workers of a cluster, which need Dask, or of this host: no more than can have a run; and a board for so many."""
+    """Yields workers of a cluster (needs Dask) or of this host, at most `most`, and a progress board."""
     from schedlab.runs.progress import Board
 
     with ExitStack() as stack:
@@ -211,7 +216,7 @@ def workers_of(doing: Doing, most: int) -> Iterator[tuple[Workers, Board]]:
 def manifest_of(
     point: expanding.Point, make: Make, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the manifest says of a run with a kept folder, as `./schedlab run` would say it."""
+    """Returns the manifest of a stored run, like that of `./schedlab run`."""
     facts = dict(make.machines[point.run.machine.name])
     version = facts.pop("machine_version")
     base = Software({}, {**parameters, **facts})

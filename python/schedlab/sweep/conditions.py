@@ -30,17 +30,17 @@ _LENGTH_MAX = 500
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition that was read and found good."""
+    """A valid condition."""
 
     text: str
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """Does it hold for these values of all its names?"""
+        """Returns whether the condition holds for these values of all its names."""
         return bool(_value(ast.parse(self.text, mode="eval").body, values))
 
 
 def read(text: str, names: Iterable[str]) -> Condition:
-    """ValueError says what is wrong with it, or which name it has that is none of `names`."""
+    """Parses a condition on `names`. Raises ValueError if it is invalid or has an unknown name."""
     known = set(names)
     if len(text) > _LENGTH_MAX:
         raise ValueError(f"at most {_LENGTH_MAX} characters")

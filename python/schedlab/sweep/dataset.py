@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The data set of a sweep: tables of Parquet files that grow part by part (docs/sweeps.md).
 
-A part appears when it is whole. Its runs come last, so that a reader finds of each run that
-is there all that belongs to it.
+Parts appear atomically, and a part's runs are written last. So a reader that sees a run finds all
+of its data.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ MANIFEST = results.MANIFEST
 RUNS, GROUPS, TOLD = "runs", "groups", "told"
 TRACES = "traces"
 FILES = "made-of"
-"""The folder of what sittings were made of: sweep files and workload files, by their hashes."""
+"""Folder of sweep files and workload files, by hash."""
 _NEW = ".new"
-"""What ends the name of a part that is being written."""
+"""Suffix of a part that is being written."""
 _SUCCESS = "success"
 _NOT_TOLD = Origin()
 
@@ -63,22 +63,22 @@ Standards = Callable[[str], Mapping[str, int]]
 
 @dataclass
 class DataSet:
-    """A data set that is open, to be written by this process alone."""
+    """An open data set; only this process may write it."""
 
     folder: Path
     dimensions: tuple[str, ...]
-    """Columns of what only this data set has: tunables, changes of the workload."""
+    """Columns specific to this data set: tunables and changes of the workload."""
     statuses: dict[str, str] = field(default_factory=dict)
-    """Statuses by key, of all runs that are in it."""
+    """Status by key of all runs in the data set."""
     edited: list[str] = field(default_factory=list)
-    """Workload files that were others in a sitting before."""
+    """Workload files that have changed since an earlier sitting."""
 
     def tables(self) -> dict[str, tuple[Column, ...]]:
-        """The runs come last."""
+        """Returns the columns by table; runs are last."""
         return {GROUPS: GROUPS_TABLE, TOLD: TOLD_TABLE, RUNS: runs_table(self.dimensions)}
 
     def add(self, finished: Sequence[tuple[Mapping[str, Any], Result]]) -> None:
-        """Adds a part of these runs, each with what identifies it. Those that are there are left out."""
+        """Writes a part with these runs and their identities; skips existing runs."""
         rows: dict[str, list[Mapping[str, Any]]] = {RUNS: [], GROUPS: [], TOLD: []}
         for identity, result in finished:
             if result.key in self.statuses:
@@ -100,13 +100,13 @@ class DataSet:
         return f"part-{max(numbers, default=0) + 1:06}.parquet"
 
     def drop_failed(self) -> int:
-        """Takes out what failed, so that it is run again. Returns how many there were."""
+        """Deletes failed runs, so that they run again; returns their number."""
         failed = {key for key, status in self.statuses.items() if status != _SUCCESS}
         for path in parts(self.folder, RUNS):
             stored = read_tables([path], {"key": pl.String()})
             remaining = stored.filter(~pl.col("key").is_in(list(failed)))
             if len(remaining) < len(stored):
-                # The other way round than when it was written: first the runs, then what is theirs.
+                # The reverse of the order of writing: runs first, then their data.
                 write_part(path, remaining)
                 self.drop_strangers(path.name, remaining)
         self.statuses = {
@@ -115,7 +115,7 @@ class DataSet:
         return len(failed)
 
     def drop_strangers(self, name: str, runs: pl.DataFrame) -> None:
-        """Drops, from a part's other tables, what belongs to none of its runs."""
+        """Deletes rows of a part's other tables that belong to none of its runs."""
         for table in (GROUPS, TOLD):
             path = self.folder / table / name
             if path.exists():
@@ -127,8 +127,11 @@ class DataSet:
                     write_part(path, remaining)
 
     def grow(self, dimensions: Sequence[str], standards: Standards) -> None:
-        """Gives the runs that are there more columns. A tunable has the value that it had though it was not set; a
-        value of the workload file, null: as in the file."""
+        """Adds columns to existing runs.
+
+        A tunable gets its default in those runs; a value of the workload file gets null, which
+        means unchanged.
+        """
         order = [column.name for column in runs_table(self.dimensions)]
         types = {column.name: column.dtype for column in runs_table(dimensions)}
         for path in parts(self.folder, RUNS) if dimensions else ():
@@ -149,7 +152,7 @@ class DataSet:
             write_part(path, widened.select(name for name in order if name in widened.columns))
 
     def repair(self) -> None:
-        """Takes away what an interruption at the wrong moment may have left."""
+        """Cleans up after an interrupted write."""
         for table in (RUNS, GROUPS, TOLD):
             for path in (self.folder / table).glob(f"*{_NEW}"):
                 path.unlink()
@@ -174,7 +177,7 @@ def _row(identity: Mapping[str, Any], result: Result) -> Row:
 
 
 def write_part(path: Path, table: pl.DataFrame) -> None:
-    """Writes a part, which is there when it is whole, also after a loss of power."""
+    """Writes a part atomically and durably."""
     new = path.with_name(f".{path.name}{_NEW}")
     with new.open("wb") as file:
         table.write_parquet(file)
@@ -184,7 +187,7 @@ def write_part(path: Path, table: pl.DataFrame) -> None:
 
 
 def parts(folder: Path, table: str) -> list[Path]:
-    """Returns the parts of a table in the order in which they were written."""
+    """Returns the parts of a table in order of writing."""
     return sorted((folder / table).glob("part-*.parquet"))
 
 
@@ -194,18 +197,18 @@ _OWN = re.compile(
     rf"\.?{re.escape(MANIFEST)}({_NEW})?|{FILES}/[0-9a-f]{{64}}\.(json|yaml)"
     rf"|({RUNS}|{GROUPS}|{TOLD})/\.?part-\d{{6,}}\.parquet({_NEW})?"
 )
-"""The names of a data set's files, but those of traces."""
+"""Names of a data set's files, except traces."""
 
 
 def check_free(folder: Path) -> None:
-    """Raises WrongUsage if the folder holds no data set, or one that is being written."""
+    """Raises WrongUsage if the folder has no data set, or if another process is writing it."""
     read_manifest(folder)
     with _locked(folder):
         pass
 
 
 def remove(folder: Path) -> None:
-    """Takes away a data set with its traces. What else is in its folder stays, and so do traces that have changed."""
+    """Deletes a data set with its traces; keeps other files and changed traces."""
     traces = folder / TRACES
     for run in () if traces.is_symlink() or not traces.is_dir() else tuple(traces.iterdir()):
         if not run.is_symlink() and run.is_dir() and not placing.strange(run):
@@ -230,8 +233,11 @@ def opened(
     origin: Origin = _NOT_TOLD,
     standards: Standards = lambda policy: {},
 ) -> Iterator[DataSet]:
-    """A new one, or one to go on with, which gets the dimensions that it lacks. `standards`: the tunables of a policy,
-    by its name in the table, as they are if nothing is set. Raises WrongUsage if what is there does not fit."""
+    """Opens or creates a data set and adds missing dimensions.
+
+    `standards` returns the default tunables of a policy, by its name in the table. Raises
+    WrongUsage if an existing data set does not match.
+    """
     new = not (folder / MANIFEST).exists()
     if new and folder.exists() and any(folder.iterdir()):
         raise WrongUsage(
@@ -256,7 +262,7 @@ def opened(
 
 
 def check_fit(folder: Path, manifest: Mapping[str, Any], make: Mapping[str, Any]) -> None:
-    """Raises WrongUsage unless the data set is of this make."""
+    """Raises WrongUsage unless the data set was made with the same programs and measuring code."""
     if not manifest:
         return
     cure = "The two do not belong together: name another folder, or move that one away"
@@ -278,7 +284,7 @@ def check_fit(folder: Path, manifest: Mapping[str, Any], make: Mapping[str, Any]
 
 
 def merged(manifest: Mapping[str, Any], make: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the make, with the machines that were there before."""
+    """Returns the make together with the machines of earlier sittings."""
     before = manifest.get("make", {}).get("machines", {})
     return {"measuring": make["measuring"], "machines": {**before, **make["machines"]}}
 
@@ -301,7 +307,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def keep_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Writes those that are not there yet, each whole."""
+    """Writes missing files atomically."""
     for name, content in files.items():
         if not (folder / name).exists():
             new = folder / f".{name}{_NEW}"
@@ -340,7 +346,10 @@ def write_manifest(
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Raises WrongUsage if it is no data set of a sweep, or of a version that is not known."""
+    """Reads the manifest.
+
+    Raises WrongUsage if the folder has no data set of a sweep, or FileRefused for unknown versions.
+    """
     if not (folder / MANIFEST).is_file():
         raise WrongUsage(f"{folder} holds no sweep: name a folder that `./schedlab sweep` made")
     place = folder / MANIFEST
@@ -352,7 +361,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _is_make(value: Any) -> bool:
-    """Is it as schedlab.sweep.make tells it: facts of the measuring, and of each machine?"""
+    """Returns whether a value has the form of Make.to_dict: facts about measuring and each machine."""
     if not isinstance(value, dict) or not isinstance(value.get("machines"), dict):
         return False
     facts = (value.get("measuring"), *value["machines"].values())
@@ -360,7 +369,7 @@ def _is_make(value: Any) -> bool:
 
 
 def _is_made_of(value: Any) -> bool:
-    """Is it as schedlab.sweep.make tells it (`facts_of`)?"""
+    """Returns whether a value has the form of schedlab.sweep.make.facts_of."""
     return isinstance(value, dict) and isinstance(value.get("workload"), str)
 
 
@@ -390,12 +399,12 @@ def read_statuses(folder: Path) -> dict[str, str]:
 
 
 def runs_columns(folder: Path) -> list[str]:
-    """Names of the columns of its runs."""
+    """Returns the names of the runs' columns."""
     return [column.name for column in runs_table(read_manifest(folder)["dimensions"])]
 
 
 def read_table(folder: Path, table: str) -> pl.DataFrame:
-    """Returns all parts of it, sorted by key: the same whichever worker did the runs, in whatever order."""
+    """Returns all parts of a table sorted by key, independent of workers and order of execution."""
     manifest = read_manifest(folder)
     columns = {
         RUNS: runs_table(manifest["dimensions"]),
@@ -405,5 +414,5 @@ def read_table(folder: Path, table: str) -> pl.DataFrame:
     types = frame([], columns).schema
     tables = [read_tables([path], types).select(types.names()) for path in parts(folder, table)]
     by = [column.name for column in columns if column.name in ("key", "group", "name")]
-    # What an earlier schedlab did not keep is null: not known.
+    # Values that earlier versions did not store are null.
     return pl.concat([frame([], columns), *tables], how="vertical_relaxed").sort(by)

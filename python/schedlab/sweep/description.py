@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is to be swept: as read, before it is spelt out run by run."""
+"""The description of a sweep before it is expanded to runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedlab.workload.shapes.model import Shape
 
 @dataclass(frozen=True)
 class Sample:
-    """A number of setups of a policy, instead of all."""
+    """A sample of a policy's setups, instead of the full grid."""
 
     method: str
     count: int
@@ -25,7 +25,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class PolicyEntry:
-    """A policy, and the values that its tunables take."""
+    """A policy and the values of its tunables."""
 
     choice: PolicyChoice
     policy: Policy
@@ -34,7 +34,7 @@ class PolicyEntry:
     sample: Sample | None
 
     def standard(self) -> dict[str, int]:
-        """Returns the values of its tunables if nothing is set."""
+        """Returns the default values of its tunables."""
         tunables = self.policy.tunables_of(self.choice.preset)
         values = {name: tunable.default for name, tunable in tunables.items()}
         if self.choice.preset:
@@ -44,21 +44,21 @@ class PolicyEntry:
 
 @dataclass(frozen=True)
 class WorkloadEntry:
-    """A workload file, an experiment of the studies, or a command of the kernel's."""
+    """A workload file, an experiment of the studies, or a kernel command."""
 
     kind: Literal["file", "experiment", "command"]
     name: str
-    """The name in the table: the file's place, the experiment's name, the command."""
+    """Name in the table: the file's path, the experiment's name or the command."""
     place: Path | None
     """The file."""
     changes: Mapping[str, Values]
-    """Changes of values within the file, by their paths."""
+    """Values that replace values in the file, by their paths."""
     machines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Description:
-    """All dimensions. Every workload runs under every policy, with each value of the others."""
+    """All dimensions; each workload runs under each policy, with all combinations of the other values."""
 
     title: str
     workloads: tuple[WorkloadEntry, ...]
@@ -68,8 +68,8 @@ class Description:
     ticks_ns: tuple[int, ...]
     costs: tuple[str, ...]
     shapes: tuple[Shape, ...]
-    """Of the machines, which have as many CPUs. Empty: all CPUs are alike."""
+    """Shapes of machines, which determine the CPUs; empty if all CPUs are equal."""
     limit_ns: int | None
-    """None: what each workload needs."""
+    """None means the limit of each workload."""
     memory_mib: int
-    """The memory of the kernel's machine."""
+    """Memory of machines that run the kernel."""

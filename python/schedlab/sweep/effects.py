@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a metric depends on in a sweep: which part of its variance each dimension explains, alone and in pairs.
+"""Explains a metric's variance in a sweep by dimensions, alone and in pairs.
 
-The decomposition is that of the analysis of variance (Fisher 1925): of the sum of squares around the mean of all
-runs, the part that lies between the means of a dimension's values is its main effect; what the cells of two
-dimensions explain beyond both is their interaction. In a full grid the parts add up to all of it, with those of three
-dimensions and more, and with what seeds leave.
+Uses the analysis of variance (Fisher 1925). A dimension's main effect is the sum of squares between
+the means of its values. The interaction of two dimensions is what their cells explain beyond both
+main effects. In a full grid, these parts and those of higher orders and seeds add up to the total.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from schedlab.sweep.ranking import values_by_key
 _DIMENSIONS = ("workload", "policy", "machine", "costs", "shape", "cpus", "tick_ns", "seed")
 _VALUE = "value"
 _LEVELS_MOST = 20
-"""Of more values than that, as a sample has them, ranges are told: else each run would be a value of its own."""
+"""More distinct numbers, as in samples, are grouped into ranges; otherwise each run would be a group."""
 _RANGES = 8
 UNSET = "–"
-"""A value that a run does not have, such as a tunable of another policy."""
+"""Shown for a missing value, such as a tunable of another policy."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """One of a dimension's values."""
+    """A value of a dimension."""
 
     value: str
     mean: float
@@ -43,31 +42,31 @@ class Level:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a dimension, or two together beyond each alone, makes of a metric."""
+    """The effect of a dimension, or the interaction of two, on a metric."""
 
     dimensions: tuple[str, ...]
     part: float
-    """Of the variance over all runs: 0 to 1."""
+    """Fraction (0 to 1) of the variance over all runs."""
     levels: tuple[Level, ...] = ()
-    """Of one dimension; by their means."""
+    """Values of a single dimension, sorted by mean."""
 
 
 @dataclass(frozen=True)
 class Effects:
-    """Of one metric."""
+    """All effects on one metric."""
 
     runs: int
     left_out: int
-    """Runs that failed, or have no such value."""
+    """Runs that failed or lack the value."""
     is_grid: bool
-    """Has each pair of values as many runs as any other? If not, parts overlap, and are not to be added."""
+    """True if each pair of values has the same number of runs; otherwise parts overlap and must not be added."""
     main: tuple[Effect, ...]
     """The largest first."""
     pairs: tuple[Effect, ...]
     """The largest first."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Returns values for JSON."""
         return {
             "runs": self.runs,
             "left_out": self.left_out,
@@ -87,7 +86,10 @@ class Effects:
 
 
 def effects(folder: Path, objective: Objective) -> Effects:
-    """Of a sweep's data set. Raises WrongUsage if no two runs differ in anything, or in the metric."""
+    """Computes the effects in a data set.
+
+    Raises WrongUsage if runs do not differ in a dimension or in the metric.
+    """
     table = read(folder, objective)
     known = table.filter(pl.col(_VALUE).is_not_null())
     dimensions = [name for name in known.columns if name != _VALUE and known[name].n_unique() > 1]
@@ -118,7 +120,7 @@ def effects(folder: Path, objective: Objective) -> Effects:
 
 
 def read(folder: Path, objective: Objective) -> pl.DataFrame:
-    """A row for each run: its dimensions, as texts, and `value`; null where it has none."""
+    """Returns a row for each run: its dimensions as texts, and `value`, which may be null."""
     runs = dataset.read_table(folder, dataset.RUNS)
     if runs.is_empty():
         raise WrongUsage(f"{folder} holds no finished run yet")
@@ -136,7 +138,7 @@ def read(folder: Path, objective: Objective) -> pl.DataFrame:
 
 
 def _in_ranges(values: pl.Series) -> pl.Series:
-    """The same; ranges of about as many values each, `60..119`, in place of very many numbers."""
+    """Returns the values; many distinct numbers become ranges with similar counts, such as `60..119`."""
     numbers = values.unique().replace(UNSET, None).drop_nulls().cast(pl.Float64, strict=False)
     if len(numbers) <= _LEVELS_MOST or numbers.null_count():
         return values
@@ -155,7 +157,7 @@ def _in_ranges(values: pl.Series) -> pl.Series:
 
 
 def in_order(values: Iterable[str]) -> list[str]:
-    """Numbers and ranges by their size, then words."""
+    """Sorts numbers and ranges by size, followed by texts."""
 
     def place(text: str) -> tuple[bool, float, str]:
         try:
@@ -167,8 +169,10 @@ def in_order(values: Iterable[str]) -> list[str]:
 
 
 def cells(folder: Path, objective: Objective, pair: tuple[str, str]) -> pl.DataFrame:
-    """The mean of the metric for each pair of two dimensions' values: x, y, value, runs. Runs that lack one of the
-    dimensions, as those of another policy do, are left out. Raises WrongUsage."""
+    """Returns the mean of the metric for each pair of two dimensions' values: x, y, value, runs.
+
+    Runs that lack a dimension, such as runs of other policies, are omitted. Raises WrongUsage.
+    """
     table = read(folder, objective)
     for name in pair:
         if name not in table.columns or name == _VALUE:
@@ -194,7 +198,7 @@ def cells(folder: Path, objective: Objective, pair: tuple[str, str]) -> pl.DataF
 
 
 def _squares(table: pl.DataFrame, by: list[str]) -> float:
-    """The sum of squares around the mean, or around those of each combination of some dimensions."""
+    """Returns the sum of squares around the mean, or around the means of groups."""
     mean = pl.col(_VALUE).mean()
     off = pl.col(_VALUE) - (mean.over(by) if by else mean)
     return float(table.select((off**2).sum()).item())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a description to its runs."""
+"""Expands a description to its runs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from schedlab.workload.shapes.model import Shape
 
 RUNS_MAX = 1_000_000
 TRIED_MAX = 5_000_000
-"""Setups that are looked at for conditions that few fulfil."""
+"""Maximum number of setups tested against conditions."""
 _DRAWN_PER_SETUP = 1000
 
 Settings = tuple[tuple[str, int], ...]
 Setup = tuple[PolicyEntry, Settings]
-"""A policy, and what is set of its tunables."""
+"""A policy and the values of its tunables."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Point:
 
     run: RunSpec
     tunables: Settings = ()
-    """All of the policy's, with the values that they have in this run."""
+    """All tunables of the policy with their values in this run."""
 
 
 def expand(description: Description) -> list[Point]:
-    """Each run once, those of a setup one after another. Raises WrongUsage."""
+    """Returns each run once, grouped by setup. Raises WrongUsage."""
     count = most(description)
     if count > RUNS_MAX:
         raise WrongUsage(
@@ -57,7 +57,7 @@ def expand(description: Description) -> list[Point]:
 
 
 def bases(description: Description) -> Iterator[RunSpec]:
-    """A run for each choice of all else; policy and seed are yet to be put. Raises WrongUsage."""
+    """Yields a run for each combination of all dimensions but policy and seed. Raises WrongUsage."""
     for base in _bases(description):
         base.machine.check(base)
         for cpus in (base.shape.cpus,) if base.shape else description.cpus:
@@ -66,7 +66,7 @@ def bases(description: Description) -> Iterator[RunSpec]:
 
 
 def points(base: RunSpec, chosen: Iterable[Setup], description: Description) -> Iterator[Point]:
-    """These setups with all seeds."""
+    """Yields these setups with all seeds."""
     for entry, values in chosen:
         effective = tuple({**entry.standard(), **dict(values)}.items())
         setup = replace(base, policy=entry.choice, settings=values)
@@ -75,7 +75,7 @@ def points(base: RunSpec, chosen: Iterable[Setup], description: Description) -> 
 
 
 def most(description: Description) -> int:
-    """Returns how many runs there are, if no condition leaves any out and none is twice."""
+    """Returns the number of runs without conditions and duplicates."""
     setups_count = sum(
         entry.sample.count
         if entry.sample
@@ -96,7 +96,10 @@ def most(description: Description) -> int:
 
 
 def setups(entry: PolicyEntry) -> Iterator[Settings]:
-    """Returns what is set in each setup of a policy. Raises WrongUsage if no setup fulfils its conditions."""
+    """Yields the settings of a policy's setups.
+
+    Raises WrongUsage if no setup fulfils the conditions.
+    """
     drawn = _sampled(entry, entry.sample) if entry.sample else _grid(entry)
     has_choice = False
     for values in drawn:
@@ -122,7 +125,7 @@ def _grid(entry: PolicyEntry) -> Iterator[Settings]:
 
 
 def _sampled(entry: PolicyEntry, sample: Sample) -> Iterator[Settings]:
-    """Each once. What does not fulfil the conditions is passed over, and more is drawn instead."""
+    """Yields distinct sampled setups; draws replacements for setups that violate the conditions."""
     free = {name: values for name, values in entry.tunables.items() if ranges.size(values) > 1}
     places = sampling.places(sample.method, len(free), sample.count, sample.seed)
     drawn: dict[Settings, None] = {}
@@ -144,13 +147,13 @@ def _sampled(entry: PolicyEntry, sample: Sample) -> Iterator[Settings]:
 
 
 def settings_of(entry: PolicyEntry, chosen: Sequence[ranges.Scalar]) -> Settings:
-    """Values in the order of the entry's tunables, with their names."""
+    """Returns values with their names, in the order of the entry's tunables."""
     pairs = zip(entry.tunables, chosen, strict=True)
     return tuple((name, value) for name, value in pairs if isinstance(value, int))
 
 
 def fulfils(entry: PolicyEntry, values: Settings) -> bool:
-    """Do the entry's conditions hold?"""
+    """Returns whether the entry's conditions hold."""
     if not entry.conditions:
         return True
     all_values = {**entry.standard(), **dict(values)}
@@ -161,7 +164,7 @@ def fulfils(entry: PolicyEntry, values: Settings) -> bool:
 
 
 def _bases(description: Description) -> Iterator[RunSpec]:
-    """A run for each workload, machine, tick, costs and shape; CPUs, policy and seed are yet to be put."""
+    """Yields a run for each workload, machine, tick, costs and shape, without CPUs, policy and seed."""
     chosen = [costs.choose(text) for text in description.costs]
     for entry in description.workloads:
         for file in _files(entry):
@@ -178,7 +181,7 @@ def _bases(description: Description) -> Iterator[RunSpec]:
 
 
 def _shaped(base: RunSpec, shapes: tuple[Shape, ...]) -> list[RunSpec]:
-    """A run on a machine of each shape."""
+    """Returns a run for each shape, or the run itself without shapes."""
     return [replace(base, shape=shape, cpus=shape.cpus) for shape in shapes] or [base]
 
 
@@ -211,7 +214,7 @@ def _base(
 
 
 def _files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
-    """The file with each choice of changes; None, once, of what is no file."""
+    """Yields the file with each combination of changes; None for other workloads."""
     if entry.place is None:
         yield None
         return
@@ -230,5 +233,5 @@ def _files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
 
 
 def _text(value: ranges.Scalar) -> str:
-    """Returns a value as a change of a workload file has it."""
+    """Returns a value in the syntax of workload changes."""
     return value if isinstance(value, str) else json.dumps(value)

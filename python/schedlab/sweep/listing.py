@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is best in a sweep, as tables in a terminal and for programs."""
+"""Formats a sweep's best setups and effects as tables for a terminal and as values for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAIRS_SHOWN = 6
 
 
 def scene_title(values: Values) -> str:
-    """`mixed.json with tasks.cpu.instance=6, 1 CPU, sim, tick 1ms`."""
+    """Returns a title such as `mixed.json with tasks.cpu.instance=6, 1 CPU, sim, tick 1ms`."""
     scene_values = dict(zip(SCENE, values.scene, strict=True))
     cpus = scene_values["cpus"]
     changed = f" with {scene_values['changes']}" if scene_values["changes"] else ""
@@ -45,7 +45,7 @@ def scene_title(values: Values) -> str:
 def ranking_table(
     values: Values, objective: Objective, places: Sequence[Place[Choice]], top: int
 ) -> Table:
-    """The best `top` of them, or all that cannot be told from the best, if they are fewer."""
+    """Returns a table of the best `top` setups."""
     title = f"{objective.title} ({objective.better} is better): {scene_title(values)}"
     table = new_table(title, ">", "setup", ">mean [95 %]", ">behind the best [95 %]", "")
     for number, place in enumerate(places[:top], start=1):
@@ -62,7 +62,7 @@ def ranking_table(
 
 
 def verdict(place: Place[Choice], seeds: int) -> str:
-    """In a word, of so many seeds."""
+    """Returns the verdict on a place in a few words."""
     if place.behind is None:
         return "best"
     if seeds == 1:
@@ -78,7 +78,7 @@ def _probability(chance: float | None) -> str:
 
 
 def remarks(values: Values, places: Sequence[Place[Choice]], top: int) -> Iterator[Text]:
-    """What one should know before one believes a ranking, of which `top` are shown."""
+    """Yields notes on the ranking's reliability; `top` setups are shown."""
     possible = sum(place.possible for place in places)
     setups = counted(len(places), "setup")
     if len(values.seeds) == 1:
@@ -103,7 +103,7 @@ def _left_out(values: Values) -> Iterator[Text]:
 
 
 def front_table(values: Values, objectives: Sequence[Objective], frontier: Front[Choice]) -> Table:
-    """The setups on the front."""
+    """Returns a table of the setups on the front."""
     title = f"Setups that no other surpasses in everything: {scene_title(values)}"
     measured = (f">{objective.title}\n({objective.better} is better)" for objective in objectives)
     table = new_table(title, ">", "setup", *measured)
@@ -198,7 +198,7 @@ def _estimate_dict(value: Estimate) -> dict[str, Any]:
 
 
 def effects_tables(effects: Effects, objective: Objective) -> Iterator[Table | Text]:
-    """Main effects, the largest first, and the largest interactions."""
+    """Yields tables of the main effects and the largest interactions."""
     table = new_table(
         f"What {objective.title} depends on",
         "dimension",

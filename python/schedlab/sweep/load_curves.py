@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long jobs stay, against the load: curves of policies, beside what theory says (docs/sweeps.md)."""
+"""Draws load curves of policies: turnaround against load, with theoretical curves (docs/sweeps.md)."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
 
 LOAD = "load"
-"""The place in a workload file."""
+"""The load's place in a workload file."""
 COLUMN = change_column(LOAD)
 POINTS = 10
 SEEDS = "1..5"
-"""If none are given: intervals need several."""
+"""Default seeds; intervals need several."""
 LIMIT = "60m"
-"""Of the guest's time, if none is given: at a low load jobs come for long."""
+"""Default limit in guest time; at low loads, jobs arrive for a long time."""
 SHOWN = {
     metric.column: metric.short
     for metric in STEADY
     if metric.error and metric.column != metric.error
 }
-"""Columns that are drawn, with their titles."""
+"""Drawn columns with their titles."""
 _IN_TABLES = (
     "steady_turnaround_mean_ns",
     "steady_turnaround_p99_ns",
@@ -57,7 +57,10 @@ _RANGE = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)(?:\+(\d+(?:\.\d+)?))?")
 
 
 def loads_of(text: str) -> str:
-    """The loads that an option means, with commas: "0.1-0.95" are ten, "0.1-0.9+0.2" five. WrongUsage."""
+    """Expands an option's loads to a list: "0.1-0.95" gives ten, "0.1-0.9+0.2" five.
+
+    Raises WrongUsage.
+    """
     loads: list[float] = []
     for part in text.split(","):
         between = _RANGE.fullmatch(part.strip())
@@ -80,18 +83,18 @@ def loads_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class Scene:
-    """One picture: what was measured where all but policy, load and seed is equal."""
+    """The data of one picture: runs that differ only in policy, load and seed."""
 
     title: str
     runs: pl.DataFrame
-    """load, setup, seed, and the columns of SHOWN."""
+    """Columns: load, setup, seed, and the columns of SHOWN."""
     theory: pl.DataFrame
-    """load, series, and the columns of SHOWN of which something is known."""
+    """Columns: load, series, and the columns of SHOWN that theory covers."""
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """What was run, from which theory takes the jobs."""
+    """A workload whose jobs theory describes."""
 
     workload: str
     cpus: int
@@ -100,7 +103,7 @@ class Jobs:
 
 
 def jobs_of(points: Iterable[Point]) -> list[Jobs]:
-    """Those of a sweep that was run now."""
+    """Returns the jobs of a sweep that has just run."""
     return [
         Jobs(run.workload, run.cpus, run.tick_ns, run.file)
         for run in (point.run for point in points)
@@ -109,7 +112,7 @@ def jobs_of(points: Iterable[Point]) -> list[Jobs]:
 
 
 def jobs_kept(folder: Path) -> list[Jobs]:
-    """Those of a data set, by the files that it keeps."""
+    """Returns the jobs of a data set, from its stored files."""
     jobs = []
     for facts in dataset.read_manifest(folder).get(MADE_OF, {}).values():
         place = below(folder / dataset.FILES, f"{facts.get('workload_sha256')}.json")
@@ -120,7 +123,7 @@ def jobs_kept(folder: Path) -> list[Jobs]:
 
 
 def with_loads(description: Description, loads: str) -> Description:
-    """The same with each of its workload files at these loads. Raises WrongUsage."""
+    """Returns the description with these loads for each workload file. Raises WrongUsage."""
     strange = [workload.name for workload in description.workloads if workload.kind != "file"]
     if strange:
         raise WrongUsage(f"{strange[0]} is no workload file, of which jobs arrive", what="`load=`")
@@ -138,7 +141,10 @@ def with_loads(description: Description, loads: str) -> Description:
 def scenes(
     folder: Path, group: str | None, jobs: Iterable[Jobs], loads: str | None = None
 ) -> Iterator[Scene]:
-    """Those of a data set. `loads`: of these alone. Raises WrongUsage if there is nothing."""
+    """Yields the scenes of a data set, optionally only these loads.
+
+    Raises WrongUsage if there are none.
+    """
     if COLUMN not in dataset.runs_columns(folder):
         raise WrongUsage("it was not swept by `load=`", what=str(folder))
     runs = dataset.read_table(folder, dataset.RUNS).filter(pl.col("status") == "success")
@@ -168,7 +174,7 @@ def scenes(
         scene_runs = [
             run
             for run in files
-            # Theory knows CPUs that are equally fast, and nothing of shapes.
+            # Theory assumes equally fast CPUs and does not cover shapes.
             if shape is None
             and (run.workload, run.cpus, run.tick_ns)
             == (scene_values["workload"], scene_values["cpus"], scene_values["tick_ns"])
@@ -193,7 +199,7 @@ def scenes(
 
 
 def rules_of(policies: Iterable[str]) -> set[str]:
-    """What priorities decide under these policies and presets, as far as they are known here."""
+    """Returns the effects of priorities under these policies and presets; skips unknown ones."""
     rules = set()
     for choice in (choice for name in policies for choice in parse_choices(name)):
         policy = known_policies().get(choice.name)
@@ -206,7 +212,7 @@ def rules_of(policies: Iterable[str]) -> set[str]:
 
 
 def table(scene: Scene) -> Table:
-    """Each policy at each load: means over the seeds."""
+    """Returns a table of each policy at each load, with means over the seeds."""
     result_table = Table(
         title=scene.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
     )
@@ -242,7 +248,7 @@ def _cell(values: list[float]) -> str:
 
 
 def fitting_of(scene: Scene, column: str) -> tuple[float, str]:
-    """The factor and the unit in which values of the column are shown."""
+    """Returns the factor and unit for displaying a column."""
     if not column.endswith("_ns"):
         return 1.0, ""
     largest = scene.runs[column].drop_nulls().median() or 0
@@ -250,7 +256,7 @@ def fitting_of(scene: Scene, column: str) -> tuple[float, str]:
 
 
 def charts(scene: Scene) -> Iterator[tuple[str, Chart]]:
-    """A picture for each column of SHOWN of which there are values, by its name. Of nothing but zeros there is none."""
+    """Yields a chart for each column of SHOWN with values, by name; none if all values are zero."""
     from schedlab.report.charts import drawn, lines
 
     for column, title in SHOWN.items():
@@ -283,7 +289,10 @@ def charts(scene: Scene) -> Iterator[tuple[str, Chart]]:
 
 
 def _ideal(theory: pl.DataFrame, column: str, factor: float) -> pl.DataFrame | None:
-    """What is known of a column: load, series, value. Lines that are the same are one."""
+    """Returns the theoretical curves of a column (load, series, value), merging equal curves.
+
+    None if there are none.
+    """
     if column not in theory.columns:
         return None
     value = pl.col(column).cast(pl.Float64) * factor
@@ -299,7 +308,7 @@ def _ideal(theory: pl.DataFrame, column: str, factor: float) -> pl.DataFrame | N
 
 
 def draw(scene: Scene, place: Path, replaces: bool) -> list[Path]:
-    """Writes the pictures, whose names begin as `place` does, over others only if that is said."""
+    """Writes the charts to paths that begin with `place`; overwrites files only if `replaces` is true."""
     from schedlab.sweep.best import write_chart
 
     drawn = []

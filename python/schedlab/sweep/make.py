@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the runs of a sweep are made with, and the key that a run has for all that decides it."""
+"""Identifies the programs and measuring code of a sweep's runs, and computes each run's key."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from schedlab.runs.worker import Unfit
 from schedlab.workload.model import WorkloadFile
 
 MEASURING = ("sweep/rows.py", "sweep/columns.py")
-"""Files of the package that decide what a row says, besides the machine's programs and the measuring code."""
+"""Files of the package that affect rows, in addition to programs and measuring code."""
 
 
 @dataclass(frozen=True)
 class Make:
-    """Programs of machines, and by what their traces are measured."""
+    """The machines' programs and the code that measures their traces."""
 
     measuring: Facts
     machines: Mapping[str, Facts]
-    """Facts by machine: hashes of its programs, and its version."""
+    """Hashes of programs and version, by machine."""
     programs: Mapping[str, bytes]
-    """Programs that workers are given to run, by the names of schedlab.runs.parts."""
+    """Programs sent to workers, by the names of schedlab.runs.parts."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns it for the data set's manifest, which says what does not fit."""
+        """Returns the values for the data set's manifest."""
         return {"measuring": self.measuring, "machines": dict(self.machines)}
 
 
 def make_of(machines: set[Machine], parts: Parts, tools: tuple[str, ...] = ()) -> Make:
-    """Of what is built now; the programs are read once, so that a later build changes nothing.
+    """Reads the built programs once, so that later builds do not affect the sweep.
 
-    `parts`: where they are. `tools`: what puts workload files onto a kernel's disk. What they make
-    is decided by the files, and by the kernel's program that reads it, which is on the disk before.
+    `parts` are their paths. `tools` write workload files to a kernel's disk; the files and the
+    kernel's own program determine their output.
     """
     programs: dict[str, bytes] = {}
     facts: dict[str, Facts] = {}
@@ -55,8 +55,9 @@ def make_of(machines: set[Machine], parts: Parts, tools: tuple[str, ...] = ()) -
 
 
 def check_worker(make: Mapping[str, Any], traces: Path | None, worker: str) -> None:
-    """Raises Unfit if the worker `worker` has something else than a data set's manifest says of its make, or not the
-    folder of the `traces` that are kept."""
+    """Raises Unfit if a worker's programs or measuring code differ from the manifest's, or if it
+    lacks the `traces` folder.
+    """
     _check_same(worker, make["measuring"], measuring())
     for name, facts in make["machines"].items():
         version = machine_named(name).release().version
@@ -82,7 +83,7 @@ def _shown(value: str | None) -> str:
 
 
 def measuring() -> Facts:
-    """Returns what measures in this checkout, with this Python."""
+    """Returns the measuring code of this checkout and Python."""
     return measuring_code(*MEASURING)
 
 
@@ -91,7 +92,7 @@ def sha256(content: bytes) -> str:
 
 
 def key_of(run: RunSpec, make: Make) -> str:
-    """32 hexadecimal digits: the same for the same run by the same make, here and elsewhere."""
+    """Returns a run's key of 32 hexadecimal digits, which is the same on all hosts."""
     decisive = {
         "measuring": make.measuring,
         "machine": {"name": run.machine.name, **make.machines[run.machine.name]},
@@ -108,7 +109,7 @@ def key_of(run: RunSpec, make: Make) -> str:
 
 
 def facts_of(run: RunSpec, make: Make) -> dict[str, Any]:
-    """Returns what a run is made of, besides what is chosen (its policy and tunables) and its seed."""
+    """Returns all inputs of a run except policy, tunables and seed."""
     return {
         "label": run.label,
         "workload": run.workload,
@@ -126,7 +127,7 @@ def facts_of(run: RunSpec, make: Make) -> dict[str, Any]:
 
 
 def made_of(run: RunSpec, make: Make) -> str:
-    """16 hexadecimal digits, of `facts_of`: runs are compared if they have the same."""
+    """Returns a hash (16 hexadecimal digits) of `facts_of`; only runs with equal hashes are compared."""
     return _hash_of(facts_of(run, make))[:16]
 
 
@@ -138,8 +139,7 @@ _hashes: dict[int, tuple[WorkloadFile, str]] = {}
 
 
 def _hash_of_file(file: WorkloadFile) -> str:
-    """The hash of what was read from a file, values that were changed included. Each file is read
-    once."""
+    """Returns a hash of a file's content with its changed values; cached per file."""
     known = _hashes.get(id(file))
     if known is None or known[0] is not file:
         known = _hashes[id(file)] = (file, sha256(repr(file).encode()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""By what setups are ranked: `turnaround`, `turnaround@inter`, `min:migrations`."""
+"""Parses objectives of rankings: `turnaround`, `turnaround@inter`, `min:migrations`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _TEXT = re.compile(r"(?:(min|max):)?([A-Za-z0-9_-]+)(?:@(.{1,8}))?")
 
 @dataclass(frozen=True)
 class Objective:
-    """A metric of a run as a whole or of a group, and what is better."""
+    """A metric of a run or of a group, and its direction."""
 
     text: str
-    """The objective as it was named."""
+    """The objective as the user wrote it."""
     title: str
     column: str
     group: str | None
@@ -38,10 +38,10 @@ class Objective:
     grain: Grain
     within: Within
     of_ended: bool
-    """It is over processes that ended: where some go on, a run has no value."""
+    """True for metrics of ended processes: a run with unfinished processes has no value."""
 
     def value(self) -> pl.Expr:
-        """Returns the value in a table of runs, or in the group's rows."""
+        """Returns the expression for a table of runs or groups."""
         value = pl.col(self.column).cast(pl.Float64).fill_nan(None)
         if self.column == "share_error_points":
             value = value.abs()
@@ -51,7 +51,7 @@ class Objective:
 
 
 def parse(text: str) -> Objective:
-    """Raises WrongUsage, which names what there is."""
+    """Parses an objective. Raises WrongUsage with the available metrics."""
     match = _TEXT.fullmatch(text.strip())
     if not match:
         raise WrongUsage(
@@ -74,7 +74,7 @@ def parse(text: str) -> Objective:
 
 
 def _measure(text: str, name: str, of_groups: bool) -> Measure:
-    """The measure of that name, or the one that is the data set's column of that name."""
+    """Returns the measure of a name or of a data set's column."""
     measures = GROUP_MEASURES if of_groups else MEASURES
     columns = _names(of_groups)
     for measure in measures:
@@ -91,6 +91,6 @@ def _measure(text: str, name: str, of_groups: bool) -> Measure:
 
 
 def _names(of_groups: bool) -> list[str]:
-    """Returns the columns that are numbers."""
+    """Returns the numeric columns."""
     of: tuple[Column, ...] = GROUP_METRICS if of_groups else METRICS
     return [column.name for column in of if column.dtype.is_numeric()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a sweep is made of, for its data set to keep: each sitting, and files whole, by their hashes."""
+"""Records a sweep's sittings and complete input files, by hash, in its data set."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from schedlab.sweep.make import Make, facts_of, made_of, sha256
 from schedlab.sweep.plan import Row, SweepPlan
 
 MADE_OF = "made_of"
-"""The member of the manifest that says what the column of this name stands for."""
+"""Member of the manifest that explains the values of the column of the same name."""
 SITTINGS = "sittings"
 _SHOWN = 12
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of rows: one call of `./schedlab sweep` that ran something."""
+    """The origin of rows: one call of `./schedlab sweep` that executed runs."""
 
     sitting: Row = field(default_factory=dict)
     made_of: Mapping[str, Row] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
-    """Texts, by names that have their hashes."""
+    """Texts by names that contain their hashes."""
 
     def merged(self, manifest: Mapping[str, Any]) -> Row:
-        """Returns it with what the manifest has of sittings before."""
+        """Returns the origin merged with earlier sittings in the manifest."""
         return {
             SITTINGS: [*manifest.get(SITTINGS, []), self.sitting],
             MADE_OF: {**manifest.get(MADE_OF, {}), **self.made_of},
         }
 
     def edited(self, manifest: Mapping[str, Any]) -> list[str]:
-        """Workload files that had another content in a sitting before."""
+        """Returns workload files whose content differs from an earlier sitting's."""
         before: dict[str, set[str]] = {}
         for facts in manifest.get(MADE_OF, {}).values():
             before.setdefault(facts["workload"], set()).add(facts.get("workload_sha256"))
@@ -49,7 +49,7 @@ class Origin:
 
 
 def origin_of(plan: SweepPlan, make: Make) -> Origin:
-    """Returns the origin of what is to be run now."""
+    """Returns the origin of the planned runs."""
     files = {}
     for point in plan.points:
         if point.run.file:
@@ -63,7 +63,7 @@ def origin_of(plan: SweepPlan, make: Make) -> Origin:
 
 
 def differences(facts: Iterable[Row | None]) -> list[str]:
-    """Returns, for each, what it has and others have not, in words; "unknown" where nothing was kept."""
+    """Returns, for each, the facts that distinguish it from the others; "unknown" without stored facts."""
     rows = list(facts)
     known = [row for row in rows if row]
     keys = [key for key in (known or [{}])[0] if len({str(row.get(key)) for row in known}) > 1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The report of a sweep: which setups are best by each metric, what it depends on, and pictures of that."""
+"""Writes the report of a sweep: the best setups by each metric, effects of dimensions, and charts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ METRICS = (
     "turnaround", "turnaround-99th", "slowdown", "slowdown-99th", "response", "response-99th",
     "wakeup-99th", "waiting", "fairness", "misses",
 )  # fmt: skip
-"""Those that a report has, if runs differ in them; rankings and effects have all."""
+"""Metrics in reports if runs differ in them; rankings and effects support all metrics."""
 _PLACES = 10
 _SCENES = 6
 _PAIRS = 6
@@ -37,7 +37,7 @@ _PAIRS = 6
 def write(
     folder: Path, out: Path, formats: tuple[str, ...], pictures: bool = False
 ) -> dict[str, Any]:
-    """Makes the report, as schedlab.report.command does of runs. Raises WrongUsage."""
+    """Writes the report, as schedlab.report.command does for runs. Raises WrongUsage."""
     sections = page(folder)
     runs = as_runs.collection(folder)
     report = Report(TITLE, (sections,), facts(runs))
@@ -47,7 +47,7 @@ def write(
 
 
 def page(folder: Path) -> Page:
-    """All that is said of a data set. Raises WrongUsage if nothing in it succeeded."""
+    """Returns the page of a data set. Raises WrongUsage if no two successful runs differ."""
     manifest = dataset.read_manifest(folder)
     runs = dataset.read_table(folder, dataset.RUNS)
     sections = [
@@ -130,7 +130,7 @@ def _ranking(
 
 
 def _data(values: Values) -> pl.DataFrame:
-    """The values behind a ranking, in long form."""
+    """Returns the values of a ranking in long form."""
     return pl.DataFrame(
         [
             {"policy": choice[0], "settings": choice[1], "seed": seed, "value": float(value)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Heat maps of a sweep: a metric over two of its dimensions."""
+"""Draws heat maps of a metric over two dimensions of a sweep."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from schedlab.sweep.effects import Effects, cells, in_order
 from schedlab.sweep.objectives import Objective
 
 MAPS = 3
-"""Pairs that are drawn if none is named: those that interact most."""
+"""Default number of pairs: the strongest interactions."""
 
 Pair = tuple[str, str]
 
 
 def pair_of(text: str) -> Pair:
-    """The dimensions that an option names. Raises WrongUsage."""
+    """Parses the dimensions of an option. Raises WrongUsage."""
     names = [part.strip() for part in text.split(",")]
     if len(names) != 2 or not all(names) or names[0] == names[1]:
         raise WrongUsage(
@@ -32,13 +32,13 @@ def pair_of(text: str) -> Pair:
 
 
 def pairs_of(effects: Effects) -> list[Pair]:
-    """Pairs of dimensions that interact most; seeds are none."""
+    """Returns the pairs of dimensions with the strongest interactions, without seeds."""
     named = [pair.dimensions for pair in effects.pairs if "seed" not in pair.dimensions]
     return [(names[0], names[1]) for names in named[:MAPS]]
 
 
 def heat_map(folder: Path, objective: Objective, pair: Pair) -> Chart:
-    """The mean over all else. Raises WrongUsage."""
+    """Draws the mean over all other dimensions. Raises WrongUsage."""
     from schedlab.report.charts import heat
 
     data = cells(folder, objective, pair)
@@ -62,7 +62,7 @@ def heat_map(folder: Path, objective: Objective, pair: Pair) -> Chart:
 def draw(
     folder: Path, objective: Objective, effects: Effects, place: Path, named: Pair | None
 ) -> Iterator[Path]:
-    """Writes a picture for each pair; those after the first have a number in their names."""
+    """Draws a picture for each pair; names after the first get a number."""
     pairs = [named] if named else pairs_of(effects)
     if not pairs:
         raise WrongUsage(

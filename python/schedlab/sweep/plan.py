@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A sweep that is ready to be run: its points, their keys, and what the data set says of each."""
+"""The plan of a sweep: its points, their keys and their identities in the data set."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """Points in the order in which they are run."""
+    """Points in order of execution."""
 
     title: str
     points: tuple[Point, ...]
     source: str = ""
-    """The file that describes it, whole; "": it was told by options alone."""
+    """The complete sweep file; empty if the sweep has only options."""
 
     @property
     def machines(self) -> set[Machine]:
@@ -37,13 +37,13 @@ class SweepPlan:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """What machines need for workload files besides their own parts."""
+        """Tools that machines need for workload files, in addition to their parts."""
         loading = {point.run.machine for point in self.points if point.run.file}
         return tuple(sorted({tool for machine in loading for tool in machine.tools}))
 
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
-        """Columns of tunables that some policy is given, of values changed in workloads, and of shapes."""
+        """Columns of tunables that are set, of changed workload values, and of shapes."""
         tunables = {name: None for point in self.points for name, _ in point.run.settings}
         places = {place: None for point in self.points for place, _ in point.run.changes}
         columns = {change_column(place): place for place in places}
@@ -57,11 +57,14 @@ class SweepPlan:
         return (*(TUNABLE + name for name in tunables), *columns, *shape)
 
     def by_key(self, make: Make) -> dict[str, Point]:
-        """Returns them in the order of the points."""
+        """Returns the points by key, in order."""
         return {key_of(point.run, make): point for point in self.points}
 
     def identity(self, point: Point, make: Make, dimensions: Iterable[str] | None = None) -> Row:
-        """Returns what the data set says of a run before it has begun. `dimensions`: the data set's, if it has more."""
+        """Returns a run's identity columns.
+
+        `dimensions` are the data set's if it has more than the plan.
+        """
         run = point.run
         simulated = run.machine.name == SIMULATOR
         tunables = {TUNABLE + name: value for name, value in point.tunables}
@@ -85,13 +88,14 @@ class SweepPlan:
 
 
 def change_column(place: str) -> str:
-    """Returns the column of a place in a workload file: `with_tasks_cpu_instance`, which needs no
-    quotes in SQL."""
+    """Returns the column of a place in a workload file, such as `with_tasks_cpu_instance`, which
+    SQL can use unquoted.
+    """
     return CHANGE + _NOT_IN_NAMES.sub("_", place)
 
 
 def title_of(point: Point) -> str:
-    """Returns a line for people."""
+    """Returns a point's title for people."""
     run = point.run
     parts = (
         run.label or run.workload_title,
@@ -103,7 +107,7 @@ def title_of(point: Point) -> str:
 
 
 def spread(points: Sequence[Point], count: int) -> list[Point]:
-    """A few of them, from all over."""
+    """Returns `count` evenly spaced points."""
     if len(points) <= count:
         return list(points)
     step = (len(points) - 1) / (count - 1)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A search for the best setup of a sweep: what was measured decides what is tried next (docs/sweeps.md).
+"""Searches for the best setup of a sweep: results determine the next proposals (docs/sweeps.md).
 
-Optuna's tree of Parzen estimators (Bergstra and others, 2011) proposes. It is asked for ROUND setups at a time, and
-told of them in their order when all have ended, however many workers there are: the same seed gives the same setups.
+Uses Optuna's tree-structured Parzen estimators (Bergstra and others, 2011). ROUND setups are
+proposed at a time, and their results are reported in order after all have ended. So the same seed
+gives the same setups for any number of workers.
 """
 
 from __future__ import annotations
@@ -30,29 +31,29 @@ if TYPE_CHECKING:
     from schedlab.metrics.registry import Better
 
 ROUND = 8
-"""Setups that are under way together."""
+"""Setups executed together."""
 _START_PART = 8
-"""One setup of so many is drawn before anything is known, and ROUND at least."""
+"""Fraction (1 / this) of the setups drawn before the search has results; at least ROUND."""
 _TRIES = 10
-"""Proposals without one that is new and allowed, after which one is drawn at random."""
+"""Unusable proposals in a row, after which a setup is drawn at random."""
 _DRAWS = 20_000
-"""Draws without one that is new and allowed, after which there is nothing left to find."""
+"""Unusable draws in a row, after which the search ends."""
 _POLICY = "policy"
 
 Values = Sequence[float] | None
-"""What a setup measured, a mean for each objective; None: it failed, or has no such value."""
+"""Means of a setup, one for each objective; None if it failed or lacks a value."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may take."""
+    """The limits of a search."""
 
     runs: int
     seed: int
 
 
 def budget_of(text: str) -> Budget:
-    """The budget that an option means: "200", or "200:7" with the search's own seed. Raises WrongUsage."""
+    """Parses a budget: "200", or "200:7" with the search's seed. Raises WrongUsage."""
     runs, _, seed = text.partition(":")
     if not runs.strip().isdigit() or not int(runs) or (seed and not seed.strip().isdigit()):
         raise WrongUsage(
@@ -66,7 +67,7 @@ def budget_of(text: str) -> Budget:
 
 
 def grid_size(description: Description) -> int:
-    """How many setups the full grid has, those included that conditions leave out."""
+    """Returns the number of setups in the full grid, including those excluded by conditions."""
     return sum(map(_size, description.policies))
 
 
@@ -75,7 +76,7 @@ def _size(entry: PolicyEntry) -> int:
 
 
 class Search:
-    """Proposes setups, round by round, and is told what each measured."""
+    """Proposes setups round by round, and receives their results."""
 
     def __init__(
         self, description: Description, budget: Budget, directions: Sequence[Better]
@@ -84,16 +85,16 @@ class Search:
         entries = description.policies
         self.setups = budget.runs // len(description.seeds)
         self.share = max(ROUND, self.setups // _START_PART // len(entries))
-        """Setups of a policy that are tried before anything is known."""
+        """Setups per policy that are tried before the search has results."""
         self.is_grid = grid_size(description) <= self.setups
-        """The full grid is no more than the budget: then all of it is run."""
+        """True if the full grid fits into the budget; then all setups are tried."""
         full_entries = [
             grid_entry for grid_entry in entries if self.is_grid or _size(grid_entry) <= self.share
         ]
         self.first: list[Setup] = [
             (entry, setup) for entry in full_entries for setup in expanding.setups(as_grid(entry))
         ]
-        """Those of policies that have no more: all of them are tried."""
+        """All setups of policies with at most `share` setups."""
         self.entries = [entry for entry in entries if entry not in full_entries]
         self.check(description, budget)
         self.seed = budget.seed
@@ -101,7 +102,7 @@ class Search:
         self.study = None if self.is_grid else _study(budget.seed, directions, len(self.entries))
 
     def check(self, description: Description, budget: Budget) -> None:
-        """Raises WrongUsage if the budget is too small, or there is nothing to choose from."""
+        """Raises WrongUsage if the budget is too small or there is no choice."""
         if not any(_size(entry) > 1 for entry in description.policies):
             raise WrongUsage(
                 "nothing to choose from",
@@ -117,7 +118,7 @@ class Search:
             )
 
     def rounds(self) -> Iterator[list[Setup]]:
-        """Gives the setups of each round; the next one is asked for when `tell` has told of them."""
+        """Yields the setups of each round; `tell` must be called before the next one."""
         self.asked: list[Trial] = []
         if not self.study:
             yield self.first
@@ -132,7 +133,7 @@ class Search:
             yield proposals
 
     def tell(self, values: Sequence[Values]) -> None:
-        """What the setups of the round measured, in their order."""
+        """Reports the results of the round's setups, in order."""
         if self.study is None:
             return
         from optuna.trial import TrialState
@@ -145,7 +146,7 @@ class Search:
         self.asked = []
 
     def _start(self) -> Iterator[tuple[int, Settings]]:
-        """Those that are drawn before anything is known: Sobol' sequences."""
+        """Returns the initial setups, from Sobol' sequences."""
         for number, entry in enumerate(self.entries):
             sample = Sample("sobol", self.share, self.seed)
             numbered = []
@@ -158,7 +159,7 @@ class Search:
             yield from numbered
 
     def _enqueued(self, number: int, settings: Settings) -> Setup:
-        """A setup that the study is told of as if it had proposed it."""
+        """Adds a setup to the study as if the study had proposed it."""
         assert self.study
         entry = self.entries[number]
         places = {
@@ -174,7 +175,7 @@ class Search:
         return entry, settings
 
     def _proposals(self) -> Iterator[Setup]:
-        """Those that are new and fulfil the conditions; drawn at random where the study knows none."""
+        """Yields new setups that fulfil the conditions; draws at random if the study finds none."""
         from optuna.trial import TrialState
 
         assert self.study
@@ -199,7 +200,7 @@ class Search:
         return new and expanding.fulfils(self.entries[number], settings)
 
     def _draws(self) -> Iterator[tuple[int, Settings]]:
-        """Setups at random, of which a policy has as many as it has values."""
+        """Yields random setups; policies are weighted by their number of setups."""
         draw = random.Random(self.seed)
         sizes = [_size(entry) for entry in self.entries]
         left = _DRAWS
@@ -214,7 +215,7 @@ class Search:
                 left = _DRAWS
 
     def _setup(self, trial: Trial) -> tuple[int, Settings]:
-        """What a trial proposes."""
+        """Returns the setup that a trial proposes."""
         several = len(self.entries) > 1
         number = trial.suggest_categorical(_POLICY, range(len(self.entries))) if several else 0
         entry = self.entries[number]
@@ -232,7 +233,7 @@ def _study(seed: int, directions: Sequence[Better], entries: int) -> Study:
 
     logging.getLogger("optuna").setLevel(logging.ERROR)
     with warnings.catch_warnings():
-        # What of it may still change is said by a warning; the lock file holds the version.
+        # Optuna warns about experimental features; the lock file pins its version.
         warnings.simplefilter("ignore")
         sampler = optuna.samplers.TPESampler(
             seed=seed, n_startup_trials=0, multivariate=True, group=entries > 1, constant_liar=True
@@ -245,7 +246,7 @@ def _study(seed: int, directions: Sequence[Better], entries: int) -> Study:
 
 
 def as_grid(entry: PolicyEntry) -> PolicyEntry:
-    """The entry with all of its setups."""
+    """Returns the entry with its full grid."""
     return replace(entry, sample=None, tunables=dict(_spans(entry)))
 
 
@@ -261,7 +262,7 @@ def _name(number: int, tunable: str) -> str:
     return f"{number}.{tunable}"
 
 
-# --- values as places on a line of whole numbers, where what is near is alike
+# --- values as integer positions, where neighbours are similar
 
 
 def _distribution(values: ranges.Values) -> IntDistribution:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Values of one dimension: those that a grid goes through, and those that a sample draws from."""
+"""Values of a dimension, for grids and for samples."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from schedlab.units import RANGE, numbers_in
 from schedlab.workload.values import by_key, whole, wrong
 
 VALUES_MAX = 100_000
-"""The most values of one dimension of a grid."""
+"""Maximum number of values of a grid's dimension."""
 NUMBER_MAX = 10**18
 _KEYS = ("from", "to", "step", "factor", "log")
 _DOTTED = re.compile(RANGE.pattern.replace("-|", "", 1))
-"""Of any value, where 1-4 is a text."""
+"""The range syntax for arbitrary values, where 1-4 is a text."""
 EXPECTED = (
     "a whole number; several, [1, 2, 4]; a range: 1-8, 1-32+4, 60-3840*2; both: 1-3,7;"
     " or {from: 60, to: 3840, factor: 2} or, for samples, {from: 1, to: 1000, log: true}"
@@ -29,31 +29,31 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Listed:
-    """Values one by one."""
+    """A list of values."""
 
     values: tuple[Scalar, ...]
 
     def at(self, place: float) -> Scalar:
-        """The value at a place from 0 up to 1: each has as much room."""
+        """Returns the value at a position in [0, 1); all values have equal shares."""
         return self.values[min(int(place * len(self.values)), len(self.values) - 1)]
 
 
 @dataclass(frozen=True)
 class Logarithmic:
-    """Whole numbers from `first` to `last`; each power of ten has as much room. Only for samples."""
+    """Integers from `first` to `last` with equal shares for each power of ten; only for samples."""
 
     first: int
     last: int
 
     def at(self, place: float) -> Scalar:
-        """The value at a place from 0 up to 1."""
+        """Returns the value at a position in [0, 1)."""
         value = math.floor(self.first * math.exp(place * math.log((self.last + 1) / self.first)))
         return min(max(value, self.first), self.last)
 
 
 @dataclass(frozen=True)
 class Span:
-    """Whole numbers from `first` to `last`, which is one of them: kept as a range however long."""
+    """Integers from `first` to `last` (inclusive), stored as a range."""
 
     first: int
     last: int
@@ -68,7 +68,7 @@ class Span:
         return tuple(range(self.first, self.last + 1, self.step))
 
     def at(self, place: float) -> Scalar:
-        """The value at a place from 0 up to 1."""
+        """Returns the value at a position in [0, 1)."""
         return self.first + self.step * min(int(place * self.count), self.count - 1)
 
 
@@ -76,7 +76,7 @@ Values = Listed | Span | Logarithmic
 
 
 def bounds(values: Values) -> tuple[Scalar, Scalar]:
-    """The least and the largest of whole numbers."""
+    """Returns the smallest and largest integer."""
     if isinstance(values, Listed):
         numbers = [value for value in values.values if isinstance(value, int)]
         return min(numbers), max(numbers)
@@ -84,7 +84,7 @@ def bounds(values: Values) -> tuple[Scalar, Scalar]:
 
 
 def size(values: Values) -> int:
-    """Returns how many a grid goes through; of a logarithmic range, how many there are."""
+    """Returns the number of values in a grid, or in a logarithmic range."""
     if isinstance(values, Listed):
         return len(values.values)
     return values.count if isinstance(values, Span) else values.last - values.first + 1
@@ -94,12 +94,12 @@ def size(values: Values) -> int:
 
 
 def whole_numbers(node: Node) -> Values:
-    """Raises JsonError for anything but whole numbers."""
+    """Reads integers. Raises JsonError for other values."""
     return _values(node, _whole_number, EXPECTED, RANGE)
 
 
 def scalars(node: Node) -> Values:
-    """Numbers, texts, yes or no: what a workload file may hold. A range is of whole numbers."""
+    """Reads numbers, texts and booleans, as in workload files; ranges are of integers."""
     expected = "a value; several, in [ ]; or a range of whole numbers: 1..8"
     return _values(node, _any_scalar, expected, _DOTTED)
 

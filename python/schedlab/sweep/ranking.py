@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Which setups of a sweep are best, and which cannot be told from the best.
+"""Ranks the setups of a sweep, and finds setups that are tied for best.
 
-Setups are compared where all else is equal: under the same workload, on as many CPUs of the same
-machine (a *scene*). Each has a value for each seed, and two are compared seed by seed.
-
-The one that looks best is best partly by luck: measure it again, with other seeds, before you quote it.
+Setups are compared within a *scene*: the same workload, CPUs and machine. Each has a value for each
+seed, and comparisons are paired by seed. The best of many is best partly by luck: measure it again
+with other seeds before quoting it.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from schedlab.sweep.objectives import Objective
 from schedlab.sweep.origin import MADE_OF, differences
 
 CHOICE = ("policy", "settings")
-"""What is chosen; columns of a data set."""
+"""Columns of a data set that identify a setup."""
 SCENE = (
     "workload", "changes", "machine", "costs", "cpus", "tick_ns", "limit_ns", "memory_mib", "made_of",
 )  # fmt: skip
-"""What it is chosen for: the last tells apart what has the same names and is not the same."""
+"""Columns of a scene; the last distinguishes scenes with equal names but different inputs."""
 _NO_VALUE = "a run has no such value"
 
 Scene = tuple[Any, ...]
@@ -41,23 +40,23 @@ Choice = tuple[str, str]
 
 @dataclass(frozen=True)
 class Values:
-    """The values of one scene: what each choice measured, with the same seeds."""
+    """The values of one scene: each setup's results with the same seeds."""
 
     scene: Scene
     seeds: tuple[int, ...]
     choices: tuple[Choice, ...]
     values: Floats
-    """Objectives × choices × seeds."""
+    """Shape: objectives × choices × seeds."""
     resolutions: tuple[float, ...]
-    """Resolutions of the objectives: no two values of one differ by less."""
+    """Resolution of each objective: the smallest possible difference between values."""
     left_out: dict[Choice, str]
-    """Choices that lack a value, and why."""
+    """Setups without complete values, and the reasons."""
     apart: str = ""
-    """What tells it from scenes of the same names; "": there are none."""
+    """What distinguishes the scene from others with the same names; empty if there are none."""
 
 
 def title_of(choice: Choice) -> str:
-    """`mlfq boost=60,slice_3=1`."""
+    """Returns a title such as `mlfq boost=60,slice_3=1`."""
     return visible_line(" ".join(part for part in choice if part))
 
 
@@ -65,8 +64,10 @@ def title_of(choice: Choice) -> str:
 
 
 def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
-    """Returns the values by scene, in the order of the data set's columns. Raises WrongUsage if
-    there is nothing."""
+    """Returns the values by scene, in the order of the data set's columns.
+
+    Raises WrongUsage if there are none.
+    """
     runs = dataset.read_table(folder, dataset.RUNS)
     if runs.is_empty():
         raise WrongUsage(f"{folder} holds no finished run yet")
@@ -88,7 +89,7 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
 
 
 def _told_apart(scenes: Sequence[Scene], known: Mapping[str, dict[str, Any]]) -> dict[Scene, str]:
-    """Returns, for each scene, what it is that others of the same names are not."""
+    """Returns, for each scene, what distinguishes it from scenes with the same names."""
     alike: dict[Scene, list[Scene]] = {}
     for scene in scenes:
         alike.setdefault(scene[:-1], []).append(scene)
@@ -101,7 +102,7 @@ def _told_apart(scenes: Sequence[Scene], known: Mapping[str, dict[str, Any]]) ->
 
 
 def _check_once(folder: Path, part: pl.DataFrame) -> None:
-    """Raises WrongUsage if the rows do not say which of two runs is meant."""
+    """Raises WrongUsage if a setup has two runs with the same seed."""
     twice = part.filter(pl.struct(*CHOICE, "seed").is_duplicated())
     if len(twice):
         policy, settings, seed = twice.select(*CHOICE, "seed").row(0)
@@ -115,7 +116,7 @@ def _check_once(folder: Path, part: pl.DataFrame) -> None:
 def values_by_key(
     folder: Path, runs: pl.DataFrame, objective: Objective, name: str
 ) -> pl.DataFrame:
-    """The values of one objective: `key` of the run, and a column of this name."""
+    """Returns the values of an objective: `key` of the run, and a column `name`."""
     rows = runs
     if objective.group is not None:
         groups = dataset.read_table(folder, dataset.GROUPS)
@@ -151,7 +152,7 @@ def _scene(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) ->
 
 
 def _lacking(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
-    """Returns why a choice cannot be ranked, or "" if it can."""
+    """Returns why a setup cannot be ranked, or ""."""
     failed = rows.filter(pl.col("status") != "success")
     if len(failed):
         return f"{len(failed)} of {len(rows)} runs failed: {failed['status'][0]}"
@@ -165,7 +166,7 @@ def _lacking(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
 
 
 def _too_few(objectives: Sequence[Objective]) -> str:
-    """Why a run may have no such value: percentiles need processes beyond them."""
+    """Returns why a value may be missing: percentiles need processes beyond them."""
     least = max(tails.needed(objective.column) for objective in objectives)
     return f": that takes {least:,} processes that have ended" if least > 1 else ""
 
@@ -183,7 +184,7 @@ def _resolution(objective: Objective, part: pl.DataFrame) -> float:
 
 
 def ranked(values: Values, objective: Objective) -> list[Place[Choice]]:
-    """The best first; of equal means, by name."""
+    """Ranks setups, the best first; equal means are sorted by name."""
     return places(
         values.choices,
         values.values[0],
@@ -194,7 +195,7 @@ def ranked(values: Values, objective: Objective) -> list[Place[Choice]]:
 
 
 def front(values: Values, objectives: Sequence[Objective]) -> Front[Choice]:
-    """Choices of which none other is at least as good in every mean, and better in one (Pareto)."""
+    """Returns the Pareto front: no other setup is at least as good in every mean and better in one."""
     return best.front(
         values.choices,
         values.values,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Reads what is to be swept, from a file or from options: both are one tree of values here.
+"""Reads the description of a sweep from a file and options, which share one tree of values.
 
-Whatever is wrong is told with its line, or its option, what stands there and what was expected.
+Errors name the line or option, the invalid value and what was expected.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _STANDARD_TICK_NS = 1_000_000
 _STANDARD_MEMORY_MIB = 512
 _SEARCH = re.compile(r"\d+(:\d+)?")
 _MACHINES = tuple(name for name in MACHINES if name != HOST)
-"""A file of a sweep runs no commands on this machine."""
+"""Sweep files must not run commands on this machine's own kernel."""
 _WORKLOAD_KINDS = ("file", "experiment", "command")
 _EXPERIMENTS = [name for name, experiment in EXPERIMENTS.items() if not experiment.repeats]
-"""Those whose runs a sweep makes alike: none with the costs of a study's machine."""
+"""Experiments that a sweep can run unchanged; excludes those with the costs of a study's machine."""
 _WORKLOAD = (
     "a workload file, an experiment of the studies, a command of the kernel; or an object such as"
     " {file: study4-mixed.json, with: {tasks.cpu.instance: [10, 20]}}"
@@ -65,9 +65,9 @@ _SAMPLE = f"an object such as {{method: sobol, count: 64}}; methods: {', '.join(
 def read(
     path: Path | None, options: Mapping[str, Node], catalogue: Catalogue, searched: bool = False
 ) -> Description:
-    """Returns what the file says, except where options say otherwise. Raises WrongUsage.
+    """Returns the description in a file, with overriding options. Raises WrongUsage.
 
-    `searched`: a search takes the place of grids and samples of setups.
+    `searched` means that a search replaces grids and samples of setups.
     """
     with _placed(path):
         members = {**(_members(path) if path else {}), **options}
@@ -76,8 +76,7 @@ def read(
 
 
 def search_of(path: Path) -> str | None:
-    """Returns in how many runs the file wants to be searched, as the option says it, or None if it is to be run whole.
-    Raises WrongUsage."""
+    """Returns the file's search budget in the option's syntax, or None. Raises WrongUsage."""
     with _placed(path):
         node = _members(path).get("search")
         if node is not None and not _SEARCH.fullmatch(str(node.value)):
@@ -87,7 +86,7 @@ def search_of(path: Path) -> str | None:
 
 @contextmanager
 def _placed(path: Path | None) -> Iterator[None]:
-    """Says of what is wrong in the file where it stands there."""
+    """Adds the file and line to errors."""
     try:
         yield
     except JsonError as error:
@@ -105,7 +104,7 @@ class _Reader:
     ) -> None:
         self.members = members
         self.folder = folder
-        """What the names of workload files start from."""
+        """Base folder of workload file names."""
         self.catalogue = catalogue
         self.searched = searched
 
@@ -150,7 +149,7 @@ class _Reader:
         return numbers_of(node, values)
 
     def cpus(self, machines: Iterable[str]) -> tuple[int, ...]:
-        """Returns numbers of CPUs that all machines have."""
+        """Returns numbers of CPUs that all machines support."""
         names = sorted(set(machines))
         most = min(machine_named(name).cpus_max for name in names)
         node = self.members.get("cpus")
@@ -337,13 +336,13 @@ class _Reader:
 
 
 def name_of(place: Path, text: str) -> str:
-    """Returns the place of a file in this checkout, from wherever it was named; else the text."""
+    """Returns a file's path relative to this checkout, or else the text."""
     path = place.resolve()
     return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else text
 
 
 def items(node: Node) -> tuple[Node, ...]:
-    """Returns the values of a list; one value is a list of one."""
+    """Returns the values of a list; a single value is a list of one."""
     if not isinstance(node.value, tuple):
         return (node,)
     if not node.value:
@@ -352,7 +351,7 @@ def items(node: Node) -> tuple[Node, ...]:
 
 
 def paths_of(node: Node | None) -> tuple[tuple[str, Node], ...]:
-    """Returns the members of an object, each key once; of nothing, none."""
+    """Returns the members of an object with unique keys; empty for None."""
     if node is None:
         return ()
     if not isinstance(node.value, Object):
@@ -394,7 +393,7 @@ def check_bounds(node: Node, values: ranges.Values, least: int, most: int, allow
 
 
 def check_grid(node: Node, values: ranges.Values) -> None:
-    """Raises JsonError for what a grid cannot go through."""
+    """Raises JsonError for values that a grid cannot enumerate."""
     if isinstance(values, ranges.Logarithmic):
         raise wrong(node, "a range with a factor, as in 1..1000*2; `log` is for samples")
     if ranges.size(values) > ranges.VALUES_MAX:

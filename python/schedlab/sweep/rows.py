@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a data set keeps of one run's metrics."""
+"""Selects the metrics of a run that a data set stores."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from schedlab.metrics.tails import tails
 
 Row = dict[str, Any]
 _ALREADY_TOLD = ("policy", "cpus", "seed", "tick_ns")
-"""Columns of a summary that say what was run."""
+"""Columns of a summary that identify the run."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What was measured, as `columns` has it. Empty: nothing was."""
+    """Measured values with the columns of `columns`; empty if nothing was measured."""
 
     summary: Row = field(default_factory=dict)
     groups: tuple[Row, ...] = ()
@@ -28,7 +28,7 @@ class Rows:
 
 
 def rows_of(run_metrics: metrics.Metrics) -> Rows:
-    """Returns what a data set keeps of a run's metrics."""
+    """Returns the rows that a data set stores for a run."""
     summary = run_metrics.summary.row(0, named=True)
     summary = {name: value for name, value in summary.items() if name not in _ALREADY_TOLD}
     groups = tuple(run_metrics.groups.to_dicts())
@@ -46,7 +46,7 @@ def rows_of(run_metrics: metrics.Metrics) -> Rows:
 
 
 def _added(run_metrics: metrics.Metrics) -> Row:
-    """Returns what `schedlab.analysis.comparison.measures` adds, of one run."""
+    """Returns the additional metrics of `schedlab.analysis.comparison.measures` for one run."""
     answers = run_metrics.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls()
     rates = event_rates(run_metrics.values.with_columns(run=pl.lit(1)), ["run"])[
         "events_per_second"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where in the space of several dimensions a sample looks: places from 0 up to 1 in each."""
+"""Draws sample points in several dimensions, with coordinates in [0, 1)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ METHODS: tuple[str, ...] = get_args(Method)
 
 
 def places(method: str, dimensions: int, count: int, seed: int) -> Iterator[tuple[float, ...]]:
-    """Points without end; the first `count` are what the method makes of that many.
+    """Yields an endless sequence of points; the first `count` form the sample of that size.
 
-    random: independent; sobol (Sobol' 1967, scrambled as by Owen, 1998), halton (Halton 1960,
-    scrambled likewise): sequences that leave no gaps, and fill what is left with their next points;
-    latin-hypercube (McKay, Beckman and Conover, 1979): each of `count` equal parts of each
-    dimension has one point. The same seed gives the same points.
+    random: independent points. sobol (Sobol' 1967, scrambled as by Owen 1998) and halton (Halton
+    1960, scrambled): evenly spread sequences. latin-hypercube (McKay, Beckman and Conover 1979):
+    one point in each of `count` equal parts of each dimension. The same seed gives the same points.
     """
     if method != "random":
         need_extra("sweep")
@@ -35,7 +34,7 @@ def places(method: str, dimensions: int, count: int, seed: int) -> Iterator[tupl
     engine = _engine(method, dimensions, seed)
     while True:
         with warnings.catch_warnings():
-            # That of Sobol' any number but a power of two is less even: so it is, and allowed.
+            # scipy warns that Sobol' points are uneven unless their number is a power of two.
             warnings.simplefilter("ignore", UserWarning)
             drawn = engine.random(count)
         yield from map(tuple, drawn.tolist())
@@ -52,7 +51,7 @@ def _engine(method: str, dimensions: int, seed: int) -> QMCEngine:
 
 
 class _Independent:
-    """Independent draws, with the interface of scipy's engines."""
+    """Independent draws with the interface of scipy's engines."""
 
     def __init__(self, dimensions: int, seed: int) -> None:
         import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs a search for the best setup, and measures what it found again, with other seeds."""
+"""Executes a search for the best setup, and measures the best setup again with other seeds."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from schedlab.sweep.proposing import Budget, Search, Values, grid_size
 from schedlab.sweep.ranking import Choice, ranked, read_values, title_of, values_by_key
 
 CONFIRMED = "confirmed"
-"""The folder, in that of the data set, of the best one's runs with other seeds."""
+"""Subfolder of the data set for the best setup's runs with other seeds."""
 
 _MANY = 10**7
-"""Numbers from which on no one counts."""
+"""Numbers from this value are rounded for display."""
 
 
 def rounded(number: int) -> str:
-    """`1,024`; `about 2 × 10^12`."""
+    """Formats a number: `1,024`; `about 2 × 10^12`."""
     if number < _MANY:
         return f"{number:,}"
     first, _, power = f"{number:.0e}".partition("e+")
@@ -49,43 +49,43 @@ def rounded(number: int) -> str:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A search that is ready to be run."""
+    """A search that is ready to run."""
 
     description: Description
     source: str
     base: RunSpec
-    """All that is the same in all of its runs."""
+    """The parameters shared by all runs."""
     objectives: tuple[Objective, ...]
     budget: Budget
 
     def search(self) -> Search:
-        """A new one, that proposes the same as any other."""
+        """Returns a new Search; all of them propose the same setups."""
         return Search(
             self.description, self.budget, [objective.better for objective in self.objectives]
         )
 
     def plan(self, points: Sequence[Point]) -> SweepPlan:
-        """These as a sweep."""
+        """Returns a sweep plan of these points."""
         return SweepPlan(self.description.title, tuple(points), self.source)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a search."""
+    """The result of a search."""
 
     done: Done
     setups: int
     grid: int
-    """Setups of the full grid, those included that conditions leave out."""
+    """Setups of the full grid, including those excluded by conditions."""
     seeds: int
     best: Choice | None = None
-    """By its mean; None: of several metrics there is no one best, or nothing succeeded."""
+    """The setup with the best mean; None for several metrics or without successful runs."""
     again: Estimate | None = None
-    """What it measured with other seeds."""
+    """Its value with other seeds."""
     other_seeds: tuple[int, ...] = ()
 
     def lines(self, objective: Objective) -> list[str]:
-        """What is said of it."""
+        """Returns a summary for people."""
         runs = f", {counted(self.grid * self.seeds, 'run')}" if self.grid < _MANY else ""
         texts = [
             f"Searched: {counted(self.setups, 'setup')}, {counted(self.setups * self.seeds, 'run')}; the full grid has"
@@ -100,7 +100,7 @@ class Found:
         return texts
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Returns values for JSON."""
         again = self.again
         return {
             "setups": self.setups,
@@ -122,7 +122,7 @@ def wanted(
     objectives: Sequence[Objective],
     budget: Budget,
 ) -> Wanted:
-    """Raises WrongUsage for whatever cannot be, before anything is written."""
+    """Prepares a search. Raises WrongUsage before anything is written."""
     if not objectives:
         raise WrongUsage(
             "for what?", what="`search=`", fix="Add `best=METRIC`, such as `best='turnaround'`"
@@ -143,7 +143,7 @@ def wanted(
 
 
 def carry_out(request: Wanted, doing: Doing) -> Found:
-    """Runs it, what is not there yet. Raises Interrupted, SchedlabError, WrongUsage."""
+    """Executes the missing runs of a search. Raises Interrupted, SchedlabError, WrongUsage."""
     setups, done = _searched(request, doing)
     result = Found(
         done, len(setups), grid_size(request.description), len(request.description.seeds)
@@ -156,7 +156,7 @@ def carry_out(request: Wanted, doing: Doing) -> Found:
 
 
 def _searched(request: Wanted, doing: Doing) -> tuple[list[Setup], Done]:
-    """All setups that were tried, and what became of their runs."""
+    """Returns all tried setups and the outcome of their runs."""
     search = request.search()
     rounds = search.rounds()
     chosen = next(rounds)
@@ -197,7 +197,7 @@ def _points(request: Wanted, chosen: Sequence[Setup]) -> list[Point]:
 
 
 def _measured(request: Wanted, folder: Path, points: Sequence[Point], make: Make) -> list[Values]:
-    """The mean over seeds of each objective, for each setup."""
+    """Returns the mean over seeds of each objective, for each setup."""
     keys = [key_of(point.run, make) for point in points]
     runs = dataset.read_table(folder, dataset.RUNS)
     runs = runs.filter(pl.col("key").is_in(keys) & (pl.col("status") == "success"))
@@ -218,7 +218,7 @@ def _known(folder: Path, runs: pl.DataFrame, objective: Objective) -> dict[str, 
 
 
 def _means(rows: Sequence[Sequence[float | None]]) -> Values:
-    """Of each column; None if anything is missing."""
+    """Returns the mean of each column; None if a value is missing."""
     means = []
     for column in zip(*rows, strict=True):
         known = [value for value in column if value is not None]
@@ -247,7 +247,7 @@ def _choice(setup: Setup, request: Wanted) -> Choice:
 
 
 def _again(request: Wanted, doing: Doing, result: Found, chosen: Setup) -> Found:
-    """Runs it with as many seeds after those that chose it: the best of many is best partly by luck."""
+    """Runs the best setup with as many new seeds, because it was chosen partly by luck."""
     seeds = request.description.seeds
     others = tuple(max(seeds) + 1 + number for number in range(len(seeds)))
     description = replace(request.description, seeds=others)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What theory says of the jobs of a workload file, for load curves (docs/sweeps.md)."""
+"""Computes theoretical turnaround times and slowdowns of a workload's jobs, for load curves (docs/sweeps.md)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from schedlab.workload.times import Time
 
 PRIORITY = "priority"
 RULES = {"preempt": "priorities, preemptive", "wait": "priorities, not preemptive"}
-"""Lines for what priorities decide under a policy (`Policy.priorities`)."""
+"""Names of the curves for the effects of priorities (`Policy.priorities`)."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Jobs of a task that come by a Poisson process, all of one priority. Times in nanoseconds."""
+    """Jobs of a task with Poisson arrivals and one priority; times in nanoseconds."""
 
     group: str
     priority: int
@@ -32,9 +32,11 @@ class Stream:
 def theory(
     file: WorkloadFile, group: str | None, tick_ns: int, cpus: int, rules: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """What is known of the jobs that arrive by a Poisson process and compute once, where nothing else
-    takes time: rows of load, series, and means. `group`: of its jobs alone, though they come among
-    the others. `rules`: what priorities decide, of which there is a line if jobs have several."""
+    """Returns rows of load, series and means for Poisson jobs that only compute, without overhead.
+
+    `group` selects jobs for the means; the others still compete. `rules` are the effects of
+    priorities, which give a curve each if jobs have several priorities.
+    """
     streams = _streams(file, tick_ns, cpus)
     shown = [stream for stream in streams if group in (None, stream.group)]
     if not shown:
@@ -74,7 +76,7 @@ def theory(
 
 
 def _by_priority(streams: Sequence[Stream], shown: Sequence[Stream], preemptive: bool) -> float:
-    """The mean time of the jobs that are shown, where the lowest number goes first."""
+    """Returns the mean turnaround (ns) of the shown jobs if the lowest priority number runs first."""
     levels = sorted({stream.priority for stream in streams})
     classes = [_together([s for s in streams if s.priority == level]) for level in levels]
     delays = means.priorities(
@@ -86,7 +88,7 @@ def _by_priority(streams: Sequence[Stream], shown: Sequence[Stream], preemptive:
 
 
 def _together(streams: Sequence[Stream]) -> Stream:
-    """Several as one: their rates added, with the work of any of their jobs."""
+    """Merges streams: adds the rates and mixes the work."""
     rate = sum(stream.rate for stream in streams)
     mean = sum(stream.rate * stream.work.mean for stream in streams) / rate
     square = sum(stream.rate * stream.work.square for stream in streams) / rate
@@ -95,7 +97,7 @@ def _together(streams: Sequence[Stream]) -> Stream:
 
 
 def _streams(file: WorkloadFile, tick_ns: int, cpus: int) -> list[Stream]:
-    """All jobs of a file; none if theory does not know one of them, or what runs beside them."""
+    """Returns all jobs of a file; empty if theory does not cover one of its tasks."""
     works = {task.name: _work(task) for task in file.tasks if task.instances}
     if not file.load or None in works.values():
         return []
@@ -109,7 +111,7 @@ def _streams(file: WorkloadFile, tick_ns: int, cpus: int) -> list[Stream]:
 
 
 def _of_priorities(task: Task, drawn: Distribution, scale: float, tick_ns: int) -> Iterator[Stream]:
-    """The task's jobs by their priority, which may be drawn for each."""
+    """Yields the task's jobs by priority, which may be random."""
     assert task.arrivals and task.arrivals.gaps
     rate = 1 / task.arrivals.gaps.moments_ns(tick_ns)[0] / scale
     work = means.Work(*drawn.moments_ns(tick_ns))
@@ -125,7 +127,7 @@ def _of_priorities(task: Task, drawn: Distribution, scale: float, tick_ns: int) 
 
 
 def _work(task: Task) -> Distribution | None:
-    """How long a job computes; None if it does anything else, or does not come by a Poisson process."""
+    """Returns the distribution of a job's work; None if jobs do anything else or arrivals are not Poisson."""
     steps = [
         item for item in everything(task.body) if not (isinstance(item, Step) and not item.time)
     ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""YAML in which each value knows its line and place, as in `schedlab.base.files.json_lines`.
+"""Parses YAML and keeps the line and path of each value, like `schedlab.base.files.json_lines`.
 
-Of YAML 1.1 what people mean is taken: `yes` and `1:30` are texts, and numbers are decimal.
+Differs from YAML 1.1: `yes` and `1:30` are texts, and numbers are decimal.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, ""
 
 
 def parse(text: str) -> Node:
-    """The value that the text is. Raises JsonError."""
+    """Parses a text. Raises JsonError."""
     try:
         return _parsed(text)
-    except RecursionError:  # PyYAML knows no limit of its own
+    except RecursionError:  # PyYAML does not limit the nesting
         raise JsonError(1, "expected fewer levels of values within values") from None
 
 
@@ -41,7 +41,7 @@ def _parsed(text: str) -> Node:
 
 
 class _Converter:
-    """Converts PyYAML's nodes to ours."""
+    """Converts PyYAML's nodes to `Node`."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -49,7 +49,7 @@ class _Converter:
     def node(self, yaml_node: yaml.Node, path: str) -> Node:
         line = yaml_node.start_mark.line + 1
         self.count += 1
-        # References to what was said before (*name) can make much of little, or be endless.
+        # References (*name) can expand a small file to an endless one.
         if self.count > _NODES_MAX:
             raise JsonError(line, f"{path}: expected at most {_NODES_MAX:,} values in a file")
         return Node(self.value(yaml_node, path), line, path)
@@ -73,12 +73,12 @@ class _Converter:
 def _scalar(yaml_node: yaml.Node) -> Value:
     text = str(yaml_node.value)
     if getattr(yaml_node, "style", None) is not None:
-        return text  # in quotes, or a block
+        return text  # quoted, or a block
     return scalar_of(text)
 
 
 def scalar_of(text: str) -> str | int | float | bool | None:
-    """Returns what a text without quotes means."""
+    """Returns the value of an unquoted text."""
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):

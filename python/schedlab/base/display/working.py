@@ -60,9 +60,10 @@ _begun = threading.Event()
 
 @contextmanager
 def going_on(command: str) -> Iterator[None]:
-    """Says that a command starts, as `working` does where there is no terminal, and that it still runs between the works
-    that it shows, until `begin_display` or its end. Its silence began with the process, which has taken nothing but CPU
-    time since then."""
+    """Shows the starting command while no work is shown, until `begin_display` or its end.
+
+    The silence is counted from the process's start, estimated by its CPU time.
+    """
     note_words(time.process_time())
     voice = (
         _begun.wait,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What programs that write policies may do here: as functions, and as tools of the Model Context Protocol."""
+"""Functions for programs that write policies, also offered as tools of the Model Context Protocol."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The tools for language models, and their server (Model Context Protocol) at standard input and output.
+"""Tools for language models, and their server (Model Context Protocol) on standard input and output.
 
-What is written is anybody's, so it is compiled and run as a submission is (docs/grading.md), and it is written to one
-folder alone.
+The policies are untrusted, so they are compiled and run like submissions (docs/grading.md). Files
+are written to one folder only.
 """
 
 from __future__ import annotations
@@ -47,18 +47,20 @@ _WORST_MOST = 20
 
 @dataclass(frozen=True)
 class Laboratory:
-    """`folder`: where policies and runs are written. `trusted`: policies are compiled outside of the sandbox. All
-    functions raise SchedlabError, with a reason in words."""
+    """The tools. All raise SchedlabError with a reason.
+
+    `folder` receives policies and runs. `trusted` compiles policies outside of the sandbox.
+    """
 
     folder: Path
     trusted: bool = False
 
     def read_interface(self) -> str:
-        """How a policy is written: a guide with an example, and policies/policy.h, which declares all of its hooks."""
+        """How to write a policy: a guide with an example, and policies/policy.h, which declares all hooks."""
         return "\n\n".join(file.read_text() for file in _INTERFACE)
 
     def list_policies(self) -> dict[str, str]:
-        """All policies that can be read and run, by name, with what they do; your own come first."""
+        """All available policies by name, with descriptions; your own come first."""
         student_policies = {file.stem: "your own" for file in sorted(self.folder.glob("*.c"))}
         return student_policies | {
             name: policy.meaning
@@ -67,11 +69,11 @@ class Laboratory:
         }
 
     def read_policy(self, name: str) -> str:
-        """The source of a policy in C: your own, or one that is shipped."""
+        """The C source of a policy: your own or a built-in one."""
         return self._source(name).read_text(errors="replace")
 
     def write_policy(self, name: str, source: str) -> str:
-        """Write a policy of your own, NAME.c, or write it anew. It is neither compiled nor run yet."""
+        """Write your own policy NAME.c, or replace it. This neither compiles nor runs it."""
         place = self._own(name)
         if name in read_catalogue():
             raise WrongUsage(f"{name} is a policy that is shipped: give yours another name")
@@ -85,8 +87,10 @@ class Laboratory:
         return f"{place} is written"
 
     def check_policy(self, name: str) -> str:
-        """Compile a policy, and try each hook in short runs. Returns what rule it breaks and where, or that it breaks
-        none."""
+        """Compile a policy, and test each hook in short runs.
+
+        Returns the broken rule and its location, or that no rule is broken.
+        """
         policy = self._compiled(name)
         try:
             candidate.hold_to_laws(policy)
@@ -95,15 +99,18 @@ class Laboratory:
         return f"{name} compiles, and breaks no rule"
 
     def list_workloads(self) -> dict[str, str]:
-        """All workloads that a policy can be run with, by name, with what they are."""
+        """All available workloads by name, with descriptions."""
         return {
             name: workload_files.description(entry.file) or entry.title
             for name, entry in _workloads().items()
         }
 
     def run_policy(self, name: str, workload: str, cpus: int = 1, seed: int = 1) -> dict[str, Any]:
-        """Run a workload under a policy in the simulator, at the kernel's costs. Returns what was measured of the
-        whole and of each group of processes, with times in nanoseconds; and the name of the run, for explain_waits."""
+        """Run a workload under a policy in the simulator, with the kernel's costs.
+
+        Returns the metrics of the run and of each group of processes (times in nanoseconds), and
+        the run's name for explain_waits.
+        """
         if not 1 <= cpus <= CPUS_MAX:
             raise WrongUsage(f"cpus is from 1 to {CPUS_MAX}")
         if not 0 <= seed < 2**63:
@@ -131,8 +138,9 @@ class Laboratory:
         }
 
     def explain_waits(self, run: str, worst: int = 3) -> dict[str, Any]:
-        """Why processes of a run waited: who delayed whom, and the longest waits taken apart, with what the CPU did
-        meanwhile and why the policy chose so. Times are nanoseconds."""
+        """Why processes of a run waited: which processes delayed which, and a breakdown of the
+        longest waits with the policy's reasons. Times are nanoseconds.
+        """
         if not 0 <= worst <= _WORST_MOST:
             raise WrongUsage(f"worst is from 0 to {_WORST_MOST}")
         folders = sorted(
@@ -144,8 +152,9 @@ class Laboratory:
         return take_apart(opened.trace, Asked(worst=worst), known_policies()).to_dict()
 
     def score_policy(self, name: str) -> dict[str, Any]:
-        """What a policy is worth by the quick level of the score card (docs/score.md): by which factor it is better
-        than round-robin, objective by objective; or why it has no score."""
+        """Score a policy at the quick level of the score card (docs/score.md): its improvement
+        factor over round-robin for each objective, or the reason why it has no score.
+        """
         return candidate.score(self._source(name), trusted=self.trusted)
 
     def _own(self, name: str) -> Path:
@@ -183,7 +192,7 @@ class Laboratory:
 
 
 def _workloads() -> dict[str, Entry]:
-    """Those that end by themselves."""
+    """Returns the workloads that end by themselves."""
     return {name: entry for name, entry in palette().items() if entry.kind == "study"}
 
 
@@ -193,11 +202,11 @@ _ABOUT = (
 )
 
 _ONE_AT_A_TIME = Lock()
-"""A client may ask for several at once: the list of what is in a folder is written anew for each file."""
+"""Serialises tools, because a folder's list of files is rewritten for each file."""
 
 
 def serve(laboratory: Laboratory) -> None:
-    """Serves one client until it leaves."""
+    """Serves one client until it disconnects."""
     need_extra("courses")
     from mcp.server import MCPServer
 
@@ -220,7 +229,7 @@ def serve(laboratory: Laboratory) -> None:
 
 
 def _telling(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The same tool. The client reads why it was refused, and nothing of errors of another kind."""
+    """Wraps a tool so that the client sees the reasons of SchedlabError, but no details of other errors."""
 
     from mcp.server.mcpserver.exceptions import ToolError
 

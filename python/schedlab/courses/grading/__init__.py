@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A policy goes in, a verdict with evidence comes out, the same each time (docs/grading.md)."""
+"""Grades policies: returns a reproducible verdict with evidence (docs/grading.md)."""

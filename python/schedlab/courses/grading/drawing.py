@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A moment of a run as text and as a picture: who had which CPU, beside who should have had it."""
+"""Draws a moment of a run as text and as a picture, next to the solution's run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from schedlab.courses.grading.seen import Seen
 from schedlab.metrics.intervals import cpu_intervals
 
 _BEFORE, _AFTER = 16, 32
-"""Ticks that are drawn."""
+"""Ticks drawn before and after the moment."""
 _SIGNS = ascii_uppercase + ascii_uppercase.lower() + digits
 _IDLE, _OTHER, _NOTHING = "-", "*", " "
 
 
 def drawn(seen: Seen, right: Seen | None, at_ns: int, tick_ns: int) -> str:
-    """Each CPU's processes, a character for each tick: that which ran the longest in it. `right`: the run that the
-    first is held against; its rows come first. A ^ is under the tick of `at_ns`."""
+    """Draws each CPU's processes with one character per tick, for the process that ran longest in it.
+
+    `right` is the solution's run; its rows come first. A ^ marks the tick of `at_ns`.
+    """
     begin, end = window(at_ns, tick_ns)
     runs = {"right": right, "yours": seen} if right else {"yours": seen}
     groups = {**(right.groups_of() if right else {}), **seen.groups_of()}
@@ -41,20 +43,20 @@ def drawn(seen: Seen, right: Seen | None, at_ns: int, tick_ns: int) -> str:
 
 
 def window(at_ns: int, tick_ns: int) -> tuple[int, int]:
-    """The ticks that are drawn around a time: from which one to which, without the last."""
+    """Returns the range of ticks drawn around a time; the end is exclusive."""
     begin = max(at_ns // tick_ns - _BEFORE, 0)
     return begin, begin + _BEFORE + _AFTER
 
 
 def lane_text(lane: list[int | None], groups: dict[int, str]) -> str:
-    """A character for each tick."""
+    """Returns one character per tick."""
     return "".join(
         _NOTHING if pid is None else _IDLE if pid == 0 else sign(pid, groups) for pid in lane
     )
 
 
 def sign(pid: int, groups: dict[int, str]) -> str:
-    """The letter of a process, in every picture of a workload the same."""
+    """Returns the letter of a process, which is the same in all pictures of a workload."""
     place = sorted(groups).index(pid) if pid in groups else len(_SIGNS)
     return _SIGNS[place] if place < len(_SIGNS) else _OTHER
 
@@ -68,7 +70,7 @@ def _ruler(begin: int, end: int, tick_ns: int, origin_ns: int) -> str:
 
 
 def _lanes(run: Seen, begin: int, end: int, tick_ns: int) -> list[tuple[int, list[int | None]]]:
-    """For each CPU, and each tick, the process that had the most of it; 0: none; None: the run is over."""
+    """Returns, for each CPU and tick, the process that ran longest; 0 for idle, None after the run's end."""
     table = cpu_intervals(run.trace).filter(
         (pl.col("end_ns") > begin * tick_ns) & (pl.col("begin_ns") < end * tick_ns)
     )
@@ -91,9 +93,9 @@ def _longest(times: dict[int, int] | None) -> int | None:
 _TEMPLATE = Path(__file__).with_name("timeline.svg")
 _PALETTE = ("#0858f8", "#e86868", "#38a098", "#8848b8", "#888800", "#a84838", "#c868d8")
 _OTHERS = "#606878"
-"""Those of the reports' series (templates/theme.css), whose room would take longer to import than to grade."""
+"""Must match the reports' colours (templates/theme.css); importing them would take longer than grading."""
 _LEFT, _TOP, _WIDTH, _LANE, _GAP = 96, 34, 720, 28, 10
-"""Pixels, as all that follows."""
+"""Pixels, as for all following sizes."""
 _THINNEST = 0.5
 _TICKS_EVERY = 8
 _SIGN_WIDTH = 9
@@ -102,14 +104,14 @@ _KEY_ROW = 6
 
 @dataclass(frozen=True)
 class Box:
-    """A stay on a CPU."""
+    """A process's stay on a CPU."""
 
     x: float
     width: float
     colour: str
     title: str
     sign: str
-    """"": there is no room for it."""
+    """Empty if the letter does not fit."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,11 @@ class Row:
 
 
 def timeline(seen: Seen, right: Seen, at_ns: int, tick_ns: int) -> str:
-    """Returns an SVG of the ticks around `at_ns`, which a dashed line marks: each CPU of the run that is right, then of
-    the other. Times count from where what is measured begins."""
+    """Returns an SVG of the ticks around `at_ns`, which a dashed line marks.
+
+    The solution's CPUs are above the submission's. Times count from the beginning of the measured
+    window.
+    """
     first, last = window(at_ns, tick_ns)
     begin, end = first * tick_ns, last * tick_ns
     groups = {**right.groups_of(), **seen.groups_of()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One submission against a lab: compiled, tried in each test, judged; and what is kept of it."""
+"""Grades one submission: compiles it, runs it in each test, judges the runs and stores evidence."""
 
 from __future__ import annotations
 
@@ -32,23 +32,26 @@ LINK = "it is a symbolic link, which is not followed: it could lead to the solut
 
 @dataclass(frozen=True)
 class Grader:
-    """A lab that is ready to grade: the runs of its solution are there."""
+    """A lab that is ready to grade: its solution was run in each test."""
 
     lab: Lab
     trusted: bool
     _references: Path
     _instructions: Mapping[str, int]
-    """Of the solution, by test."""
+    """Instructions of the solution by test."""
 
     def right(self, test: LabTest) -> Seen:
-        """The solution's run of a test."""
+        """Returns the solution's run of a test."""
         return Seen(self._references / f"{test.name}.bin")
 
     def grade(
         self, source: Path, keep: Path | None = None, report: Callable[[str], None] | None = None
     ) -> Verdict:
-        """`keep`: a folder for the runs of tests that lost points. `report` hears the name of each test before it is
-        tried."""
+        """Grades a submission. Raises WrongUsage if `source` is not a regular file.
+
+        `keep` is a folder for the runs of tests that lost points. `report` is called with each
+        test's name before it runs.
+        """
         if not source.is_file():
             raise WrongUsage(f"{source} is no file: a submission is one C file")
         if source.is_symlink():
@@ -70,8 +73,11 @@ class Grader:
         )
 
     def run_test(self, test: LabTest, policy: Compiled, keep: Path | None = None) -> TestVerdict:
-        """`keep`: a folder for the run if it loses points. A policy that goes by how long a task has run in all loses
-        none by old run times."""
+        """Runs and judges a test; `keep` is a folder for the run if it loses points.
+
+        A policy that uses the total run time of tasks loses no points because of large initial run
+        times.
+        """
         verdict = self._run(test, policy, keep)
         if not (verdict.lost and test.policy_run_time_ns):
             return verdict
@@ -122,16 +128,18 @@ class Grader:
 
 
 def check_out(lab: Lab, out: Path) -> None:
-    """Raises WrongUsage if folders that a grading makes in `out` are there and may not be replaced."""
+    """Raises WrongUsage if `out` has folders of the tests that may not be replaced."""
     for test in lab.tests:
         check_folder("out", out / test.name)
 
 
 @contextmanager
 def grader(lab: Lab, trusted: bool, solution_tried: bool = False) -> Iterator[Grader]:
-    """Makes a lab ready: runs its solution in each test, which must get all points.
-    `solution_tried`: it got them on this host before. Raises NotGraded, also out of the body, for a fault of the host,
-    and FileRefused if the lab's own solution fails."""
+    """Prepares a lab: runs its solution in each test, which must get all points.
+
+    `solution_tried` skips this check if it passed on this host before. Raises NotGraded for faults
+    of the host, also from the body, and FileRefused if the solution fails.
+    """
     try:
         if not trusted:
             need_sandbox()
@@ -169,8 +177,10 @@ def _beginning(test: LabTest, clock_ns: int = 0, run_time_ns: int = 0) -> LabTes
 
 
 def _begun(test: LabTest, solution: Compiled) -> LabTest:
-    """Returns the test with the clock and run times by which the solution decides as from 0. Raises apart.Broken if it
-    decides otherwise only where numbers wrap."""
+    """Returns the test with initial clock and run times that the solution handles like 0.
+
+    Raises apart.Broken if its decisions differ only where numbers wrap.
+    """
     right = _decisions(_beginning(test), solution)
     if _decisions(test, solution) == right:
         return test
@@ -185,13 +195,13 @@ def _begun(test: LabTest, solution: Compiled) -> LabTest:
 
 
 def _goes_by_run_time(test: LabTest, policy: Compiled) -> bool:
-    """Returns whether a policy decides by how long tasks have run in all where nothing wraps, too."""
+    """Returns whether a policy's decisions depend on total run times even where nothing wraps."""
     later = _beginning(test, 0, NO_WRAPS_NS)
     return _decisions(later, policy) != _decisions(_beginning(test), policy)
 
 
 def _decisions(test: LabTest, policy: Compiled) -> bytes:
-    """Returns the trace of a run, or why it has not ended well."""
+    """Returns the trace of a run, or the reason of its failure."""
     with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
         try:
             return apart.run(test, policy, Path(folder) / TRACE_FILE).trace.read_bytes()
@@ -206,7 +216,7 @@ def _scored(expected: Expectation, judged: Judged) -> Scored:
 
 
 def _pictures(test: LabTest, verdict: TestVerdict, seen: Seen, right: Seen) -> dict[str, str]:
-    """Of each point that is lost at a moment, by the name of its file."""
+    """Returns pictures of the lost points that have a moment, by file name."""
     return {
         picture_of(number): timeline(seen, right, scored.at_ns, test.tick_ns)
         for number, scored in enumerate(verdict.scored)

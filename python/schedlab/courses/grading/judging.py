@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a run is worth, by what a test expects of it; and where it leaves what is right."""
+"""Judges a run by a test's expectations, and finds its first difference from the solution."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ from schedlab.trace import Kind
 from schedlab.trace.parting import Parting, parting, picks
 
 _PARTS = 100
-"""Credit for a part of a test is a whole number of these of a point."""
+"""Partial credit is rounded down to this fraction of a point."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What an expectation came to."""
+    """The result of an expectation."""
 
     points: Fraction
     why: str = ""
-    """Why it is not all of the points."""
+    """Why points were lost."""
     picture: str = ""
     at_ns: int | None = None
-    """The time of the trace at which it is seen; None: at none alone."""
+    """Time (ns) of the failure in the trace; None if it has no moment."""
 
 
 def judge(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judged:
-    """`right`: the run of the lab's solution. (What the kernel does, and what was executed,
-    is judged elsewhere.)"""
+    """Judges a run; `right` is the solution's run.
+
+    Expectations about the kernel and about instructions are judged elsewhere.
+    """
     judges = {"law": _law, "order": _order, "levels": _levels, "figure": _figure}
     judged = judges[expected.kind](test, expected, seen, right)
     if judged.points != expected.points and test.policy_clock_ns:
@@ -49,7 +51,7 @@ def judge(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judg
 
 
 def _with_the_first_decision(judged: Judged, test: LabTest, seen: Seen, right: Seen) -> Judged:
-    """Of what is seen at no time of its own, where the run leaves the solution's: the loss may follow from there."""
+    """Adds the first decision that differs from the solution's, which may have caused the loss."""
     difference = parting(seen.trace, right.trace, timed=True)
     if difference is None:
         return judged
@@ -59,8 +61,10 @@ def _with_the_first_decision(judged: Judged, test: LabTest, seen: Seen, right: S
 
 
 def judge_instructions(expected: Expectation, executed: int, right: int) -> Judged:
-    """`executed`, `right`: how many instructions of WebAssembly all hooks execute, in the run and in the solution's.
-    Another version of the compiler makes other counts, but of both."""
+    """Compares the WebAssembly instructions of all hooks with the solution's.
+
+    Another compiler version changes both counts.
+    """
     assert expected.at_most
     if executed <= expected.at_most * right:
         return Judged(expected.points)
@@ -79,7 +83,7 @@ def _turns(difference: Parting) -> str:
 
 
 def _law(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judged:
-    """Of a run that has ended well, no process was lost."""
+    """Judges a rule: "ends" is met, because a failed run is not judged; otherwise, CPUs must not idle."""
     if expected.law == "ends":
         return Judged(expected.points)
     violation = _idle_beside_waiting(test, seen)
@@ -91,7 +95,7 @@ def _law(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judg
 
 
 def _idle_beside_waiting(test: LabTest, seen: Seen) -> tuple[int, int, int, str] | None:
-    """The first CPU that idles so for longer than a tick: its number, from when to when, and who waits."""
+    """Returns the first CPU that idles longer than a tick while a process waits: CPU, begin, end, process."""
     idle = cpu_intervals(seen.trace).filter(pl.col("pid") == 0)
     waits = seen.states.filter(pl.col("state") == "runnable")
     names = seen.groups_of()
@@ -134,7 +138,7 @@ def _order(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Jud
 
 
 def _waiting(seen: Seen, at_ns: int, pid: int) -> str:
-    """Since when the process waited that should have been picked."""
+    """Returns since when the correct process had waited, as a clause for a message."""
     rows = seen.states.filter(
         (pl.col("pid") == pid)
         & (pl.col("state") == "runnable")
@@ -145,7 +149,7 @@ def _waiting(seen: Seen, at_ns: int, pid: int) -> str:
 
 
 def _levels(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judged:
-    """Of the group's first process, at the times at which it was queued."""
+    """Judges the levels of a group's first process at the times of its queueing."""
     pids = [pid for pid, group in seen.groups_of().items() if group == expected.of]
     if not pids:
         return Judged(Fraction(0), f"there is no process of the group {expected.of}")
@@ -215,14 +219,14 @@ def _value(expected: Expectation, seen: Seen) -> float | None:
 
 
 def _remark_max(seen: Seen) -> int | None:
-    """The largest remark of decisions for the workload's processes."""
+    """Returns the largest annotation value among decisions for the workload's processes."""
     rows = seen.trace.rows(Kind.DECISION)
     rows = rows[np.isin(seen.trace.at("process", rows), list(seen.groups_of()))]
     return int(seen.trace.at("second", rows).max()) if len(rows) else None
 
 
 def _longest(expected: Expectation, seen: Seen) -> tuple[int | None, int]:
-    """The longest time without a CPU that a process of the group was ready to run, and when it began."""
+    """Returns the longest wait of a process in the group (ns), and its begin."""
     pids = [pid for pid, group in seen.groups_of().items() if expected.of in ("", group)]
     waits = seen.states.filter((pl.col("state") == "runnable") & pl.col("pid").is_in(pids))
     if not len(waits):
@@ -233,5 +237,5 @@ def _longest(expected: Expectation, seen: Seen) -> tuple[int | None, int]:
 
 
 def _ms(time_ns: int, seen: Seen) -> str:
-    """A time of the trace, counted from the window's begin."""
+    """Returns a time relative to the measured window's begin."""
     return milliseconds(time_ns - seen.window.begin_ns)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The same policy in our kernel, on our driver of Spike, in the sandbox.
+"""Runs a submission in the schedlab kernel on its Spike driver, inside the sandbox.
 
-A policy is kernel code there, and could write any trace. So nothing is measured in it: it is to show the decisions that
-the policy made in the simulator, where it can write none.
+A policy is kernel code there and could write any trace, so no metrics are computed from it. The
+trace must show the same decisions as the simulator's trace, which the policy cannot write.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ _HEADERS = ("policy.h", "registry.h")
 
 
 def need_kernel() -> None:
-    """Builds what kernels of submissions are made of. Raises MachineUnfit where there is no driver of Spike."""
+    """Builds the parts of submissions' kernels.
+
+    Raises MachineUnfit without schedlab's Spike driver.
+    """
     build(*(os.path.relpath(place, ROOT) for place in (KERNEL, IMAGE, *PARTS.values())))
     if not Spike().release().turn:
         raise MachineUnfit(
@@ -53,7 +56,7 @@ def need_kernel() -> None:
 
 
 def judge(test: LabTest, expected: Expectation, policy: Compiled, trusted: bool) -> Judged:
-    """All points if the kernel runs the test's workload to its end, in the order in which the simulator does."""
+    """Gives all points if the kernel completes the workload with the same decisions as the simulator."""
     with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
         place = Path(folder)
         simulated = place / "simulated.bin"
@@ -84,8 +87,10 @@ def _judged(expected: Expectation, simulated: Seen, done: Done, path: Path) -> J
 
 
 def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[Done, Path]:
-    """Links a kernel with the policy, and boots it. Returns what came of it, and the trace's place. Raises
-    NotCompiled if the linker refuses the policy."""
+    """Links a kernel with the policy and boots it; returns the outcome and the trace's path.
+
+    Raises NotCompiled if the linker rejects the policy.
+    """
     out = place / "out"
     out.mkdir()
     disk = make_disk(IMAGE, test.played, PARTS["mkfs"], place)
@@ -137,7 +142,7 @@ def _run_of(policy: Compiled, test: LabTest) -> RunSpec:
 
 
 def _command(run: RunSpec) -> list[str]:
-    """What boots the kernel, in the sandbox."""
+    """Returns the command that boots the kernel in the sandbox."""
     spike = Spike()
     elf, disk = Path(f"{OUT}/kernel.elf"), Path(f"{WORK}/disk.img")
     return spike.command(Boot(elf, disk, run.cpus, run.memory_mib, spike.arguments(run)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A lab: a folder with a text for students, a beginning, a solution, and tests as data (docs/grading.md)."""
+"""Reads labs: folders with a text for students, an initial file, a solution and tests (docs/grading.md)."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ _POINTS_MAX = 1000
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a test expects, and what it is worth. One of _KINDS says what."""
+    """What a test expects and how many points it gives; `kind` is one of _KINDS."""
 
     kind: str
     points: Fraction
     law: str = ""
-    """One of LAWS."""
+    """A key of `LAWS`."""
     figure: str = ""
-    """A column of the metrics, without its unit `_ns`."""
+    """A column of the metrics without its suffix `_ns`."""
     of: str = ""
-    """A group of processes; "": the workload as a whole."""
+    """A group of processes; empty for the whole workload."""
     at_least: float | None = None
     at_most: float | None = None
-    """Of times, nanoseconds; of instructions, how often the solution's."""
+    """Nanoseconds for times; a multiple of the solution's for instructions."""
     levels: tuple[int, ...] = ()
     all_or_nothing: bool = False
-    """Of an order: no credit for its beginning."""
+    """True to give no partial credit for an order."""
 
     @property
     def title(self) -> str:
-        """What is expected, in words."""
+        """A description of the expectation."""
         if self.kind == "law":
             return LAWS[self.law]
         if self.kind == "order":
@@ -78,7 +78,7 @@ class Expectation:
         return f"{least},{most}" if least and most else least or most
 
     def shown(self, value: float) -> str:
-        """A value of the figure, with its unit."""
+        """Formats a value of the figure with its unit."""
         if self.is_time:
             return milliseconds(value)
         return f"{value:,.4f}" if isinstance(value, float) else f"{value:,}"
@@ -90,7 +90,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class LabTest(Trial):
-    """One run, and what is expected of it."""
+    """A run and its expectations."""
 
     says: str
     hidden: bool
@@ -98,7 +98,7 @@ class LabTest(Trial):
 
     @property
     def points(self) -> Fraction:
-        """What it is worth."""
+        """The maximum number of points."""
         return sum((expectation.points for expectation in self.expectations), Fraction(0))
 
 
@@ -109,14 +109,14 @@ class Lab:
     folder: Path
     title: str
     form: Form
-    """The policy that submissions are to define."""
+    """The policy that submissions must define."""
     tests: tuple[LabTest, ...]
     sha256: str
-    """Of its tests and its solution."""
+    """Hash of its tests and its solution."""
 
     @property
     def points(self) -> Fraction:
-        """What it is worth."""
+        """The maximum number of points."""
         return sum((test.points for test in self.tests), Fraction(0))
 
     @property
@@ -129,16 +129,16 @@ FIGURES = {
     for metric in METRICS
     if not metric.derived
 } | {"remark_max": False}
-"""Figures that a test may bound, and whether each is a time."""
+"""Figures that tests may limit, and whether each is a time."""
 
 
 def labs_folder() -> Path:
-    """Where the labs are that are ready."""
+    """Returns the folder of the built-in labs."""
     return ROOT / "labs"
 
 
 def find_lab(name: str) -> Lab:
-    """Returns the lab of a folder, or of the name of one that is ready. Raises WrongUsage, FileRefused."""
+    """Returns the lab of a folder or the built-in lab of a name. Raises WrongUsage, FileRefused."""
     for folder in (Path(name), labs_folder() / name):
         if (folder / FILE).is_file():
             return read(folder)
@@ -147,7 +147,7 @@ def find_lab(name: str) -> Lab:
 
 
 def read(folder: Path) -> Lab:
-    """Reads a lab's folder. Raises FileRefused with the line and what was expected there."""
+    """Reads a lab's folder. Raises FileRefused with the line and the expected content."""
     file = folder / FILE
     with _refusing(file):
         content, solution = read_bytes(file), read_bytes(folder / SOLUTION)
@@ -157,7 +157,7 @@ def read(folder: Path) -> Lab:
 
 
 def read_tests(file: Path) -> tuple[LabTest, ...]:
-    """Reads tests that belong to no lab. Raises FileRefused."""
+    """Reads tests without a lab. Raises FileRefused."""
     with _refusing(file):
         content = read_bytes(file)
         return _Reader(file.parent, hashlib.sha256(content).hexdigest()).tests(
@@ -166,7 +166,7 @@ def read_tests(file: Path) -> tuple[LabTest, ...]:
 
 
 def made_test(made: Mapping[str, Any]) -> LabTest:
-    """Returns a test that a program made, in the form of lab.json. Raises JsonError."""
+    """Returns a test from a program's data in the form of lab.json. Raises JsonError."""
     return _Reader(Path(), "").test("made", parse(json.dumps(made)))
 
 
@@ -245,7 +245,7 @@ class _Reader:
         )
 
     def workload(self, node: Node) -> WorkloadFile:
-        """A workload that stands in the lab, or the name of a file beside it."""
+        """Returns a workload defined in the lab, or read from a file of its folder."""
         if isinstance(node.value, Object):
             workload = workload_files.from_node(node, self.sha256)
         else:
@@ -376,7 +376,7 @@ def _truth(node: Node | None) -> bool:
 
 
 def _time(node: Node | None, standard: int, tick_ns: int) -> int:
-    """Nanoseconds of "3ms", or of "5ticks"."""
+    """Converts "3ms" or "5ticks" to nanoseconds."""
     if node is None:
         return standard
     text = _text(node)
@@ -403,7 +403,7 @@ def _list(node: Node | None, read_one: Callable[[Node], Any]) -> tuple[Any, ...]
 
 
 def mistakes(folder: Path) -> dict[str, dict[str, float]]:
-    """Returns what the solution of a lab is to get with each usual mistake: points by test. For the lab's own tests."""
+    """Returns the points by test that the solution should get with each common mistake."""
     node = dict(members(parse((folder / FILE).read_text()), "an object")).get("mistakes")
     if node is None:
         return {}

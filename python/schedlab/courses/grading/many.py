@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A class: many submissions against one lab, each graded by a process of its own; and a page for the teacher."""
+"""Grades a class: many submissions for one lab, each in a separate process, with a page for the teacher."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ PAGE = "class.html"
 _TEMPLATE = Path(__file__).with_name("class.html")
 UNPRINTABLE = "its name has characters that cannot be printed"
 NO_POINTS = "–"
-"""In place of the points of a submission that was not graded."""
+"""Shown instead of points if a submission was not graded."""
 _MOST_SECONDS = 1800
-"""Of the host: a process that is graded for longer hangs."""
+"""Host seconds after which a grading process is considered hung."""
 
 
 @dataclass(frozen=True)
 class Graded:
-    """One submission: its verdict as the command prints it, or why there is none."""
+    """A submission's verdict as printed by the command, or the reason why there is none."""
 
     name: str
     verdict: dict[str, Any] | None
     why: str = ""
     is_graded: bool = True
-    """Otherwise the host kept it from being graded: it has neither points nor lost any."""
+    """False if a fault of the host prevented grading; then it neither gets nor loses points."""
 
     @property
     def points(self) -> float:
@@ -60,12 +60,12 @@ class Graded:
         )
 
     def shown(self, points: float) -> str:
-        """Points of this submission as text."""
+        """Formats points of this submission."""
         return f"{points:g}" if self.is_graded else NO_POINTS
 
     @property
     def note(self) -> str:
-        """What is to be said besides points."""
+        """A note in addition to the points."""
         if self.verdict is None:
             return self.why
         return "does not compile" if self.verdict["refused"] else ""
@@ -73,37 +73,39 @@ class Graded:
 
 @dataclass(frozen=True)
 class Failing:
-    """Where a class loses points: one expectation of one test."""
+    """Points that a class lost at one expectation of a test."""
 
     test: str
     expected: str
     lost_by: int
     points: float
-    """That were lost, by all together."""
+    """Total points lost."""
     example: str
-    """A submission that lost some."""
+    """A submission that lost points."""
     why: str
     picture: str
-    """Of the example, as Lost has it."""
+    """The example's picture, as in Lost."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """What a submission lost at one expectation of one test."""
+    """Points that a submission lost at one expectation."""
 
     name: str
-    """Of the submission."""
+    """Name of the submission."""
     test: str
     expected: str
     points: float
     why: str
     picture: str
-    """The address of what shows it, from the page; "": there is none."""
+    """Picture's address relative to the page; empty if there is none."""
 
 
 def submissions_in(folder: Path) -> list[Path]:
-    """All C files of a folder, and of folders in it; links, too, of which each is to have its row. Raises WrongUsage if
-    there is none."""
+    """Returns all C files in a folder and its subfolders; links, too, so that each gets a row.
+
+    Raises WrongUsage if there are none.
+    """
     files = sorted(file for file in folder.rglob("*.c") if file.is_file() or file.is_symlink())
     if not files:
         raise WrongUsage(f"{folder} has no C file in it: a submission is one")
@@ -113,10 +115,13 @@ def submissions_in(folder: Path) -> list[Path]:
 def grade_all(
     lab: Lab, folder: Path, out: Path, trusted: bool, jobs: int, report: Callable[[Graded], None]
 ) -> list[Graded]:
-    """Grades all submissions of a folder, `jobs` at a time, and keeps their verdicts in `out`. One whose grading breaks
-    down has none, and the others go on. A verdict that is there of the same submission, by the same lab and the same
-    schedlab, stands: so what was interrupted goes on. Raises WrongUsage, before anything is graded, if the place of a
-    verdict is taken by another file, or if `out` lies where submissions do: they could bring verdicts along."""
+    """Grades all submissions of a folder, `jobs` at a time, and stores the verdicts in `out`.
+
+    If grading a submission fails, the others continue. Stored verdicts of the same submission, lab
+    and schedlab are reused, so that an interrupted grading can resume. Raises WrongUsage before
+    grading if other files occupy the verdicts' paths. `out` must not be inside of the submissions'
+    folder, because submissions could contain forged verdicts.
+    """
     if out.resolve().is_relative_to(folder.resolve()):
         raise WrongUsage(
             "it lies in the folder of the submissions, where one could pass off a verdict of"
@@ -131,7 +136,7 @@ def grade_all(
             placing.check_file("out", verdict_file, ours=True)
     out.mkdir(parents=True, exist_ok=True)
     made_of = _made_of(lab, trusted)
-    one_at_a_time = Lock()  # the list of what is in a folder is written anew for each verdict
+    one_at_a_time = Lock()  # the folder's list is rewritten for each verdict
 
     def verdict_of(source: Path, name: str) -> Graded:
         if why := _refused(source, name):
@@ -164,26 +169,26 @@ def grade_all(
 
 
 def _refused(source: Path, name: str) -> str:
-    """Why it is not even opened; "": it is."""
+    """Returns why a submission is not opened; "" if it is."""
     if source.is_symlink():
         return LINK
     return UNPRINTABLE if visible_line(name) != name else ""
 
 
 def _kept_at(out: Path, folder: Path, source: Path) -> Path:
-    """Where a submission's verdict is kept."""
+    """Returns the path of a submission's verdict."""
     return (out / source.relative_to(folder)).with_suffix(".json")
 
 
 def _made_of(lab: Lab, trusted: bool) -> str:
-    """All that a verdict hangs on besides the submission."""
+    """Returns everything that a verdict depends on, except the submission."""
     files = sorted(file for file in lab.folder.iterdir() if file.is_file())
     hashes = {file.name: file_hash(file) for file in files}
     return json.dumps([__version__, versions.commit(), hashes, trusted])
 
 
 def _kept(place: Path, key: str, name: str) -> Graded | None:
-    """The verdict that is there, if it is of the same, and is as it was written."""
+    """Returns the stored verdict if it has the same key and is unchanged."""
     listed = placing.read_list(place.parent) or {}
     if not place.is_file() or listed.get(place.name) != file_hash(place):
         return None
@@ -202,7 +207,7 @@ def _keep(place: Path, key: str, graded: Graded) -> None:
 
 
 def _clear(lab: Lab, place: Path) -> None:
-    """Removes runs of a grading before this one, as far as they are as they were made."""
+    """Deletes the runs of earlier gradings if they are unchanged."""
     for test in lab.tests:
         folder = place / test.name
         if folder.is_dir() and not placing.strange(folder):
@@ -210,7 +215,7 @@ def _clear(lab: Lab, place: Path) -> None:
 
 
 def grade_one(lab: str, source: str, out: str, trusted: bool) -> dict[str, Any]:
-    """Grades a submission by a lab whose solution was tried on this host before; returns its verdict."""
+    """Grades a submission for a lab whose solution passed on this host; returns its verdict."""
     found = find_lab(lab)
     check_out(found, Path(out))
     with grader(found, trusted, solution_tried=True) as ready:
@@ -240,7 +245,7 @@ def _graded(lab: Lab, source: Path, name: str, out: Path, trusted: bool) -> Grad
 
 
 def failings(lost: list[Lost]) -> list[Failing]:
-    """Where points were lost, the most first."""
+    """Returns where points were lost, the largest loss first."""
     by_place: dict[tuple[str, str], list[Lost]] = {}
     for expectation in lost:
         by_place.setdefault((expectation.test, expectation.expected), []).append(expectation)
@@ -278,13 +283,13 @@ def _lost(graded: Graded, out: Path) -> Iterator[Lost]:
 
 
 def _usual(lost: list[Lost]) -> Lost:
-    """The first that has the most frequent reason."""
+    """Returns the first loss with the most frequent reason."""
     why = Counter(expectation.why for expectation in lost).most_common(1)[0][0]
     return next(expectation for expectation in lost if expectation.why == why)
 
 
 def page(lab: Lab, graded: list[Graded], out: Path) -> str:
-    """The teacher's page, as HTML that needs nothing besides but the pictures, which are in `out`."""
+    """Returns the teacher's page as HTML without dependencies, except pictures in `out`."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     lost = {submission.name: list(_lost(submission, out)) for submission in graded}
     rows = [

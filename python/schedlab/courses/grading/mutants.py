@@ -54,35 +54,35 @@ _REPLACEMENTS: dict[str, list[str]] = {
         )
     },
 }
-"""What stands in place of a token, one mutant each."""
+"""Replacements of a token, one mutant each."""
 _CALLS = {
     "task_list_append": "task_list_insert_before({0}, {1}, ({0})->first)",
     "task_list_insert_before": "task_list_append({0}, {1})",
 }
-"""What stands in place of a call, with its first and second argument."""
+"""Replacements of a call, with its first and second argument."""
 _NUMBERS = frozenset(("int32_t", "uint32_t", "int64_t", "uint64_t"))
-"""Types of variables that begin with one more or less."""
+"""Types of variables whose initial values are changed by one."""
 _ALWAYS, _NEVER = "true || ({})", "false && ({})"
 _CONDITIONS = {"if": ("!({})", _ALWAYS, _NEVER), "while": ("!({})",)}
-"""What stands in place of a condition."""
+"""Replacements of a condition."""
 _CONTROLS = frozenset(("if", "while", "for", "switch"))
 _NO_ACTIONS = _CONTROLS | {"else", "do", "return", "enum", "struct", "case", "default", "{", "}"}
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _BROAD = frozenset((";", ",", "?", ":", "return", "="))
 _ENDS = {"?": _BROAD, "||": _BROAD | {"||"}, "&&": _BROAD | {"||", "&&"}}
-"""Tokens beyond which an operand of the operator does not go."""
+"""Tokens that end an operand of the operator."""
 _HOOK = re.compile(r"^[ \t]*\.(\w+) = (\w+),\n", re.MULTILINE)
 _REQUIRED = frozenset(("enqueue", "dequeue", "pick", "tick", "time_slice"))
 _UNDECIDING = frozenset(("time_slice", "shares_by"))
-"""Hooks whose results are only shown to people: a mistake in them changes no decision."""
+"""Hooks that do not affect decisions, so mistakes in them are not detectable."""
 
 _Edit = tuple[int, int, str]
-"""The characters from the first position to the second become the text."""
+"""Replaces the characters between two positions by a text."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A source with one change. `before`, `after`: the changed lines, joined to one."""
+    """A source with one change; `before` and `after` are the changed lines, joined."""
 
     line: int
     before: str
@@ -91,7 +91,7 @@ class Mutant:
 
 
 def mutants_of(source: str) -> list[Mutant]:
-    """Returns all mutants of a policy's source, by position. Some may not compile."""
+    """Returns all mutants of a policy's source in order of position; some may not compile."""
     code = _Code(source)
     functions = dict(code.functions())
     edits: set[_Edit] = set()
@@ -120,7 +120,7 @@ def _mutant(source: str, start: int, end: int, text: str) -> Mutant:
 
 
 class _Code:
-    """A source as tokens."""
+    """A source split into tokens."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -133,7 +133,7 @@ class _Code:
         self._starts = [token.start() for token in tokens]
         self._ends = [token.end() for token in tokens]
         self._partners: dict[int, int] = {}
-        """The place of the other bracket, by that of each."""
+        """Index of the matching bracket for each bracket."""
         opened: list[int] = []
         for place, text in enumerate(self._texts):
             if text in _OPENING:
@@ -143,7 +143,7 @@ class _Code:
                 self._partners[self._partners[place]] = place
 
     def functions(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Each function's name, and the places of its braces."""
+        """Yields each function's name and the indices of its braces."""
         place = 0
         while place < len(self._texts):
             if self._texts[place] == "{":
@@ -154,11 +154,11 @@ class _Code:
             place += 1
 
     def edits_at(self, place: int) -> Iterator[_Edit]:
-        """The changes of a token, and of what belongs to it."""
+        """Yields the changes of a token and of its operands, condition or call."""
         text, start, end = self._texts[place], self._starts[place], self._ends[place]
         after = place + 1
         if self._texts[after] == "LOOP_GUARD":
-            return  # an endless loop is no mistake that a test has to look for
+            return  # tests need not detect endless loops
         for other in _REPLACEMENTS.get(text, ()):
             yield start, end, other
         if text.isdecimal():
@@ -175,7 +175,10 @@ class _Code:
             yield from ((stop, stop, change) for change in (" + 1", " - 1"))
 
     def removals(self, place: int, end: int) -> Iterator[_Edit]:
-        """Each statement, except controls, is never reached. So its parameters stay in use, and it compiles."""
+        """Yields changes that make each statement except controls unreachable.
+
+        The statement's variables stay in use, so that it still compiles.
+        """
         begins = True
         while place < end:
             text = self._texts[place]
@@ -192,13 +195,13 @@ class _Code:
             place += 1
 
     def _heads_block(self, place: int) -> bool:
-        """Whether a macro that loops begins here."""
+        """Returns whether a looping macro begins here."""
         if self._texts[place + 1] != "(":
             return False
         return self._texts[self._partners[place + 1] + 1] == "{"
 
     def _operands(self, place: int) -> Iterator[_Edit]:
-        """`&&` and `||` with one side; `? :` with a known condition, and with its results exchanged."""
+        """Yields `&&` and `||` with one operand, and `? :` with a constant condition or swapped results."""
         left, ends = place, _ENDS[self._texts[place]]
         while self._texts[left - 1] not in ends | _OPENING:
             left = self._partners.get(left - 1, left - 1)
@@ -225,7 +228,7 @@ class _Code:
         return _CALLS[self._texts[place]].format(line, task)
 
     def _until(self, place: int, ends: Set[str]) -> int:
-        """The place of the first of these tokens that is not within brackets."""
+        """Returns the index of the first of these tokens outside of brackets."""
         while self._texts[place] not in ends:
             place = (self._partners[place] if self._texts[place] in _OPENING else place) + 1
         return place

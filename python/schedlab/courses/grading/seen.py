@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A graded run: its trace, what is computed of it when it is asked for, and its folder."""
+"""A graded run: its trace, its lazily computed metrics, and its folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from schedlab.trace import Trace
 
 
 class Seen:
-    """A run."""
+    """A run with lazily read trace and metrics."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class Seen:
         return state_intervals(self.trace)
 
     def groups_of(self) -> dict[int, str]:
-        """The group of each process of the workload, by its PID."""
+        """Returns the group of each workload process by PID."""
         table = self.metrics.processes.filter(pl.col("role") == "workload")
         return dict(zip(table["pid"].to_list(), table["group"].to_list(), strict=True))
 
@@ -60,8 +60,10 @@ def keep_run(
     workload_sha256: str,
     pictures: Mapping[str, str] | None = None,
 ) -> None:
-    """Makes a run's folder of it, which the monitor plays, and explain explains. It replaces what schedlab made there.
-    `group`: what its label begins with. `pictures`: SVGs that go with it, by the names of their files."""
+    """Writes a run's folder for the monitor and `explain`, replacing one made by schedlab.
+
+    `group` is the prefix of its label. `pictures` are additional SVGs by file name.
+    """
     placing.remove(place)
     with results.new_folder(place) as folder:
         shutil.copy(seen.path, folder / TRACE_FILE)

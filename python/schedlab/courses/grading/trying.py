@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tries a lab: tells which mutants of its solution lose no points, and whether they decide anything differently."""
+"""Tests a lab: finds mutants of its solution that lose no points, and checks whether they behave differently."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from schedlab.trace.parting import parting
 from schedlab.workload.random_workloads import exact_workload
 
 WORKLOADS = 1000
-"""Random workloads on which an equivalent mutant has the solution's traces."""
+"""Number of random workloads; an equivalent mutant has the solution's traces in all of them."""
 EQUIVALENT_MAX = 0.1
-"""The part of the mutants that may be equivalent."""
+"""Maximum fraction of equivalent mutants."""
 _ENCODING = "latin-1"
-"""Keeps all bytes of a source."""
+"""Preserves all bytes of a source."""
 _TASKS_MAX = 4
 _TUNABLE_MAX = 12
 """Tunables are also drawn from 1 to this value."""
 _CUSTOM = 0
-"""The kind of a section of WebAssembly that holds names and lines, and no code."""
+"""Kind of WebAssembly sections with names and lines instead of code."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The fate of a mutant. `code`: a hash of its compiled code, or "" if it does not compile."""
+    """The result of a mutant; `code` is a hash of its compiled code, "" if it does not compile."""
 
     mutant: Mutant
     code: str = ""
     killed_by: str = ""
-    """The first test that takes points from it, or "" if it survives."""
+    """The first test where it loses points, or "" if it survives."""
     difference: str = ""
-    """How a survivor differs from the solution; "": it does not, on WORKLOADS workloads."""
+    """How a survivor differs from the solution; empty if it does not on WORKLOADS workloads."""
     example: dict[str, Any] | None = None
     """A small workload that shows the difference, as a test of lab.json."""
 
@@ -61,13 +61,13 @@ class Outcome:
 
     @property
     def words(self) -> str:
-        """The fate for people."""
+        """The result as text for people."""
         if not self.code:
             return "does not compile"
         return f"killed by {self.killed_by}" if self.killed_by else self.status
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Returns values for JSON."""
         mutant = self.mutant
         return {
             "line": mutant.line,
@@ -82,15 +82,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class LabTrial:
-    """A tried lab."""
+    """The results of testing a lab."""
 
     lab: Lab
     mutants: tuple[Outcome, ...]
     mistakes: tuple[Outcome, ...]
-    """The lab's usual mistakes; `after` of each is its name."""
+    """The lab's common mistakes; `after` is the mistake's name."""
 
     def count(self, status: str) -> int:
-        """The number of mutants with a status."""
+        """Returns the number of mutants with a status."""
         return sum(outcome.status == status for outcome in self.mutants)
 
     @property
@@ -101,13 +101,13 @@ class LabTrial:
 
     @property
     def passed(self) -> bool:
-        """True if all mistakes lose points, and all mutants except a few equivalent ones."""
+        """True if all mistakes and all mutants lose points, except a few equivalent mutants."""
         equivalent = self.count("equivalent")
         few = equivalent <= EQUIVALENT_MAX * len(self.mutants)
         return few and bool(self.mutants) and len(self.unkilled) == equivalent
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Returns values for JSON."""
         statuses = ("killed", "equivalent", "survived")
         return {
             "lab": self.lab.folder.name,
@@ -119,7 +119,7 @@ class LabTrial:
 
 
 def without_kernel(lab: Lab) -> Lab:
-    """The lab without what is expected of the kernel, which only has to decide as the simulator does."""
+    """Returns the lab without expectations about the kernel, which must decide like the simulator."""
 
     def simulated(test: LabTest) -> LabTest:
         expectations = (
@@ -131,10 +131,13 @@ def without_kernel(lab: Lab) -> Lab:
 
 
 def with_mistake(patch: Path, folder: Path) -> Path:
-    """Writes the lab's solution with a usual mistake into a folder, and returns its path. Raises FileRefused."""
+    """Writes the lab's solution with a common mistake into a folder; returns its path.
+
+    Raises FileRefused.
+    """
     source = folder / SOLUTION
     source.write_bytes((patch.parent.parent / SOLUTION).read_bytes())
-    # A folder within a checkout would be taken for a part of it.
+    # Git would treat a folder in a checkout as a part of it.
     git = ["git", "-C", str(folder), "--git-dir=.", "apply", "--unidiff-zero"]
     command = [*git, str(patch.resolve())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -150,9 +153,11 @@ def try_lab(
     most: int | None,
     report: Callable[[Outcome, int, int], None],
 ) -> LabTrial:
-    """Grades mutants of the solution, `most` of them or all, and the lab's mistakes, `jobs` at a time. `report` is
-    called with each outcome, the number of outcomes so far, and the number of all. Raises FileRefused if the solution
-    loses points itself, or has brackets that do not match."""
+    """Grades mutants of the solution, at most `most`, and the lab's mistakes, `jobs` at a time.
+
+    `report` is called with each outcome, the number so far and the total. Raises FileRefused if the
+    solution loses points or has unmatched brackets.
+    """
     lab = without_kernel(lab)
     try:
         mutants = mutants_of(_read(lab.solution))
@@ -203,7 +208,7 @@ def _outcome(ready: Grader, mutant: Mutant) -> Outcome:
 
 
 def _first_lost(ready: Grader, policy: Compiled) -> str:
-    """The name of the first test that takes points from the policy, or ""."""
+    """Returns the first test where the policy loses points, or ""."""
     lost = (test.name for test in ready.lab.tests if ready.run_test(test, policy).lost)
     return next(lost, "")
 
@@ -213,7 +218,7 @@ def _code_hash(policy: Compiled) -> str:
 
 
 def _code(module: bytes) -> Iterator[bytes]:
-    """The sections of a WebAssembly module that say what it does."""
+    """Yields the sections of a WebAssembly module that affect its behaviour."""
     place = 8
     while place < len(module):
         end = size = 0
@@ -228,7 +233,7 @@ def _code(module: bytes) -> Iterator[bytes]:
 
 
 class _Reference:
-    """The solution, and its runs of random workloads."""
+    """The solution and its runs of random workloads."""
 
     def __init__(self, folder: Path, trusted: bool) -> None:
         self._lab = read(folder)
@@ -236,7 +241,7 @@ class _Reference:
         self._runs: list[tuple[dict[str, Any], str]] = []
 
     def compare(self, policy: Compiled) -> tuple[str, dict[str, Any] | None]:
-        """Returns how a policy differs from the solution and a small test that shows it; or "" and None."""
+        """Returns how a policy differs from the solution, with a small test that shows it; or "" and None."""
         for made, trace in chain(self._runs, self._new_runs()):
             if _trace(made, policy) != trace:
                 smallest = self._smallest(made, policy)
@@ -244,8 +249,10 @@ class _Reference:
         return "", None
 
     def _new_runs(self) -> Iterator[tuple[dict[str, Any], str]]:
-        """Draws the missing ones of WORKLOADS workloads, the small ones first; a workload that the solution does
-        not run to its end is drawn anew."""
+        """Yields new random workloads up to WORKLOADS, small ones first.
+
+        Skips workloads that the solution does not complete.
+        """
         seed = self._runs[-1][0]["seed"] if self._runs else 0
         while len(self._runs) < WORKLOADS:
             seed += 1
@@ -272,7 +279,7 @@ class _Reference:
         }
 
     def _smallest(self, made: dict[str, Any], policy: Compiled) -> dict[str, Any]:
-        """Leaves out what can be left out, so that the policy still differs."""
+        """Removes parts of a test while the policy still differs; returns the rest."""
         place = 0
         while place < len(paths := sorted(_paths(made), key=len)):
             smaller = _without(made, paths[place])
@@ -305,7 +312,7 @@ def _reference(folder: Path, trusted: bool) -> _Reference:
 
 
 def _trace(made: dict[str, Any], policy: Compiled) -> str:
-    """A hash of a run's trace; "": there is no such test, or the run does not end well."""
+    """Returns a hash of a run's trace; "" for an invalid test or a failed run."""
     with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
         path = Path(folder, "trace.bin")
         try:
@@ -316,7 +323,7 @@ def _trace(made: dict[str, Any], policy: Compiled) -> str:
 
 
 def _paths(made: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The keys on the way to each value."""
+    """Yields the path of keys to each value."""
     for key, value in made.items():
         yield (key,)
         if isinstance(value, dict):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a submission is worth, for people and for what courses use. Nothing in it depends on when or where."""
+"""The verdict of a submission, for people and for course systems; independent of time and place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedlab.base.display.names import json_text
 
 @dataclass(frozen=True)
 class Scored:
-    """One expectation."""
+    """The result of one expectation."""
 
     title: str
     points: Fraction
@@ -36,7 +36,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class TestVerdict:
-    """One test. `broken`: why its run did not come to its end; "": it did."""
+    """The result of one test; `broken` says why its run failed, "" if it did not."""
 
     name: str
     says: str
@@ -57,7 +57,7 @@ class TestVerdict:
         return self.points < self.most
 
     def words(self) -> str:
-        """Why points were lost."""
+        """Returns why points were lost."""
         parts = [f"{self.broken}"] if self.broken else []
         for scored in self.scored:
             if scored.points < scored.most and not self.broken:
@@ -81,7 +81,7 @@ class TestVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A submission's. `refused`: why it could not be tried at all; "": it was."""
+    """A submission's verdict; `refused` says why it could not be run, "" if it was."""
 
     lab: str
     lab_sha256: str
@@ -99,7 +99,7 @@ class Verdict:
         return sum((test.most for test in self.tests), Fraction(0))
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Returns values for JSON."""
         return {
             "schedlab": __version__,
             "lab": self.lab,
@@ -114,12 +114,12 @@ class Verdict:
 
 
 def picture_of(number: int) -> str:
-    """The name of the file that shows where an expectation of a test was not met, in the folder of its run."""
+    """Returns the file name of the picture of a failed expectation, in its run's folder."""
     return f"expectation-{number + 1}.svg"
 
 
 def as_number(points: Fraction) -> float | int:
-    """Points with two decimals at most."""
+    """Returns points with at most two decimals."""
     return int(points) if points.denominator == 1 else float(round(points, 2))
 
 
@@ -128,7 +128,7 @@ def shown(points: Fraction) -> str:
 
 
 def gradescope(verdict: Verdict) -> dict[str, Any]:
-    """What Gradescope reads from results/results.json. Hidden tests are shown to nobody but the course's staff."""
+    """Returns Gradescope's results/results.json. Only the course's staff sees hidden tests."""
     return {
         "score": as_number(verdict.points),
         "max_score": as_number(verdict.most),
@@ -149,8 +149,10 @@ def gradescope(verdict: Verdict) -> dict[str, Any]:
 
 
 def classroom(verdict: Verdict) -> str:
-    """What the reporter of GitHub Classroom's actions takes of a runner: an object in JSON, encoded by base 64. Of
-    hidden tests there are names and points alone: students read the log."""
+    """Returns the input of GitHub Classroom's reporter: JSON encoded in base64.
+
+    Students can read the log, so hidden tests have only names and points.
+    """
     result = {
         "version": 1,
         "status": "pass" if verdict.points == verdict.most else "fail",

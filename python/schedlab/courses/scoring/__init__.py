@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A policy's score card: a fixed set of workloads, with variants that a key draws, beside all other policies."""
+"""Score cards of policies: a fixed set of workloads, with variants drawn by a key, compared with other policies."""

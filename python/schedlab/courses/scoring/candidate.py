@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""An evaluator for programs that write policies: a source goes in, a verdict comes out, the same each time.
+"""Scores policies written by programs: returns a reproducible verdict for a source.
 
-The source is anybody's. It is compiled in a sandbox and runs in a machine of its own (schedlab.courses.submissions);
-whatever it does ends as a reason in words.
+The source is untrusted: it is compiled in a sandbox and runs in a WebAssembly machine
+(schedlab.courses.submissions). Any failure becomes a reason in the verdict.
 """
 
 from __future__ import annotations
@@ -43,10 +43,12 @@ from schedlab.runs.collection import Collection, Kept, identity
 
 LEVEL = "quick"
 CANDIDATE = "candidate"
-"""The name of what is scored, among other policies: what its source calls itself may be any text."""
+"""Name of the scored policy among others, because its source may use any name."""
 INSTRUCTIONS_MOST = 10_000_000_000
-"""What a candidate's hooks may execute in all runs together, of WebAssembly: 76 times as much as round-robin's. Of the
-policies that are shipped `stride` needs the most, 6,250 million."""
+"""Limit on the WebAssembly instructions of a candidate's hooks in all runs: 76 times round-robin's.
+
+The built-in policy with the most, `stride`, executes 6,250 million.
+"""
 _LAWS = Path(__file__).with_name("laws.json")
 _NAME = re.compile(r"POLICY_DEFINITION\s[^;]*?\.name\s*=\s*\"([a-z][a-z0-9_-]{0,23})\"")
 
@@ -58,19 +60,19 @@ class Failure(Exception):
     """The candidate has no score."""
 
     at: str
-    """At what: `compile`, `laws` or `simulator`."""
+    """The failed step: `compile`, `laws` or `simulator`."""
     why: str
 
 
 def score(source: str | Path, *, key: bytes | None = None, trusted: bool = False) -> Verdict:
-    """Scores a policy at the level `quick` (docs/score.md) and returns a dictionary that is ready for JSON.
+    """Scores a policy at the level `quick` (docs/score.md); returns a dictionary for JSON.
 
-    `source`: the text of a policy, or the path of its file. `key`: bytes that draw hidden variants of the workloads.
-    `trusted`: compiles the policy outside of the sandbox.
+    `source` is the text of a policy or the path of its file. `key` draws hidden variants of the
+    workloads. `trusted` compiles the policy outside of the sandbox.
 
-    On success `failure` is "" and `score` is a number, 1 for the set's reference. Otherwise `failure` is the reason
-    and `failed_at` is the step: `compile`, `laws` or `simulator`. Raises MachineUnfit if this host cannot run the
-    sandbox, and WrongUsage if the file does not exist.
+    On success `failure` is "" and `score` is a number, 1 for the set's reference. Otherwise
+    `failure` is the reason and `failed_at` is the step: `compile`, `laws` or `simulator`. Raises
+    MachineUnfit if this host cannot run the sandbox, and WrongUsage if the file does not exist.
     """
     if not trusted:
         need_sandbox()
@@ -105,9 +107,9 @@ def score_many(
     key: bytes | None = None,
     trusted: bool = False,
 ) -> Iterator[Verdict]:
-    """Yields the verdicts of many sources, in their order, each as soon as those before it are there.
+    """Yields the verdicts of many sources in order, each once the previous ones are ready.
 
-    `executor`: whose processes score them: that of `schedlab.base.host.workers.worker_pool`, or of
+    `executor` runs the work: `schedlab.base.host.workers.worker_pool` or
     `schedlab.runs.cluster.executor`.
     """
     todo = [executor.submit(score, source, key=key, trusted=trusted) for source in sources]
@@ -146,7 +148,7 @@ def _laws() -> tuple[LabTest, ...]:
 
 
 def hold_to_laws(policy: Compiled) -> None:
-    """Runs what every policy is to bear before it is scored. Raises Failure."""
+    """Runs the tests that every policy must pass before it is scored. Raises Failure."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         path = Path(folder) / TRACE_FILE
         for test in _laws():
@@ -162,7 +164,7 @@ def hold_to_laws(policy: Compiled) -> None:
 
 @cache
 def _trials(key: bytes) -> tuple[tuple[RunSpec, Trial], ...]:
-    """All runs of the set, which are the same for each candidate: their texts are drawn once in a process."""
+    """Returns all runs of the set, drawn once per process because they are the same for all candidates."""
     workload_set = read_set()
     runs = workload_set.runs(key, workload_set.levels[LEVEL], PolicyChoice(CANDIDATE))
     return tuple((run, _trial(run)) for run in runs)
@@ -176,7 +178,7 @@ def _trial(run: RunSpec) -> Trial:
 
 
 def _values(key: bytes, policy: Compiled) -> card.Values:
-    """Returns what a policy measures in all runs. Raises Failure."""
+    """Returns a policy's values in all runs. Raises Failure."""
     done: list[tuple[RunSpec, Metrics]] = []
     instructions = 0
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
@@ -199,7 +201,7 @@ def _values(key: bytes, policy: Compiled) -> card.Values:
 
 
 def _reference(key: bytes, trusted: bool) -> card.Values:
-    """Returns what the set's reference measures, apart as candidates are. It is kept in the cache."""
+    """Returns the values of the set's reference, run like a candidate and cached."""
     workload_set = read_set()
     level, reference = workload_set.levels[LEVEL], workload_set.reference
     place = kept_at(workload_set, key, level, reference, ".json")
@@ -216,7 +218,7 @@ def _reference(key: bytes, trusted: bool) -> card.Values:
 
 
 class _Measured(Collection):
-    """Runs that were measured, and left nothing on the disk."""
+    """Measured runs without files."""
 
     def __init__(self, done: Sequence[tuple[RunSpec, Metrics]]) -> None:
         super().__init__(_kept(run) for run, _ in done)

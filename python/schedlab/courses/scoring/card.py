@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A score card: by which factor a policy is better than the reference, objective by objective, and which policies are
-better in all of them."""
+"""Score cards: improvement factors over the reference by objective, and the policies that dominate a policy."""
 
 from __future__ import annotations
 
@@ -24,22 +23,24 @@ from schedlab.courses.scoring.sets import Level, Objective, WorkloadSet
 from schedlab.runs.collection import Collection
 
 Values = Mapping[str, Floats]
-"""By objective: of each variant the mean logarithm over its workloads and CPUs. An objective of which a run has no
-value is missing."""
+"""By objective, each variant's mean logarithm over workloads and CPUs.
+
+Objectives that lack a value in any run are omitted.
+"""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What all policies measured with one key."""
+    """The values of all policies with one key."""
 
     values: Mapping[str, Values]
     """By policy."""
     failures: Mapping[str, str]
-    """Of a policy whose runs did not all end well: the first, in words."""
+    """The first failure message of each policy with failed runs."""
 
 
 def read_values(workload_set: WorkloadSet, level: Level, runs: Collection) -> Measured:
-    """Returns what runs of the set measured."""
+    """Returns the values of a set's runs."""
     failures: dict[str, str] = {}
     for run in runs:
         if not run.succeeded:
@@ -89,13 +90,13 @@ class Figure:
 
     objective: Objective
     better: Estimate | None
-    """The logarithm of the factor by which it is better than the reference; None: it has no value."""
+    """Logarithm of the improvement factor over the reference; None if there is no value."""
     best: str
-    """The other policy that is best in it."""
+    """The best other policy for this objective."""
     best_better: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for programs, with factors."""
+        """Returns values for JSON, with factors."""
         interval = self.better and [
             math.exp(bound) for bound in (self.better.mean, self.better.low, self.better.high)
         ]
@@ -112,20 +113,20 @@ class Figure:
 
 @dataclass(frozen=True)
 class Card:
-    """What is said of one policy among all."""
+    """The card of one policy."""
 
     policy: str
     failure: str
-    """Why it has no figures; "": it has."""
+    """Why it has no figures; empty if it has."""
     figures: tuple[Figure, ...]
     dominated_by: tuple[str, ...]
-    """Policies that are at least as good in every mean, and better in one: () means that it is on the front."""
+    """Policies that are at least as good in every mean and better in one; empty on the Pareto front."""
     surely_dominated_by: tuple[str, ...]
-    """Those of them that are better by more than chance in one, and in none is the opposite more than chance."""
+    """Dominating policies that are significantly better in one objective and significantly worse in none."""
 
     @property
     def score(self) -> float | None:
-        """One number: the factors' mean by their weights (of logarithms). None: an objective has no value."""
+        """Weighted geometric mean of the factors; None if an objective has no value."""
         if self.failure or not all(figure.better for figure in self.figures):
             return None
         weights = [figure.objective.weight for figure in self.figures]
@@ -133,7 +134,7 @@ class Card:
         return math.exp(sum(w * m for w, m in zip(weights, means, strict=True)) / sum(weights))
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Returns values for JSON."""
         return {
             "failure": self.failure,
             "score": self.score,
@@ -144,7 +145,7 @@ class Card:
 
 
 def card(workload_set: WorkloadSet, level: Level, measured: Measured, policy: str) -> Card:
-    """Returns the card of a policy among all that were measured."""
+    """Returns a policy's card in comparison with all measured policies."""
     if policy in measured.failures:
         return Card(policy, measured.failures[policy], (), (), ())
     objectives = workload_set.objectives_of(level)
@@ -175,7 +176,10 @@ def card(workload_set: WorkloadSet, level: Level, measured: Measured, policy: st
 
 
 def _dominates(other: Values, measured_values: Values, objectives: Sequence[str]) -> bool:
-    """Is the other at least as good in every mean, and better in one? It must have all that the own has."""
+    """Returns whether the other policy is at least as good in every mean and better in one.
+
+    It must have all objectives of the policy.
+    """
     have = [name for name in objectives if name in measured_values]
     if not all(name in other for name in have):
         return False
@@ -194,8 +198,7 @@ def _surely(other: Values, measured_values: Values, objectives: Sequence[str]) -
 
 
 def gaps(shown: Measured, hidden: Measured, reference: str, policy: str) -> dict[str, Difference]:
-    """Returns by objective how much better, over the reference, a policy is with shown variants than with hidden
-    ones."""
+    """Returns, by objective, how much more a policy improves on the reference with shown than with hidden variants."""
     return {
         name: difference(
             hidden.values[reference][name] - hidden.values[policy][name],

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs of a set: what each policy measured is kept in the cache, as a baseline, until something that it is made of
-changes."""
+"""Measures policies on a set, and caches their values as baselines until a source changes."""
 
 from __future__ import annotations
 
@@ -24,12 +23,12 @@ _MADE_OF = (
     *("Makefile", "abi", "kernel", "policies", "sim", "spike", "user"),
     *("python/schedlab/metrics", "python/schedlab/courses/submissions", "python/schedlab/workload"),
 )
-"""What the figures of a policy are made of, in the checkout."""
+"""Sources that affect a policy's values."""
 _ON_LINUX = ("linux", "python/schedlab/machines/linux")
-"""And those on Linux, besides."""
+"""Additional sources on Linux."""
 
 CarryOut = Callable[[Sequence[RunSpec], Path], Path]
-"""Carries out runs into a folder, which it returns."""
+"""Executes runs into a folder and returns it."""
 
 
 def measure(
@@ -40,7 +39,7 @@ def measure(
     scratch: Path,
     carry_out: CarryOut,
 ) -> Measured:
-    """Returns what policies measure with a key: from the cache, where it is there."""
+    """Returns the values of policies for a key, from the cache if possible."""
     file_by_policy = {
         policy: kept_at(workload_set, key, level, policy, SUFFIX) for policy in policies
     }
@@ -70,7 +69,7 @@ def measure(
 def missing_runs(
     workload_set: WorkloadSet, key: bytes, level: Level, policies: Sequence[PolicyChoice]
 ) -> list[RunSpec]:
-    """Returns the runs of policies that are not in the cache."""
+    """Returns the runs of policies that are not cached."""
     return [
         run
         for policy in policies
@@ -87,7 +86,7 @@ def _keep(place: Path, runs: Collection) -> None:
 def kept_at(
     workload_set: WorkloadSet, key: bytes, level: Level, policy: PolicyChoice, suffix: str
 ) -> Path:
-    """Where what a policy measured is kept: the name has the hash of all that it is made of."""
+    """Returns the path of a policy's cached values; its name is a hash of all inputs."""
     digest = hashlib.sha256()
     for part in (workload_set.sha256.encode(), key, level.name.encode(), str(policy).encode()):
         digest.update(part + b"\0")
@@ -103,7 +102,7 @@ def kept_at(
 
 @cache
 def _hashes(made_of: tuple[str, ...]) -> dict[Path, str]:
-    """The hashes of the files that figures are made of."""
+    """Returns the hashes of the sources that affect values."""
     places = [ROOT / part for part in made_of]
     files = [
         file

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Sets of workloads by which policies are scored. A set never changes once it is published: another takes its place.
+"""Sets of workloads that score policies; a published set never changes, but newer sets may replace it.
 
-A set is a folder: `set.json`, and the workload files that it names. Of each file a variant is drawn for each number: a
-seed, and one value of each place that varies, which may grow with the CPUs. All that is drawn follows from a key.
+A set is a folder with `set.json` and workload files. For each number, a variant of each file is
+drawn: a seed and a value for each variable place, which may depend on the CPUs. A key determines
+all draws.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from schedlab.workload.model import limit_of
 FOLDER = Path(__file__).parent / "sets"
 LATEST = "2"
 SHOWN = b"shown"
-"""The key of the variants that everybody may see."""
+"""Key of the public variants."""
 TICK_NS = 1_000_000
 MEMORY_MIB = 512
 _SEEDS = 2**31
@@ -34,22 +35,22 @@ _SEEDS = 2**31
 
 @dataclass(frozen=True)
 class Objective:
-    """What a policy is judged by: a metric, of one workload or several, which is the better the lower it is."""
+    """A metric that policies are scored by, in one or several workloads; lower is better."""
 
     name: str
     title: str
     metric: str
     floor: float
-    """Values below it are taken for it: that far down no difference counts."""
+    """Smaller values are raised to this value, because differences below it are irrelevant."""
     of: Mapping[str, str]
-    """The group that is measured, by workload; "": all processes."""
+    """Measured group by workload; empty for all processes."""
     weight: float
     levels: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Level:
-    """How thoroughly it is measured."""
+    """How thoroughly policies are measured."""
 
     name: str
     machine: str
@@ -58,33 +59,38 @@ class Level:
     tick_ns: int = TICK_NS
     memory_mib: int = MEMORY_MIB
     against_all: bool = True
-    """Beside all policies; else beside the reference alone, and those that are named with it."""
+    """True to compare with all policies; False for the reference and explicitly named policies only."""
 
 
 CONFIRMED = Level("confirmed", Linux.name, 4, (2,), Linux.tick_ns, Linux.memory_mib, False)
-"""Of every set: the same workloads on a kernel that is not ours. Each run boots Linux, so there are few."""
+"""A level of every set: the same workloads on the Linux kernel.
+
+Each run boots Linux, so there are few.
+"""
 
 
 @dataclass(frozen=True)
 class WorkloadSet:
-    """A set."""
+    """A set of workloads."""
 
     name: str
     sha256: str
     reference: PolicyChoice
-    """The policy whose every figure is 1."""
+    """The policy whose factors are all 1."""
     levels: Mapping[str, Level]
     workloads: Mapping[str, Mapping[str, Sequence[Any]]]
-    """Of each workload the places that vary, and their values."""
+    """Variable places of each workload, with their values."""
     objectives: tuple[Objective, ...]
 
     def objectives_of(self, level: Level) -> tuple[Objective, ...]:
-        """Returns those that are measured at a level."""
+        """Returns the objectives measured at a level."""
         return tuple(objective for objective in self.objectives if level.name in objective.levels)
 
     def runs(self, key: bytes, level: Level, policy: PolicyChoice) -> Iterator[RunSpec]:
-        """Yields all runs of a policy: workloads × variants × CPUs. The label is the workload and its variant's
-        number."""
+        """Yields all runs of a policy: workloads × variants × CPUs.
+
+        The label is the workload with its variant's number.
+        """
         for workload, places in self.workloads.items():
             for number in range(level.variants):
                 drawn = Drawn(key, f"{self.name}/{workload}/{number}")
@@ -124,10 +130,10 @@ class WorkloadSet:
 
 
 def sized(value: Any, cpus: int) -> Any:
-    """Returns a value of a set for a machine of so many CPUs.
+    """Returns a set's value for a number of CPUs.
 
-    In it, or in an object's members, {"per_cpu": 1.5} is 1.5 × CPUs, rounded, and 1 at the least;
-    {"at": {"1": 40, "8": 10}} is 40 up to 7 CPUs, and 10 from 8 on.
+    {"per_cpu": 1.5} is 1.5 × CPUs, rounded, at least 1. {"at": {"1": 40, "8": 10}} is 40 for 1 to 7
+    CPUs and 10 from 8 CPUs. Both may be nested in objects.
     """
     if not isinstance(value, dict):
         return value
@@ -139,14 +145,14 @@ def sized(value: Any, cpus: int) -> Any:
 
 
 class Drawn:
-    """Numbers that follow from a key and a name, on any machine, by SHA-256."""
+    """Reproducible random numbers from a key and a name, by SHA-256."""
 
     def __init__(self, key: bytes, name: str) -> None:
         self._base = key + b"\0" + name.encode()
         self._count = 0
 
     def below(self, count: int) -> int:
-        """Returns the next number from 0 to count - 1; none is more frequent than another by 2**-32 of itself."""
+        """Returns the next number from 0 to count - 1; frequencies differ by less than a factor of 2**-32."""
         self._count += 1
         digest = hashlib.sha256(self._base + b"\0" + str(self._count).encode()).digest()
         return int.from_bytes(digest[:12], "big") % count
@@ -162,7 +168,7 @@ def set_names() -> list[str]:
 
 
 def read_set(name: str = LATEST) -> WorkloadSet:
-    """Returns the set of a name."""
+    """Returns a set by name."""
     folder = FOLDER / name
     content = json.loads((folder / "set.json").read_text(encoding="utf-8"))
     digest = hashlib.sha256()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Policies that anybody may have written: compiled in a sandbox, and run in a machine of their own."""
+"""Compiles untrusted policies in a sandbox and runs them in WebAssembly machines."""

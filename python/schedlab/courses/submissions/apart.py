@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The simulator here, and a policy in a WebAssembly machine: it has its own memory, exact limits, and nothing else.
+"""Runs a policy in a WebAssembly machine with separate memory and exact limits, driven by the simulator.
 
-The simulator asks it at each hook (sim/apart/apart.h), and what it answers is held against the rules of the mechanism.
-So all that a policy can bring about is decisions; times, the trace and what is measured are the simulator's.
+The simulator calls it at each hook (sim/apart/apart.h) and checks its answers against the rules of
+the mechanism. So a policy affects decisions only; the simulator produces times, trace and metrics.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from schedlab.paths import BUILD
 
 LIBRARY = BUILD / "apart" / "libschedlab-apart.so"
 HOOK_INSTRUCTIONS = 10_000_000
-"""What one call of a hook may take."""
+"""Maximum instructions of one hook call."""
 RUN_INSTRUCTIONS = 4_000_000_000
 RUN_CALLS = 250_000
-"""What a whole run may."""
+"""Maximum hook calls of a run."""
 CPUS_OF_CALLS = 16
-"""On so many CPUs or fewer; on more, it may have more calls in proportion."""
+"""The limit of calls grows in proportion above this number of CPUs."""
 _FRAME = re.compile(rf"- (?:\S+!)?(\w+)\n\s+at \S*{SUBMISSION}:(\d+)")
 _LOCK = threading.Lock()
-"""The simulator's library has one policy, and one simulator is made of it."""
+"""Serialises runs, because the simulator's library has one policy and one simulator at a time."""
 _DEEP = 20
-"""Frames of one function: it calls itself."""
+"""Frames of the same function that indicate endless recursion."""
 
 
 class Broken(Exception):
-    """The policy broke a rule, or its run cannot be; the text says which and where."""
+    """The policy broke a rule, or cannot be run; the text says which rule and where."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A run that has ended well."""
+    """A successful run."""
 
     trace: Path
     calls: int
-    """How often a hook was called."""
+    """Number of hook calls."""
     instructions: int
-    """What these have executed, of WebAssembly; without what carries calls and answers."""
+    """WebAssembly instructions of the hooks, without the transport of calls and answers."""
 
 
 def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
-    """Runs a trial's workload under a policy, one at a time in a process. Raises Broken."""
+    """Runs a trial's workload under a policy; one run at a time per process. Raises Broken."""
     import schedlab_simulator as simulator
 
     with _LOCK, _policy(policy, test.cpus) as machine, simulator.using(LIBRARY):
@@ -95,14 +95,14 @@ def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
 
 @lru_cache(128)
 def _workload(played: bytes) -> Any:
-    """What the library reads of a file: of many policies' runs it is read once."""
+    """Returns a parsed workload; cached, because many policies run the same file."""
     from schedlab_simulator import Workload
 
     return Workload.of_file(played)
 
 
 _FUNCTIONS = ("hear", "serve", "answer")
-"""Of the machine, in the order in which they are called at each hook."""
+"""Functions of the machine, in the order of their calls at each hook."""
 
 
 class _Driven(ctypes.Structure):
@@ -143,7 +143,7 @@ def _library() -> ctypes.CDLL:
 
 @cache
 def _engine() -> Any:
-    """Fetches the library, if it is not there yet: call it before an import of that."""
+    """Returns wasmtime's engine; sets up the library, so it must be called before its import."""
     os.environ["WASMTIME_BACKTRACE_DETAILS"] = "1"
     import wasmtime
 
@@ -152,7 +152,7 @@ def _engine() -> Any:
     engine = wasmtime.Engine(config)
 
     def close() -> None:
-        """The library has lost its own functions when Python takes these away."""
+        """Closes the engine before Python unloads the library's functions."""
         _module.cache_clear()
         engine.close()
 
@@ -162,7 +162,7 @@ def _engine() -> Any:
 
 @lru_cache(2)
 def _module(content: bytes) -> Any:
-    """The machine's code: it is made once for many runs of one policy, or of two that are compared."""
+    """Returns compiled code, cached for repeated runs of one or two policies."""
     engine = _engine()
     import wasmtime
 
@@ -183,7 +183,7 @@ def _policy(policy: Compiled, cpus: int) -> Iterator[_Machine]:
 
 
 class _Machine:
-    """A policy's machine, which the simulator's library drives by itself: no Python runs within a run."""
+    """A policy's machine, driven by the simulator's library; no Python code runs during a run."""
 
     def __init__(self, store: Any, policy: Compiled, cpus: int) -> None:
         import wasmtime
@@ -241,7 +241,7 @@ class _Machine:
         return int(self._driven.instructions)
 
     def begin(self) -> None:
-        """Lets the policy describe itself. Raises Broken."""
+        """Initialises the policy's description. Raises Broken."""
         library = _library()
         good = library.simulator_apart_begin(ctypes.byref(self._driven))
         self.check()
@@ -255,7 +255,7 @@ class _Machine:
 
     @property
     def why(self) -> str:
-        """Why it has stopped; "": it has not."""
+        """Why the machine has stopped; empty if it has not."""
         self._why = self._why or self._found()
         return self._why
 
@@ -275,7 +275,7 @@ class _Machine:
         return ""
 
     def _explained(self, error: Any) -> str:
-        """What stopped the policy's machine, with the hook, and the line of the submission."""
+        """Returns what stopped the machine, with the hook and the submission's line."""
         import wasmtime
 
         library = _library()
@@ -305,13 +305,13 @@ class _Machine:
 
 
 def _first_line(error: BaseException) -> str:
-    """The cause that a message of the library ends with."""
+    """Returns the cause at the end of a library's message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1].partition("wasm trap: ")[2] or lines[-1] if lines else "for no known reason"
 
 
 def need_library() -> None:
-    """Installs wasmtime and builds the simulator's library, if need be. Raises SchedlabError."""
+    """Installs wasmtime and builds the simulator's library if necessary. Raises SchedlabError."""
     from schedlab.base.toolchain.build import build
 
     need_extra("courses")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A submission becomes a WebAssembly module, or the compiler's words say why not."""
+"""Compiles a submission to a WebAssembly module, or reports the compiler's errors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from schedlab.courses.submissions.trial import Form
 from schedlab.paths import ROOT
 
 SOURCE_MAX = 1 << 20
-"""Bytes of a submission."""
+"""Maximum bytes of a submission."""
 MODULE_MAX = 4 << 20
 MEMORY = 16 << 20
-"""Bytes of memory that a policy's machine has."""
+"""Bytes of a policy machine's memory."""
 SUBMISSION = "submission.c"
 _ALWAYS = ("policy.h", "placement.h")
 _LINES = 12
 _MODULE_VARIABLE = re.compile(r"policy\.o:\(\.(?:data|bss|tdata|tbss)\.([\w.]+)\)")
-"""A variable in the map of the WebAssembly module. (Symbols of WebAssembly do not tell constants from variables.)"""
+"""A variable in the map of the WebAssembly module; its symbols do not distinguish constants."""
 _WORD = re.compile(r"(?:\\ |\S)+")
 _PLACE = re.compile(rf"\S*{SUBMISSION}\b")
 _FLAGS = (
@@ -39,22 +39,22 @@ _MODULE = (
 
 
 class NotCompiled(Exception):
-    """There is no policy in the submission; the text says why."""
+    """The submission cannot be compiled; the text says why."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A policy, as a module for schedlab.courses.submissions.apart."""
+    """A policy as a module for schedlab.courses.submissions.apart."""
 
     name: str
     source: Path
     module: bytes
     kernel_object: bytes
-    """The same for a kernel: schedlab.courses.grading.kernel."""
+    """The policy as an object file for the kernel (schedlab.courses.grading.kernel)."""
 
 
 def sources_of(form: Form) -> dict[str, Path]:
-    """What a submission may include, by its place: nothing else is there when it is compiled."""
+    """Returns the only files that a submission can include, by their paths in the sandbox."""
     policies = {f"policies/{name}": ROOT / "policies" / name for name in (*_ALWAYS, *form.headers)}
     sources = {
         f"sim/apart/{name}": ROOT / "sim" / "apart" / name for name in ("message.h", "module.c")
@@ -63,7 +63,7 @@ def sources_of(form: Form) -> dict[str, Path]:
 
 
 def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
-    """Compiles a submission in a sandbox. Raises NotCompiled with the compiler's words."""
+    """Compiles a submission in a sandbox. Raises NotCompiled with the compiler's errors."""
     if source.stat().st_size > SOURCE_MAX:
         raise NotCompiled(f"it has more than {SOURCE_MAX:,} bytes")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
@@ -91,7 +91,7 @@ def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
 
 
 def _subject(form: Form, source: Path, sandbox: Sandbox) -> Subject:
-    """The submission as the sandbox sees it."""
+    """Returns the submission as the sandbox sees it."""
     place = f"{WORK}/{SUBMISSION}"
     return Subject(
         source.name,
@@ -106,8 +106,11 @@ def _subject(form: Form, source: Path, sandbox: Sandbox) -> Subject:
 
 
 def _check_includes(sandbox: Sandbox, files: Mapping[str, Path]) -> None:
-    """Outside of the sandbox a submission could include the lab's solution as its own, or read hidden tests in what the
-    compiler says of them. Raises NotCompiled."""
+    """Raises NotCompiled if a submission includes a file that submissions may not see.
+
+    Outside of the sandbox, it could include the lab's solution or reveal hidden tests through
+    errors.
+    """
     clang = clang_command()
     flags = f"{_FLAGS.format(work=WORK)} -w -M -MG {WORK}/{SUBMISSION}"
     done = sandbox.run(f"{clang} {_MODULE} {flags} && {clang} {KERNEL_FLAGS} {flags}")
@@ -122,7 +125,7 @@ def _check_includes(sandbox: Sandbox, files: Mapping[str, Path]) -> None:
 
 
 def _included(rules: str) -> Iterator[str]:
-    """The files of rules of make, as the compiler writes them."""
+    """Yields the files in make rules written by the compiler."""
     for word in _WORD.findall(rules.replace("\\\n", " ")):
         name = word.replace("\\ ", " ").replace("\\#", "#").replace("$$", "$")
         if not name.endswith(".o:"):
@@ -136,9 +139,9 @@ def _made(file: Path) -> bytes:
 
 
 def clang_command() -> str:
-    """The compiler as scripts of the sandbox call it."""
+    """Returns the compiler's command in the sandbox."""
     program = compiler()
-    # In the sandbox there is no /proc, by which it would find them.
+    # the compiler would find its headers through /proc, which the sandbox lacks
     return shlex.join([*program.clang, f"-resource-dir={program.headers}"])
 
 
@@ -162,7 +165,7 @@ def _script(form: Form) -> str:
 
 
 def _words(message: str, form: Form, source: Path) -> str:
-    """The compiler's first words, with the submission's name as its author knows it."""
+    """Returns the compiler's first errors, with the submission's original file name."""
     if f"undefined symbol: {form.symbol}" in message:
         return f"it defines no {form.symbol}: its last lines are to begin with POLICY_DEFINITION {form.symbol} = {{"
     if "Stack dump:" in message:

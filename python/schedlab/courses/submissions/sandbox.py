@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Where a submission is compiled, and the kernel made of it runs: bubblewrap, with nothing of this host but the tools.
+"""Runs compilers and submissions' kernels in bubblewrap, which hides everything of the host except tools.
 
-A submission in the simulator needs none of this: it is in a WebAssembly machine (schedlab.courses.submissions.apart).
+Submissions in the simulator do not need it: they run in a WebAssembly machine
+(schedlab.courses.submissions.apart).
 """
 
 from __future__ import annotations
@@ -23,38 +24,38 @@ from schedlab.base.toolchain.tools import output
 from schedlab.errors import MachineUnfit
 
 TOOLS = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec")
-"""Directories of the host that every program in the sandbox sees."""
+"""Host directories visible to every program in the sandbox."""
 LINKS = {"/bin": "usr/bin", "/lib": "usr/lib", "/lib64": "usr/lib64"}
 OUT, WORK = "/schedlab-out", "/schedlab-in"
-"""The places, in the sandbox, of what comes out of it and of what goes in."""
+"""Paths of outputs and inputs in the sandbox."""
 _CPU_SECONDS = 60
-"""Limit for each process of the sandbox. Hitting it is the submission's fault."""
+"""Limit for each process; exceeding it is the submission's fault."""
 _HOST_SECONDS = 600
-"""Limit in host time, which stopped processes do not use up. Hitting it is the host's fault."""
+"""Limit in host time without stopped periods; exceeding it is the host's fault."""
 _POLL_SECONDS = 1
 _MEMORY = 3 << 30
 _FILE_BYTES = 64 << 20
 _FILES = 256
 _SAID_MAX = 1 << 16
 _NOT_STARTED = (126, 127)
-"""Exit statuses of a shell whose program cannot be run or is not there."""
+"""Exit statuses of a shell whose program is missing or cannot be run."""
 _LIBRARY = re.compile(r"(?:^\s*|=> )(/.+) \(0x", re.MULTILINE)
-"""A file in a line of ldd."""
+"""A file in the output of ldd."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What a program in the sandbox has come to."""
+    """The outcome of a program in the sandbox."""
 
     status: int
-    """Its exit status; negative: a signal's number."""
+    """Exit status, negative for a signal."""
     said: str
-    """What it printed, cut off at 64 KiB."""
+    """The output, cut at 64 KiB."""
 
 
 @cache
 def lacking() -> str:
-    """Returns why there can be no sandbox here, with the cure, or "" if there can be one."""
+    """Returns why this host cannot have a sandbox, with a remedy; "" if it can."""
     if sys.platform != "linux":
         return "this host has none, which bubblewrap makes on Linux"
     if not shutil.which("bwrap"):
@@ -74,7 +75,7 @@ def lacking() -> str:
 
 
 def need_sandbox() -> None:
-    """Raises MachineUnfit if there can be none here."""
+    """Raises MachineUnfit if this host cannot have a sandbox."""
     need_if_there("sandbox")
     if why := lacking():
         raise MachineUnfit(
@@ -84,9 +85,9 @@ def need_sandbox() -> None:
 
 
 class Sandbox:
-    """Runs scripts that see the host's tools, some files, and a directory of their own for what they make.
+    """Runs scripts that see the host's tools, some files and one writable directory.
 
-    `trusted`: they run outside of the sandbox, within the limits alone.
+    `trusted` runs them outside of the sandbox, with the same limits.
     """
 
     def __init__(
@@ -97,9 +98,11 @@ class Sandbox:
         programs: Sequence[str] = (),
         headers: Path | None = None,
     ) -> None:
-        """`out` becomes OUT. `files`: what scripts see, by its place in WORK. `programs`: what scripts start, by name
-        or path; each may lie anywhere on the host. `headers`: the folder of a compiler's own headers. Raises
-        MachineUnfit if a program is missing."""
+        """Prepares a sandbox. Raises MachineUnfit if a program is missing.
+
+        `out` becomes OUT. `files` are visible at their paths in WORK. `programs` are programs of
+        scripts, by name or path. `headers` is the folder of the compiler's headers.
+        """
         self.out = out
         self._files = files
         self._programs = tuple(programs)
@@ -114,10 +117,13 @@ class Sandbox:
                 place.symlink_to(file.resolve())
 
     def run(self, script: str) -> Done:
-        """Runs a script of sh, in which OUT and WORK are the places. Raises MachineUnfit if the host is to blame for
-        what came of it: a program could not be started, or the host's time is up."""
+        """Runs a shell script that uses OUT and WORK as paths.
+
+        Raises MachineUnfit for faults of the host: a program could not start, or the host's time
+        limit was reached.
+        """
         if self._trusted:
-            places = {WORK: "work", OUT: "."}  # of the directory in which it runs
+            places = {WORK: "work", OUT: "."}  # relative to the script's directory
             script = re.sub(f"{WORK}|{OUT}", lambda match: places[match[0]], script)
             return _limited(["/bin/sh", "-c", script], self.out)
         status_read, status_write = os.pipe()
@@ -135,8 +141,10 @@ class Sandbox:
 
 
 def program_path(program: str) -> Path:
-    """Returns the absolute path of a program that was given by name or path, in a directory without symbolic links.
-    Raises MachineUnfit if there is none."""
+    """Returns a program's absolute path with a resolved directory.
+
+    Raises MachineUnfit if it is missing.
+    """
     executable = shutil.which(program)
     if not executable:
         raise MachineUnfit(f"{program} is not on the PATH: install it")
@@ -145,12 +153,12 @@ def program_path(program: str) -> Path:
 
 
 def _is_seen(path: Path) -> bool:
-    """Whether a file is in the sandbox anyway."""
+    """Returns whether the sandbox shows a file in any case."""
     return any(path.parent.resolve().is_relative_to(folder) for folder in TOOLS)
 
 
 def _links(path: Path) -> Iterator[Path]:
-    """The path, and what it leads to by symbolic links, one after the other."""
+    """Yields a path and each target of its symbolic links."""
     yield path
     while path.is_symlink():
         path = path.parent / os.readlink(path)
@@ -159,7 +167,7 @@ def _links(path: Path) -> Iterator[Path]:
 
 @cache
 def _needed_files(program: str) -> tuple[Path, ...]:
-    """Files outside of TOOLS that a program needs: those of its path, and its shared libraries."""
+    """Returns the files outside of TOOLS that a program needs: its path and its shared libraries."""
     path = program_path(program)
     if _is_seen(path) and all(map(_is_seen, _links(path))):
         return ()
@@ -176,8 +184,10 @@ def _wrapped(
     headers: Path | None = None,
     status_file: int | None = None,
 ) -> list[str]:
-    """bwrap and its options: no network, no processes or files of the host, one directory to write to. `status_file`:
-    a file descriptor to which bwrap writes whether the command ran."""
+    """Returns bwrap's command: no network, no processes or files of the host, one writable directory.
+
+    bwrap writes to the descriptor `status_file` whether the command ran.
+    """
     needed = [file for program in programs for file in _needed_files(program)]
     if headers and not _is_seen(headers):
         needed.append(headers)
@@ -187,7 +197,7 @@ def _wrapped(
     command += ["--cap-drop", "ALL", "--setenv", "LC_ALL", "C"]
     command += ["--setenv", "PATH", ":".join(dict.fromkeys([*folders, "/usr/bin"]))]
     if libraries:
-        # Without /proc a program does not find libraries relative to itself.
+        # Without /proc, programs do not find libraries relative to their own path.
         command += ["--setenv", "LD_LIBRARY_PATH", ":".join(libraries)]
     if status_file is not None:
         command += ["--json-status-fd", str(status_file)]
@@ -195,7 +205,7 @@ def _wrapped(
         command += ["--ro-bind-try", place, place]
     for place, target in LINKS.items():
         command += ["--symlink", target, place]
-    # Before what is needed, which may lie there.
+    # Must precede the needed files, which may be in /tmp.
     command += ["--size", str(_FILE_BYTES), "--tmpfs", "/tmp"]
     for needed_file in dict.fromkeys(needed):
         command += ["--ro-bind", str(needed_file.resolve()), str(needed_file)]
@@ -207,7 +217,7 @@ def _wrapped(
 
 
 def _limits() -> list[str]:
-    """What is begun behind this, and all that it begins, has so much of the host. macOS limits no memory."""
+    """Returns a command prefix that limits the resources of all child processes; macOS does not limit memory."""
     limits = {"t": _CPU_SECONDS, "f": _FILE_BYTES // 512, "n": _FILES, "c": 0}
     if sys.platform == "linux":
         limits["v"] = _MEMORY // 1024
@@ -216,7 +226,10 @@ def _limits() -> list[str]:
 
 
 def _limited(command: Sequence[str], folder: Path, *inherited: int) -> Done:
-    """Raises MachineUnfit if the command could not be started or used up the host's time."""
+    """Runs a command with limits.
+
+    Raises MachineUnfit if it could not start or used up the host's time.
+    """
     with (folder / ".said").open("w+b") as console:
         process = subprocess.Popen(
             [*_limits(), *command],
@@ -242,8 +255,10 @@ def _limited(command: Sequence[str], folder: Path, *inherited: int) -> Done:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Returns the exit status. Raises MachineUnfit after _HOST_SECONDS, without those in which the process was
-    stopped or the host was suspended."""
+    """Returns the exit status. Raises MachineUnfit after _HOST_SECONDS.
+
+    Seconds during which the process was stopped or the host suspended do not count.
+    """
     polls = 0
     while polls * _POLL_SECONDS < _HOST_SECONDS:
         try:
@@ -258,7 +273,7 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 def _is_stopped(pid: int) -> bool:
-    """Whether a signal has stopped the process."""
+    """Returns whether a signal has stopped the process."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
     return False

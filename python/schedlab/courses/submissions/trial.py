@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is asked of a submission: which policy it is to define, and under what it runs."""
+"""The requirements of a submission: the policy that it must define, and the runs that test it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedlab.workload.model import WorkloadFile
 from schedlab.workload.text import bytes_of
 
 CPUS_MAX, PROCESSES_MAX = 64, 1024
-"""Of sim/apart/message.h."""
+"""Must match sim/apart/message.h."""
 
 
 BEGINS_NS = (
@@ -20,31 +20,33 @@ BEGINS_NS = (
     (60_000_000_000, 14 * 2**32 - 500_000),
     (9_223_372_036_800_000_000, 2**63 - 500_000),
 )
-"""A policy's clock, a multiple of 2.4 s, and the run time of new tasks: 0, and where clocks pass 23 x 2^32 us, 14 x
-2^32 ns and 2^63 ns within 0.25 s, and run times within 0.5 ms.
+"""Initial clocks (multiples of 2.4 s) and run times of new tasks.
+
+Besides 0, clocks pass 23 × 2^32 µs, 14 × 2^32 ns and 2^63 ns within 0.25 s, and run times do within
+0.5 ms.
 """
 NO_WRAPS_NS = 2_400_000_000
-"""A clock or run time after which no number of 32 bits wraps for 1.8 s, and that still fits into one."""
+"""An initial time (ns) that fits into 32 bits and does not wrap for 1.8 s."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """The policy that a source is to define."""
+    """The policy that a source must define."""
 
     policy: str
-    """Its name."""
+    """The policy's name."""
     headers: tuple[str, ...]
-    """Of policies/, which it may include."""
+    """Headers of policies/ that it may include."""
 
     @property
     def symbol(self) -> str:
-        """Its name in C."""
+        """The policy's C name."""
         return f"policy_{self.policy.replace('-', '_')}"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run."""
+    """The parameters of one run."""
 
     name: str
     workload: WorkloadFile = field(repr=False)
@@ -58,9 +60,9 @@ class Trial:
     policy_clock_ns: int = field(default=0, kw_only=True)
     """Added to all times that the policy sees."""
     policy_run_time_ns: int = field(default=0, kw_only=True)
-    """Of each new task, as the policy sees it."""
+    """Initial run time of new tasks, as the policy sees it."""
 
     @cached_property
     def played(self) -> bytes:
-        """The workload as machines read it."""
+        """The workload in the machines' binary format."""
         return bytes_of(self.workload, self.seed, self.tick_ns, self.cpus)
