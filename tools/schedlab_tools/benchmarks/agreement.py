@@ -33,12 +33,11 @@ DEFAULT = RUNS / "agreement"
     metavar="PATTERN",
     help="Only these, such as s4-mixed-6 or 's1-timing-*'. May be repeated.",
 )
-@click.option("--all", "everything", is_flag=True, help="Print what is near, too.")
+@click.option("--all", "everything", is_flag=True, help="Print near figures, too.")
 @click.option(
     "--out",
     type=FOLDER,
-    help="Folder of the runs, of which those that are there are not run again."
-    "  [default: runs/agreement]",
+    help="Folder of the runs; existing runs are not repeated.  [default: runs/agreement]",
 )
 @json_option
 def agreement(
@@ -50,12 +49,12 @@ def agreement(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Hold the simulator against the kernel on Spike.
+    """Compare the simulator with the kernel on Spike.
 
     The suites of studies 1 and 4 run on both, under the same policies. Completion times, turnarounds
-    and shares must differ by 2 % or a tick at most. The table has what differs more, the largest
-    first; agreement.md, .csv and .parquet in the folder have all. Exit status 1 if anything is off
-    and no reason is known. docs/simulator.md explains the verdicts.
+    and shares may differ by at most 2 % or a tick. The table lists larger differences, the largest
+    first; agreement.md, .csv and .parquet in the folder list all. Exit status 1 if a difference has
+    no known reason. docs/simulator.md explains the verdicts.
     """
     from schedlab.analysis.agreement import plan
     from schedlab.analysis.agreement.known import wrong

@@ -248,7 +248,7 @@ def _judge_shares(
     "policies",
     type=POLICIES,
     help="POLICY or POLICY:PRESET, several with commas; on Linux also fair, the kernel's own class."
-    "  [default: the one that FILE names]",
+    "  [default: the policy in FILE]",
 )
 @click.option("--machine", default="sim", show_default=True, type=click.Choice(tuple(MACHINES)))
 @out_option
@@ -261,10 +261,10 @@ def conformance(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Hold a scheduler against small scenarios with the expected order.
+    """Compare a scheduler with small scenarios and their expected order.
 
-    FILE has the scenarios, as those in workloads/conformance have them, which is the default. Exit
-    status 1 if the order, a time or a share is another.
+    FILE contains scenarios, in the format of workloads/conformance, which are the default. Exit
+    status 1 if the order, a time or a share differs.
     """
 
     suites = [file] if file else sorted(SUITES.glob("*.json"))

@@ -260,7 +260,7 @@ def _compared(
     "policies",
     required=True,
     type=POLICIES,
-    help="One that serves the earliest deadline first.",
+    help="A policy that serves the earliest deadline first.",
 )
 @click.option(
     "--set",
@@ -277,11 +277,11 @@ def deadlines(
     sets: int,
     as_json: bool,
 ) -> None:
-    """Compare when jobs with deadlines are done in our simulator and in SimSo, another one.
+    """Compare when jobs with deadlines end in schedlab's simulator and in SimSo.
 
     Sets of five tasks are drawn at random (UUniFast, Bini and Buttazzo 2005), the same each time. Exit status 1 if a
-    job misses a deadline that theory promises, or is done at other times in the two. SimSo is
-    installed into the cache, for this command alone.
+    job misses a deadline that theory guarantees, or if the simulators' times differ. SimSo is installed into the
+    cache, for this command only.
     """
     from schedlab.base.toolchain.build import build
 

@@ -126,10 +126,10 @@ def printed(name: str, text: str) -> int:
 @click.command("monitor")
 @json_option
 def monitor(as_json: bool) -> None:
-    """Count what being watched costs our kernel.
+    """Measure the kernel's cost of being monitored.
 
-    Instructions on Spike with one CPU: exact, and the same every time. Exit status 1 if watching
-    takes more than 5 % of a CPU, at one question for sched_status a second.
+    Instructions on Spike with one CPU: exact and repeatable. Exit status 1 if monitoring takes more
+    than 5 % of a CPU, with one query of sched_status per second.
     """
 
     build("kernel", "image")

@@ -72,13 +72,13 @@ OF_BOTH = {"policies": "--policy", "cpus": "--cpus", "seeds": "--seeds"}
     is_flag=True,
     help="The study's own program: its finite work, its yields, no common start.",
 )
-@click.option("--quick", is_flag=True, help="1, 2 and 5 CPUs, 3 seeds, whatever else is said.")
+@click.option("--quick", is_flag=True, help="1, 2 and 5 CPUs, 3 seeds; overrides other options.")
 @click.option(
     "--machine",
     default="spike",
     show_default=True,
     type=click.Choice(("spike", *LINUX_MACHINES)),
-    help="On linux: ten processes with weights (or tickets, if shares go by them) from 1 to 10, for 20 s.",
+    help="On linux: ten processes with weights (or tickets, if the policy shares by them) from 1 to 10, for 20 s.",
 )
 @out_option
 @no_kvm_option
@@ -96,12 +96,12 @@ def shares(
 ) -> None:
     """Measure CPU shares in the six lottery tests of study 1; on Linux, of weights from 1 to 10.
 
-    On Spike: the same shares every time. Each mean share over the seeds is held against the ideal
+    On Spike: the same shares every time. Each mean share over the seeds is compared with the ideal
     share; the standard error is what independent draws would give. Exit status 1 if a policy with
     its defaults is off by more than 3.5 standard errors; presets keep their studies' quirks.
 
-    With --machine linux: a policy that shares by tickets and one that shares by weight, on 2 CPUs,
-    one seed, unless --policy, --cpus or --seeds say otherwise. Exit status 1 if a share is more
+    With --machine linux: one policy that shares by tickets and one by weight, on 2 CPUs, one
+    seed, unless --policy, --cpus or --seeds say otherwise. Exit status 1 if a share is more
     than 3 percentage points off its ideal.
     """
     from schedlab.studies import shares as tests

@@ -160,8 +160,8 @@ def cost(setups: int, began: Reading, ran: Reading, ended: Reading) -> Cost:
 def study(experiments: tuple[str, ...], as_json: bool) -> None:
     """Measure the CPU time of the default study: its machines, Python, and the report.
 
-    The setups are those of bench/study.csv, whatever the studies' plan is now, so that the figures
-    before and after a change are of the same work. Nothing of the runs is kept. Exit status 1 if a
+    The configurations are fixed in bench/study.csv, independent of the studies' current plan, so that
+    measurements before and after a change cover the same work. The runs are not kept. Exit status 1 if a
     run fails.
     """
 

@@ -161,14 +161,14 @@ def _rounds(console: str) -> Iterator[tuple[int, str, str]]:
     "policies",
     type=POLICIES,
     help="POLICY or POLICY:PRESET, several with commas; each is compared with the kernel's fair class."
-    "  [default: the standard one, and one that shares by weight]",
+    "  [default: the standard policy, and a policy that shares by weight]",
 )
 @click.option(
     "--machine",
     default=LINUX_MACHINES[0],
     show_default=True,
     type=click.Choice(LINUX_MACHINES),
-    help="linux counts instructions, and is repeatable; linux-free goes by the host's time.",
+    help="linux counts instructions, and is repeatable; linux-free follows the host's time.",
 )
 @click.option("--cpus", default=2, show_default=True, type=click.IntRange(1, 16))
 @click.option(
