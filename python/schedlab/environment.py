@@ -86,11 +86,12 @@ class Environment:
         ):
             raise WrongUsage(
                 f"{shared}: this shared cache lacks the libraries of {extra}",
-                fix=f"whoever keeps it adds them by `./schedlab doctor --install`; or unset {SHARED}",
+                fix=f"its owner can add them with `./schedlab doctor --install`; or unset {SHARED}",
             )
         if not extra and not find_spec("ensurepip"):
             raise MachineUnfit(
-                f"{sys.executable} lacks the module ensurepip, which makes environments: {_no_venv()}"
+                f"{sys.executable}: the module ensurepip is missing, which creates "
+                f"environments; {_no_venv()}"
             )
         with _locked(self.folder.parent):
             if self.has(extra):
@@ -116,7 +117,8 @@ class Environment:
             made = _quiet([sys.executable, "-I", "-m", "venv", str(new)], new)
             if made.returncode:
                 raise MachineUnfit(
-                    f"{sys.executable} could not make an environment in {new}: {_last(made)}; {_no_venv()}"
+                    f"{new}: {sys.executable} could not create an environment here: "
+                    f"{_last(made)}; {_no_venv()}"
                 )
             _install(new / "bin" / "python", BASE, new)
             new.rename(self.folder)
@@ -145,7 +147,7 @@ def need_execution(folder: Path, cure: str) -> None:
     """Raises WrongUsage if the file system of an existing or future folder forbids execution."""
     if not _has_execution(folder):
         raise WrongUsage(
-            f"{folder}: its file system is mounted with noexec, so no program or library in it can be used; {cure}"
+            f"{folder}: is mounted with noexec, so programs and libraries in it cannot run; {cure}"
         )
 
 
@@ -201,13 +203,13 @@ def _check_host() -> None:
     if sys.platform not in ("linux", "darwin"):
         place = "WSL 2" if sys.platform == "win32" else "a Linux virtual machine"
         raise WrongUsage(
-            f"this is {platform.system()}, and schedlab runs on Linux and macOS: start it in {place}; docs/faq.md says"
-            " more"
+            f"{platform.system()} is not supported: schedlab runs on Linux and macOS; "
+            f"start it in {place} (docs/faq.md)"
         )
     if sys.implementation.name != "cpython" or sys.version_info < (3, 10):
         raise WrongUsage(
-            f"{sys.executable} is {sys.implementation.name} {platform.python_version()}: name a CPython 3.10 or"
-            " newer in SCHEDLAB_PYTHON"
+            f"{sys.executable}: {sys.implementation.name} {platform.python_version()} "
+            "is not supported; set SCHEDLAB_PYTHON to a CPython 3.10 or newer"
         )
 
 
@@ -217,14 +219,12 @@ def _caches() -> list[Path]:
         os.environ.pop("XDG_CACHE_HOME", None)  # XDG ignores a path that is not absolute
         home = os.environ.get("HOME", "")
         if not home.startswith("/"):
-            raise WrongUsage(
-                f"neither HOME nor XDG_CACHE_HOME names a folder by its whole path; {_CURE}"
-            )
+            raise WrongUsage(f"HOME and XDG_CACHE_HOME: neither is an absolute path; {_CURE}")
         if not Path(home).is_dir():
-            raise WrongUsage(f"HOME is '{home}', which is no folder; {_CURE}")
+            raise WrongUsage(f"HOME: '{home}' is not a folder; {_CURE}")
     local = cache_folder()
     if local.parent.resolve() == ROOT:
-        raise WrongUsage(f"{local}: the cache would lie among the files of this checkout; {_CURE}")
+        raise WrongUsage(f"{local}: the cache would be among the files of this checkout; {_CURE}")
     shared = shared_cache()
     if os.environ.get(SHARED) and not (shared and shared.is_dir()):
         _say(
@@ -239,7 +239,7 @@ def _caches() -> list[Path]:
 def _locked(folder: Path) -> Iterator[None]:
     if ":" in str(folder):
         raise WrongUsage(
-            f"the folder {folder} has a colon in its path, with which Python makes no environment; {_CURE}"
+            f"{folder}: the path contains a colon, so Python cannot create an environment; {_CURE}"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -248,7 +248,7 @@ def _locked(folder: Path) -> Iterator[None]:
             yield
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-            raise WrongUsage(f"cannot write to {folder} ({error.strerror}); {_CURE}") from None
+            raise WrongUsage(f"{folder}: cannot be written ({error.strerror}); {_CURE}") from None
         raise
 
 
@@ -256,7 +256,8 @@ def _need_space(folder: Path, megabytes: int) -> None:
     free = shutil.disk_usage(folder).free // 10**6
     if free < megabytes:
         raise WrongUsage(
-            f"the disk of {folder} has {free} MB left, and {megabytes} MB are needed: free some, or {_CURE}"
+            f"{folder}: its disk has {free} MB free, and {megabytes} MB are needed; "
+            f"free some space, or {_CURE}"
         )
 
 
@@ -285,8 +286,9 @@ def _install(python: Path, extra: str, environment: Path) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
     if done.returncode:
         raise MachineUnfit(
-            f"{done.stderr.strip()}\npip could not install the libraries of {LOCK}; its message above says why. They"
-            " come from PyPI: see to the network, or name a mirror in PIP_INDEX_URL. Nothing is left behind."
+            f"{done.stderr.strip()}\npip could not install the libraries of {LOCK}; "
+            "its message above gives the reason. They come from PyPI: check the "
+            "network, or set PIP_INDEX_URL to a mirror. Nothing was changed."
         )
 
 

@@ -32,7 +32,7 @@ def parse_time(text: str) -> int:
     part = int("1" + "0" * len(parts))
     nanoseconds, rest = divmod(int(match[1] + parts) * _NANOSECONDS[match[3]], part)
     if rest:
-        raise ValueError("write a time that is a whole number of nanoseconds")
+        raise ValueError("not a whole number of nanoseconds")
     return nanoseconds
 
 
@@ -47,13 +47,13 @@ def format_time(nanoseconds: int) -> str:
 def numbers_in(first: int, last: int, sign: str | None, by: int) -> Sequence[int]:
     """Returns the numbers of a range, by steps ("+", None) or by factors ("*"). Raises ValueError."""
     if first > last:
-        raise ValueError(f"the lower end first: {first} is above {last}")
+        raise ValueError(f"{first} is above {last}; write the lower end first")
     if sign != "*":
         if by < 1:
-            raise ValueError("a step of 1 or more")
+            raise ValueError("the step must be at least 1")
         return range(first, last + 1, by)
     if by < 2 or first < 1:
-        raise ValueError("a factor of 2 or more, from a number from 1 on")
+        raise ValueError("the factor must be at least 2, and the first number at least 1")
     numbers = [first]
     while numbers[-1] * by <= last:
         numbers.append(numbers[-1] * by)
@@ -71,7 +71,7 @@ def parse_counts(text: str, lowest: int, highest: int) -> tuple[int, ...]:
             raise ValueError("write numbers and ranges, such as 4 or 1,2,8 or 1-4 or 1-3,7")
         first, last = (int(match[1]), int(match[2])) if match else (int(part), int(part))
         if not lowest <= first <= last <= highest:
-            raise ValueError(f"{part}: only {lowest} to {highest} are possible, lowest first")
+            raise ValueError(f"{part}: out of range; choose {lowest} to {highest}, lowest first")
         sign, by = (match[3], int(match[4] or 1)) if match else (None, 1)
         numbers.update(dict.fromkeys(numbers_in(first, last, sign, by)))
     return tuple(numbers)

@@ -114,6 +114,6 @@ def test_a_process_that_is_ended_from_outside_is_noticed(tmp_path: Path) -> None
     ended = threading.Event()
     thread = threading.Thread(target=end_first)
     thread.start()
-    with pytest.raises(SchedlabError, match="ended from outside"):
+    with pytest.raises(SchedlabError, match="a worker process was killed"):
         remeasured(collection.read([folder]), tmp_path / "metrics", workers=1)
     thread.join()

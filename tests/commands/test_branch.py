@@ -328,5 +328,5 @@ def test_an_interrupt_leaves_nothing(run_folder: Path, tmp_path: Path, number: i
 def test_moments_are_within_the_run(run_folder: Path) -> None:
     run_trace = events(run_folder)
     assert moment(f"{run_trace.end_ns}ns", run_trace) == (run_trace.end_ns, "")
-    with pytest.raises(WrongUsage, match="under way from"):
+    with pytest.raises(WrongUsage, match="whose programs ran from"):
         moment(f"{run_trace.end_ns + 1}ns", run_trace)

@@ -142,7 +142,7 @@ def test_sanitizers_are_not_begun_where_they_would_abort(
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
     monkeypatch.setattr("sys.argv", ["schedlab", "explore", "policy", "rr"])
-    assert "ulimit -v: searches of policies cannot be made" in refused(capsys)
+    assert "ulimit -v: searches of policies do not work" in refused(capsys)
     checked.has_sanitizers.cache_clear()
     assert "`ulimit -v` leaves the sanitizers no room" in checked.unchecked()
     checked.has_sanitizers.cache_clear()
@@ -152,7 +152,7 @@ def test_charts_are_not_begun_where_the_library_would_abort(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
-    with pytest.raises(WrongUsage, match="ulimit -v: charts cannot be made"):
+    with pytest.raises(WrongUsage, match="ulimit -v: charts do not work"):
         drawing.svg({"$schema": "https://vega.github.io/schema/vega-lite/v6.4.0.json"})
-    with pytest.raises(WrongUsage, match="ulimit -v: charts cannot be made"):
+    with pytest.raises(WrongUsage, match="ulimit -v: charts do not work"):
         html.bundle("none", "of this name is kept")

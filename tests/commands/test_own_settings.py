@@ -36,5 +36,5 @@ def test_what_names_the_policy_goes_before_what_names_none() -> None:
 
 def test_a_policy_that_is_not_run_is_named() -> None:
     check_owners([RR, THESIS], [("rr.slice", 1), ("lottery.slice", 1), ("slice", 1)])
-    with pytest.raises(WrongUsage, match=r"mlfq\.boost.*mlfq is none of the policies"):
+    with pytest.raises(WrongUsage, match=r"mlfq\.boost.*mlfq is not among the policies"):
         check_owners([RR], [("mlfq.boost", 1)])

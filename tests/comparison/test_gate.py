@@ -97,7 +97,7 @@ def test_what_is_no_baseline_is_refused(before: Path, tmp_path: Path) -> None:
     out = {**listing["runs"][0], "files": {"workload.json": "../../x"}}
     for changed, words in (
         ({"format": 2}, "of format 2"),
-        ({"runs": [lost]}, "is listed, and is not in it"),
+        ({"runs": [lost]}, "is listed but missing"),
         ({"runs": [out]}, "runs"),
         ({"runs": 3}, "runs"),
         ({"instructions": {"rr": {"8": "x"}}}, "instructions"),

@@ -123,7 +123,7 @@ def encrypted(path: Path) -> None:
         (overlapping, "unpacked it would have more than 16 MiB"),
         (another_size, "CRC|cut off"),
         (cut_off, "is no zip file, or is cut off"),
-        (damaged, "no archive that can be used"),
+        (damaged, "not a usable archive"),
         (long_list, "too many files"),
         (encrypted, "encrypted"),
         (nowhere, "files are where none can be"),

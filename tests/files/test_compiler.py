@@ -57,7 +57,7 @@ def test_a_user_names_another(program: Programs, monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_no_compiler_is_refused(program: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCHEDLAB_CLANG", str(program("clang", "exit 1")))
-    with pytest.raises(BuildFailed, match=r"SCHEDLAB_CLANG: .* tells no version"):
+    with pytest.raises(BuildFailed, match=r"SCHEDLAB_CLANG: .* does not print a version"):
         compiler()
 
 

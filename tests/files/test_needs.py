@@ -172,7 +172,7 @@ def test_an_extra_is_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     need_extra("sql", "sweep")
     assert installed == ["sql", "sweep"]
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Disk", (), {"free": 10**6}))
-    with pytest.raises(WrongUsage, match="1 MB left"):
+    with pytest.raises(WrongUsage, match="1 MB free"):
         need_extra("monitor")
 
 

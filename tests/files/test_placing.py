@@ -169,19 +169,19 @@ def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "lost").symlink_to("nothing")
     (tmp_path / "folder").mkdir()
     for path, why in (
-        (mine, "there is such a file already"),
-        (tmp_path / "lost", "there is such a file already"),
+        (mine, "the file exists and is not replaced"),
+        (tmp_path / "lost", "the file exists and is not replaced"),
         (tmp_path / "folder", "a folder; name the file"),
-        (tmp_path / "none" / "file", "there is no folder .*none; make it first"),
+        (tmp_path / "none" / "file", "the folder .*none does not exist; create it first"),
     ):
         with pytest.raises(WrongUsage, match=why):
             placing.check_file("-o", path)
     placing.add_to_list(mine)  # had schedlab made it, under a name of its own choice
     placing.check_file("-o", mine, ours=True)
-    with pytest.raises(WrongUsage, match="already"):
+    with pytest.raises(WrongUsage, match="the file exists"):
         placing.check_file("-o", mine)
     mine.write_text("changed")
-    with pytest.raises(WrongUsage, match="already"):
+    with pytest.raises(WrongUsage, match="the file exists"):
         placing.check_file("-o", mine, ours=True)
 
 

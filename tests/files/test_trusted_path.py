@@ -65,7 +65,7 @@ def test_what_is_not_there_is_an_error_as_ever(file: Path) -> None:
 
 def test_a_folder_that_others_write_to(file: Path) -> None:
     file.parent.chmod(0o777)
-    with pytest.raises(Untrusted, match="other users write"):
+    with pytest.raises(Untrusted, match="other users can write"):
         opened(file)
     file.parent.chmod(0o1777)
     assert opened(file) == b"kept"
@@ -73,12 +73,12 @@ def test_a_folder_that_others_write_to(file: Path) -> None:
 
 def test_a_file_with_two_names(file: Path) -> None:
     file.with_name("second").hardlink_to(file)
-    with pytest.raises(Untrusted, match="several names"):
+    with pytest.raises(Untrusted, match="several hard links"):
         opened(file.with_name("second"))
 
 
 def test_a_strangers_folder(file: Path, as_another: None) -> None:
-    with pytest.raises(Untrusted, match="another user's folder"):
+    with pytest.raises(Untrusted, match="a folder of another user"):
         opened(file)
 
 
@@ -94,9 +94,9 @@ def test_a_strangers_things_in_a_sticky_folder(
             os.lchown(place, STRANGER, STRANGER)
             os.lchown(link, STRANGER, STRANGER)
         request.getfixturevalue("as_another")
-        with pytest.raises(Untrusted, match="is another user's"):
+        with pytest.raises(Untrusted, match="belongs to another user"):
             opened(place)
-        with pytest.raises(Untrusted, match="another user's link"):
+        with pytest.raises(Untrusted, match="a link that belongs to another user"):
             opened(link)
     finally:
         place.unlink()
@@ -114,8 +114,8 @@ def test_who_called_sudo_is_trusted_with_all_but_links(
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("SUDO_UID", str(owner))
     assert opened(file) == b"kept"
-    with pytest.raises(Untrusted, match="another user's link"):
+    with pytest.raises(Untrusted, match="a link that belongs to another user"):
         opened(link)
     monkeypatch.setenv("SUDO_UID", "x")
-    with pytest.raises(Untrusted, match="another user's folder"):
+    with pytest.raises(Untrusted, match="a folder of another user"):
         opened(file)

@@ -62,7 +62,7 @@ def test_a_lab_whose_solution_wraps_is_refused(tmp_path: Path) -> None:
     below_zero = passes(tmp_path / "passes.c", True).read_text().replace("policies/", "")
     by_share = lab_with(below_zero, 1, tmp_path / "share")
     for lab, why in (
-        (by_order, "it decides otherwise in in-order only where run times wrap"),
+        (by_order, "its decisions differ in in-order only where run times wrap"),
         (by_share, "solution fails in one-cpu: share of a is 0.00"),
     ):
         with pytest.raises(FileRefused) as refused, grader(lab, TRUSTED):

@@ -56,13 +56,16 @@ REFUSED = {
         ),
         "duplicate symbol: serve",
     ),
-    "a variable": (picking("count++;", "static int count;"), "variables of its own: count"),
+    "a variable": (
+        picking("count++;", "static int count;"),
+        "variables outside of its state: count",
+    ),
     "a variable that the kernel's compiler does not see": (
         picking(
             "see();",
             "#ifdef __wasm__\nstatic int count = 1;\n#define see() count++\n#else\n#define see()\n#endif",
         ),
-        "variables of its own: count",
+        "variables outside of its state: count",
     ),
     **{
         f"a policy that depends on {macro}": (
@@ -73,7 +76,7 @@ REFUSED = {
     },
     "memory without end": (
         picking("much[cpu] = 1;", "static char much[1 << 25];"),
-        "variables of its own: much",
+        "variables outside of its state: much",
     ),
     "no policy": ("/* nothing */\n", "it defines no policy_turns"),
     "what is no C": ("int main(", "mine.c:1:"),
@@ -207,7 +210,7 @@ def test_nor_can_they_outside_of_the_sandbox(tmp_path: Path, trick: str) -> None
     with pytest.raises(NotCompiled) as error:
         compile_policy(lab.form, source, trusted=True)
     assert re.fullmatch(
-        r"it includes \S+, which is not there for submissions|the preprocessor refuses it",
+        r"it includes \S+, which submissions cannot use|the preprocessor rejects it",
         str(error.value),
     )
     assert compile_policy(lab.form, lab.solution, trusted=True).name == "turns"

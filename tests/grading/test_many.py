@@ -103,7 +103,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     (lab.folder / "README.md").write_text("another text")
     assert graded() == [*names]
     (out / "ben" / "b.json").write_text('{"key": "", "verdict": {"points": 100}}')
-    with pytest.raises(WrongUsage, match=r"b\.json.*: there is such a file already"):
+    with pytest.raises(WrongUsage, match=r"b\.json.*: the file exists and is not replaced"):
         graded()
     assert not started()
 
@@ -145,7 +145,7 @@ def test_no_submission_brings_a_verdict_along(tmp_path: Path) -> None:
         ("b.c", 0, LINK),
     ]
     for out in (folder, folder / "ben" / "graded"):
-        with pytest.raises(WrongUsage, match="where one could pass off a verdict of its own"):
+        with pytest.raises(WrongUsage, match="where a submission could replace its own verdict"):
             many.grade_all(lab, folder, out, True, 1, lambda _: None)
 
 

@@ -60,7 +60,7 @@ def test_what_is_not_installed_is_refused_with_the_way_to_get_it(
 def test_it_is_of_linux_alone_and_has_no_tunables(program: Path) -> None:
     run = replace(RUN, policy=SIMPLE, settings=())
     check_policies({}, Plan(program, (run,)))
-    with pytest.raises(WrongUsage, match="it is of Linux alone"):
+    with pytest.raises(WrongUsage, match="only Linux has this policy"):
         check_policies({}, Plan(program, (replace(run, machine=machine_named("spike")),)))
     with pytest.raises(WrongUsage, match="scx_simple has no tunables"):
         check_policies({}, Plan(program, (replace(run, settings=(("slice", 1),)),)))

@@ -174,10 +174,10 @@ def test_few_parts_are_told_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ("message", "error"),
     [
         ({"kinds": ["sleep"]}, "no kind of wait is called 'sleep'"),
-        ({"kinds": "turn"}, "kinds: a list of texts is expected"),
-        ({"pid": 999_999}, "no process 999999 has lived"),
-        ({"pid": "5"}, "a whole number is expected"),
-        ({"at_ns": 1.5}, "a whole number is expected"),
+        ({"kinds": "turn"}, "kinds: expected a list of texts"),
+        ({"pid": 999_999}, "process 999999: not in the kept part"),
+        ({"pid": "5"}, "expected a whole number"),
+        ({"at_ns": 1.5}, "expected a whole number"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(message: dict[str, Any], error: str) -> None:

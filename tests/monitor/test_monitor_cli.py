@@ -86,7 +86,7 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
     assert session.software["machine"] == "spike"
     with (tmp_path / "trace.bin").open("r+b") as file:
         file.truncate((2 << 30) + 1)
-    with pytest.raises(WrongUsage, match=r"trace\.bin: more than 2 GiB"):
+    with pytest.raises(WrongUsage, match=r"trace\.bin: larger than 2 GiB"):
         call(str(tmp_path))
 
 
@@ -94,22 +94,22 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--policy", "rrr"], "did you mean 'rr'"),
-        (["--policy", "fair"], "Linux kernel's own class"),
+        (["--policy", "fair"], "only Linux has its own scheduler"),
         (["--policy", "rr", "--set", "slices=1"], "slices"),
         (["--policy", "rr", "--set", "slice=1", "--set", "slice=2"], "more than once"),
         (["--policy", "rr,mlfq,lottery,stride,wrr"], "more than 4 policies"),
         (["--workload", "nothing"], "no workload is called 'nothing'"),
-        (["--workload", "no/such/file.json"], "there is no such file"),
-        (["--machine", "linux", "--cpus", "17"], "only 1 to 16"),
-        (["--machine", "sim", "--memory", "64"], "has none"),
-        (["--machine", "sim", "--ignore-limits"], "say --machine host"),
-        ([".", "--ignore-limits"], "Leave out --ignore-limits"),
-        ([".", "--machine", "sim"], "says itself what runs"),
-        ([".", "--policy", "rr", "--cpus", "2"], "Leave out --policy and --cpus"),
-        (["."], "holds no run"),
+        (["--workload", "no/such/file.json"], "the file does not exist"),
+        (["--machine", "linux", "--cpus", "17"], "has 1 to 16"),
+        (["--machine", "sim", "--memory", "64"], "has no memory size"),
+        (["--machine", "sim", "--ignore-limits"], "add --machine host"),
+        ([".", "--ignore-limits"], "leave out --ignore-limits"),
+        ([".", "--machine", "sim"], "already determines what runs"),
+        ([".", "--policy", "rr", "--cpus", "2"], "leave out --policy and --cpus"),
+        (["."], "contains no run"),
         (
             ["--machine", "sim", "--seed", str(1 << 53)],
-            "--seed: 9007199254740992 is too large for a page",
+            "--seed: 9007199254740992 is too large for the page",
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_lesson_says_itself_what_runs(made: list[Session]) -> None:
     assert setup.workloads == ("two-hogs", "interactive")
     assert session.page_plays and session.begins_paused
     assert session.hello()["lesson"]["steps"]
-    with pytest.raises(WrongUsage, match="Leave out --cpus"):
+    with pytest.raises(WrongUsage, match="leave out --cpus"):
         call("--lesson", "mlfq", "--cpus", "2")
 
 

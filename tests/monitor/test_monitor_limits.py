@@ -309,12 +309,12 @@ def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
 @pytest.mark.parametrize(
     ("message", "expected_message"),
     [
-        ("[" * 60000, "a JSON object is expected"),
-        ('{"id": 1, "do": ' + "[" * 900 + "]" * 900 + "}", "each value is"),
-        ('{"id": ' + "[" * 300 + "]" * 300 + ', "do": "x"}', "id: a whole number"),
+        ("[" * 60000, "expected a JSON object"),
+        ('{"id": 1, "do": ' + "[" * 900 + "]" * 900 + "}", "each value must be"),
+        ('{"id": ' + "[" * 300 + "]" * 300 + ', "do": "x"}', "id: expected a whole number"),
         ('{"id": 1, "do": "' + "x" * 2000 + '"}', "at most 1000 characters"),
-        ('{"id": 1, "do": "\\ud800"}', "a JSON object is expected"),
-        (b"\xff\xfe", "a JSON object is expected"),
+        ('{"id": 1, "do": "\\ud800"}', "expected a JSON object"),
+        (b"\xff\xfe", "expected a JSON object"),
     ],
     ids=itertools.count(),
 )

@@ -178,7 +178,7 @@ def test_the_server_comes_to_where_the_page_is(runs: Path) -> None:
         for _ in range(12):
             await table.step("tick")
         await agrees()
-        with pytest.raises(WrongUsage, match="acts: such as"):
+        with pytest.raises(WrongUsage, match="acts: expected texts such as"):
             await perform(table.session, {"do": "follow", "acts": ["5 fly"], "time_ns": 5})
 
     watched([SIMULATED], test, speed=1)

@@ -193,7 +193,7 @@ def test_without_a_terminal_it_says_what_it_needs() -> None:
         )
         assert completed.returncode == 2
         message = (completed.stderr or os.read(ours, 4096)).decode()
-        assert "top needs a terminal as its standard input and standard error" in message
+        assert "top: standard input and standard error are not a terminal" in message
         assert len(message.splitlines()) == 1
     os.close(ours)
     os.close(theirs)

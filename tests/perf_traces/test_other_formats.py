@@ -83,9 +83,9 @@ def refusal(content: bytes, folder: Path) -> str:
         (tar(metadata__textproto=b"", traces__cpu0=b"", formats__x=b""), "trace-cmd record"),
         (b"\xc1\x1f\xfc\xc1" + bytes(20), "babeltrace2"),
         (b"Attaching 3 probes...\n@[1]: 5\n", "bpftrace"),
-        (gzip.compress(TEXT.encode())[:-20], "cut off"),
+        (gzip.compress(TEXT.encode())[:-20], "damaged or incomplete"),
         (b"BZh9" + bytes(30), "damaged"),
-        (gzip.compress(tar("w", a=TEXT.encode())[:700]), "cut off"),
+        (gzip.compress(tar("w", a=TEXT.encode())[:700]), "damaged or incomplete"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

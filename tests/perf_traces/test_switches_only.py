@@ -96,4 +96,4 @@ def test_reports_and_explanations_are_made_of_it(
     assert report.returncode == 0, report.stderr
     explained = schedlab("explain", str(both[1].folder), "--worst", "1")
     assert explained.returncode == 0, explained.stderr
-    assert "does not tell when processes were woken" in explained.stderr
+    assert "does not record wake-ups" in explained.stderr

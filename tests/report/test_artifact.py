@@ -158,8 +158,8 @@ def held_again(file: Path, output: dict[str, Any], scratch: Path) -> list[proof.
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("artifact.json", None, "no artifact of a report"),
-        ("artifact.json", b"{", "expected JSON"),
+        ("artifact.json", None, "not an artifact of a report"),
+        ("artifact.json", b"{", "not valid JSON"),
         ("artifact.json", b'{"format": 2, "schedlab": "9.9"}', "of format 2; .*use schedlab 9.9"),
         (
             "artifact.json",
@@ -167,9 +167,9 @@ def held_again(file: Path, output: dict[str, Any], scratch: Path) -> list[proof.
             "expected a list of runs",
         ),
         ("artifact.json", b'{"figures": [{"name": "../x"}], "runs": []}', "a list of figures"),
-        ("runs/2/manifest.json", None, "runs/2 is listed, and is no run"),
-        (f"figures/{NAME}.csv", b"x", "is damaged, or was changed"),
-        (f"figures/{NAME}.csv", None, "is damaged, or was changed"),
+        ("runs/2/manifest.json", None, "runs/2 is listed but is not a run"),
+        (f"figures/{NAME}.csv", b"x", "damaged or changed"),
+        (f"figures/{NAME}.csv", None, "damaged or changed"),
     ],
 )
 def test_what_is_no_artifact_is_refused(

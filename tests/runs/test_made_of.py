@@ -85,7 +85,7 @@ def test_that_a_file_was_edited_is_said(tmp_path: Path, capsys: pytest.CaptureFi
     for text, seeds in ((WORKLOAD, "1"), (WORKLOAD, "2"), (EDITED, "2")):
         sweep(tmp_path, text, seeds)
         warning_flags.append(
-            "its runs are another setup" in " ".join(capsys.readouterr().err.split())
+            "its runs are another configuration" in " ".join(capsys.readouterr().err.split())
         )
     assert warning_flags == [False, False, True]
 
@@ -112,8 +112,8 @@ def test_a_data_set_that_mixes_two_contents_is_refused_with_a_cure(
     done = schedlab("sweep", "--from", str(folder), "--best", "turnaround")
     assert done.returncode == 2
     words = " ".join(done.stderr.split())
-    assert "was run twice with seed 2" in words
-    assert "Run the sweep again, into another folder" in words
+    assert "ran twice with seed 2" in words
+    assert "run the sweep again into another folder" in words
 
 
 def test_of_a_data_set_of_before_it_is_said_that_it_is_not_known(
@@ -135,7 +135,7 @@ def test_what_reads_runs_alone_names_what_reads_a_sweep(edited: Path, schedlab: 
     done = schedlab("query", str(edited), str(edited), "SELECT 1")
     assert done.returncode == 2
     words = " ".join(done.stderr.split())
-    assert f"`report` and `compare` take {edited} by itself" in words
+    assert f"only `report` and `compare` read it, as {edited}" in words
     assert "Traceback" not in done.stderr
 
 
@@ -191,7 +191,7 @@ def test_a_study_is_made_of_one_thing(tmp_path: Path) -> None:
         keep_figures(
             tmp_path, experiment="s4-mixed-2", seed=seed, manifest={"kernel_sha256": kernel}
         )
-    with pytest.raises(WrongUsage, match="made with different kernel: report on them apart"):
+    with pytest.raises(WrongUsage, match="with different kernel; report them separately"):
         collection.read([tmp_path])
 
 

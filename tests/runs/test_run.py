@@ -247,9 +247,9 @@ def test_a_run_is_found_by_its_folder_or_the_one_around_it(tmp_path: Path) -> No
         if name == "a":
             assert find_run(tmp_path) == tmp_path / "a"
     assert find_run(tmp_path / "b") == tmp_path / "b"
-    with pytest.raises(WrongUsage, match="holds 2 runs"):
+    with pytest.raises(WrongUsage, match="contains 2 runs"):
         find_run(tmp_path)
-    with pytest.raises(WrongUsage, match="holds no run"):
+    with pytest.raises(WrongUsage, match="contains no run"):
         find_run(empty(tmp_path))
 
 
@@ -372,7 +372,7 @@ def test_a_spike_that_does_not_serve_is_named(program: Programs, script: str, pr
         ("QEMU emulator version 7.2.22 (Debian)", ""),
         ("QEMU emulator version 10.0.2", ""),
         ("QEMU emulator version 7.1.0", "is QEMU 7.1.0"),
-        ("", "does not tell its version"),
+        ("", "prints no version"),
     ],
 )
 def test_a_qemu_that_does_not_serve_is_named(

@@ -147,7 +147,7 @@ def test_a_manifest_chooses_no_file_to_be_read(tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text((FORMATS / "workload.json").read_text())
     manifest = {**of_a_file().manifest(), "workload": str(tmp_path / "secret.json")}
     del manifest["files"]
-    with pytest.raises(WrongUsage, match="there is no copy"):
+    with pytest.raises(WrongUsage, match="the copy of"):
         RunSpec.from_manifest(manifest)
 
 

@@ -44,5 +44,5 @@ def test_sockets_threads_and_nodes() -> None:
     ],
 )
 def test_other_shapes_are_refused(shape: Shape, what: str) -> None:
-    with pytest.raises(WrongUsage, match=f"'a server'`: {what}: QEMU, which a Linux guest"):
+    with pytest.raises(WrongUsage, match=f"'a server'`: {what}: QEMU, which runs the Linux guest"):
         topology_options(shape, 8, 1024)

@@ -73,7 +73,7 @@ def test_a_shape_is_what_was_written(name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 2}, "format: 2: expected 1, the only format there is"),
+        ({"format": 2}, "format: 2: expected 1, the only format"),
         ({"cpus": 1025}, "cpus: 1025: expected a whole number from 1 to 1024"),
         ({"cpu": 4}, "cpu: unknown: expected format, description, cpus"),
         ({"cores": 0}, "cores: 0: expected how many CPUs are in each"),
@@ -87,7 +87,7 @@ def test_a_shape_is_what_was_written(name: str) -> None:
         ({"distances": [[10, 21]]}, "distances: an array: expected 2 arrays of 2 distances"),
         ({"distances": [[10, 21], [10]]}, "distances.1: an array: expected 2 arrays"),
         ({"distances": [[10, 9], [10, 10]]}, "distances.0.1: 9: expected a whole number from 10"),
-        ({"distances": [[11, 21], [21, 10]]}, "distances.0.0: 11: expected 10, from a node to"),
+        ({"distances": [[11, 21], [21, 10]]}, "distances.0.0: 11: expected 10, the distance of a node to"),
         ({"distances": None}, "distances: null: expected 2 arrays of 2 distances"),
         ({"kinds": [{"cpus": "0-11", "capacity": 512}]}, "kinds: expected the capacity 1024 of the fastest"),
         ({"kinds": [{"cpus": "0-11"}]}, "kinds.0: an object: expected the key capacity in it"),
@@ -96,7 +96,7 @@ def test_a_shape_is_what_was_written(name: str) -> None:
         ({"model": {"busy_siblings": 1.5}}, "model.busy_siblings: 1.5: expected a part of a CPU's speed"),
         ({"model": {"busy_siblings": 0.0001}}, "model.busy_siblings: 0.0001: expected a part"),
         ({"model": {"busy_siblings": []}}, "model.busy_siblings: an array: expected 1 to 7 parts"),
-        ({"model": {"cold": 5}}, "model.cold: 5: expected an object: times of a cold cache"),
+        ({"model": {"cold": 5}}, "model.cold: 5: expected an object: the cost of a cold cache"),
         ({"model": {"cold": {"cache": "1s"}}}, 'model.cold.cache: "1s": expected a time of at most 100 ms'),
         ({"model": {"cold": {"disk": 1}}}, "model.cold.disk: unknown: expected core, cache, node"),
         ({"model": {"levels": "lowest"}}, 'model.levels: "lowest": expected highest or demand'),
@@ -110,14 +110,16 @@ def test_what_is_wrong_is_refused(change: dict[str, Any], message: str, tmp_path
 
 def test_several_nodes_have_distances(tmp_path: Path) -> None:
     incomplete_shape = {key: value for key, value in SHAPE.items() if key != "distances"}
-    with pytest.raises(WrongUsage, match="expected the key distances in it, for it has several"):
+    with pytest.raises(
+        WrongUsage, match="expected the key distances in it, because it has several"
+    ):
         read(written(tmp_path, incomplete_shape))
 
 
 def test_a_shape_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="it cannot be read: No such file"):
+    with pytest.raises(WrongUsage, match="cannot be read: No such file"):
         choose(f"{tmp_path}/none.json")
-    with pytest.raises(WrongUsage, match=r"expected a file .*two-sockets"):
+    with pytest.raises(WrongUsage, match=r"unknown shape; name a file .*two-sockets"):
         choose("three-sockets")
 
 

@@ -160,7 +160,7 @@ def test_what_is_no_device_is_refused(tmp_path: Path) -> None:
     for wrong in ({"give": "net"}, {"arrivals": {"times": [1]}}, {"give": "net", "run": 1}):
         with pytest.raises(WrongUsage, match=r"devices\.card"):
             read(tmp_path, {**content, "devices": {"card": wrong}})
-    with pytest.raises(WrongUsage, match="no `starter` beside it"):
+    with pytest.raises(WrongUsage, match="no `starter` with it"):
         read(tmp_path, {**content, "starter": {"start": "server"}})
 
 

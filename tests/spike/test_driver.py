@@ -236,8 +236,8 @@ def test_what_another_spike_passes_over_is_told(
     assert find_spike.__wrapped__().interleaving == ""
     called = "Spike's own program" if named == STOCK else stub_spike
     assert capsys.readouterr().err == (
-        f"schedlab: {TURN_VARIABLE} and {INTERLEAVE_VARIABLE} of the environment are passed over:"
-        f" {called} has turns of its own (docs/spike.md)\n"
+        f"schedlab: {TURN_VARIABLE} and {INTERLEAVE_VARIABLE} of the environment are ignored:"
+        f" {called} has its own turns (docs/spike.md)\n"
     )
     monkeypatch.delenv(TURN_VARIABLE)
     monkeypatch.delenv(INTERLEAVE_VARIABLE)

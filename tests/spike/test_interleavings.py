@@ -136,7 +136,7 @@ def test_a_seed_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, given
     monkeypatch.setenv(INTERLEAVE_VARIABLE, str(2**64 - 1))
     assert interleaving_wanted() == str(2**64 - 1)
     monkeypatch.setenv(INTERLEAVE_VARIABLE, given)
-    with pytest.raises(MachineUnfit, match=f"^{INTERLEAVE_VARIABLE}={given}: a seed is a number"):
+    with pytest.raises(MachineUnfit, match=f"^{INTERLEAVE_VARIABLE}={given}: not a valid seed"):
         interleaving_wanted()
 
 

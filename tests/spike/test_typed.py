@@ -166,7 +166,7 @@ def test_a_user_records_what_is_typed_and_types_it_again(tmp_path: Path) -> None
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 2
-    assert b"--record second: it is there already" in done.stderr
+    assert b"--record second: the folder exists" in done.stderr
 
 
 def test_what_does_not_repeat_is_not_recorded(
@@ -177,5 +177,5 @@ def test_what_does_not_repeat_is_not_recorded(
         boot("--record", "here"), cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert "only schedlab's own Spike repeats" in done.stderr
+    assert "only schedlab's own Spike can repeat" in done.stderr
     assert not list(tmp_path.iterdir())

@@ -193,11 +193,11 @@ def test_what_failed_is_run_again_and_replaced(
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ("kernel", "made with other kernel: "),
-        ("disk", "made with other disk image: "),
-        ("tick", "made with other boot arguments: "),
-        ("memory", "made with other memory: 512, now 64"),
-        ("version", "made with other machine's version: 1, now 2"),
+        ("kernel", "made with another kernel: "),
+        ("disk", "made with another disk image: "),
+        ("tick", "made with another boot arguments: "),
+        ("memory", "made with another memory: 512, now 64"),
+        ("version", "made with another machine's version: 1, now 2"),
     ],
 )
 def test_runs_of_another_make_are_refused(

@@ -72,7 +72,7 @@ def test_a_frontier_without_setups_is_refused_in_words(tmp_path: Path) -> None:
     _hostile_sweep(tmp_path / "sweep", NAMES[:3], NAMES[:3])
     chart = tmp_path / "chart.svg"
     words = ("--best", "turnaround", "--best", "min:switches", "--chart", str(chart))
-    with pytest.raises(WrongUsage, match=r"no setup of .* has both metrics"):
+    with pytest.raises(WrongUsage, match=r"no configuration of .* has both metrics"):
         CliRunner().invoke(
             cli, ["sweep", "--from", str(tmp_path / "sweep"), *words],
             catch_exceptions=False, standalone_mode=False,

@@ -226,7 +226,7 @@ def test_groups_have_their_own_values(tmp_path: Path) -> None:
     folder = swept(tmp_path, measured)
     firsts = [ranked(folder, f"response{of}")[0].choice[1] for of in ("", "@x", "@y")]
     assert firsts == ["a=1", "a=2", "a=1"]
-    with pytest.raises(WrongUsage, match="no run has a group z; there are: x, y"):
+    with pytest.raises(WrongUsage, match="no run has a group z; choose from x, y"):
         ranked(folder, "response@z")
 
 

@@ -171,10 +171,10 @@ def test_a_data_set_is_of_one_make(tmp_path: Path) -> None:
 
     other = json.loads(json.dumps(MAKE))
     other["machines"]["sim"]["simulator_sha256"] = "ef"
-    assert "made with another simulator (sim): cd, now ef" in read_refusal(DIMENSIONS, other)
+    assert "used another simulator (sim): cd, now ef" in read_refusal(DIMENSIONS, other)
     other = json.loads(json.dumps(MAKE))
     other["measuring"]["sources_sha256"] = "ef"
-    assert "made with another sources (measuring): ab, now ef" in read_refusal(DIMENSIONS, other)
+    assert "used another sources (measuring): ab, now ef" in read_refusal(DIMENSIONS, other)
     # One more machine, and the dimensions in another order, are no contradiction.
     more = json.loads(json.dumps(MAKE))
     more["machines"] = {"spike": {"machine_version": "1"}}
@@ -194,14 +194,14 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
         pass
     (tmp_path / "note.txt").write_text("")
     with (
-        pytest.raises(WrongUsage, match="something else"),
+        pytest.raises(WrongUsage, match="something other than a sweep"),
         dataset.opened(tmp_path, DIMENSIONS, MAKE, ""),
     ):
         pass
-    with pytest.raises(WrongUsage, match="holds no sweep"):
+    with pytest.raises(WrongUsage, match="contains no sweep"):
         dataset.read_table(tmp_path, dataset.RUNS)
     (tmp_path / "manifest.json").write_text('{"format": 1, "status": "success"}')
-    with pytest.raises(WrongUsage, match="holds a run, not a sweep"):
+    with pytest.raises(WrongUsage, match="contains a run, not a sweep"):
         dataset.read_manifest(tmp_path)
     (tmp_path / "manifest.json").write_text('{"format": 2, "dimensions": []}')
     with pytest.raises(WrongUsage, match=r"of format 2; schedlab .* reads format 1"):

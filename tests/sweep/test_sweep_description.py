@@ -271,7 +271,7 @@ def test_how_many_there_are_is_known_before_they_are_spelt_out(tmp_path: Path) -
     )
     description = reading.read(path, {}, CATALOGUE)
     assert most(description) == 1_100_000
-    with pytest.raises(WrongUsage, match="up to 1,100,000 runs: at most 1,000,000"):
+    with pytest.raises(WrongUsage, match=r"up to 1,100,000 runs are too many .at most 1,000,000"):
         expand(description)
 
 
@@ -316,10 +316,10 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
          "factor"),
         ("workloads: MIXED\npolicies: {policy: rr, where: slices < 2}", "slices"),
         ("workloads: MIXED\npolicies: {policy: rr, set: {slice: [1, 2]}, where: slice > 2}",
-         "no setup"),
+         "no configuration"),
         ("workloads: MIXED\npolicies: {policy: rr, set: {slice: 1..9}, sample: {method: x, count: 2}}",
          "random, sobol"),
-        ("workloads: MIXED\npolicies: {policy: rr, sample: {method: sobol, count: 2}}", "draw"),
+        ("workloads: MIXED\npolicies: {policy: rr, sample: {method: sobol, count: 2}}", "to sample from"),
         ("workloads: MIXED\npolicies: {policy: rr, set: {slice: 1..9}, sample: {method: sobol, count: 10}}",
          "only 9"),
     ],
@@ -334,21 +334,21 @@ def test_two_places_in_a_file_with_one_column_are_refused(tmp_path: Path) -> Non
                     '{"loop": 1, "run": 1}}}')  # fmt: skip
     places = "{tasks.a_b.run: [1, 2], tasks.a.b.run: 3}"
     points = sweep(tmp_path, f"workloads: {{file: {path}, with: {places}}}\npolicies: rr")
-    with pytest.raises(WrongUsage, match="would have the same column"):
+    with pytest.raises(WrongUsage, match="would share the column"):
         _ = SweepPlan("", tuple(points)).dimensions
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (([], [], [], ["boost=1"], [], None), "--set: name the policy"),
-        (([], [], [], [], ["a < 1"], None), "--where: name the policy"),
-        (([], [], [], [], [], "sobol:4"), "--sample: name the policy"),
-        (([], ["a=1"], [], [], [], None), "--with: name the file"),
+        (([], [], [], ["boost=1"], [], None), "--set: applies to a policy"),
+        (([], [], [], [], ["a < 1"], None), "--where: applies to a policy"),
+        (([], [], [], [], [], "sobol:4"), "--sample: applies to a policy"),
+        (([], ["a=1"], [], [], [], None), "--with: changes a workload file"),
         (([], [], ["rr"], ["slice"], [], None), "--set slice: expected NAME=VALUES"),
         (([], [], ["rr"], ["slice="], [], None), "--set slice=: expected NAME=VALUES"),
-        (([], [], ["rr"], ["slice=1", "slice=2"], [], None), "--set slice: it is given twice"),
-        (([], [], ["rr"], ["mlfq.boost=1"], [], None), "mlfq is none of the policies that are run"),
+        (([], [], ["rr"], ["slice=1", "slice=2"], [], None), "--set slice: given twice"),
+        (([], [], ["rr"], ["mlfq.boost=1"], [], None), "mlfq is not among the policies"),
         (([], [], ["rr"], ["slice=1"], [], "sobol"), "expected METHOD:COUNT"),
     ],
 )

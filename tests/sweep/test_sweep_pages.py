@@ -47,10 +47,10 @@ def test_a_heat_map_has_the_mean_of_each_pair(tmp_path: Path) -> None:
     assert pictures.pairs_of(effects(folder, TURNAROUND)) == [("a", "b")]
     chart = pictures.heat_map(folder, TURNAROUND, ("a", "b"))
     assert "Least: 1.01 at 1, 1; most: 12.0 at 4, 3" in chart.description
-    with pytest.raises(WrongUsage, match="no dimension is called c; there are: seed, a, b"):
+    with pytest.raises(WrongUsage, match="unknown dimension c; choose from seed, a, b"):
         cells(folder, TURNAROUND, ("a", "c"))
     for wrong in ("a", "a,a", "a,b,c", ","):
-        with pytest.raises(WrongUsage, match="expected two dimensions"):
+        with pytest.raises(WrongUsage, match="not two dimensions"):
             pictures.pair_of(wrong)
 
 
@@ -90,7 +90,7 @@ def test_a_sweep_has_a_report(tmp_path: Path) -> None:
         "best-turnaround-1", "effects-turnaround", "interactions-turnaround", "map-turnaround-a-b",
     ]  # fmt: skip
     assert "25 runs of 13 setups, of which 1 failed" in made.lead
-    with pytest.raises(WrongUsage, match="no run of the sweep succeeded"):
+    with pytest.raises(WrongUsage, match="no two runs of the sweep succeeded"):
         page.page(swept(tmp_path / "none", failed))
 
 

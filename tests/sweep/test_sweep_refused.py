@@ -27,7 +27,7 @@ ONE = f"{RR} --set slice=1..40 --search 24"
         ("--from SWEPT --best turnaround --chart x.svg", "two metrics"),
         ("--from SWEPT --best turnaround --best response --chart x.pdf", ".svg"),
         ("--from SWEPT --best turnaround --policy rr", "--from"),
-        ("--from SWEPT --best turnaround --map slice,cpus", "metric"),
+        ("--from SWEPT --best turnaround --map slice,cpus", "--effects METRIC"),
         ("--from SWEPT --effects speed", "speed"),
         ("--from nowhere --best turnaround", "nowhere"),
         (f"--group job --workload {MIXED}", "--load"),

@@ -151,7 +151,7 @@ def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
     make = command.built({machine_named("sim")})
     other = replace(make, measuring={**make.measuring, "sources_sha256": "0" * 64})
     plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 2))))
-    message = r"worker \d+ has another sources: \w+… there, 0000"
+    message = r"worker \d+: has another sources: \w+… there, 0000"
     with (
         dataset.opened(tmp_path / "out", (), make.to_dict(), "") as data_set,
         pytest.raises(SchedlabError, match=message),

@@ -121,9 +121,9 @@ def test_texts_of_any_length(length: int) -> None:
         (b"#!/bin/sh\n" * 10, "not a trace"),
         (
             header(1, version=2),
-            r"version 2; schedlab \S+ reads version 1: use the release that manifest.json",
+            r"version 2, but schedlab \S+ reads version 1; use the release in its manifest.json",
         ),
-        (header(1, version=0), "a trace of version 0; "),
+        (header(1, version=0), "trace version 0, but "),
         (header(1, record_bytes=24), "records of 24 bytes"),
         (header(1, header_bytes=32), "a header of 32 bytes"),
         (header(0), "0 CPUs"),

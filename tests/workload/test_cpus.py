@@ -81,5 +81,5 @@ def test_a_machine_without_these_cpus_is_refused(tmp_path: Path) -> None:
             limit_ns=10**9,
             memory_mib=0,
         )
-        with pytest.raises(WrongUsage, match=r"cpus=2.* wants processes .* CPU 2-3"):
+        with pytest.raises(WrongUsage, match=r"cpus=2.* binds processes .* CPU 2-3"):
             check_cpus(run)

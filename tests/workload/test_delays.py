@@ -43,7 +43,7 @@ def completion(run: dict[str, Any]) -> int:
         (("fork=380",), "'fork=380': write a number and its unit"),
         (("fork=2s",), "'fork=2s': 2s: expected at most 1s"),
         (("fork=1us", "--delay", "fork=2us"), "--delay fork: given more than once"),
-        (("fork=1us", "--machine", "linux"), "--delay: on --machine linux things take what they"),
+        (("fork=1us", "--machine", "linux"), "--delay: --machine linux is a real kernel"),
         (("fork=1us", "study-1"), "No such option '--delay'"),
     ],
 )

@@ -48,16 +48,16 @@ def test_a_name_alone_is_a_program_or_a_ready_file(
     ("machine", "workload", "message"),
     [
         ("spike", "mixd", "did you mean 'mixed'?"),
-        ("qemu", "zzz", "no workload is called 'zzz'. `./schedlab workloads` lists them"),
+        ("qemu", "zzz", "unknown workload 'zzz'. `./schedlab workloads` lists all"),
         (
             "spike",
             "inversion -n 3",
-            "has no options. Leave them out, or change its values with --with",
+            "takes no options; leave them out, or change its values with --with",
         ),
-        ("sim", "mixed -n 3", "has no options"),
-        ("sim", "lotterytest basic", "programs run on spike, qemu and linux"),
+        ("sim", "mixed -n 3", "takes no options"),
+        ("sim", "lotterytest basic", "run programs on spike, qemu or linux"),
         ("sim", "mixd", "did you mean 'mixed'?"),
-        ("sim", " ", "--machine sim runs workload files"),
+        ("sim", " ", "--machine sim runs only workload files"),
     ],
 )
 def test_nothing_is_started_for_what_is_not_there(

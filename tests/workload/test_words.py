@@ -46,7 +46,7 @@ FILES = sorted((ROOT / "workloads" / "files").rglob("*.json"))
         ("program a\n loop 3\n run 1ms\nprogram b\n", "test:2: expected an `end` for the loop"),
         ("program a\n end\n", "test:2: end: expected a loop"),
         ("program a\n loop 2\n end\n", "test:3: end: expected a step within"),
-        ("program a\n" + " loop\n" * 9, "test:10: loop: expected at most 8 loops"),
+        ("program a\n" + " loop\n" * 9, "test:10: loop: expected at most 8 nested loops"),
         ("program a\n setgroup 1 size 2\n", "size: expected parent, or weight, or quota"),
         ("program a\n setgroup 1 quota 9\n", "9: expected a time"),
         ("program a\n mark middle\n", "middle: expected begin, or end, or note"),

@@ -64,7 +64,7 @@ def test_a_change_is_read(text: str, parsed: Change) -> None:
         ("tasks.cpx.instance=40", "tasks.cpx: unknown: tasks has cpu, cpu.fast"),
         ("task.cpu.instance=40", "task: unknown: the file has tasks"),
         ("tasks.cpu.instnce=40", "tasks.cpu.instnce: unknown: expected one of instance, delay"),
-        ("tasks.cpu.instance.x=1", "tasks.cpu.instance: there is no x in it"),
+        ("tasks.cpu.instance.x=1", "tasks.cpu.instance: x does not exist in it"),
         ('tasks.new={"run": {"x": 1}}', "tasks.new.run.x: unknown: expected from, to"),
     ],
 )
@@ -80,7 +80,7 @@ def test_a_place_is_named_once_and_is_one_place(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match=r"tasks.cpu.run: given more than once"):
         changed(tmp_path, "tasks.cpu.run=1", "tasks.cpu.run=2")
     twice = '{"tasks": {"a": {"run": 1, "sleep": 2, "run": 3}}}'
-    with pytest.raises(WrongUsage, match=r"tasks.a.run: there are 2 of it: .* run1 and run2"):
+    with pytest.raises(WrongUsage, match=r"tasks.a.run: occurs 2 times: .* run1 and run2"):
         changed(tmp_path, "tasks.a.run=1", content=twice)
 
 

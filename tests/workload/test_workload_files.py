@@ -371,7 +371,7 @@ ENDLESS = {"a": {"loop": 2**20, "phases": {"p": {"loop": 2**20, "fork": "b"}}}, 
 @pytest.mark.parametrize(
     ("content", "word"),
     [
-        ("", "w.json:1: the file ends"),
+        ("", "w.json:1: end of file"),
         ('{"tasks":\n\n {"a" 1}}', "w.json:3: 1}}: expected :"),
         ('{"tasks": {"a": {"run": 1}}} / x', "expected a comment or the end of the file"),
         ('{"tasks":\n "\\x"}', "w.json:2: Invalid \\escape"),
@@ -381,7 +381,7 @@ ENDLESS = {"a": {"loop": 2**20, "phases": {"p": {"loop": 2**20, "fork": "b"}}}, 
         ({"tasks": {}}, "at least one task"),
         (
             '{"tasks": {"a": {"run": 1}}, "starter": {"loop": 1,\n "loop": 2}}',
-            "w.json:2: starter.loop: it is given twice",
+            "w.json:2: starter.loop: given twice",
         ),
         ({"global": {"duration": "1s"}, "tasks": {}}, "global.duration"),
         ({"global": {"default_policy": "SCHED_X"}, "tasks": {}}, "global.default_policy"),
@@ -395,10 +395,10 @@ def test_a_wrong_file_is_refused(tmp_path: Path, content: object, word: str) -> 
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match=r"no\.json.*: it cannot be read: No such file"):
+    with pytest.raises(WrongUsage, match=r"no\.json.*: cannot be read: No such file"):
         workload_files.read(tmp_path / "no.json")
     (tmp_path / "w.json").write_bytes(b"\xff")
-    with pytest.raises(WrongUsage, match="expected UTF-8"):
+    with pytest.raises(WrongUsage, match="not UTF-8"):
         workload_files.read(tmp_path / "w.json")
 
 

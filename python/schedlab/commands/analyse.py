@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 @out_option
 @execution_options
 def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
-    """Hold tasks with deadlines against theory: which deadlines must be met, and which were.
+    """Compare tasks with deadlines with theory: which deadlines must be met, and which were.
 
-    FILE is a workload file whose tasks have dl-runtime and dl-period. Printed are the demand of jobs under the
-    earliest deadline first (Baruah, Rosier and Howell 1990), the utilisation bound (Liu and Layland 1973) and
-    response times under fixed priorities (Joseph and Pandya 1986), and for each policy the longest
-    response and the misses of each task.
+    FILE is a workload file whose tasks have dl-runtime and dl-period. Prints the demand of jobs under earliest
+    deadline first (Baruah, Rosier and Howell 1990), the utilisation bound (Liu and Layland 1973) and response
+    times under fixed priorities (Joseph and Pandya 1986), and for each policy the longest response and the misses
+    of each task.
 
-    If a run fails, the theory is printed all the same, and the status is 1.
+    If a run fails, the theory is still printed, and the exit status is 1.
     """
     from schedlab.analysis.schedulability import judge, task_set
 
@@ -49,16 +49,18 @@ def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
     request = Request(workload=file, **options).filled()
     assert request.cpus
     if len(request.cpus) > 1 or request.repeats > 1:
-        raise WrongUsage("analyse: theory is of one number of CPUs, and one run each; name one")
+        raise WrongUsage(
+            "--cpus and --runs: theory applies to one number of CPUs and one run; name one of each"
+        )
     read = request.base().file
     if not read:
         raise WrongUsage(
-            f"{file}: there is no such workload file, whose name ends in .json; see ./schedlab workloads"
+            f"{file}: not a workload file (*.json) that exists; list them with ./schedlab workloads"
         )
     tasks = task_set(read)
     if not tasks:
         raise WrongUsage(
-            f"{file}: no task has dl-runtime and dl-period; see docs/workload-files.md, Jobs"
+            f"{file}: no task has dl-runtime and dl-period; add them (docs/workload-files.md, Jobs)"
         )
     if dry_run:
         print_plan(request.plan().runs, as_json)

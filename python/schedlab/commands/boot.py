@@ -35,7 +35,7 @@ from schedlab.units import format_time
     default=1,
     show_default=True,
     type=click.IntRange(1, KERNEL_CPUS_MAX),
-    help="How many CPUs.",
+    help="Number of CPUs.",
 )
 @click.option("--policy", "policies", default=STANDARD, show_default=True, type=POLICIES)
 @click.option("--machine", default="qemu", show_default=True, type=click.Choice(KERNEL_MACHINES))
@@ -44,24 +44,25 @@ from schedlab.units import format_time
 @click.option(
     "--disk",
     type=FILE_THERE,
-    help="A disk that build/mkfs made.  [default: the one with all programs]",
+    help="Use this disk image, made by build/mkfs. [default: the image with all programs]",
 )
 @click.option(
     "--arguments",
     default="",
-    help="More boot arguments, such as 'processes=64 overcommit=0'"
-    " (docs/kernel-boot-and-devices.md).",
+    help="Add boot arguments, such as 'processes=64 overcommit=0' "
+    "(docs/kernel-boot-and-devices.md).",
 )
 @click.option(
     "--record",
     type=FOLDER,
-    help="Of spike: a new folder for the trace, and for what is typed and when.",
+    help="On spike, write the trace and all input with its times to this new folder.",
 )
 @click.option(
     "--typed",
     type=FILE_THERE,
-    help="Of spike: type again what such a recording has, at the same times. With the same kernel,"
-    " disk and options it is the same run, byte for byte (docs/spike.md).",
+    help="On spike, type the input of such a recording again, at the same times. "
+    "The same kernel, disk and options give the same run, byte for byte "
+    "(docs/spike.md).",
 )
 @trace_limit_option
 def boot(
@@ -77,11 +78,12 @@ def boot(
 ) -> None:
     """Boot the kernel with a shell in this terminal.
 
-    What is written to its disk is gone when it ends.
+    Changes of its disk are lost when it ends.
     """
     if len(policies) > 1:
         raise WrongUsage(
-            "--policy: one machine has one policy; `policy NAME` in its shell switches"
+            "--policy: a machine has one policy; name one, and switch with `policy "
+            "NAME` in its shell"
         )
     check_choices(read_catalogue(), policies, {})
     told = {"policy": str(policies[0]), "tick": format_time(tick)}
@@ -91,8 +93,8 @@ def boot(
     chosen = kernel_machine(machine)
     if (record or typed) and not chosen.types_again:
         raise WrongUsage(
-            f"--record and --typed: only schedlab's own Spike repeats what it did: add --machine"
-            f" spike, and leave {SPIKE_VARIABLE} unset"
+            "--record and --typed: only schedlab's own Spike can repeat a session; "
+            f"add --machine spike, and unset {SPIKE_VARIABLE}"
         )
     build("kernel", "image")
     start = Boot(
@@ -108,7 +110,7 @@ def boot(
     )
     command = chosen.command(start)
     leave = "Ctrl-A, then X" if machine == "qemu" else "`poweroff` in the shell, or Ctrl-C"
-    say("It goes as it was typed." if typed else f"To leave: {leave}.")
+    say("The input is repeated as it was typed." if typed else f"To leave: {leave}.")
     if record:
         enter_new(record)
         raise SystemExit(attend(command, DiskWatch(Path())))
@@ -120,5 +122,5 @@ def enter_new(folder: Path) -> None:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise WrongUsage(f"--record {folder}: it is there already; name a new folder") from None
+        raise WrongUsage(f"--record {folder}: the folder exists; name a new one") from None
     os.chdir(folder)

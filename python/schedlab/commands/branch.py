@@ -48,8 +48,8 @@ ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
     "--at",
     required=True,
     metavar="TIME|EVENT",
-    help="The moment: a time of the run, such as 1.2s; or a record of its trace, such as switch:100,"
-    " the 100th SWITCH.",
+    help="Branch at this time, such as 1.2s, or at this record of the trace, such "
+    "as switch:100, the 100th SWITCH.",
 )
 @policy_option(
     "A branch for each POLICY or POLICY:PRESET, with commas. Without it the policy stays.",
@@ -60,21 +60,22 @@ ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
     "settings",
     multiple=True,
     type=SETTING,
-    help="A tunable's value from then on. May be repeated.",
+    help="Set a tunable after the branch. May be repeated.",
 )
 @click.option(
     "--attribute",
     "attributes",
     multiple=True,
     type=ATTRIBUTE,
-    help="Of processes: 7:tickets=100 by a PID, cpu:priority=0 by the name of programs or of a group."
-    " May be repeated.",
+    help="Set an attribute of processes: 7:tickets=100 by PID, cpu:priority=0 by "
+    "name of a program or group. May be repeated.",
 )
 @click.option(
     "--seeds",
     default=(),
     type=SEEDS,
-    help="Of the policy's random numbers, a branch for each: 7, 7,8, 1-5 or 1-3,7.",
+    help="Make one branch for each of these seeds of the policy's random numbers: "
+    "7, 7,8, 1-5 or 1-3,7.",
 )
 @out_option
 @execution_options
@@ -89,24 +90,21 @@ def branch(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Compare futures of one past: a finished RUN goes on in several ways.
+    """Continue a finished RUN in several ways from one moment, and compare them.
 
-    RUN is a run's folder, made on --machine spike. It is carried out again up to the moment; there
-    the machine forks. One branch goes on unchanged: it is the run itself, byte for byte. The others
-    go on from the same moment under another policy, with other tunables, attributes or seeds: one
-    for each policy and seed, with all that --set and --attribute say. So all that differs comes
-    from that.
+    RUN is a run's folder, made on --machine spike. The run is repeated up to the moment, where the machine forks.
+    One branch continues unchanged: it is the run itself, byte for byte. The others continue with another policy,
+    other tunables, attributes or seeds: one branch for each policy and seed, each with all of --set and
+    --attribute. Every difference is therefore caused by these changes.
 
-    Each branch leaves a run's folder, which `compare`, `report`, `trace` and `monitor` take.
+    Each branch is a run's folder, for `compare`, `report`, `trace` and `monitor`.
     """
     from schedlab.commands.workload_run import show_failures
     from schedlab.runs import branching
     from schedlab.runs.request import one_value_each
 
     if not (policies or settings or attributes or seeds):
-        raise WrongUsage(
-            "nothing is to be done otherwise: add --policy, --set, --attribute or --seeds"
-        )
+        raise WrongUsage("nothing to change; add --policy, --set, --attribute or --seeds")
     found = past(run)
     at_ns, note = moment(at, found.events)
     one_value_each("settings", settings)
@@ -153,12 +151,13 @@ def show(
     show_tables("The whole run", headings, [each.metrics for each in finished])
     show_tables(f"From {time} on", headings, since)
     if not any(since):
-        say(f"schedlab: what is measured was over before {time}")
+        say(f"schedlab: the measured window ended before {time}")
     if same:
         tell(f"{UNCHANGED} is {found.folder}, byte for byte")
     else:
         say(
-            f"schedlab: {UNCHANGED} is not {found.folder}: today's kernel or machine made another past"
+            f"schedlab: {UNCHANGED} differs from {found.folder}: the rerun diverged "
+            "before the branch point, because the kernel or the machine changed"
         )
     tell(f"Kept in {finished[0].folder.parent}")
 

@@ -42,10 +42,12 @@ if TYPE_CHECKING:
     default="2",
     show_default=True,
     type=CPUS,
-    help="Of the run in which CPUs call others.",
+    help="Number of CPUs of the run in which CPUs call others.",
 )
 @click.option("--tick", default="1ms", show_default=True, type=TICK, help="Length of a tick.")
-@click.option("-o", "--out", type=FILE, help="The profile to write.  [default: it is only shown]")
+@click.option(
+    "-o", "--out", type=FILE, help="Write the profile to this file. [default: only print it]"
+)
 @execution_options
 def calibrate(
     machine: str,
@@ -56,7 +58,7 @@ def calibrate(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Measure what the kernel's work takes, for the simulator.
+    """Measure the costs of the kernel's operations for the simulator.
 
     The result is a profile for `run --machine sim --costs`. Boots the kernel with small programs that
     do one thing at a time, and takes the costs from their event traces. They are compared with those
@@ -66,7 +68,7 @@ def calibrate(
     from schedlab_tools import calibration
 
     if len(cpus) > 1 or cpus[0] < 2:
-        raise WrongUsage("--cpus: one number, 2 or more: a CPU must have another one to call")
+        raise WrongUsage("--cpus: calibration needs one number of CPUs, 2 or more")
     if out:
         check_file("out", out)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:

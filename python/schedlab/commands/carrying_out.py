@@ -31,7 +31,7 @@ SHOWN = 10
 """Runs of a plan that are shown."""
 
 out_option = click.option(
-    "--out", type=FOLDER, help="Folder to keep all runs in.  [default: they are not kept]"
+    "--out", type=FOLDER, help="Keep all runs in this folder. [default: do not keep them]"
 )
 
 

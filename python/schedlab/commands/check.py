@@ -52,14 +52,13 @@ def notes(passed: Passed) -> Iterator[str]:
 def check(choices: tuple[PolicyChoice | Path, ...]) -> None:
     """Find mistakes in policies before they run.
 
-    The compiler tries a policy as every host would compile it. Then a simulator with sanitizers watches each hook:
-    it compares the fields of the host with their values before the hook, and runs the policy with each preset, and with
-    the least and the greatest value of each tunable, on one CPU and on four. Clocks and run times also begin shortly
-    before 2^32 ns, 2^32 µs and 2^63 ns, where decisions must stay the same. At last comes what Linux's verifier would
-    refuse. The message of the first mistake has the hook, the line, the task and the last decisions (exit status 1).
+    Compiles the policy as every host does. A simulator with sanitizers then watches each hook and compares the
+    host's fields with their values before it. It runs each preset, and the least and greatest value of each
+    tunable, on one CPU and on four. Clocks and run times also start shortly before 2^32 ns, 2^32 µs and 2^63 ns,
+    where decisions must not change. Finally it checks the rules of Linux's verifier. The message of the first
+    mistake names the hook, the line, the task and the last decisions (exit status 1).
 
-    `./schedlab run` does the same for policies that were changed since they passed. docs/mistakes.md has a table of
-    mistakes and messages.
+    `./schedlab run` checks changed policies in the same way. docs/mistakes.md lists mistakes and messages.
     """
     from schedlab.machines.checked import check as try_out
     from schedlab.machines.checked import sources_of, unchecked

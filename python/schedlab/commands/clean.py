@@ -17,17 +17,16 @@ from schedlab.errors import WrongUsage
 @click.option("--all", "everything", is_flag=True, help="Remove all parts.")
 @json_option
 def clean(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    """Remove PARTs of what schedlab keeps in the cache; without any, list them, and remove nothing.
+    """Remove PARTs of schedlab's cache; without any, list them and remove nothing.
 
-    What schedlab did not put there stays, and so does the Python that is in use. Runs and reports are not
-    in the cache.
+    Files of others and the Python in use are kept. Runs and reports are not in the cache.
     """
     from schedlab.base.toolchain.cache import PARTS, entries, remove
     from schedlab.base.toolchain.policies import unknown
     from schedlab.paths import cache_folder
 
     if names and everything:
-        raise WrongUsage(f"--all and {names[0]}: leave one of them out")
+        raise WrongUsage(f"--all and {names[0]}: contradict each other; leave one of them out")
     for name in names:
         if name not in PARTS:
             raise WrongUsage(unknown("part", name, PARTS))

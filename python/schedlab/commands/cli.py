@@ -74,8 +74,8 @@ COMMANDS: Any = Modules(
 def cli() -> None:
     """A laboratory for CPU schedulers.
 
-    Runs scheduling policies on a small Unix-like kernel under one set of workloads, and measures
-    them by one set of definitions. `./schedlab run` reproduces six studies, in one report.
+    Runs scheduling policies on a small Unix-like kernel, in a simulator and on Linux, with the same workloads and
+    metrics. `./schedlab run` reproduces six studies in one report.
     """
 
 

@@ -80,7 +80,7 @@ def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
     check_place(place)
     if as_runs.is_sweep(runs):
         raise WrongUsage(
-            f"--keep: {runs} holds a sweep, which stands for itself: compare with it as it is"
+            f"--keep: {runs} is a sweep, which needs no baseline; compare with the sweep itself"
         )
     with side(runs) as own:
         instructions = (
@@ -103,11 +103,11 @@ def gated(options: Options, consent: Consent) -> None:
     before, after, out = options.before, options.after, options.out
     check_metrics(options.metrics)
     if after and out:
-        raise WrongUsage("--out: nothing is run where AFTER is named; leave one of them out")
+        raise WrongUsage("--out: a comparison with AFTER runs nothing; leave out --out or AFTER")
     if not after and not before.is_file():
         raise WrongUsage(
-            f"--gate: AFTER is missing, and {before} is no baseline whose runs can be carried out again;"
-            " make one with --keep"
+            f"--gate: AFTER is missing, and {before} is not a baseline that can be run"
+            " again; name AFTER, or create a baseline with --keep"
         )
     with ExitStack() as stack:
         first = stack.enter_context(side(before))
@@ -146,7 +146,7 @@ def print_gate(found: Comparison, gate: Gate) -> None:
             f"{count.policy}, {count.tasks} tasks: {count.before:,} → {count.after} instructions"
         )
     for reason in gate.unjudged():
-        say(f"schedlab: cannot be compared any more: {reason}")
+        say(f"schedlab: can no longer be compared: {reason}")
     results().print(f"Gate {gate.summary}")
 
 
@@ -157,7 +157,7 @@ def _planned(baseline: Baseline, place: Path, consent: Consent) -> dict[Path, Ru
     folders = [run.folder for run in baseline.runs]
     planned = planned_runs(folders, f"--gate {place}", consent)
     if not planned:
-        raise WrongUsage("--gate: none of the baseline's runs can be carried out again; name AFTER")
+        raise WrongUsage("--gate: no run of the baseline can be run again; name AFTER")
     return planned
 
 
@@ -190,68 +190,71 @@ def _part(text: str) -> float:
 @click.argument("before", type=PLACE_THERE)
 @click.argument("after", required=False, type=PLACE_THERE)
 @click.option(
-    "--metric", "metrics", multiple=True, help="Only this, such as turnaround. May be repeated."
+    "--metric",
+    "metrics",
+    multiple=True,
+    help="Compare only this metric, such as turnaround. May be repeated.",
 )
 @click.option(
     "--matters",
     default="1%",
     show_default=True,
     type=Parsed("PERCENT", _part),
-    help="The least change, of a mean, that matters: smaller ones are not called better or worse.",
+    help="Ignore changes of a mean below this percentage.",
 )
-@click.option("--all", "everything", is_flag=True, help="Show what did not change, too.")
+@click.option("--all", "everything", is_flag=True, help="Also show what did not change.")
 @click.option(
     "--keep",
     type=PLACE,
     metavar="FILE.baseline",
-    help="Keep what is compared of BEFORE in one small file, which can stand in its place.",
+    help="Save BEFORE in one small file that can replace its folder.",
 )
 @click.option(
     "--instructions",
     is_flag=True,
-    help="With --keep: also those of one pick and one enqueue under its policies.",
+    help="With --keep, also save the instructions of one pick and one enqueue under its policies.",
 )
 @click.option(
     "--gate",
     is_flag=True,
-    help="Exit status 1 if anything is worse, or cannot be compared any more. Without AFTER, the runs of a"
-    " baseline are carried out again, as policies and kernel are now.",
+    help="Exit with status 1 if anything is worse or can no longer be compared. "
+    "Without AFTER, run a baseline's runs again with the current policies and"
+    " kernel.",
 )
 @click.option(
     "--markdown",
     type=FILE,
-    help="With --gate: a file to add the verdict to, as a comment with a picture.",
+    help="With --gate, append the verdict to this file, as a comment with a picture.",
 )
 @out_option
 @trust_options
 @execution_options
 @as_object(Options)
 def compare(options: Options) -> None:
-    """Say what changed between two folders of runs, and what is chance.
+    """Compare two folders of runs, and separate significant changes from chance.
 
-    Each folder holds one run, or many: several policies, CPUs, workloads and seeds; or a sweep. Setups are
-    matched with what is like them on the other side; if the policy (or any other one thing) is
-    another, across it. Runs with the same seed are compared pair by pair. docs/comparing.md says
-    what may be concluded.
+    Each folder holds one run, or many: several policies, CPUs, workloads and seeds; or a sweep. Configurations
+    are paired with the same configuration on the other side; if one property differs, such as the policy, across
+    it. Runs with the same seed are compared in pairs. docs/comparing.md explains the results.
     """
     consent = Consent(options.trust, options.yes)
     if options.instructions and not options.keep:
-        raise WrongUsage("--instructions: they are kept in a baseline; add --keep FILE.baseline")
+        raise WrongUsage("--instructions: only a baseline stores them; add --keep FILE.baseline")
     if options.keep:
         if options.after or options.gate:
-            raise WrongUsage("--keep: it keeps one side; leave out AFTER and --gate")
+            raise WrongUsage("--keep: saves one side; leave out AFTER and --gate")
         keep_baseline(options.before, options.keep, options.instructions)
         return
     if options.dry_run and (options.after or not options.gate):
-        raise WrongUsage("--dry-run: only --gate without AFTER carries out runs; leave it out")
+        raise WrongUsage("--dry-run: only --gate without AFTER runs anything; leave --dry-run out")
     if options.gate:
         gated(options, consent)
         return
     if options.markdown or options.out or consent.option:
         option = (options.markdown and "--markdown") or (options.out and "--out") or consent.option
-        raise WrongUsage(f"{option}: it belongs to --gate")
+        raise WrongUsage(f"{option}: works only with --gate; add --gate or leave it out")
     if options.after is None:
-        raise WrongUsage("AFTER is missing: name a second folder of runs; or add --gate or --keep")
+        raise WrongUsage("AFTER: missing; name a second folder of runs, or add --gate or --keep")
     from schedlab.analysis.comparison import compare as comparison
     from schedlab.analysis.comparison.listing import listing
 

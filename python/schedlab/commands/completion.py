@@ -16,10 +16,10 @@ from schedlab.paths import ROOT
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print a script by which a shell completes commands and options.
+    """Print a script that completes commands and options in a shell.
 
-    In bash and zsh: eval "$(./schedlab completion bash)"; in fish: ./schedlab completion fish |
-    source. Put that into the shell's startup file, with the path of this checkout.
+    In bash and zsh: eval "$(./schedlab completion bash)"; in fish: ./schedlab completion fish | source. Add the
+    line to the shell's startup file, with the path of this checkout.
     """
     made = get_completion_class(shell)
     assert made

@@ -22,7 +22,7 @@ _PLAIN = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
     "--certificate",
     type=FOLDER,
     metavar="FOLDER",
-    help="Of the cluster; the same for its scheduler, its workers, and those that use it.",
+    help="Folder with the cluster's certificate; the same for scheduler, workers and clients.",
 )
 @click.argument(
     "arguments",
@@ -31,13 +31,13 @@ _PLAIN = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
     metavar="scheduler|worker|certificate [ARGUMENT]...",
 )
 def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
-    """Start Dask's scheduler, or a worker, to sweep on a cluster.
+    """Start Dask's scheduler or a worker, to sweep on a cluster.
 
-    First `./schedlab dask certificate FOLDER`: bring that folder to each host, by a way that is
-    secret. On one `./schedlab dask scheduler --certificate FOLDER --host ADDRESS`, on each
-    `./schedlab dask worker --certificate FOLDER tls://ADDRESS:8786 --nworkers 8 --nthreads 1`: then
-    `./schedlab sweep --scheduler tls://ADDRESS:8786 --certificate FOLDER`. Whoever has the
-    certificate can have the workers run anything; others are not spoken to.
+    First run `./schedlab dask certificate FOLDER` and copy that folder to each host over a secret channel. On one
+    host, run `./schedlab dask scheduler --certificate FOLDER --host ADDRESS`; on each, `./schedlab dask worker
+    --certificate FOLDER tls://ADDRESS:8786 --nworkers 8 --nthreads 1`. Then run `./schedlab sweep --scheduler
+    tls://ADDRESS:8786 --certificate FOLDER`. Everyone with the certificate can run code on the workers; others
+    are rejected.
     """
     from schedlab.base.host.interpreter import module_command
     from schedlab.base.toolchain.needs import need_extra
@@ -48,7 +48,7 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
     what, *others = arguments or ("",)
     if what == "certificate" and len(others) == 1:
         certificates.make(Path(others[0]))
-        say(f"schedlab: {others[0]}: bring it to each host of the cluster; it is a secret")
+        say(f"schedlab: {others[0]}: copy this folder to each host of the cluster; it is secret")
         return
     if what not in ("scheduler", "worker"):
         raise WrongUsage(
@@ -57,8 +57,8 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
     check_closed(others)
     if certificate is None:
         raise WrongUsage(
-            f"dask {what}: without a certificate, anyone who reaches it runs what they like as you: add"
-            f" --certificate FOLDER; {certificates.CURE}"
+            f"dask {what}: without a certificate, everyone who can connect can run "
+            f"code as you; add --certificate FOLDER ({certificates.CURE})"
         )
     os.environ |= {
         **certificates.read(certificate).environment(),
@@ -79,7 +79,7 @@ def check_closed(arguments: list[str]) -> None:
     for each in arguments:
         if "tcp://" in each or each.partition("=")[0] in _PLAIN:
             raise WrongUsage(
-                f"dask: {each}: it would serve users that do not have the certificate; leave it out"
+                f"dask {each}: would accept users without the certificate; leave it out"
             )
 
 

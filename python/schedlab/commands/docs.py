@@ -10,11 +10,11 @@ from schedlab.errors import WrongUsage
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PART]...")
-@click.option("--list", "only_list", is_flag=True, help="List the parts, and make none.")
+@click.option("--list", "only_list", is_flag=True, help="List the parts and make none.")
 def docs(names: tuple[str, ...], only_list: bool) -> None:
-    """Make what the documents show anew: pictures, tables and pages.
+    """Generate pictures, tables and pages of the documents.
 
-    All parts, or those named. Look at what has changed before you commit it.
+    Makes all parts, or the named ones. Look at the changes before you commit them.
     """
     from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_there
     from schedlab.base.toolchain.policies import unknown
@@ -32,4 +32,4 @@ def docs(names: tuple[str, ...], only_list: bool) -> None:
             click.echo(f"{name:12}  {known[name].about}")
         return
     for file, changed in make(names or tuple(known)):
-        click.echo(f"{file}: {'written anew' if changed else 'as it was'}")
+        click.echo(f"{file}: {'updated' if changed else 'unchanged'}")

@@ -360,11 +360,12 @@ def as_dict(findings: list[Finding]) -> dict[str, Any]:
     "--install",
     "installs",
     is_flag=True,
-    help="First fetch the libraries of all commands, and install programs where that asks nobody: as root, by apt.",
+    help="First fetch the libraries of all commands, and as root install missing "
+    "programs with apt.",
 )
 @json_option
 def doctor(installs: bool, as_json: bool) -> None:
-    """List what schedlab stands on, and what to do about what is missing.
+    """List what schedlab needs, and what to do about missing parts.
 
     Exit status 1 if something is missing that runs and reports need, or if something is unfit.
     """

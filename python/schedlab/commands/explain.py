@@ -157,56 +157,61 @@ def _kinds(text: str) -> tuple[str, ...]:
     found = tuple(text.split(","))
     for kind in found:
         if kind not in KINDS:
-            raise ValueError(f"'{kind}' is none of {', '.join(KINDS)}")
+            raise ValueError(f"'{kind}' is not one of {', '.join(KINDS)}")
     return found
 
 
 @click.command()
 @click.argument("run", type=PLACE_THERE)
-@click.option("--task", help="Only waits of this process: a PID, a name or a group.")
+@click.option("--task", help="Select waits of this process: a PID, a name or a group.")
 @click.option(
     "--kind",
     "kinds",
     type=Parsed("KINDS", _kinds),
-    help="Which waits: response, from the fork to the first run; wake-up, from a wake-up on; turn, between two turns;"
-    " found, since before the trace; and blocked, of a process that waits for another one. If not given, all but"
-    " blocked.",
+    help="Select kinds of waits: response (from the fork to the first run), "
+    "wake-up (from a wake-up), turn (between two runs), found (since before "
+    "the trace), blocked (for another process). Default: all but blocked.",
 )
 @click.option(
     "--worst",
     default=5,
     show_default=True,
     type=click.IntRange(0, 10_000),
-    help="How many of the longest are taken apart one by one.",
+    help="Number of longest waits to list one by one.",
 )
 @click.option(
     "--percentile",
     type=Number(0, 100),
-    help="Only waits as long as this percentile of their kind, or longer: 99.",
+    help="Select waits at least as long as this percentile of their kind, such as 99.",
 )
 @click.option(
-    "--from", "begin_ns", type=TIME, help="Only waits that begin from this time on: 1.2s."
+    "--from",
+    "begin_ns",
+    type=TIME,
+    help="Select waits that begin at or after this time, such as 1.2s.",
 )
-@click.option("--to", "end_ns", type=TIME, help="Only those that begin until then.")
-@click.option("--at", "at_ns", type=TIME, help="Only those that go on at this time: 751.7ms.")
+@click.option("--to", "end_ns", type=TIME, help="Select waits that begin before this time.")
+@click.option(
+    "--at", "at_ns", type=TIME, help="Select waits in progress at this time, such as 751.7ms."
+)
 @click.option(
     "--by",
     default="group",
     show_default=True,
     type=click.Choice(("group", "name", "pid")),
-    help="What the table of who delays whom adds up.",
+    help="Sum the table of delays by this.",
 )
 @click.option(
     "--path",
     metavar="TASK",
-    help="Instead: what this process did and waited for from its fork to its end, through all that it waited for.",
+    help="Show this process's critical path from its fork to its end instead.",
 )
 @click.option(
     "--without",
     multiple=True,
     metavar="TASK",
-    help="Also run it again without what this process computes, and say whether the blame on it holds. May be"
-    " repeated.",
+    help="Repeat the run without this process's computing, and check whether its "
+    "blame is confirmed. May be repeated.",
 )
 @policy_option("Also run it again under this POLICY or POLICY:PRESET.", default=())
 @click.option(
@@ -214,7 +219,8 @@ def _kinds(text: str) -> tuple[str, ...]:
     "attributes",
     multiple=True,
     type=ATTRIBUTE,
-    help="Also run it again with this: io:priority=0, by a PID, a name or a group. May be repeated.",
+    help="Repeat the run with this attribute: io:priority=0, by a PID, a name or a"
+    " group. May be repeated.",
 )
 @json_option
 def explain(
@@ -227,13 +233,13 @@ def explain(
     as_json: bool,
     **which: Any,
 ) -> None:
-    """Say why processes of a RUN waited: for whom, on which CPU, and why the policy chose so.
+    """Explain why processes of a RUN waited: for which task, on which CPU, and why the policy decided so.
 
-    RUN is a run's folder. Each wait is taken apart into what its CPU did meanwhile or, if the process waits for another
-    one, into what that one did and waited for: parts that add up to the wait exactly.
+    RUN is a run's folder. Each wait is broken down by what its CPU did during it or, if the process waits for
+    another one, by what that process did and waited for. The parts sum to the wait exactly.
 
-    With --without, --policy and --attribute the run is carried out again, otherwise: as a branch of it from --from on,
-    if its machine has branches; else as a replay. docs/explain.md says more.
+    --without, --policy and --attribute repeat the run with a change: as a branch of it after --from, if its
+    machine has branches, else as a replay. docs/explain.md has examples.
     """
     from schedlab.analysis.explanation.explained import Asked
     from schedlab.analysis.explanation.explained import explain as take_apart
@@ -245,7 +251,7 @@ def explain(
     instead = Instead(without, policies[0] if policies else None, attributes)
     _check_times(asked, instead)
     if len(policies) > 1:
-        raise WrongUsage("--policy: the run is carried out again under one policy; name one")
+        raise WrongUsage("--policy: the run is repeated under one policy; name one")
     opened = open_run(run)
     if path is not None:
         _show_path(opened.trace, path, as_json)
@@ -263,17 +269,17 @@ def explain(
 def _check_times(asked: Asked, instead: Instead) -> None:
     begin_ns, end_ns = asked.begin_ns, asked.end_ns
     if begin_ns is not None and end_ns is not None and end_ns < begin_ns:
-        raise WrongUsage("--to is before --from: no wait begins in that time")
+        raise WrongUsage(
+            "--to: lies before --from, so no wait can begin between them; name a later time"
+        )
     if asked.at_ns is None:
         return
     if begin_ns is not None or end_ns is not None:
         raise WrongUsage(
-            "--at: waits that go on then may begin at any time; leave out --from, --to"
+            "--at: selects waits regardless of their beginning; leave out --from and --to"
         )
     if instead:
-        raise WrongUsage(
-            "--at: what is run again is compared from a time on, not in one wait; give --from in its place"
-        )
+        raise WrongUsage("--at: a repeated run is compared from a time on; use --from instead")
 
 
 @dataclass(frozen=True)
@@ -329,7 +335,8 @@ def _show(found: Explained, by: str) -> None:
         return
     if found.wakeups_untold:
         say(
-            "schedlab: the trace does not tell when processes were woken: their waits after that are not among these"
+            "schedlab: the trace does not record wake-ups, so waits after a wake-up "
+            "are not included"
         )
     beside = (
         f"; {duration(found.beside_idle_ns)} of it while a CPU idled"

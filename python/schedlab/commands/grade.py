@@ -57,25 +57,26 @@ class Options:
 @click.option(
     "--gradescope",
     type=PLACE,
-    help="Also write the verdict to this file as Gradescope reads it: results.json.",
+    help="Also write the verdict to this file in Gradescope's format: results.json.",
 )
 @click.option(
     "--classroom",
     type=PLACE,
-    help="Also write it as the reporter of GitHub Classroom takes it, and print no words about hidden tests: students"
-    " read the log.",
+    help="Also write the verdict for the reporter of GitHub Classroom, and print "
+    "nothing about hidden tests: students read the log.",
 )
 @click.option(
     "--trust",
     is_flag=True,
-    help="Compile submissions outside of a sandbox: for those that you would compile yourself.",
+    help="Compile submissions without a sandbox. Use this only for code that you "
+    "would compile yourself.",
 )
 @click.option(
     "--jobs",
     default=host_processors,
     show_default="the CPUs of this host",
     type=click.IntRange(1, 1024),
-    help="Of a folder, or of mutants: how many are graded at a time.",
+    help="Number of submissions or mutants graded at a time.",
 )
 @click.option(
     "--try-lab",
@@ -91,18 +92,17 @@ class Options:
 @json_option
 @as_object(Options)
 def grade(options: Options) -> None:
-    """Grade a policy by the tests of a LAB, with the evidence for each point that is lost.
+    """Grade a policy by the tests of a LAB, with evidence for each lost point.
 
-    LAB is a folder, or the name of a lab that is ready (labs/). SUBMISSION is one C file, or a folder of many: then a
-    page for the teacher is written, too. A submission is compiled in a sandbox, by bubblewrap, and runs in a
-    WebAssembly machine of its own: decisions are all that the simulator takes from it. The same submission has the
-    same verdict, on every machine and under any load. The exit status is 0 if no point is lost, 1 if some are, and 2 if
-    a submission could not be graded, which costs no points.
-    docs/grading.md says more.
+    LAB is a folder, or the name of a shipped lab (labs/). SUBMISSION is one C file, or a folder of many: a page
+    for the teacher is then written too. Submissions are compiled in a sandbox (bubblewrap) and run in their own
+    WebAssembly machine; the simulator takes only decisions from them. The same submission gets the same verdict
+    on every machine and under any load. The exit status is 0 if no point is lost, 1 if some are, and 2 if a
+    submission could not be graded, which costs no points. docs/grading.md has details.
 
-    --try-lab takes no SUBMISSION. It makes mutants, copies of the lab's solution with one small mistake each, and lists
-    those that lose no points. The exit status is 1 if a mutant decides differently and loses none, if a usual mistake
-    (wrong/) loses none, or if more than 10 % of the mutants are equivalent to the solution.
+    --try-lab takes no SUBMISSION. It makes mutants, copies of the lab's solution with one small mistake each, and
+    lists those that lose no points. The exit status is 1 if a mutant decides differently and loses none, if a
+    usual mistake (wrong/) loses none, or if more than 10 % of the mutants are equivalent to the solution.
     """
     from schedlab.courses.grading.grading import grader
     from schedlab.courses.grading.lab import find_lab
@@ -115,9 +115,9 @@ def grade(options: Options) -> None:
         test_lab(lab, options)
         return
     if options.mutants:
-        raise WrongUsage("--mutants: only --try-lab grades mutants; add --try-lab")
+        raise WrongUsage("--mutants: works only with --try-lab; add --try-lab")
     if source is None:
-        raise WrongUsage("SUBMISSION: it is missing; name a C file or a folder, or add --try-lab")
+        raise WrongUsage("SUBMISSION: missing; name a C file or a folder, or add --try-lab")
     if source.is_dir():
         grade_class(lab, source, options)
         return
@@ -201,7 +201,7 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
     from schedlab.paths import new_runs_folder
 
     if options.gradescope or options.classroom:
-        raise WrongUsage("--gradescope and --classroom are of one submission: name a file")
+        raise WrongUsage("--gradescope and --classroom: apply to one submission; name a file")
     submissions = submissions_in(folder)
     out = options.out or new_runs_folder("grade")
     if (out / PAGE).exists():

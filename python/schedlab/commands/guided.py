@@ -68,7 +68,7 @@ def _changed(old: str, before: list[str], after: list[str]) -> list[str]:
         value, *after = after or [""]
         more = [word.replace("{}", value) for word in more]
     new = " ".join([command, *more])
-    say(f"schedlab: `{old}` is `./schedlab {new}` now; the old spelling goes with the next release")
+    say(f"schedlab: `{old}` is now `./schedlab {new}`; the next release drops the old spelling")
     return [command, *before, *more, *after]
 
 

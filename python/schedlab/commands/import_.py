@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def _one_policy(text: str) -> str:
     if len(parse_choices(text)) > 1:
-        raise ValueError("a recording is of one policy")
+        raise ValueError("a recording has one policy")
     return text.strip()
 
 
@@ -38,7 +38,7 @@ def _one_policy(text: str) -> str:
     default="fair",
     show_default=True,
     type=Parsed("POLICY", _one_policy),
-    help="Policy of the recorded machine. The file does not tell.",
+    help="Policy of the recorded machine, which the file does not contain.",
 )
 @click.option(
     "--root",
@@ -51,10 +51,10 @@ def _one_policy(text: str) -> str:
 def import_(
     file: Path, tick: int, policy: str, root: str | None, out: Path | None, as_json: bool
 ) -> None:
-    """Make a run of a recording of any Linux machine.
+    """Import a recording of a Linux machine as a run.
 
-    FILE is by perf (perf.data), trace-cmd (trace.dat) or Perfetto, or their text. The run has a trace
-    and metrics: export, compare, replay and report on it as on any other (docs/perf-traces.md).
+    FILE is from perf (perf.data), trace-cmd (trace.dat) or Perfetto, or their text. The run has a trace and
+    metrics: export, compare, replay and report it like any other (docs/perf-traces.md).
     """
     from schedlab.recordings.convert import convert
 

@@ -12,10 +12,10 @@ from schedlab.commands.test import HOUSE, PYTEST_SETTINGS, start
 @click.command(context_settings=PYTEST_SETTINGS)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENTS]...")
 def lint(arguments: tuple[str, ...]) -> None:
-    """Check the form of all files.
+    """Check layout, rules and types of all files.
 
-    That is their layout, ruff, mypy, the spelling of licences, what rooms know of each other, and
-    whether files that are made of others are of those that are there.
+    Checks formatting, ruff, mypy, licence lines, the dependencies between packages, and that generated files are
+    current.
     """
     need_extra(*EXTRAS)
     need_if_there("system-compiler", "formatter")

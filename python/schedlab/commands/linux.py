@@ -78,7 +78,7 @@ def json_words(as_json: bool) -> list[str]:
 @control_option
 @json_option
 def status(control: Path | None, as_json: bool) -> None:
-    """Show the policy in force, and all threads."""
+    """Show the active policy and all threads."""
     hand_on("status", *json_words(as_json), control=control)
 
 
@@ -86,7 +86,7 @@ def status(control: Path | None, as_json: bool) -> None:
 @control_option
 @json_option
 def policies(control: Path | None, as_json: bool) -> None:
-    """List the policies that may be switched to."""
+    """List the policies to switch to."""
     hand_on("policies", *json_words(as_json), control=control)
 
 
@@ -102,7 +102,7 @@ def policy(name: str, control: Path | None) -> None:
 @linux.command()
 @control_option
 def restore(control: Path | None) -> None:
-    """Have the kernel's own class in force; the server goes on, if one runs."""
+    """Return to the kernel's own class; a running server continues."""
     hand_on("restore", control=control)
 
 
@@ -111,19 +111,24 @@ def restore(control: Path | None) -> None:
 @click.argument("words", nargs=-1, required=True, metavar="[ATTRIBUTE] VALUE")
 @control_option
 def set_attribute(pid: int, words: tuple[str, ...], control: Path | None) -> None:
-    """Set an attribute of the thread PID; of a process with several threads, of its first one.
+    """Set an attribute of the thread PID; for a process with several threads, of its first one.
 
-    Without a name: what sched_status calls PRIORITY, the weight under policies that share by it.
-    Threads that it makes from then on inherit it.
+    Without a name, sets what sched_status calls PRIORITY: the weight under policies that share by it. Threads
+    that it creates later inherit it.
     """
     *names, value = words
     if len(names) > 1:
-        raise WrongUsage(f"set {pid} {' '.join(words)}: one attribute and one value are wanted")
+        raise WrongUsage(
+            f"set {pid} {' '.join(words)}: expected one attribute and one value, such "
+            "as `set 12 nice 5`"
+        )
     for name in names:
         if name not in ATTRIBUTES:
-            raise WrongUsage(f"set {pid} {name}: an attribute is one of {', '.join(ATTRIBUTES)}")
+            raise WrongUsage(
+                f"set {pid} {name}: unknown attribute; choose one of {', '.join(ATTRIBUTES)}"
+            )
     if not value.lstrip("-").isdecimal():
-        raise WrongUsage(f"set {pid} {' '.join(words)}: '{value}' is no whole number")
+        raise WrongUsage(f"set {pid} {' '.join(words)}: '{value}' is not a whole number; name one")
     hand_on("set", str(pid), *names, "--", value, control=control)
 
 
@@ -132,50 +137,54 @@ def set_attribute(pid: int, words: tuple[str, ...], control: Path | None) -> Non
 @control_option
 @json_option
 def tunable(setting: tuple[str, int] | None, control: Path | None, as_json: bool) -> None:
-    """List the tunables of the policy in force, or set one: the policy then begins anew."""
+    """List the tunables of the active policy, or set one, which restarts the policy."""
     if setting and as_json:
-        raise WrongUsage(f"tunable {setting[0]}=… prints nothing: leave out --json")
+        raise WrongUsage(f"tunable {setting[0]}=…: prints nothing; leave out --json")
     words = [f"{setting[0]}={setting[1]}"] if setting else json_words(as_json)
     hand_on("tunable", *words, control=control)
 
 
 @linux.command()
 def stop() -> None:
-    """End the server; the fair class is in force then."""
+    """End the server and return to the fair class."""
     hand_on("stop")
 
 
 @linux.command()
-@click.option("--policy", "name", default=FAIR, show_default=True, help="To begin with.")
+@click.option("--policy", "name", default=FAIR, show_default=True, help="Policy to start with.")
 @click.option(
-    "--set", "settings", multiple=True, type=SETTING, help="A tunable's value. May be repeated."
+    "--set", "settings", multiple=True, type=SETTING, help="Set a tunable. May be repeated."
 )
 @control_option
-@click.option("--seed", type=SEED, help="Of the policies' randomness.  [default: from the clock]")
+@click.option(
+    "--seed", type=SEED, help="Seed of the policies' random numbers. [default: from the clock]"
+)
 @click.option("--trace", type=FILE, help="Write the event trace to this file.")
 @click.option("--trace-memory", is_flag=True, help="Keep the trace in memory until the end.")
-@click.option("--trace-queues", is_flag=True, help="Tell of each place in a policy's queues, too.")
+@click.option("--trace-queues", is_flag=True, help="Also record each place in a policy's queues.")
 @click.option(
     "--trace-delay",
     type=click.IntRange(1, 1000),
     metavar="MS",
-    help="After which a record is in the file at the latest.  [default: 50]",
+    help="Write each record to the file within this time. [default: 50]",
 )
 @click.option(
     "--load-limit",
     type=click.IntRange(1, 86400),
     metavar="SECONDS",
-    help="After which the loading of a policy is broken off.  [default: 120]",
+    help="Abandon loading a policy after this time. [default: 120]",
 )
 @click.option(
     "--ignore-limits",
     is_flag=True,
-    help="Serve although control groups or nice values share out CPU time here in a way that"
-    " the policy would not honour.",
+    help="Serve even if control groups or nice values share CPU time in a way that"
+    " the policy ignores.",
 )
 @for_option("A trial: after so long it ends by itself, such as 60s or 10min.", "8760h")
-@click.option("--background", is_flag=True, help="Return when the server is ready; it goes on.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@click.option(
+    "--background", is_flag=True, help="Return when the server is ready, and keep it running."
+)
+@click.option("--dry-run", is_flag=True, help="Print the actions and change nothing.")
 @trace_limit_option
 def serve(
     name: str,
@@ -184,16 +193,16 @@ def serve(
     duration_ns: int | None,
     **options: Any,
 ) -> None:
-    """Bring policies to this machine: needs root, and a kernel with sched_ext.
+    """Schedule this machine with schedlab's policies; needs root and a kernel with sched_ext.
 
-    All threads but the kernel's are then scheduled by the policy, until it is ended (Ctrl-C, `stop`,
-    or the end of a trial) and the fair class is in force again, as it is if the program dies.
+    The policy schedules all threads except the kernel's, until it ends (Ctrl-C, `stop`, or the end of a trial).
+    The fair class then takes over, also if the program dies.
     """
     check_policy(name)
     if options["trace_memory"] and not options["trace"]:
-        raise WrongUsage("--trace-memory: of which trace? Name its file with --trace")
+        raise WrongUsage("--trace-memory: applies to a trace; name its file with --trace")
     if options["trace_queues"] and not options["trace"]:
-        raise WrongUsage("--trace-queues: in which trace? Name its file with --trace")
+        raise WrongUsage("--trace-queues: applies to a trace; name its file with --trace")
     words = ["--policy", name]
     if duration_ns:
         words += ["--for", f"{-(-duration_ns // 10**9)}s"]
@@ -208,9 +217,9 @@ def serve(
 @linux.command()
 @json_option
 def build(as_json: bool) -> None:
-    """Build the program and the policies' BPF objects, and print where they are.
+    """Build the program and the policies' BPF objects, and print their paths.
 
-    So `serve` can be run by root without a second build: `sudo PROGRAM serve`.
+    Root can then run `serve` without a build: `sudo PROGRAM serve`.
     """
     program = loader()
     if as_json:
@@ -221,15 +230,18 @@ def build(as_json: bool) -> None:
 
 @linux.command()
 @click.option(
-    "--out", type=FOLDER, default=Path(), help="Folder for both files.  [default: this one]"
+    "--out",
+    type=FOLDER,
+    default=Path(),
+    help="Write both files to this folder. [default: this one]",
 )
 @json_option
 def package(out: Path, as_json: bool) -> None:
-    """Make schedlab-linux as a Debian package and as a tarball, for machines without a checkout.
+    """Package schedlab-linux as a Debian package and as a tarball, for machines without a checkout.
 
-    Both have the program, the policies, a configuration file, a systemd unit and a manual page. The
-    same commit gives the same bytes; SOURCE_DATE_EPOCH gives the files another time than the
-    commit's, DEBFULLNAME and DEBEMAIL name the package's maintainer.
+    Both contain the program, the policies, a configuration file, a systemd unit and a manual page. The same
+    commit gives the same bytes. SOURCE_DATE_EPOCH sets the files' time instead of the commit's; DEBFULLNAME and
+    DEBEMAIL name the maintainer.
     """
     from schedlab.machines.linux.package import make_package
 
@@ -249,7 +261,7 @@ def check_policy(name: str) -> None:
     except ValueError as error:
         raise WrongUsage(f"policy {error}") from None
     if len(choices) != 1:
-        raise WrongUsage(f"policy {name}: one is in force at a time")
+        raise WrongUsage(f"policy {name}: only one policy is active at a time; name one")
     check_choices(read_catalogue(), choices, {})
 
 
@@ -262,19 +274,23 @@ def check_policy(name: str) -> None:
     default=2,
     show_default=True,
     type=click.IntRange(1, 64),
-    help="How many CPUs.",
+    help="Number of CPUs.",
 )
 @click.option(
-    "--memory", default=1024, show_default=True, type=click.IntRange(256, 65536), help="In MiB."
+    "--memory",
+    default=1024,
+    show_default=True,
+    type=click.IntRange(256, 65536),
+    help="Memory, MiB.",
 )
-@click.option("--policy", "name", default=FAIR, show_default=True, help="To begin with.")
-@click.option("--kernel", type=FILE_THERE, help="Another kernel than that of the guest's packages.")
+@click.option("--policy", "name", default=FAIR, show_default=True, help="Policy to start with.")
+@click.option("--kernel", type=FILE_THERE, help="Boot this kernel instead of the packaged one.")
 @no_kvm_option
 def boot(cpus: int, memory: int, name: str, kernel: Path | None) -> None:
-    """Boot a stock Linux kernel with a shell in this terminal, and the policies beside it.
+    """Boot a stock Linux kernel with a shell in this terminal, together with the policies.
 
-    The first start fetches the kernel and the programs as packages, and keeps them. What is written
-    in the guest is gone when it ends.
+    The first start fetches the kernel and the programs as packages and keeps them. Changes in the guest are lost
+    when it ends.
     """
     from schedlab.machines.linux import guest, parts
 

@@ -16,15 +16,15 @@ from schedlab.commands.options import FOLDER
 @click.option(
     "--trust",
     is_flag=True,
-    help="Compile policies outside of a sandbox: for a writer whose code you would compile yourself.",
+    help="Compile policies without a sandbox. Use this only for code that you "
+    "would compile yourself.",
 )
 def mcp(folder: Path, trust: bool) -> None:
-    """Serve tools to a language model's client by the Model Context Protocol.
+    """Serve tools to a language model's client with the Model Context Protocol.
 
-    A client starts this by itself, and talks with it at its standard input and output. The tools read the interface
-    and policies, write policies into FOLDER and nowhere else, check, run and score them, and explain waits. Policies
-    are compiled in a sandbox, and run in a machine of their own, as submissions are. docs/score.md has a client's
-    configuration.
+    A client starts this command and uses its standard input and output. The tools read the interface and
+    policies, write policies into FOLDER only, check, run and score them, and explain waits. Policies are compiled
+    in a sandbox and run in their own machine, like submissions. docs/score.md has a client's configuration.
     """
     from schedlab.courses.assistant.laboratory import Laboratory, serve
     from schedlab.courses.submissions.sandbox import need_sandbox

@@ -74,8 +74,8 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
         default="qemu",
         show_default=True,
         type=click.Choice(MACHINES),
-        help="qemu and spike have our kernel, sim none, linux a Linux kernel in a guest; host is this"
-        " machine's own kernel, if it has sched_ext.",
+        help="qemu and spike run the schedlab kernel, sim is the simulator, linux is a"
+        " Linux guest, host is this machine's kernel if it has sched_ext.",
     ),
     policy_option(
         "POLICY or POLICY:PRESET; several with commas run side by side, in step.  [default: "
@@ -87,18 +87,22 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
         default=2,
         show_default=True,
         type=click.IntRange(1, Simulator.cpus_max),
-        help="How many CPUs.",
+        help="Number of CPUs.",
     ),
     click.option("--tick", default="10ms", show_default=True, type=TICK, help="Length of a tick."),
     click.option(
-        "--seed", default=1, show_default=True, type=SEED, help="Of all randomness in the run."
+        "--seed",
+        default=1,
+        show_default=True,
+        type=SEED,
+        help="Seed of all random numbers of the run.",
     ),
     click.option(
         "--set",
         "settings",
         multiple=True,
         type=SETTING,
-        help="A tunable's value. May be repeated.",
+        help="Set a tunable. May be repeated.",
     ),
     click.option("--memory", type=MEMORY, help="Memory of the machine, MiB.  [default: 512]"),
     click.option(
@@ -106,29 +110,30 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
         "workloads",
         multiple=True,
         metavar="NAME|FILE",
-        help="What runs from the beginning: of the palette, or a workload file, which the palette then"
-        " has, too. May be repeated.  [default: two-hogs and interactive; of host none]",
+        help="Start this workload: a name of the palette, or a workload file, which is"
+        " added to it. May be repeated. [default: two-hogs and interactive; on "
+        "host none]",
     ),
     click.option(
         "--speed",
         type=Number(0, 1e6),
-        help="Of sim, and of a recorded run: 1 is as fast as our time, 0 as fast as it goes.  [default:"
-        " 1; of a page 0.1 where ticks are shorter than 100 ms, since no eye follows such turns]",
+        help="Pace of sim and of recorded runs: 1 is real time, 0 as fast as possible."
+        " [default: 1; in the page 0.1 if ticks are shorter than 100 ms]",
     ),
     click.option(
         "--window",
         default=10.0,
         show_default=True,
         type=Number(0.1, 600),
-        help="How many seconds of the past the metrics cover.",
+        help="Number of seconds that the metrics cover.",
     ),
     click.option(
         "--ignore-limits",
         is_flag=True,
-        help="Of host: begin although control groups or nice values share out CPU time here in a way"
-        " that the policy would not honour.",
+        help="On host, start even if control groups or nice values share CPU time in a"
+        " way that the policy ignores.",
     ),
-    click.option("--record", is_flag=True, help="Keep all of it as a run, from the start."),
+    click.option("--record", is_flag=True, help="Record the whole session as a run."),
     no_kvm_option,
 )
 
@@ -140,19 +145,19 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    help="Where the page is served. Of another address than this machine's own: unencrypted.",
+    help="Serve the page at this address. Other machines connect without encryption.",
 )
 @click.option(
     "--port",
     default=0,
     type=click.IntRange(0, 65535),
-    help="Of the page.  [default: one that is free]",
+    help="Serve the page at this port. [default: a free one]",
 )
 @click.option(
     "--lesson",
     metavar="NAME|FILE",
-    help="Play a lesson: a machine that stands still where something is to be seen, with texts and"
-    " questions; docs/monitor.md has those that are ready.",
+    help="Play a lesson: a machine that pauses at interesting moments, with texts "
+    "and questions. docs/monitor.md lists the lessons.",
 )
 @click.option("--no-browser", is_flag=True, help="Only print the page's address.")
 @click.pass_context
@@ -165,16 +170,16 @@ def monitor(
     no_browser: bool,
     **options: Any,
 ) -> None:
-    """Watch a scheduler decide, and steer it, in the browser.
+    """Watch and control a running scheduler in the browser.
 
-    Starts a machine, and serves a page that shows what it does, live: processes, shares, run queues,
-    a time line of the CPUs, each decision, and which process waits for which. Policy, tunables and
-    attributes can be set there, workloads started and ended; the time line shows what follows.
+    Starts a machine and serves a live page: processes, shares, run queues, a time line of the CPUs, each
+    decision, and explained waits. On the page you set the policy, tunables and attributes, and start and end
+    workloads.
 
-    RUN is the folder of a recorded run: it is played back instead.
+    RUN is the folder of a recorded run, which is played instead.
 
-    Only programs of this machine that have its address can reach the page. Ctrl-C ends it.
-    docs/monitor.md says more.
+    Only programs of this machine that know the page's address can connect. Press Ctrl-C to end it.
+    docs/monitor.md has details.
     """
     from schedlab.base.toolchain.build import machine_module
     from schedlab.base.toolchain.needs import need_extra
@@ -235,7 +240,7 @@ def session(
         of_a_start = _OF_A_START
     if len(request.policies) > SYSTEMS_MAX:
         option = f"--lesson {page_with}" if lesson else "--policy"
-        raise WrongUsage(f"{option}: more than {SYSTEMS_MAX} policies; leave some of them out")
+        raise WrongUsage(f"{option}: more than {SYSTEMS_MAX} policies; leave some out")
     files, names = _workloads(request, of_a_start)
     choices = read_choices(files)
     setups = (
@@ -264,23 +269,23 @@ def _check_page(setup: Setup) -> None:
     """A browser has limits of its own for what it plays by itself."""
     if setup.machine == SIMULATOR and setup.seed >= SEEDS_OF_PAGE:
         raise WrongUsage(
-            f"--seed: {setup.seed} is too large for a page, which has whole numbers below 2^53; choose"
-            " a smaller one, or `./schedlab top`"
+            f"--seed: {setup.seed} is too large for the page, whose numbers are below "
+            "2^53; choose a smaller one, or use `./schedlab top`"
         )
     if setup.source:
         trace = setup.source / TRACE_FILE
         if trace.is_file() and trace.stat().st_size > TRACE_OF_PAGE:
             raise WrongUsage(
-                f"{trace}: more than {TRACE_OF_PAGE >> 30} GiB, which no browser can hold; play it with"
-                " `./schedlab top`"
+                f"{trace}: larger than {TRACE_OF_PAGE >> 30} GiB, which a browser cannot "
+                "hold; use `./schedlab top`"
             )
 
 
 def _check_alone(what: str, given: list[str]) -> None:
     if given:
         raise WrongUsage(
-            f"{what} and {given[0]}: {what} says itself what runs, and how. Leave out"
-            f" {' and '.join(given)}; or leave out {what}"
+            f"{' and '.join(given)}: {what} already determines what runs; leave out "
+            f"{' and '.join(given)}, or {what}"
         )
 
 
@@ -327,11 +332,11 @@ def _setups(
     from schedlab.monitor.system import Setup
 
     if request.machine == SIMULATOR and request.memory is not None:
-        raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
+        raise WrongUsage(f"--memory: --machine {SIMULATOR} has no memory size; leave it out")
     if request.ignore_limits and request.machine != "host":
         raise WrongUsage(
-            f"--ignore-limits: --machine {request.machine} is not the machine that has the limits;"
-            " leave it out, or say --machine host"
+            "--ignore-limits: applies only to this host's own limits; leave it out, "
+            "or add --machine host"
         )
     return [
         Setup(

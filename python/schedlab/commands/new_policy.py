@@ -43,11 +43,11 @@ def check_name(name: str) -> None:
     a part of C names."""
     if not _NAME.fullmatch(name):
         raise WrongUsage(
-            f"'{name}' cannot name a policy: a name is of a-z, 0-9 and -, and begins with a letter"
+            f"'{name}': not a policy name; use a-z, 0-9 and -, beginning with a letter"
         )
     if len(name) > NAME_MAX:
         raise WrongUsage(
-            f"'{name}' has {len(name)} characters; a policy's name has at most {NAME_MAX}"
+            f"'{name}': {len(name)} characters are too many; a policy's name has at most {NAME_MAX}"
         )
 
 
@@ -55,10 +55,13 @@ def check_source(source: str) -> None:
     """Raises WrongUsage for what cannot be a text of one line in C."""
     if not source.strip() or not source.isprintable():
         raise WrongUsage(
-            "--source is a line of text: the algorithm's author and year, such as 'Kleinrock 1964'"
+            "--source: expected one line with the algorithm's author and year, such "
+            "as 'Kleinrock 1964'"
         )
     if len(source) > SOURCE_MAX:
-        raise WrongUsage(f"--source has {len(source)} characters; at most {SOURCE_MAX} are shown")
+        raise WrongUsage(
+            f"--source: {len(source)} characters are too many; use at most {SOURCE_MAX}"
+        )
 
 
 def check_free(root: Path, name: str) -> None:
@@ -71,7 +74,7 @@ def check_free(root: Path, name: str) -> None:
     for other, path in sorted(taken.items()):
         if other.replace("-", "_") == name.replace("-", "_"):
             raise WrongUsage(
-                f"'{name}' is taken: there is {path.relative_to(root)}. Choose another name"
+                f"'{name}': the name is taken by {path.relative_to(root)}; choose another name"
             )
 
 
@@ -83,8 +86,8 @@ def check_identifiers(root: Path, name: str) -> None:
             clash = sorted(wanted & set(_IDENTIFIER.findall(header.read_text())))
             if clash:
                 raise WrongUsage(
-                    f"'{name}' cannot name a policy: in C it would have a {clash[0]} of its own,"
-                    f" and {header.relative_to(root)} has one already. Choose another name"
+                    f"'{name}': its C name {clash[0]} is already used in "
+                    f"{header.relative_to(root)}; choose another name"
                 )
 
 
@@ -138,7 +141,8 @@ def write_new(files: dict[Path, str]) -> None:
             path.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise WrongUsage(
-                f"cannot write {error.filename or 'the files'}: {error.strerror}. Nothing was kept"
+                f"{error.filename or 'the files'}: cannot be written: {error.strerror}; "
+                "nothing was created"
             ) from None
         raise
 
@@ -170,13 +174,13 @@ def next_steps(name: str, policy: Path, test: Path) -> str:
     default="not published",
     show_default=True,
     metavar="'AUTHOR YEAR'",
-    help="Where the algorithm is from.",
+    help="Author and year of the algorithm.",
 )
 def new_policy(name: str, source: str) -> None:
-    """Write the beginning of a policy, and of its test.
+    """Create a new policy and its test.
 
-    NAME is of a-z, 0-9 and -. The policy is complete: it runs at once, as a line of tasks with a
-    time slice. docs/writing-a-policy.md leads on.
+    NAME has a-z, 0-9 and -. The policy is complete: a first-in, first-out queue with a time slice, ready to run.
+    docs/writing-a-policy.md continues from it.
     """
     policy, test = create(ROOT, name, source)
     click.echo(next_steps(name, policy.relative_to(ROOT), test.relative_to(ROOT)))

@@ -78,7 +78,9 @@ def time_between(lowest: int, highest: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         nanoseconds = parse_time(text)
         if not lowest <= nanoseconds <= highest:
-            raise ValueError(f"only {format_time(lowest)} to {format_time(highest)} are possible")
+            raise ValueError(
+                f"out of range; choose {format_time(lowest)} to {format_time(highest)}"
+            )
         return nanoseconds
 
     return read
@@ -171,7 +173,7 @@ def no_kvm_option(command: Callable[..., T]) -> Callable[..., T]:
         is_flag=True,
         expose_value=False,
         callback=switch_off,
-        help="Linux guests do not use the host's own CPUs (KVM).  [also: SCHEDLAB_NO_KVM=1]",
+        help="Run Linux guests without the host's CPUs (KVM).  [also: SCHEDLAB_NO_KVM=1]",
     )(command)
 
 
@@ -193,7 +195,9 @@ def quiet_option(command: Callable[..., T]) -> Callable[..., T]:
 def execution_options(command: Callable[..., T]) -> Callable[..., T]:
     """Adds the options of all commands that execute runs, `dry_run` and `as_json` among them."""
     dry_run_option = click.option(
-        "--dry-run", is_flag=True, help="Only say how many runs there are, and show some."
+        "--dry-run",
+        is_flag=True,
+        help="Print the number of runs and some of them, and run nothing.",
     )
     return trace_limit_option(quiet_option(dry_run_option(json_option(command))))
 
@@ -209,7 +213,7 @@ def trace_limit_option(command: Callable[..., T]) -> Callable[..., T]:
         metavar="MIB",
         expose_value=False,
         callback=obey,
-        help=f"End a run that has written more than this.  [default: {TRACE_LIMIT_MIB}; also: {TRACE_LIMIT}]",
+        help=f"End a run whose trace exceeds this size.  [default: {TRACE_LIMIT_MIB}; also: {TRACE_LIMIT}]",
     )(command)
 
 

@@ -15,16 +15,16 @@ from schedlab.errors import WrongUsage
 @click.option(
     "--policy",
     metavar="NAME",
-    help="Make NAME.wasm of policies/NAME.c instead, which the page takes when it is dropped there.",
+    help="Make NAME.wasm of policies/NAME.c instead; drop the file on the page to use it.",
 )
 @click.option(
-    "--out", type=FILE, metavar="FILE", help="Where the policy's file goes.  [default: NAME.wasm]"
+    "--out", type=FILE, metavar="FILE", help="Write the policy to this file. [default: NAME.wasm]"
 )
 def page(policy: str | None, out: Path | None) -> None:
-    """Make the page that stands alone: page/schedlab.html.
+    """Build the standalone page: page/schedlab.html.
 
-    It is the monitor's page with the simulator in it: opened as a file, it needs no server and
-    nothing installed. docs/page.md says more.
+    It is the monitor's page with the simulator in it. Opened as a file, it needs no server and no installation
+    (docs/page.md).
     """
     from schedlab.base.toolchain.needs import need_extra
 
@@ -32,5 +32,5 @@ def page(policy: str | None, out: Path | None) -> None:
     from schedlab.monitor.standalone.build import make_page, make_policy
 
     if policy is None and out is not None:
-        raise WrongUsage("--out: expected --policy NAME, too; the page has its place")
+        raise WrongUsage("--out: works only with --policy NAME; add it, or leave --out out")
     click.echo(make_policy(policy, out or Path(f"{policy}.wasm")) if policy else make_page())

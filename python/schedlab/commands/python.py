@@ -23,10 +23,10 @@ from schedlab.errors import WrongUsage
 @click.argument("file", required=False, type=FILE_THERE)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def python(file: Path | None, arguments: tuple[str, ...]) -> None:
-    """Run a Python FILE, or a notebook, with schedlab and its libraries.
+    """Run a Python FILE or a notebook with schedlab and its libraries.
 
-    `import schedlab` works in it, and so do polars, altair and duckdb. Of a notebook (.ipynb) the cells are run one
-    after the other, and what they give is printed. Without FILE, Python asks for lines. docs/tables.md has examples.
+    `import schedlab` works in it, and so do polars, altair and duckdb. The cells of a notebook (.ipynb) run in
+    order, and their results are printed. Without FILE, starts an interactive Python. docs/tables.md has examples.
     """
     begin_display()
     if file is None:
@@ -50,7 +50,9 @@ def _run_cells(file: Path) -> None:
         cells = json.loads(file.read_text("utf-8"))["cells"]
         sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError):
-        raise WrongUsage(f"{file}: it is no notebook of Jupyter, format 4") from None
+        raise WrongUsage(
+            f"{file}: not a Jupyter notebook of format 4; save it in that format"
+        ) from None
     names: dict[str, Any] = {"__name__": "__main__"}
     for number, source in enumerate(sources, 1):
         _run_cell(source, f"{file}, cell {number}", names)

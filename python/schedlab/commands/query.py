@@ -31,15 +31,15 @@ _TOLD_EVERY = 50
     default="table",
     show_default=True,
     type=click.Choice(get_args(Format)),
-    help="parquet needs --out.",
+    help="Print in this format; parquet needs --out.",
 )
-@click.option("-o", "--out", type=FILE, help="Write it into this file.")
+@click.option("-o", "--out", type=FILE, help="Write the result to this file.")
 @click.option("--tables", "only_list", is_flag=True, help="List the tables and their columns.")
 @click.option(
     "--allow-files",
     is_flag=True,
-    help="Let SQL read all files that you may read, fetch others and load extensions of DuckDB: for a query that"
-    " you trust.",
+    help="Allow SQL to read all your files, fetch others and load DuckDB "
+    "extensions. Use this only for queries that you trust.",
 )
 def query(
     words: tuple[str, ...],
@@ -48,20 +48,20 @@ def query(
     only_list: bool,
     allow_files: bool,
 ) -> None:
-    """Ask the traces of runs by SQL.
+    """Query the traces of runs with SQL.
 
-    RUN is a folder of one run, or of many; SQL is a query in the language of DuckDB, over the tables runs, processes,
-    stays, waits, blocks, wakeups, decisions, said, switches, migrations, marks and cpus. All have a column `run`, and
-    those about processes `life`. docs/tables.md describes them, and so does --tables. RUN may also be a sweep, which
-    has the tables runs, groups and told (docs/sweeps.md). SQL reads these tables and no files.
+    RUN is a folder of one run, or of many; SQL is a query in DuckDB's dialect over the tables runs, processes,
+    stays, waits, blocks, wakeups, decisions, said, switches, migrations, marks and cpus. All have a column `run`,
+    and tables about processes have `life`. docs/tables.md and --tables describe them. RUN may also be a sweep,
+    with the tables runs, groups and told (docs/sweeps.md). SQL reads these tables and no files.
     """
     if only_list:
         _list()
         return
     if len(words) < 2:
-        raise WrongUsage("query: name a run's folder, or several, and then the SQL query in quotes")
+        raise WrongUsage("query: expected one or more run folders and then the SQL query in quotes")
     if file_format == "parquet" and out is None:
-        raise WrongUsage("--format parquet: name a file with --out; a terminal shows no Parquet")
+        raise WrongUsage("--format parquet: cannot be shown in a terminal; name a file with --out")
     *places, sql = words
     found = _found(places, sql, allow_files)
     if file_format == "table" and out is None:
@@ -79,15 +79,19 @@ def _found(places: list[str], sql: str, allow_files: bool) -> pl.DataFrame:
 
     for place in places:
         if not Path(place).exists():
-            raise WrongUsage(f"{place}: there is no such folder (the last word is the query)")
+            raise WrongUsage(
+                f"{place}: no such folder; name run folders first and the SQL query last"
+            )
     if len(places) == 1 and as_runs.is_sweep(Path(places[0])):
         return _of_a_sweep(Path(places[0]), sql, allow_files)
     found = read([Path(place) for place in places])
     kept = [each for each in found if (each.folder / TRACE_FILE).is_file()]
     if not kept:
-        raise WrongUsage(f"{', '.join(places)}: no run in it has a trace")
+        raise WrongUsage(
+            f"{', '.join(places)}: no run has a trace; name a folder whose runs have traces"
+        )
     if len(kept) < len(found):
-        say(f"schedlab: left out, as they have no trace: {counted(len(found) - len(kept), 'run')}")
+        say(f"schedlab: skipped without a trace: {counted(len(found) - len(kept), 'run')}")
 
     def count(ready: int) -> None:
         if ready % _TOLD_EVERY == 0 and ready < len(kept):

@@ -52,8 +52,9 @@ AS_RECORDED = "as recorded"
     "--what-if",
     "what_if",
     is_flag=True,
-    help="Make one page instead: what happened, the worst waits explained, and what other policies would have made of"
-    " the same demand. RECORDING may also be a file of perf, trace-cmd or Perfetto.  [default policies: all]",
+    help="Make one page instead: what happened, the worst waits explained, and the"
+    " same demand under other policies. RECORDING may also be a file of perf,"
+    " trace-cmd or Perfetto. [default policies: all]",
 )
 @out_option
 @execution_options
@@ -68,16 +69,16 @@ def replay(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run what the processes of a RECORDING wanted, in the simulator.
+    """Replay the demand of a RECORDING's processes in the simulator.
 
-    RECORDING is the folder of a run on any machine, a trace, or a folder of runs that differ in
-    their seeds. What no option says is as recorded.
+    RECORDING is the folder of a run on any machine, a trace, or a folder of runs that differ only in their seeds.
+    Settings without an option are taken from the recording.
     """
     said = given(context, dict.fromkeys(context.params, ""))
     own = {name: options[name] for name in options if name in said}
     if what_if:
         for option in given(context, NOT_ON_THE_PAGE).values():
-            raise WrongUsage(f"--what-if and {option}: leave one of them out")
+            raise WrongUsage(f"--what-if and {option}: exclude each other; leave one of them out")
         run_what_if(
             recording,
             own.get("policies"),
@@ -160,7 +161,7 @@ def run_what_if(
         place, folder, notes = _imported(recording, out, tick)
     for name in (REPLAYS, PAGE):
         if (place / name).exists():
-            raise WrongUsage(f"--out {place}: it holds {name} already; name another folder")
+            raise WrongUsage(f"--out {place}: already contains {name}; name another folder")
     found = _found(folder, policies, place / REPLAYS, unchecked, notes)
     replays = (kept_run(folder) for each in found.replays for folder in each.folders)
     runs = Collection([*found.recorded, *replays])
@@ -180,7 +181,7 @@ def _imported(file: Path, out: Path | None, tick: int | None) -> tuple[Path, Pat
 
     with file.open("rb") as opened:
         if opened.read(len(MAGIC)) == MAGIC:
-            raise WrongUsage(f"{file}: a trace alone; name the folder of its run")
+            raise WrongUsage(f"{file}: only a trace; name the folder of its run")
     place = (out or new_runs_folder("what-if")).absolute()
     made = convert(file, place / RECORDED, FAIR.name, tick or TICK_NS)
     if not made.outcome.succeeded:

@@ -17,7 +17,7 @@ from schedlab.errors import WrongUsage
 @click.command()
 @click.argument("places", nargs=-1, required=True, metavar="RUN...", type=PLACE_THERE)
 @click.option(
-    "--out", type=PLACE, help="Folder for the report.  [default: report, beside the runs]"
+    "--out", type=PLACE, help="Write the report to this folder. [default: report, next to the runs]"
 )
 @click.option(
     "--format",
@@ -26,33 +26,34 @@ from schedlab.errors import WrongUsage
     default=("html",),
     show_default=True,
     type=click.Choice(("html", "markdown", "latex")),
-    help="html is for a browser, markdown for a paper's appendix, latex for a paper: tables, and figures as"
-    " PDF. May be repeated.",
+    help="Write html for a browser, markdown for a paper's appendix, or latex "
+    "tables and PDF figures for a paper. May be repeated.",
 )
 @click.option(
     "--pictures",
     is_flag=True,
-    help="Also draw each chart as SVG and PNG, for slides and for browsers without JavaScript. markdown and"
-    " --artifact do so too; a page's own buttons save a chart as it is shown.",
+    help="Also draw each chart as SVG and PNG, for slides and for browsers without"
+    " JavaScript. markdown and --artifact always do.",
 )
 @click.option(
     "--from-traces",
     is_flag=True,
-    help="Compute all metrics anew from the traces, instead of reading what each run kept.",
+    help="Measure all runs again from their traces, instead of reading stored metrics.",
 )
 @click.option(
     "--artifact",
     type=PLACE,
-    help="Also write FILE.zip, with what is needed to make the figures again: `./schedlab verify FILE.zip`"
-    " does it on another machine, and proves it byte for byte.",
+    help="Also write FILE.zip with everything needed to make the figures again. "
+    "`./schedlab verify FILE.zip` checks it on another machine, byte for "
+    "byte.",
 )
 @click.option(
     "--figure",
     "figures",
     multiple=True,
     metavar="N|NAME",
-    help="Of --artifact: this one alone, with the runs that it needs. 4 is figure 4; 'table 12'; or a name. May"
-    " be repeated.",
+    help="Put only this figure into --artifact: 4 is figure 4; 'table 12'; or a "
+    "name. May be repeated.",
 )
 @json_option
 def report(
@@ -65,15 +66,17 @@ def report(
     figures: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Make tables and charts of RUNs, as pages for a browser.
+    """Make web pages with tables and charts of RUNs.
 
-    They need no network. RUN is the folder of a run, or one that holds runs, at any depth; or a sweep. Runs that failed
-    are in the report, with how they failed.
+    The pages need no network. RUN is the folder of a run, or one that holds runs, at any depth; or a sweep.
+    Failed runs are included, with their failures.
     """
     from schedlab.report.command import report as make
 
     if figures and not artifact:
-        raise WrongUsage(f"--figure {figures[0]}: it says what --artifact is to hold; add that")
+        raise WrongUsage(
+            f"--figure {figures[0]}: selects what --artifact contains; add --artifact FILE.zip"
+        )
     made = _of_a_sweep(places, out, formats, pictures, from_traces or bool(artifact))
     made = made or make(places, out, formats, from_traces, artifact, figures, pictures=pictures)
     if as_json:
@@ -99,10 +102,11 @@ def _of_a_sweep(
     if not sweeps:
         return None
     if len(places) > 1:
-        raise WrongUsage(f"{sweeps[0]} holds a sweep, which has a report of its own: name it alone")
+        raise WrongUsage(f"{sweeps[0]}: a sweep has its own report; name it alone")
     if of_traces:
         raise WrongUsage(
-            f"{sweeps[0]} holds a sweep without traces: sweep with --keep-traces for --from-traces and --artifact"
+            f"{sweeps[0]}: a sweep without traces; repeat it with --keep-traces for "
+            "--from-traces and --artifact"
         )
     from schedlab.sweep import page
 

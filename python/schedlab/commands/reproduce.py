@@ -52,17 +52,18 @@ class StudyOrExperiment(click.ParamType[str]):
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[STUDY|EXPERIMENT]...", type=StudyOrExperiment())
-@click.option("--quick", is_flag=True, help="A part that takes some minutes.  [default]")
+@click.option("--quick", is_flag=True, help="Run a part that takes some minutes. [default]")
 @click.option(
     "--full",
     is_flag=True,
-    help="All that the studies ran, and more; study 5 also boots Linux 554 times.",
+    help="Run everything; study 5 boots Linux 554 times.",
 )
 @click.option(
     "--machine",
     type=click.Choice(MACHINES),
-    help="sim runs the experiments as workload files, in a fraction of the time; linux runs study 5 alone."
-    "  [default: spike; of study 5 also linux]",
+    help="Choose the machine: sim runs the experiments as workload files, much "
+    "faster; linux runs only study 5. [default: spike; for study 5 also "
+    "linux]",
 )
 @request_options(only=("seed", "tick", "memory"))
 @decide_option
@@ -82,12 +83,11 @@ def reproduce(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Reproduce the studies, in one report.
+    """Reproduce the studies in one report.
 
-    STUDY is `study-1` to `study-6`; without any, all six. EXPERIMENT is a label that a report's
-    captions name, such as `s3-cpu`. Their experiments run under their policies and all built-in ones.
-    All work grows with the tick; the studies had one of 10ms. With its folder as --out, an interrupted
-    start continues.
+    STUDY is `study-1` to `study-6`; without any, all six. EXPERIMENT is a label from a report's captions, such as
+    `s3-cpu`. Experiments run under their own policies and all built-in ones. All work scales with the tick; the
+    studies used 10ms. To continue an interrupted run, name its folder with --out.
     """
     from schedlab.commands.carrying_out import tell_findings, tell_what_next
     from schedlab.report import reproduction
@@ -95,7 +95,7 @@ def reproduce(
     from schedlab.report.output import findings_in
 
     if quick and full:
-        raise WrongUsage("--quick and --full: choose one of them")
+        raise WrongUsage("--quick and --full: exclude each other; choose one")
     machine = machine or say_standard_machine()
     if machine:
         check_machine(machine)
@@ -107,7 +107,11 @@ def reproduce(
     numbers = tuple(sorted({STUDIES[name] for name in names if name in STUDIES}))
     experiments = tuple(dict.fromkeys(name for name in names if name not in STUDIES))
     if numbers and experiments:
-        raise WrongUsage("name either studies or experiments", what=" ".join(names))
+        raise WrongUsage(
+            "studies and experiments are mixed",
+            what=" ".join(names),
+            fix="name only studies or only experiments",
+        )
     depth: Depth = "full" if full else "quick"
     wanted = reproduction.Request(
         numbers, depth, seed, filled.tick, filled.memory, machine, experiments, decide
@@ -138,6 +142,6 @@ def check_machine(machine: str) -> None:
     each other. Linux is an exception, where study 5 shows what the host's time does."""
     if machine not in LINUX_MACHINES and not machine_named(machine).repeatable:
         raise WrongUsage(
-            f"--machine {machine}: its runs are not repeatable; spike and {SIMULATOR} run studies, and"
-            f" {LINUX_MACHINES[0]} runs study-5"
+            f"--machine {machine}: its runs cannot be repeated; use spike or "
+            f"{SIMULATOR}, or {LINUX_MACHINES[0]} for study-5"
         )

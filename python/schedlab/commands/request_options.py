@@ -42,8 +42,9 @@ KERNEL_HELP = (
 workload_option = click.option(
     "--workload",
     metavar="COMMAND",
-    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or a"
-    f" workload file; see `./schedlab workloads`.  [default: {STANDARD_WORKLOAD}; on sim {READY_WORKLOAD}]",
+    help="Run this program of the guest with its options, such as 'cpu-bound -n "
+    "10', or this workload file; see `./schedlab workloads`. [default: "
+    f"{STANDARD_WORKLOAD}; on sim {READY_WORKLOAD}]",
 )
 
 
@@ -53,8 +54,8 @@ decide_option = click.option(
     flag_value=str(Budget()),
     type=BUDGET,
     metavar="[SEEDS|TIME]",
-    help="Add seeds to each test until the best policy is known, but at most so many, or until so much time is over."
-    f"  [without a value: {Budget()} seeds]",
+    help="Add seeds to each test until the best policy is known, up to this number"
+    f" of seeds or this time. [without a value: {Budget()} seeds]",
 )
 out_option = click.option(
     "--out", type=FOLDER, help="Folder for the results.  [default: a new one in runs/]"
@@ -72,8 +73,8 @@ def say_standard_machine() -> str | None:
     if STANDARD_MACHINE != SIMULATOR:
         return None
     say(
-        f"schedlab: Spike comes ready for Linux on x86-64 alone, and this host is {host_name()}: the simulator"
-        f" runs this instead (--machine {SIMULATOR})"
+        "schedlab: Spike is available only for Linux on x86-64, and this host is "
+        f"{host_name()}: the simulator runs this instead (--machine {SIMULATOR})"
     )
     return SIMULATOR
 
@@ -96,7 +97,7 @@ def request_options(
             "changes",
             multiple=True,
             type=CHANGE,
-            help="Another value in the workload file: tasks.cpu.instance=40. May be repeated.",
+            help="Change a value in the workload file: tasks.cpu.instance=40. May be repeated.",
         ),
         "policies": click.option(
             "--policy",
@@ -104,30 +105,33 @@ def request_options(
             default=STANDARD,
             show_default=shown,
             type=POLICIES,
-            help="POLICY or POLICY:PRESET, several with commas; see `./schedlab policies`. On Linux also fair, the"
-            " kernel's own class, and scx:NAME, the published scheduler scx_NAME if it is installed.",
+            help="POLICY or POLICY:PRESET, several with commas; see `./schedlab policies`."
+            " On Linux also fair, the kernel's own scheduler, and scx:NAME, an "
+            "installed scx_NAME.",
         ),
         "settings": click.option(
             "--set",
             "settings",
             multiple=True,
             type=OWN_SETTING,
-            help="A tunable's value, for all policies or, as POLICY.NAME=VALUE, for one. May be repeated.",
+            help="Set a tunable, for all policies or, as POLICY.NAME=VALUE, for one. May "
+            "be repeated.",
         ),
         "cpus": click.option(
             "--cpus",
             type=CPUS,
             default=cpus or None,
-            help=f"How many CPUs: 4, 1,2,8, 1-4, 1-3,7 or 1-64*2.  [default: {otherwise or cpus_default}]",
+            help="Numbers of CPUs: 4, 1,2,8, 1-4, 1-3,7 or 1-64*2. [default: "
+            f"{otherwise or cpus_default}]",
         ),
         "machine": click.option(
             "--machine",
             default=machine,
             show_default=True,
             type=MachineName(),
-            help="spike and qemu have our kernel, sim none (it runs workload files only), linux a real Linux"
-            " kernel in a guest, host the one that this machine runs. spike, sim and linux give the same run every"
-            " time; the others have the host's time.",
+            help="spike and qemu run the schedlab kernel, sim is the simulator (workload "
+            "files only), linux is a Linux guest, host is this machine's kernel. "
+            "spike, sim and linux give the same run every time.",
         ),
         "repeats": click.option(
             "--runs",
@@ -135,7 +139,7 @@ def request_options(
             default=1,
             show_default=True,
             type=click.IntRange(1, 10000),
-            help="Repetitions. Each has its own seed, from --seed on.",
+            help="Number of repetitions, each with its own seed, counted from --seed.",
         ),
         "limit": click.option(
             "--limit",
@@ -144,7 +148,11 @@ def request_options(
             f"{otherwise or '60s; of a workload file with a longer duration, that and half a minute'}]",
         ),
         "seed": click.option(
-            "--seed", default=1, show_default=shown, type=SEED, help="Of all randomness in the run."
+            "--seed",
+            default=1,
+            show_default=shown,
+            type=SEED,
+            help="Seed of all random numbers of the run.",
         ),
         "tick": click.option(
             "--tick",
@@ -154,21 +162,23 @@ def request_options(
         "costs": click.option(
             "--costs",
             metavar="PROFILE",
-            help="On sim: what things take. kernel, none, textbook, a profile that ./schedlab calibrate made, and"
-            f" changes: kernel,fork=20000.  [default: {otherwise or costs}]",
+            help="Costs of operations on sim: kernel, none, textbook, or a profile of "
+            "./schedlab calibrate, with changes: kernel,fork=20000. [default: "
+            f"{otherwise or costs}]",
         ),
         "delays": click.option(
             "--delay",
             "delays",
             multiple=True,
             type=DELAY,
-            help="An operation takes so much longer, as on another machine: fork=380us.",
+            help="Make an operation take longer by this time, as on another machine: fork=380us.",
         ),
         "shape": click.option(
             "--shape",
             type=SHAPE,
-            help="The shape of the machine: which CPUs share a core, a cache, a node, and how fast they are. A file, or"
-            " one that `./schedlab shape` lists.  [default: all CPUs are alike]",
+            help="Shape of the machine: which CPUs share a core, a cache or a node, and "
+            "their speeds. A file, or a name of `./schedlab shape`. [default: all "
+            "CPUs are alike]",
         ),
         "kernel": click.option("--kernel", type=PLACE, help=KERNEL_HELP),
         "memory": click.option(
@@ -179,13 +189,13 @@ def request_options(
         "ignore_limits": click.option(
             "--ignore-limits",
             is_flag=True,
-            help="On host: policies take over although control groups or nice values share out CPU time here in a"
-            " way that they would not honour.",
+            help="On host, run even if control groups or nice values share CPU time in a "
+            "way that the policies ignore.",
         ),
         "unchecked": click.option(
             "--unchecked",
             is_flag=True,
-            help="Also run policies that were changed and have not passed `./schedlab check` since.",
+            help="Also run changed policies that have not passed `./schedlab check`.",
         ),
     }
     chosen = [

@@ -42,11 +42,11 @@ def run(
 ) -> None:
     """Run a workload under policies.
 
-    Every policy runs on every number of CPUs, --runs times, side by side on this host's CPUs. Each
-    run leaves a folder with its manifest, console, event trace and metrics.
+    Every policy runs on every number of CPUs, --runs times, in parallel on this host's CPUs. Each run has a
+    folder with its manifest, console, event trace and metrics.
 
-    Without arguments, or with no other than --seed, --tick, --memory, --decide and --out:
-    `./schedlab reproduce`, which reproduces six studies in one report.
+    Without arguments, or only with --seed, --tick, --memory, --decide and --out, this is `./schedlab reproduce`,
+    which reproduces six studies in one report.
     """
     if set(given(context, dict.fromkeys(context.params, ""))) <= {*OF_STUDIES}:
         from schedlab.commands.reproduce import reproduce

@@ -32,7 +32,7 @@ def runs() -> None:
 def list_(place: Path | None, as_json: bool) -> None:
     """List the runs and the sweeps in the folders of PLACE.
 
-    PLACE is a folder of runs, or one that holds such folders, or sweeps.  [default: runs/]
+    PLACE is a folder of runs, or one that holds such folders, or sweeps. [default: runs/]
     """
     place = place or RUNS
     is_kept = results.is_whole(place)
@@ -99,20 +99,20 @@ def show(places: tuple[Path, ...], as_json: bool) -> None:
 def rm(places: tuple[Path, ...], yes: bool) -> None:
     """Remove kept runs and sweeps.
 
-    PLACE is the folder of a run or of a sweep, or a folder of them. A run is removed only if each file in it is as
-    schedlab wrote it; of a sweep, its tables and its traces are. Everything else stays: symbolic links, changed files,
-    reports. The exit status is 1 if a run or a sweep stays.
+    PLACE is the folder of a run or of a sweep, or a folder of them. A run is removed only if each of its files is
+    as schedlab wrote it; of a sweep, its tables and traces are removed. Symbolic links, changed files and reports
+    stay. The exit status is 1 if a run or a sweep stays.
     """
     found = [folder for place in places for folder in kept_folders(place)]
     if not found:
         raise WrongUsage(
-            f"{visible_line(str(places[0]))}: it holds no run and no sweep; name a folder that does"
+            f"{visible_line(str(places[0]))}: no run and no sweep in this folder; name another"
         )
     kept = {folder: reason for folder in found if (reason := why_kept(folder))}
     once = {folder.resolve(): folder for folder in found}
     ours = [folder for folder in once.values() if folder not in kept]
     for folder, reason in kept.items():
-        say(f"schedlab: {visible_line(str(folder))} stays: {reason}")
+        say(f"schedlab: {visible_line(str(folder))} is kept: {reason}")
     if ours:
         confirm(ours, yes)
         told = counted_kept(ours)
@@ -137,7 +137,7 @@ def confirm(folders: Sequence[Path], yes: bool) -> None:
     for folder in folders[:10]:
         say(visible_line(str(folder)))
     if not click.confirm(question, err=True):
-        raise WrongUsage("nothing was removed, as you answered no")
+        raise WrongUsage("nothing was removed: you answered no")
 
 
 def why_kept(folder: Path) -> str:

@@ -42,20 +42,21 @@ KEY_BYTES_MIN = 16
     type=click.Choice(["quick", "true", "confirmed"]),
     default="quick",
     show_default=True,
-    help="quick: in the simulator. true: on our kernel, where the scheduler's own time counts, too. confirmed: on"
-    " Linux, in a guest for each run, beside the reference and the policies that are named.",
+    help="quick: in the simulator. true: on the schedlab kernel, including the "
+    "scheduler's own time. confirmed: in a Linux guest for each run, compared"
+    " with the reference and the named policies only.",
 )
 @click.option(
     "--key",
     "key_file",
     type=FILE_THERE,
-    help="A file of 16 bytes or more that draws other variants, which no author has seen.",
+    help="Draw hidden variants of the workloads from this file of at least 16 bytes.",
 )
 @click.option(
     "--workload-set",
     "set_name",
     metavar="NUMBER",
-    help="The set of workloads: the latest, or one that was published before, such as 1.",
+    help="Use this published set of workloads, such as 1, instead of the latest.",
 )
 @execution_options
 def score(
@@ -66,13 +67,12 @@ def score(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Say how good a policy is, and at what, beside all others.
+    """Score a policy, objective by objective, in comparison with all others.
 
-    A fixed set of workloads runs under it and under all other policies. Each objective is told as
-    the factor by which the policy is better than the set's reference, with its interval; then
-    whether it is on the Pareto front of all policies, or which are better in everything. With
-    --key also for variants of the same workloads that the key draws: what is good with the shown
-    ones alone was fitted to them. docs/score.md has the set, and what may be concluded.
+    A fixed set of workloads runs under it and under all other policies. Prints for each objective the factor over
+    the set's reference, with its interval; then whether the policy is on the Pareto front, or which policies are
+    better in everything. --key adds hidden variants of the same workloads: a policy that is good only with the
+    shown ones is overfitted. docs/score.md describes the set.
     """
     from schedlab.base.toolchain.policies import check_choices, read_catalogue, unknown
     from schedlab.courses.scoring.measuring import missing_runs
@@ -86,7 +86,8 @@ def score(
     level = workload_set.levels[level_name]
     if not level.against_all and policies == (workload_set.reference,):
         raise WrongUsage(
-            f"at --level {level.name} a policy is held against {workload_set.reference}: name another"
+            f"--level {level.name}: compares policies with {workload_set.reference}; "
+            "name another policy"
         )
     everyone = _everyone(workload_set, level, policies)
     if dry_run:
@@ -131,7 +132,7 @@ def _key(file: Path) -> bytes:
     key = file.read_bytes()
     if len(key) < KEY_BYTES_MIN:
         raise WrongUsage(
-            f"--key {file}: {len(key)} bytes can be guessed; make one of 32 from /dev/urandom"
+            f"--key {file}: {len(key)} bytes can be guessed; create 32 bytes from /dev/urandom"
         )
     return key
 

@@ -25,19 +25,19 @@ from schedlab.workload.shapes.writing import file_text
     is_flag=False,
     flag_value=str(SYS),
     metavar="[FOLDER]",
-    help="Make the file of the machine whose /sys, or a copy of it, this is.  [without a value: this"
-    " machine's]",
+    help="Make a file of the machine with this /sys, or a copy of it. [without a "
+    "value: this machine]",
 )
-@click.option("-o", "--out", type=FILE, help="Where that file goes.")
+@click.option("-o", "--out", type=FILE, help="Write the shape to this file.")
 @json_option
 def shape(shape: Shape | None, folder: str | None, out: Path | None, as_json: bool) -> None:
-    """List the shapes of machines that are there by name; or check SHAPE, a file or one of those, and say
-    what it is; or make such a file of a machine.
+    """List the named machine shapes; or check and describe SHAPE, a file or a name; or make such a file of a
+    machine.
 
     `./schedlab run --shape SHAPE` runs on a machine of that shape (docs/shapes.md).
     """
     if (shape and folder) or (out and not folder):
-        raise WrongUsage("expected SHAPE, or --sys FOLDER, and with it -o FILE")
+        raise WrongUsage("shape: expected SHAPE, or --sys FOLDER with -o FILE")
     if folder:
         _make(Path(folder), out)
         return

@@ -32,19 +32,18 @@ _MIB_FIGURES, _MIB = ("memory_bytes", "js_heap_bytes"), 1 << 20
 @click.option(
     "--out",
     type=FOLDER,
-    help="Folder for samples, findings and logs; it must not exist, or be empty.  [default: one in runs/]",
+    help="Write samples, findings and logs to this new or empty folder. [default: one in runs/]",
 )
 @json_option
 def soak(names: tuple[str, ...], duration_ns: int, out: Path | None, as_json: bool) -> None:
-    """Run schedlab for hours, and say what grows.
+    """Run schedlab for hours and measure what grows.
 
-    LOADs run side by side: page (the monitor's page with two systems), sweep, serve (`linux serve`
-    in a guest), storm (our kernel under forks, kills, switches of policies and full disks). Without a
-    name: all of them. Memory, files and processes are sampled; at the end each has its slope an
-    hour, with an interval of 95 %. Ctrl-C or another signal ends it early, with what was seen until
-    then; a second one does not wait for loads to end in order.
+    LOADs run in parallel: page (the monitor's page with two systems), sweep, serve (`linux serve` in a guest),
+    storm (the schedlab kernel under forks, kills, policy switches and full disks). Without a name, all of them.
+    Memory, files and processes are sampled; at the end each has its slope per hour, with a 95 % interval. Ctrl-C
+    or another signal ends it early with the results so far; a second one does not wait for loads to end in order.
 
-    The exit status is 1 if a load failed. docs/soak.md says more.
+    The exit status is 1 if a load failed. docs/soak.md has details.
     """
     from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_there
 
@@ -56,11 +55,11 @@ def soak(names: tuple[str, ...], duration_ns: int, out: Path | None, as_json: bo
 
     unknown = [name for name in names if name not in LOADS]
     if unknown:
-        raise WrongUsage(f"soak {unknown[0]}: there is no such load; there are {', '.join(LOADS)}")
+        raise WrongUsage(f"soak {unknown[0]}: unknown load; choose from {', '.join(LOADS)}")
     loads = [load for load in LOADS.values() if not names or load.name in names]
     place = (out or new_runs_folder("soak")).absolute()
     if place.exists() and any(place.iterdir()):
-        raise WrongUsage(f"--out {place}: it is not empty; name a new folder")
+        raise WrongUsage(f"--out {place}: not empty; name a new folder")
     for load in loads:
         say(f"schedlab: soak {load.name}: {load.summary}")
     seconds = duration_ns / 1e9

@@ -60,20 +60,20 @@ class Request:
 
 @click.command()
 @click.argument("file", required=False, metavar="[FILE.yaml]", type=FILE)
-@click.option("--workload", "workloads", multiple=True, help="A workload. May be repeated.")
+@click.option("--workload", "workloads", multiple=True, help="Run this workload. May be repeated.")
 @click.option(
     "--with",
     "changes",
     multiple=True,
     metavar="PLACE=VALUES",
-    help="Values of the workload file, such as tasks.cpu.instance=10,20. May be repeated.",
+    help="Vary a value of the workload file, such as tasks.cpu.instance=10,20. May be repeated.",
 )
 @click.option(
     "--load",
     metavar="LOADS",
-    help="Curves against the load of a file with arrivals: 0.1-0.95, 0.1-0.9+0.1 or 0.5,0.9.",
+    help="Draw curves against the load of a file with arrivals: 0.1-0.95, 0.1-0.9+0.1 or 0.5,0.9.",
 )
-@click.option("--group", metavar="GROUP", help="With --load: of the processes of this group alone.")
+@click.option("--group", metavar="GROUP", help="With --load, use only the processes of this group.")
 @click.option(
     "--policy", "policies", multiple=True, help="POLICY or POLICY:PRESET, several with commas."
 )
@@ -82,97 +82,112 @@ class Request:
     "settings",
     multiple=True,
     metavar="[POLICY.]NAME=VALUES",
-    help="Values of a tunable: 1,2,4 or 1-8 or 1-32+4 or 60-3840*2. May be repeated.",
+    help="Vary a tunable: 1,2,4 or 1-8 or 1-32+4 or 60-3840*2. May be repeated.",
 )
 @click.option(
     "--where",
     "conditions",
     multiple=True,
     metavar="CONDITION",
-    help="Leaves out other setups: 'slice_1 <= slice_0'. May be repeated.",
+    help="Keep only configurations that fulfil this condition: 'slice_1 <= "
+    "slice_0'. May be repeated.",
 )
 @click.option(
     "--sample",
     metavar="METHOD:COUNT[:SEED]",
-    help="This many setups instead of all: random, sobol, halton, latin-hypercube.",
+    help="Run a sample of this many configurations instead of all: random, sobol, "
+    "halton, latin-hypercube.",
 )
 @click.option(
     "--search",
     metavar="RUNS[:SEED]",
-    help="With --best: look for the best setup in so many runs, each round chosen by those before.",
+    help="With --best, search for the best configuration in this many runs.",
 )
-@click.option("--machine", "machines", metavar="NAMES", help="sim, spike, qemu.  [default: sim]")
-@click.option("--cpus", metavar="CPUS", help="4, 1,2,8 or 1-4.  [default: 1]")
-@click.option("--seeds", metavar="SEEDS", help="7, 1,2,3, 1-8 or 1-3,7.  [default: 1]")
+@click.option(
+    "--machine", "machines", metavar="NAMES", help="Machines: sim, spike, qemu. [default: sim]"
+)
+@click.option("--cpus", metavar="CPUS", help="Numbers of CPUs: 4, 1,2,8 or 1-4. [default: 1]")
+@click.option("--seeds", metavar="SEEDS", help="Seeds: 7, 1,2,3, 1-8 or 1-3,7. [default: 1]")
 @click.option("--tick", metavar="TIMES", help="Lengths of a tick.  [default: 1ms]")
-@click.option("--costs", metavar="PROFILE", help="On sim: what things take.  [default: kernel]")
+@click.option("--costs", metavar="PROFILE", help="Costs of operations on sim. [default: kernel]")
 @click.option(
     "--shape",
     "shapes",
     metavar="SHAPES",
-    help="Shapes of the machine, in place of --cpus; see `./schedlab shape`.  [default: all CPUs are alike]",
+    help="Shapes of the machine, instead of --cpus; see `./schedlab shape`. "
+    "[default: all CPUs are alike]",
 )
-@click.option("--limit", metavar="TIME", help="Of the guest's time.  [default: 60s]")
-@click.option("--memory", metavar="MIB", help="Of the kernel's machine.  [default: 512]")
+@click.option(
+    "--limit", metavar="TIME", help="End a run after this time of the guest. [default: 60s]"
+)
+@click.option("--memory", metavar="MIB", help="Memory of the kernel's machine, MiB. [default: 512]")
 @execution_options
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="A cluster of Dask, such as tls://10.0.0.1:8786.  [default: all CPUs of this host]",
+    help="Run on this Dask cluster, such as tls://10.0.0.1:8786. [default: all CPUs of this host]",
 )
 @click.option(
     "--certificate",
     type=FOLDER,
     metavar="FOLDER",
-    help="Of the cluster (./schedlab dask certificate).",
+    help="Folder with the cluster's certificate (./schedlab dask certificate).",
 )
-@click.option("--jobs", "workers", type=click.IntRange(1, 1024), help="Processes of this host.")
+@click.option(
+    "--jobs", "workers", type=click.IntRange(1, 1024), help="Number of processes of this host."
+)
 @click.option(
     "--best",
     "metrics",
     multiple=True,
     metavar="METRIC",
-    help="Rank setups by it: turnaround, response@GROUP, min:migrations. Several: their front.",
+    help="Rank configurations by this metric: turnaround, response@GROUP, "
+    "min:migrations. Several give their Pareto front.",
 )
 @click.option(
-    "--top", default=10, show_default=True, type=click.IntRange(1), help="Setups that are shown."
+    "--top",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of configurations to show.",
 )
 @click.option(
     "--effects",
     metavar="METRIC",
-    help="Which dimensions a metric depends on, alone and in pairs: the parts of its variance.",
+    help="Show which dimensions a metric depends on, alone and in pairs.",
 )
 @click.option(
     "--map",
     "pair",
     metavar="A,B",
-    help="With --effects and --chart: a heat map over these two dimensions.  [default: those that interact most]",
+    help="With --effects and --chart, draw a heat map over these two dimensions. "
+    "[default: the pairs that interact most]",
 )
 @click.option(
     "--chart",
     type=FILE,
-    help="A picture, .svg or .png: of two --best their frontier, of --effects heat maps.",
+    help="Draw an .svg or .png: the frontier of two --best metrics, or heat maps of --effects.",
 )
 @click.option(
     "--from",
     "source",
     type=FOLDER_THERE,
-    help="Run nothing: rank what is in this folder of a sweep.",
+    help="Run nothing, and rank the results in this sweep's folder.",
 )
 @click.option("--keep-traces", is_flag=True, help="Keep each run's folder, with its trace.")
-@click.option("--retry-failed", is_flag=True, help="Run again what is there and failed.")
+@click.option("--retry-failed", is_flag=True, help="Run failed runs again.")
 @click.option(
     "--out",
     type=FOLDER,
-    help="Folder of the data set; also one to go on in.  [default: a new one in runs/]",
+    help="Write the data set to this folder, or continue there. [default: a new one in runs/]",
 )
 def sweep(**options: Any) -> None:
-    """Run many setups, and keep what was measured as one data set.
+    """Run many configurations and keep the results as one data set.
 
-    FILE.yaml, or options, say which: policies with ranges of their tunables, workloads, CPUs,
-    seeds, machines. Options replace what the file says. The runs go to all CPUs of this host, or to
-    a cluster. What is finished is not run again: the same command, with the same --out, goes on
-    where it was ended. docs/sweeps.md has all of it.
+    FILE.yaml or options define policies with ranges of their tunables, workloads, CPUs, seeds and machines.
+    Options replace what the file says. The runs use all CPUs of this host, or a cluster. Finished runs are not
+    repeated: the same command with the same --out continues an interrupted sweep. docs/sweeps.md is the
+    reference.
     """
     from schedlab.sweep import best, reading
 
@@ -245,7 +260,7 @@ def check_pictures(request: Request, objectives: list[Objective]) -> None:
     pair_of(request.pair)
     if not (request.effects and request.chart):
         raise WrongUsage(
-            f"--map {request.pair}: of which metric, and where? Add --effects METRIC --chart FILE.svg"
+            f"--map {request.pair}: draws effects; add --effects METRIC --chart FILE.svg"
         )
 
 
@@ -272,7 +287,7 @@ def search_for(
 
     assert request.search
     if request.load:
-        raise WrongUsage("--search: it is for one load; name it by --with load=0.8")
+        raise WrongUsage("--search: works for one load; name it with --with load=0.8")
     wanted = search.wanted(request.file, said, objectives, budget_of(request.search))
     if request.dry_run:
         setups, seeds = wanted.search().setups, len(wanted.description.seeds)
@@ -302,7 +317,7 @@ def with_load(request: Request, options: dict[str, Any]) -> None:
     from schedlab.sweep import load_curves
 
     if not request.load:
-        raise WrongUsage(f"--group {request.group}: of which curves? Add --load 0.1-0.95")
+        raise WrongUsage(f"--group {request.group}: applies to load curves; add --load 0.1-0.95")
     load_curves.loads_of(request.load)
     if not (request.source or request.file):
         options["seeds"] = options["seeds"] or load_curves.SEEDS
@@ -329,19 +344,24 @@ def show_load(request: Request, folder: Path, wanted: SweepPlan | None) -> None:
 def check_source(request: Request, source: Path, runs: bool, objectives: list[Objective]) -> None:
     doing = (request.file, request.out, request.scheduler, request.certificate, request.workers)
     if runs or any(doing):
-        raise WrongUsage(f"--from {source}: nothing is run then; leave out what says how")
+        raise WrongUsage(
+            f"--from {source}: ranks existing runs and starts none; leave out the "
+            "options that describe runs"
+        )
     if not (objectives or request.effects or request.load):
         raise WrongUsage(
-            f"--from {source}: by what? Add --best METRIC, such as --best turnaround, --effects METRIC or"
-            " --load LOADS"
+            f"--from {source}: the metric is missing; add --best METRIC, such as "
+            "--best turnaround, --effects METRIC or --load LOADS"
         )
 
 
 def check_cluster(request: Request) -> None:
     if request.scheduler and request.workers:
-        raise WrongUsage("--scheduler and --jobs: a cluster has the workers that it has")
+        raise WrongUsage(
+            "--jobs: a cluster decides its number of workers; leave out --jobs or --scheduler"
+        )
     if request.certificate and not request.scheduler:
-        raise WrongUsage("--certificate: of which cluster? Add --scheduler ADDRESS")
+        raise WrongUsage("--certificate: applies to a cluster; add --scheduler ADDRESS")
     if request.scheduler:
         from schedlab.runs.certificate import of_scheduler
 

@@ -38,12 +38,12 @@ def nodes(
     if workloads:
         found["workloads"] = _workloads(workloads, changes)
     elif changes:
-        raise WrongUsage("--with: name the file that it changes: --workload FILE.json")
+        raise WrongUsage("--with: changes a workload file; name it with --workload FILE.json")
     if policies:
         found["policies"] = _policies(policies, settings, conditions, sample)
     elif settings or conditions or sample:
         given = "--set" if settings else "--where" if conditions else "--sample"
-        raise WrongUsage(f"{given}: name the policy that it is for: --policy NAME")
+        raise WrongUsage(f"{given}: applies to a policy; name it with --policy NAME")
     for key, option in SIMPLE.items():
         text = simple.get(key)
         if text is not None:
@@ -82,7 +82,7 @@ def _policies(
         (name for name, count in Counter(name for name, _ in told).items() if count > 1), None
     )
     if twice:
-        raise WrongUsage(f"--set {twice}: it is given twice: expected once")
+        raise WrongUsage(f"--set {twice}: given twice; give it once")
     check_owners((choice for name in names for choice in _choices(name)), told)
     more: list[tuple[str, Node]] = []
     if conditions:

@@ -24,9 +24,8 @@ PYTEST_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": Fa
 def test(arguments: tuple[str, ...]) -> None:
     """Run all tests, or some.
 
-    All: what they need is built first. Some, which the arguments for pytest name: each builds what
-    it needs. `--fast`: those that boot nothing, need no browser and take little. `./schedlab dev lint`
-    is apart.
+    All tests: first builds what they need. Some, named by arguments for pytest: each builds what it needs.
+    `--fast` selects tests that boot nothing, need no browser and are short. `./schedlab dev lint` is separate.
     """
     from schedlab.base.host.processor import host_name, host_processors, is_complete
     from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build, need_checkout
@@ -49,8 +48,8 @@ def test(arguments: tuple[str, ...]) -> None:
         start(["-n", "0", "--ignore", HOUSE, *arguments])
     if not is_complete():
         say(
-            f"schedlab: this host is {host_name()}: tests of Linux guests fail on it, and those of"
-            " Spike, unless one is on the PATH (docs/faq.md)"
+            f"schedlab: this host is {host_name()}: tests of Linux guests fail on it, "
+            "and tests of Spike too, unless one is on the PATH (docs/faq.md)"
         )
     if are_all(arguments):
         build("all", "host-tests", SIMULATOR_LIBRARY)

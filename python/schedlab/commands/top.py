@@ -16,10 +16,10 @@ from schedlab.errors import WrongUsage
 @session_options
 @click.pass_context
 def top(context: click.Context, /, **options: Any) -> None:
-    """Watch a scheduler decide, and steer it, in this terminal.
+    """Watch and control a running scheduler in this terminal.
 
-    The same as `./schedlab monitor`, for hosts that have no browser. RUN is the folder of a recorded
-    run: it is played back instead.
+    Like `./schedlab monitor`, for hosts without a browser. RUN is the folder of a recorded run, which is played
+    instead.
     """
     from importlib import import_module
 
@@ -38,6 +38,6 @@ def _need_terminal() -> None:
     # Standard output may lead elsewhere: the library draws on standard error.
     if not all(each is not None and each.isatty() for each in (sys.stdin, sys.stderr)):
         raise WrongUsage(
-            "top needs a terminal as its standard input and standard error; without one,"
-            " `./schedlab monitor` shows the same in a browser"
+            "top: standard input and standard error are not a terminal; use "
+            "`./schedlab monitor` to watch in a browser"
         )

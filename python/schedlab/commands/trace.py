@@ -24,19 +24,19 @@ Format = Literal["perfetto", "parquet", "csv"]
     default="perfetto",
     show_default=True,
     type=click.Choice(get_args(Format)),
-    help="perfetto is for ui.perfetto.dev.",
+    help="Write in this format; perfetto is for ui.perfetto.dev.",
 )
 @click.option(
     "-o",
     "--out",
     type=PLACE,
-    help="The file to write.  [default: trace.FORMAT in the run's folder]",
+    help="Write to this file. [default: trace.FORMAT in the run's folder]",
 )
 @click.option(
     "--as-workload",
     "workload",
     type=FILE,
-    help="Instead: write what its processes wanted into this file, as a workload for the simulator.",
+    help="Write the demand of its processes to this file instead, as a workload for the simulator.",
 )
 @json_option
 @click.pass_context
@@ -49,10 +49,10 @@ def trace(
     workload: Path | None,
     as_json: bool,
 ) -> None:
-    """Export the event trace of a RUN's folder, and check it.
+    """Export and check the event trace of a RUN's folder.
 
-    RUN may also be a folder that holds one run. A trace that says what cannot have happened is
-    exported all the same; the message names the record, and the exit status is 1.
+    RUN may also be a folder with one run. An invalid trace is still exported; the message names the record, and
+    the exit status is 1.
     """
     from schedlab.runs.results import find_run
 
@@ -82,7 +82,7 @@ def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -
     else:
         tell(f"{place}: {len(read.events):,} records")
     if problem:
-        raise SchedlabError(f"the trace of {folder} is not sound: {problem}")
+        raise SchedlabError(f"{folder}: its trace is invalid: {problem}")
 
 
 def export_workload(context: click.Context, run: Path, file: Path, as_json: bool) -> None:
@@ -90,7 +90,7 @@ def export_workload(context: click.Context, run: Path, file: Path, as_json: bool
     from schedlab.commands.replay import write_workload
 
     for option in given(context, {"file_format": "--format", "out": "--out"}).values():
-        raise WrongUsage(f"--as-workload and {option}: it names its file itself; leave one out")
+        raise WrongUsage(f"--as-workload and {option}: exclude each other; leave one out")
     found = write_workload(run, file)
     if as_json:
         echo_json({"file": str(file.absolute()), "replay_of": found.facts})

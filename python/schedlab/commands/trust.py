@@ -40,13 +40,13 @@ def trust_options(command: Callable[..., T]) -> Callable[..., T]:
     """Adds `trust` and `yes`, the members of Consent, to a command that carries out kept runs."""
     for add in (
         click.option(
-            "--yes", is_flag=True, help="With --trust: show the commands, and do not ask."
+            "--yes", is_flag=True, help="With --trust, print the commands and do not ask."
         ),
         click.option(
             "--trust",
             is_flag=True,
-            help=f"Also carry out kept runs of machine {HOST}, whose commands run on this machine: a question shows"
-            " them first.",
+            help=f"Also repeat runs of machine {HOST}, whose commands run on this machine; "
+            "asks first.",
         ),
     ):
         command = add(command)
@@ -64,8 +64,8 @@ def need_consent(place: str, runs: Iterable[RunSpec], consent: Consent) -> None:
     shown = "".join(f"\n  {command}" for command in commands)
     if not consent.trust:
         raise WrongUsage(
-            f"{place}: these commands would run on this machine, outside of a guest; if you would type them"
-            f" yourself, add --trust:{shown}"
+            f"{place}: these commands would run on this machine, outside of a guest; "
+            f"if you trust them, add --trust:{shown}"
         )
     say(f"schedlab: {place}: these commands run on this machine, outside of a guest:{shown}")
     if consent.yes:
@@ -73,4 +73,4 @@ def need_consent(place: str, runs: Iterable[RunSpec], consent: Consent) -> None:
     if not sys.stdin.isatty():
         raise WrongUsage("--trust: there is no terminal to ask for consent; add --yes")
     if not click.confirm("Run them?", err=True):
-        raise WrongUsage("--trust: the commands were not run, as you answered no")
+        raise WrongUsage("--trust: the commands were not run: you answered no")

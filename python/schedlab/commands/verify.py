@@ -82,11 +82,10 @@ class Held:
 def verify(
     place: Path, out: Path | None, trust: bool, yes: bool, dry_run: bool, as_json: bool
 ) -> None:
-    """Carry out kept runs again, and say which are the same, byte for byte.
+    """Repeat kept runs, and report which are the same, byte for byte.
 
-    PLACE is the folder of a run, a folder of runs, or the file of `report --artifact`; of the file,
-    its figures are compared, too. The exit status is 1 if a figure, or a run of a repeatable machine,
-    differs.
+    PLACE is the folder of a run, a folder of runs, or the file of `report --artifact`, whose figures are then
+    compared too. The exit status is 1 if a figure, or a run of a repeatable machine, differs.
     """
     consent = Consent(trust, yes)
     if place.is_file():
@@ -94,7 +93,9 @@ def verify(
         return
     planned = planned_runs(_runs_in(place), str(place), consent)
     if not planned:
-        raise WrongUsage(f"{place}: none of its runs can be carried out again")
+        raise WrongUsage(
+            f"{place}: no run in it can be repeated; name a folder with repeatable runs"
+        )
     if dry_run:
         print_plan(list(planned.values()), as_json)
         return
@@ -118,7 +119,7 @@ def _prove(file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: 
         traces = artifact.traces
         planned = planned_runs(list(traces), str(file), consent)
         if len(planned) < len(traces):
-            raise WrongUsage(f"{file}: a run in it cannot be carried out again")
+            raise WrongUsage(f"{file}: it contains a run that cannot be repeated")
         if dry_run:
             print_plan(list(planned.values()), as_json)
             return
@@ -127,7 +128,7 @@ def _prove(file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: 
             say(f"schedlab: {visible(other)}")
         folder = _folder(file.with_suffix(""), out)
         if (folder / FIGURES).exists():
-            raise WrongUsage(f"--out {folder}: it holds {FIGURES} already; name another folder")
+            raise WrongUsage(f"--out {folder}: already contains {FIGURES}; name another folder")
         held = _carry_out(planned, folder, traces)
         again = {each.kept: each.again for each in held}
         figures = proof.hold(artifact, again, folder / FIGURES)
@@ -153,7 +154,7 @@ def _runs_in(place: Path) -> list[Path]:
         return [place]
     found = sorted(entry for entry in place.iterdir() if results.is_whole(entry))
     if not found:
-        raise WrongUsage(f"{place}: it holds no run")
+        raise WrongUsage(f"{place}: contains no run; name a folder of runs")
     return found
 
 
@@ -166,7 +167,7 @@ def planned_runs(folders: Sequence[Path], option: str, consent: Consent) -> dict
     for folder in folders:
         reason = results.why_unrepeatable(results.read_manifest(folder))
         if reason:
-            say(f"schedlab: {visible(folder.name)} is left out: {reason}")
+            say(f"schedlab: {visible(folder.name)} is skipped: {reason}")
         else:
             planned[folder] = results.read_spec(folder)
     need_consent(option, planned.values(), consent)

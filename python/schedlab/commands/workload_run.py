@@ -48,13 +48,11 @@ def run_workload(
 def check_decidable(request: Request) -> None:
     """Raises WrongUsage if there are no two policies, of which one may be the best, or seeds cannot be added."""
     if len(set(request.policies)) < 2:
-        raise WrongUsage(
-            "--decide: with one policy there is nothing to decide; name several in --policy"
-        )
+        raise WrongUsage("--decide: needs several policies; name them in --policy")
     if request.beside:
         raise WrongUsage(
-            "--decide: each recording is replayed once, with its own seed; leave out --decide, "
-            "or name one recording"
+            "--decide: a recording is replayed once, with its own seed; leave out "
+            "--decide, or name one recording"
         )
 
 

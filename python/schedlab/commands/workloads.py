@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", required=False, type=PLACE)
 @click.option(
-    "--with", "changes", multiple=True, type=CHANGE, help="Of FILE: another value in it, as of run."
+    "--with", "changes", multiple=True, type=CHANGE, help="Change a value of FILE, as in run."
 )
 @click.option(
-    "--seed", default=1, show_default=True, type=SEED, help="Of FILE: of what it draws at random."
+    "--seed", default=1, show_default=True, type=SEED, help="Seed of FILE's random values."
 )
 @click.option(
-    "--tick", default=10_000_000, type=TICK, help="Of FILE: length of a tick.  [default: 10ms]"
+    "--tick", default=10_000_000, type=TICK, help="Length of a tick for FILE. [default: 10ms]"
 )
 @click.option(
-    "--output", type=PLACE, help="Of FILE: written there as machines read it, instead of printed."
+    "--output",
+    type=PLACE,
+    help="Write FILE as machines read it to this file, instead of printing it.",
 )
 @json_option
 @click.pass_context
@@ -41,18 +43,18 @@ def workloads(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """List the workloads that are there by name; or print the workload FILE as words.
+    """List the named workloads; or print the workload FILE in the simulator's language.
 
-    Words (docs/simulator.md) are what the page that stands alone takes as a text of one's own (docs/page.md). --output
-    writes the file that schedlab-sim and the program play read; FILE may hold words then, too.
+    The standalone page accepts this language as text (docs/page.md; docs/simulator.md). --output writes the file
+    that schedlab-sim and the program play read; FILE may then be in this language too.
 
-    A program runs on our kernel and on Linux, and has options (docs/workloads.md). A workload file runs on
-    every machine, and `run --with` changes its values (docs/workload-files.md).
+    A program runs on the schedlab kernel and on Linux, and has options (docs/workloads.md). A workload file runs
+    on every machine, and `run --with` changes its values (docs/workload-files.md).
     """
     if file:
         if as_json:
             raise WrongUsage(
-                "--json and FILE: it is printed in the simulator's words; leave --json out"
+                "--json: a file is printed in the simulator's language; leave out --json or FILE"
             )
         if output:
             write_played(file, output, changes, seed, tick)
@@ -63,7 +65,7 @@ def workloads(
         return
     of_a_file = {"changes": "--with", "seed": "--seed", "tick": "--tick", "output": "--output"}
     for option in given(context, of_a_file).values():
-        raise WrongUsage(f"{option}: of which file? Name it, or leave {option} out")
+        raise WrongUsage(f"{option}: applies to a file; name it, or leave {option} out")
     print_names(as_json)
 
 
@@ -96,7 +98,7 @@ def read_file(file: Path, changes: tuple[tuple[str, str], ...]) -> WorkloadFile:
     read = workload_file(name, changes) if Path(name).is_file() else None
     if not read:
         raise WrongUsage(
-            f"{file}: there is no such workload file, whose name ends in .json; see ./schedlab workloads"
+            f"{file}: not a workload file (*.json) that exists; list them with ./schedlab workloads"
         )
     return read
 

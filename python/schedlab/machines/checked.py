@@ -150,7 +150,10 @@ def check(source: Path, bound: bool = True) -> Passed:
     file, line, task and last decisions.
     """
     if not source.is_file():
-        raise WrongUsage(f"there is no policy {from_root(str(source))}")
+        raise WrongUsage(
+            f"policy {from_root(str(source))}: does not exist; list policies with "
+            "./schedlab policies"
+        )
     check_source(source)
     _build(source)
     passed = run(source, bound=bound)
@@ -230,7 +233,7 @@ def _run(source: Path, arguments: list[str]) -> Passed:
             )
     except subprocess.TimeoutExpired:
         raise RuleBroken(
-            f"policy {policy_of(source)}: its check did not end within {_MOST_SECONDS} s"
+            f"policy {policy_of(source)}: its check did not finish within {_MOST_SECONDS} s"
         ) from None
     if done.returncode == WrongUsage.exit_status and "contradicts itself" not in done.stderr:
         raise RuleBroken(f"policy {policy_of(source)}: its check failed: {done.stderr.strip()}")

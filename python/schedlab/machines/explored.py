@@ -104,15 +104,15 @@ def source_of(choice: PolicyChoice) -> Path:
 def named(source: Path) -> str:
     """Returns the name of the policy defined in a file. Raises WrongUsage."""
     if not source.is_file():
-        raise WrongUsage(f"there is no file {source}")
+        raise WrongUsage(f"{source}: file not found; name an existing C file")
     if not _FILE.fullmatch(os.path.relpath(source.resolve(), ROOT)):
         raise WrongUsage(
-            f"{source}: make cannot read a file of this name; copy it to a path of letters, digits, - and _,"
-            " such as mine.c"
+            f"{source}: make cannot handle this file name; copy it to a path of "
+            "letters, digits, - and _, such as mine.c"
         )
     match = re.search(r'\.name = "([^"]+)"', source.read_text(errors="replace"))
     if not match:
-        raise WrongUsage(f"{source}: it defines no policy: POLICY_DEFINITION with a .name")
+        raise WrongUsage(f"{source}: defines no policy; add POLICY_DEFINITION with a .name")
     return match[1]
 
 
@@ -169,7 +169,7 @@ def explore(
     """
     source = source.resolve()
     if not source.is_file():
-        raise WrongUsage(f"there is no policy {source}")
+        raise WrongUsage(f"policy {source}: does not exist; list policies with ./schedlab policies")
     check_source(source)
     words = words_of(source)
     variables = variables_of("explore", source)

@@ -51,7 +51,8 @@ def _fetched_headers() -> tuple[Path, ...]:
         return _headers(place / "usr" / "include")
     if not apt.KEYRING.exists() or shutil.which("apt-get") is None:
         raise MachineUnfit(
-            "the driver of Spike needs the headers of GNU's C++ library: install g++ or libstdc++-dev"
+            "the driver of Spike needs the headers of GNU's C++ library; install g++ "
+            "or libstdc++-dev"
         )
     place = cache_folder() / _PLACE
     with alone(place.parent):

@@ -80,10 +80,9 @@ class KernelMachine(Machine):
         length = len(self.arguments(run))
         if run.shape and length > BOOT_ARGUMENTS_MAX:
             raise WrongUsage(
-                f"it is {length - BOOT_ARGUMENTS_MAX} characters too long to be passed to the"
-                " kernel: CPUs of a core, a cache, a node in the order of their numbers take"
-                " fewer",
+                f"{length - BOOT_ARGUMENTS_MAX} characters too long for the kernel",
                 what=parameter("shape", run.shape.name),
+                fix="number the CPUs of a core, a cache and a node consecutively",
             )
         if run.file:
             check_room(run.workload, run.file, run.memory_mib)
@@ -91,19 +90,21 @@ class KernelMachine(Machine):
         workload = run.workload
         if not workload.strip():
             raise WrongUsage(
-                "name a program of the guest, such as mixed or 'cpu-bound -n 10'",
+                "missing",
                 what="`workload=`",
+                fix="name a program of the guest, such as mixed or 'cpu-bound -n 10'",
             )
         if not workload.isascii() or not workload.isprintable() or '"' in workload:
             raise WrongUsage(
-                'only printable ASCII characters without " can be passed on',
+                'contains characters other than printable ASCII without "',
                 what=parameter("workload", workload),
+                fix="use only these characters",
             )
         if length > BOOT_ARGUMENTS_MAX:
             raise WrongUsage(
-                f"the command is {length - BOOT_ARGUMENTS_MAX} characters too long to be passed to"
-                " the kernel",
+                f"the command is {length - BOOT_ARGUMENTS_MAX} characters too long for the kernel",
                 what="`workload=`",
+                fix="shorten it",
             )
         check_known(workload, self.programs)
 
@@ -147,8 +148,9 @@ def with_more_arguments(arguments: dict[str, str], more: str) -> str:
     """
     if not more.isascii() or not (more.isprintable() or not more) or more.count('"') % 2:
         raise WrongUsage(
-            "only printable ASCII characters, and each quote has its second",
+            "contains characters that are not printable ASCII, or an unmatched quote",
             what=parameter("arguments", more),
+            fix="use printable ASCII and close each quote",
         )
     for name in arguments:
         if any(word.split("=")[0] == name for word in more.split()):
@@ -159,7 +161,8 @@ def with_more_arguments(arguments: dict[str, str], more: str) -> str:
     words = " ".join([*(f"{name}={value}" for name, value in arguments.items()), *more.split(" ")])
     if len(words) > BOOT_ARGUMENTS_MAX:
         raise WrongUsage(
-            f"{len(words) - BOOT_ARGUMENTS_MAX} characters too long to be passed to the kernel",
+            f"{len(words) - BOOT_ARGUMENTS_MAX} characters too long for the kernel",
             what="`arguments=`",
+            fix="shorten it",
         )
     return words.strip()

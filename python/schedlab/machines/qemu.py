@@ -37,10 +37,12 @@ def emulator(program: str, older: str = "") -> Release:
     version = version_in(text)
     number = ".".join(map(str, version))
     if not version:
-        raise MachineUnfit(f"{path} does not tell its version; it said: {text or 'nothing'}")
+        raise MachineUnfit(
+            f"{path}: prints no version, only: {text or 'nothing'}; install QEMU 7.2 or newer"
+        )
     if version < OLDEST:
         raise MachineUnfit(
-            f"{path} is QEMU {number}{older}: QEMU 7.2 or newer is needed, as Debian 12 has it"
+            f"{path}: is QEMU {number}{older}; install QEMU 7.2 or newer (Debian 12 has it)"
         )
     return Release(path, number, "PATH")
 

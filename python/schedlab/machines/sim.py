@@ -54,16 +54,16 @@ class Simulator(Machine):
         if name and (name not in disk_programs() or name in palette()):
             check_known(run.workload, frozenset())
         raise WrongUsage(
-            f"{parameter('machine', self.name)} runs workload files, which `./schedlab"
-            " workloads` lists; programs run on spike, qemu and linux",
+            f"{parameter('machine', self.name)} runs only workload files",
             what=parameter("workload", run.workload),
+            fix="choose one from `./schedlab workloads`, or run programs on spike, qemu or linux",
         )
 
     def arguments(self, run: RunSpec) -> str:
         """Returns arguments that repeat the run by hand in its folder."""
         given = run.given
         if not given:
-            raise ValueError(f"{run.workload} is no workload file")
+            raise ValueError(f"{run.workload} is not a workload file")
         options = {
             "policy": run.policy,
             "cpus": run.cpus,

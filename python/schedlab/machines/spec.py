@@ -157,7 +157,9 @@ def machine_named(name: str) -> Machine:
     """Returns a machine by name. Raises WrongUsage if there is none."""
     if name not in _machines:
         known = ", ".join(_machines)
-        raise WrongUsage(f"there is none; there are {known}", what=parameter("machine", name))
+        raise WrongUsage(
+            "unknown machine", what=parameter("machine", name), fix=f"choose from {known}"
+        )
     return _machines[name]
 
 
@@ -390,7 +392,7 @@ def _spec_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> RunSpec:
     if WORKLOAD_FILE in files and not replay:
         file = workload_files.of_text(files[WORKLOAD_FILE], Path(WORKLOAD_FILE), changes)
     elif workload_files.is_workload_file(manifest["workload"]) and not replay:
-        raise WrongUsage(f"workload: there is no copy of {manifest['workload']!r}")
+        raise WrongUsage(f"workload: the copy of {manifest['workload']!r} is missing")
     return RunSpec(
         manifest["workload"],
         parse_choices(manifest["policy"])[0],
@@ -418,7 +420,7 @@ def _shape_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Shape | 
     if "shape" not in manifest:
         return None
     if SHAPE_FILE not in files:
-        raise WrongUsage(f"shape: there is no copy of {manifest['shape']!r}")
+        raise WrongUsage(f"shape: the copy of {manifest['shape']!r} is missing")
     return replace(shapes.of_text(files[SHAPE_FILE], Path(SHAPE_FILE)), name=manifest["shape"])
 
 
@@ -426,9 +428,9 @@ def _replay_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Replay 
     if "replay_of" not in manifest:
         return None
     if WORKLOAD_TEXT not in files:
-        raise WrongUsage(f"replay_of: {WORKLOAD_TEXT} is missing, which holds what is replayed")
+        raise WrongUsage(f"replay_of: {WORKLOAD_TEXT}, the replayed workload, is missing")
     if "workload_sha256" not in manifest:
-        raise WrongUsage("workload_sha256: the hash of what is replayed is missing")
+        raise WrongUsage("workload_sha256: the hash of the replayed workload is missing")
     processes = manifest.get("processes") or _told_to_simulator(manifest, "processes")
     # manifests may come from untrusted sources
     read_words(files[WORKLOAD_TEXT], manifest["tick_ns"], WORKLOAD_TEXT)
@@ -446,7 +448,9 @@ def _branch_of(manifest: Mapping[str, Any]) -> Branch | None:
     before = manifest["branch_of"]
     for name in ("run", "trace_sha256", "seed"):
         if name not in before:
-            raise WrongUsage(f"branch_of: {name} is missing, of the run that the branch continues")
+            raise WrongUsage(
+                f"branch_of: {name} is missing; add that of the run that the branch continues"
+            )
     return Branch(
         before["run"],
         before["trace_sha256"],
@@ -477,7 +481,7 @@ def _told_to_simulator(manifest: Mapping[str, Any], option: str) -> str:
     """Returns the value of a simulator option. Raises ValueError if it is missing."""
     words = shlex.split(manifest.get("boot_arguments") or "")
     if f"--{option}" not in words[:-1]:
-        raise ValueError(f"boot_arguments: there is no --{option}")
+        raise ValueError(f"boot_arguments: unknown option --{option}")
     return words[words.index(f"--{option}") + 1]
 
 

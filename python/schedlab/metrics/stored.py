@@ -51,7 +51,9 @@ def load_table(directory: Path, name: str) -> pl.DataFrame:
     for column in schemas()[name]:
         if table[column].null_count() and not may_lack(name, column):
             raise FileRefused(
-                f"{column} is missing", what=str(place), fix="measure anew, with `from_traces=`"
+                f"the column {column} is missing",
+                what=str(place),
+                fix="measure again with `from_traces=`",
             )
     return table
 

@@ -60,7 +60,9 @@ def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
     try:
         explanation = explain(read, request, known)
     except WrongUsage:
-        raise Refused(f"no process {question.pid} has lived as far as the trace is kept") from None
+        raise Refused(
+            f"process {question.pid}: not in the kept part of the trace; choose another"
+        ) from None
     content = explanation.to_dict()
     return {
         "pid": question.pid,

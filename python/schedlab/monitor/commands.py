@@ -93,7 +93,7 @@ def _problems(systems: Sequence[Watched], done: Sequence[Any]) -> BaseException 
 def _text(message: Message, key: str) -> str:
     value = message.get(key)
     if not isinstance(value, str) or not value:
-        raise WrongUsage(f"{key}: a text is expected, not {value!r}")
+        raise WrongUsage(f"{key}: expected a text, not {value!r}")
     return value
 
 
@@ -101,14 +101,14 @@ def whole(message: Message, key: str) -> int:
     """Returns a 64-bit integer of a message. Raises WrongUsage if it has none."""
     value = message.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
-        raise WrongUsage(f"{key}: a whole number is expected, not {value!r}")
+        raise WrongUsage(f"{key}: expected a whole number, not {value!r}")
     return value
 
 
 def _texts(message: Message, key: str) -> list[str]:
     value = message.get(key)
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise WrongUsage(f"{key}: a list of texts is expected, not {value!r}")
+        raise WrongUsage(f"{key}: expected a list of texts, not {value!r}")
     return value
 
 
@@ -121,7 +121,7 @@ def _number(message: Message, key: str, least: float, most: float) -> float:
         and least <= value <= most
     ):
         return float(value)
-    raise WrongUsage(f"{key}: a number from {least:g} to {most:g} is expected, not {value!r}")
+    raise WrongUsage(f"{key}: expected a number from {least:g} to {most:g}, not {value!r}")
 
 
 def _one_of(message: Message, key: str, known: Sequence[str]) -> str:
@@ -137,7 +137,7 @@ def _policy_choice(text: str) -> PolicyChoice:
     except ValueError as error:
         raise WrongUsage(str(error)) from None
     if len(choices) != 1:
-        raise WrongUsage(f"{text}: one system has one policy at a time")
+        raise WrongUsage(f"{text}: a system has one policy at a time; name one")
     return choices[0]
 
 
@@ -147,7 +147,7 @@ def _pids(message: Message) -> list[int]:
     if pids is None:
         return [whole(message, "pid")]
     if not isinstance(pids, list) or not pids:
-        raise WrongUsage(f"pids: a list of whole numbers is expected, not {pids!r}")
+        raise WrongUsage(f"pids: expected a list of whole numbers, not {pids!r}")
     return [whole({"pids": pid}, "pids") for pid in pids]
 
 
@@ -188,7 +188,7 @@ async def _attribute(session: Session, system: Watched, message: Message) -> int
     limits = ATTRIBUTES[kind]
     value = whole(message, "value")
     if not limits.least <= value <= limits.most:
-        raise WrongUsage(f"{kind}: {limits.least} to {limits.most} are possible, not {value}")
+        raise WrongUsage(f"{kind}: expected {limits.least} to {limits.most}, not {value}")
     return await system.set_attribute(_pids(message), AttributeKind[kind.upper()], value)
 
 
@@ -216,7 +216,7 @@ async def _resume(session: Session, system: Watched, message: Message) -> None:
 async def _follow(session: Session, system: Watched, message: Message) -> None:
     """Brings a system to the state of the page that plays it, by repeating the page's actions."""
     if not system.is_played_by_page:
-        raise Refused("it goes by itself")
+        raise Refused("it advances by itself; the page cannot set its time")
     setup = system.setup
     if setup.machine == SIMULATOR:
         setup = replace(_changed(setup, message), settings=_settings(message))
@@ -224,7 +224,7 @@ async def _follow(session: Session, system: Watched, message: Message) -> None:
     acts = _texts(message, "acts")
     wrong = [act for act in acts if not _ACT.fullmatch(act)]
     if wrong:
-        raise WrongUsage(f"acts: such as `120000000 tickets 5 77` are expected, not {wrong[0]!r}")
+        raise WrongUsage(f"acts: expected texts such as `120000000 tickets 5 77`, not {wrong[0]!r}")
     await system.follow(setup, acts, whole(message, "time_ns"))
 
 
@@ -234,14 +234,14 @@ async def _text_of(session: Session, each: Watched, message: Message) -> str:
     session.choices.check_workloads([name])
     tick_ns = whole(message, "tick_ns")
     if not TICK_NS[0] <= tick_ns <= TICK_NS[1]:
-        raise WrongUsage(f"tick_ns: {TICK_NS[0]} to {TICK_NS[1]} are possible, not {tick_ns}")
+        raise WrongUsage(f"tick_ns: expected {TICK_NS[0]} to {TICK_NS[1]}, not {tick_ns}")
     entry = session.choices.palette[name]
     return await asyncio.to_thread(workload_text, entry, whole(message, "seed"), tick_ns)
 
 
 async def _restart(session: Session, system: Watched, message: Message) -> None:
     if system.system and Ability.SETUP not in system.system.abilities:
-        raise Refused(f"{system.setup.machine} cannot be started anew as another one")
+        raise Refused(f"{system.setup.machine} cannot restart as another machine")
     setup = _changed(system.setup, message)
     session.choices.check(setup)
     await system.restart(setup)
@@ -307,7 +307,7 @@ async def _pace(session: Session, systems: Sequence[Watched], message: Message, 
     speed = _number(message, "speed", 0, _SPEED_MAX)
     played = [system for system in systems if system.is_played]
     if not played:
-        raise Refused("its clock is its own: its pace cannot be chosen")
+        raise Refused("pace: this machine runs in real time; its pace cannot be set")
     session.pace = speed
     for system in played:
         system.played.speed = speed
@@ -325,11 +325,11 @@ async def _record(
 ) -> Any:
     on = message.get("on")
     if not isinstance(on, bool):
-        raise WrongUsage(f"on: true or false is expected, not {on!r}")
+        raise WrongUsage(f"on: expected true or false, not {on!r}")
     if on:
         label = message.get("label") or ""
         if not isinstance(label, str) or len(label) > _LABEL_MAX:
-            raise WrongUsage(f"label: a text of at most {_LABEL_MAX} characters is expected")
+            raise WrongUsage(f"label: expected a text of at most {_LABEL_MAX} characters")
         session.start_recording(systems, label)
         return None
     show("the metrics of what was recorded")
@@ -346,7 +346,7 @@ async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[s
     """
     on = [system for system in systems if system.recording]
     if not on:
-        raise Refused("nothing is being recorded")
+        raise Refused("no recording is in progress; start one first")
     done = await asyncio.gather(*(system.stop_recording() for system in on), return_exceptions=True)
     folders = {
         system.letter: folder
@@ -373,7 +373,7 @@ async def _make_report(session: Session, show: Tell) -> str:
         show("the metrics of what was recorded")
         await stop_recording(session, list(session.systems.values()))
     if not session.recorded:
-        raise Refused("nothing was recorded yet: record first")
+        raise Refused("nothing was recorded yet; record first")
     out = session.recorded[0].parent / "report"
     return session.publish(await worker.report(session.recorded, out, show))
 
@@ -388,7 +388,7 @@ async def _branch(
         session.choices.check_policy(replace(system.setup, policy=choice, settings=()))
     settings = one_value_each("settings", _settings(message))
     if not policy and not settings:
-        raise WrongUsage("nothing is to be done otherwise: choose a policy, or set a tunable")
+        raise WrongUsage("branch: nothing to change; choose a policy or set a tunable")
     at_ns = whole(message, "time_ns")
     return await what_if(session, system, at_ns, Change(policy, settings), show)
 
@@ -397,11 +397,11 @@ def _settings(message: Message) -> tuple[tuple[str, int], ...]:
     """Parses settings such as {"settings": "slice=3 boost=100"}."""
     text = message.get("settings", "")
     if not isinstance(text, str):
-        raise WrongUsage(f"settings: a text is expected, not {text!r}")
+        raise WrongUsage(f"settings: expected a text, not {text!r}")
     matches = [_SETTING.fullmatch(word) for word in text.replace(",", " ").split()]
     pairs = [(match[1], int(match[2])) for match in matches if match]
     if len(pairs) < len(matches):
-        raise WrongUsage(f"settings: {text}: write NAME=NUMBER, such as slice=3")
+        raise WrongUsage(f"settings: {text}: expected NAME=NUMBER, such as slice=3")
     return tuple(pairs)
 
 

@@ -73,7 +73,7 @@ async def _close(session: Session, tasks: Sequence[asyncio.Future[None]]) -> Non
     await asyncio.gather(*tasks, return_exceptions=True)
     if any(system.recording for system in session.systems.values()):
         with suppress(OSError):  # the terminal may be gone
-            say("schedlab: keeping what was recorded")
+            say("schedlab: saving the recording")
     await session.close()
 
 
@@ -103,7 +103,10 @@ async def _open_browser(server: Server) -> None:
             Thread(target=webbrowser.open, args=[file], daemon=True).start()
             await server.entered.wait()
     except OSError as error:
-        say(f"schedlab: no browser is opened, for want of a private file: {error}")
+        say(
+            "schedlab: no browser was opened, because its private file could not be "
+            f"written: {error}"
+        )
 
 
 def has_screen() -> bool:
@@ -115,9 +118,13 @@ def has_screen() -> bool:
 def _announce(url: str, is_local: bool) -> None:
     begin_display()
     results().print(url, markup=False, soft_wrap=True)
-    say("schedlab: the monitor is at this address, for all that have it. Ctrl-C ends it.")
+    say(
+        "schedlab: the monitor is at this address; everyone who has it can "
+        "connect. Press Ctrl-C to end it."
+    )
     if not is_local:
         say(
-            "schedlab: warning: it listens to other machines, too. What it says to them is not"
-            " encrypted: anyone who can read this network can read its token, and steer it"
+            "schedlab: warning: other machines can connect, without encryption: "
+            "anyone who can read this network can read the token and control the "
+            "monitor"
         )

@@ -235,7 +235,7 @@ class Followed:
         try:
             self.tape.add(records)
         except OSError as error:
-            self.note(f"the recording was given up: {error}")
+            self.note(f"the recording was abandoned: {error}")
         self.clock.heard(time.monotonic(), self.tape.standing.time_ns)
 
     def _take_log(self, lines: list[str]) -> None:

@@ -76,16 +76,16 @@ def read_message(data: str | bytes) -> dict[str, Any]:
     try:
         message = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise WrongUsage(f"a JSON object is expected: {error}") from None
+        raise WrongUsage(f"expected a JSON object: {error}") from None
     if not isinstance(message, dict):
-        raise WrongUsage("a JSON object is expected")
+        raise WrongUsage("expected a JSON object")
     number = message.get("id")
     if isinstance(number, float | list | dict) or len(str(number)) > _ID_MAX:
-        raise WrongUsage("id: a whole number or a short text is expected")
+        raise WrongUsage("id: expected a whole number or a short text")
     for key, value in message.items():
         values = value if isinstance(value, list) else [value]
         if len(key) > _ID_MAX or any(isinstance(value, list | dict) for value in values):
-            raise WrongUsage("each value is a number, a text or a list of them")
+            raise WrongUsage("each value must be a number, a text or a list of them")
         if any(isinstance(value, str) and len(value) > _WORDS_MAX for value in values):
-            raise WrongUsage(f"a text of at most {_WORDS_MAX} characters is expected")
+            raise WrongUsage(f"expected texts of at most {_WORDS_MAX} characters")
     return message

@@ -117,18 +117,22 @@ class Choices:
         most = cpus_max(setup.machine)
         if not 1 <= setup.cpus <= most:
             raise WrongUsage(
-                f"only 1 to {most} are possible on {setup.machine}",
+                f"{setup.machine} has 1 to {most} CPUs",
                 what=parameter("cpus", setup.cpus),
+                fix="choose a number in this range",
             )
         least_ns, most_ns = TICK_NS
         if not least_ns <= setup.tick_ns <= most_ns:
             raise WrongUsage(
-                f"only {format_time(least_ns)} to {format_time(most_ns)} are possible",
+                "out of range",
                 what="`tick_ns=`",
+                fix=f"choose {format_time(least_ns)} to {format_time(most_ns)}",
             )
         if not 0 <= setup.seed < 1 << 63:
             raise WrongUsage(
-                f"only 0 to {(1 << 63) - 1} are possible", what=parameter("first_seed", setup.seed)
+                "out of range",
+                what=parameter("first_seed", setup.seed),
+                fix=f"choose 0 to {(1 << 63) - 1}",
             )
         self.check_workloads(setup.workloads)
 
@@ -136,7 +140,7 @@ class Choices:
         """Raises WrongUsage if the machine lacks the policy, or the policy lacks a tunable."""
         if setup.policy.name == FAIR.name and setup.machine not in (LINUX, HOST):
             raise WrongUsage(
-                "it is the Linux kernel's own class",
+                "only Linux has its own scheduler",
                 what=parameter("policy", setup.policy),
                 fix="add `machine='linux'`, or choose another",
             )

@@ -75,7 +75,7 @@ class Model:
             self._model, _MEMORY, packed, len(packed), name, len(name), _SHARES_BY[shares_by]
         )
         if status == self._ffi.NULL:
-            raise ValueError(f"no model of a trace with such a header: {header}")
+            raise ValueError(f"no model supports a trace with this header: {header}")
         self.set_window(window_ns)
 
     def __deepcopy__(self, memo: object) -> Model:

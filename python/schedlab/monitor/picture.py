@@ -136,11 +136,11 @@ class Picture:
     def explain(self, pid: int) -> Explanation:
         """Explains the waits of a process. Raises Refused if there is no such process."""
         if self.model is None:
-            raise Refused("there is nothing to explain yet")
+            raise Refused("no record has arrived yet; try again")
         try:
             return self.model.explain(pid)
         except KeyError:
-            raise Refused(f"no process {pid} lives, or did in the window") from None
+            raise Refused(f"process {pid}: not alive in the window; choose another") from None
 
 
 def _blank(setup: Setup, window_ns: int) -> ModelFrame:

@@ -77,7 +77,7 @@ class Session:
         manifests' entries about schedlab and the machines.
         """
         if not 1 <= len(setups) <= SYSTEMS_MAX:
-            raise WrongUsage(f"{len(setups)} systems: one to {SYSTEMS_MAX} can be watched together")
+            raise WrongUsage(f"{len(setups)} systems: the monitor shows 1 to {SYSTEMS_MAX}")
         for setup in setups:
             choices.check(setup)
         self.choices = choices
@@ -161,7 +161,10 @@ class Session:
         """
         for system in systems:
             if system.recording:
-                raise Refused(f"{system.letter} is being recorded already, into {system.recording}")
+                raise Refused(
+                    f"{system.letter} is already being recorded into {system.recording}; end "
+                    "that recording first"
+                )
         if self.recordings is None or not any(system.recording for system in self.systems.values()):
             self.recordings = new_runs_folder("monitor")
             self._disk = DiskWatch(self.scratch, self.recordings)
@@ -189,7 +192,10 @@ class Session:
         self._futures = [letter for letter in self._futures if letter in self.systems]
         free = [letter for letter in ascii_lowercase[:SYSTEMS_MAX] if letter not in self.systems]
         if len(free) < len(setups):
-            raise Refused(f"{len(setups)} more systems: {SYSTEMS_MAX} at most are shown together")
+            raise Refused(
+                f"{len(setups)} more systems: the monitor shows at most {SYSTEMS_MAX}; "
+                "close some first"
+            )
         letters = free[: len(setups)]
         for letter, setup in zip(letters, setups, strict=True):
             future = Watched(letter, setup, self._terms)

@@ -129,7 +129,7 @@ class Tape:
         `place` is the path without a suffix.
         """
         if self.standing.count == 0:
-            raise Refused("there is nothing to show yet")
+            raise Refused("no record has arrived yet; try again")
         trace = place.with_suffix(".bin")
         if self.recorder:
             self.recorder.copy_trace(trace)

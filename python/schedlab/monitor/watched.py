@@ -107,13 +107,13 @@ class Watched(Followed):
     def _able(self, *abilities: Ability) -> System:
         if self.system is None or not self.is_on:
             if self.life in (Life.RUNNING, Life.PAUSED):
-                raise Refused("it has only just begun: ask once more")
-            raise Refused(f"it does not run: {self.message or self.life.value}")
+                raise Refused("it has only just started; try again")
+            raise Refused(f"it is not running: {self.message or self.life.value}")
         for ability in abilities:
             if ability not in self.system.abilities:
                 raise Refused(f"{self.setup.machine} cannot do this: {ability.value}")
         if self.paused and not self.is_played and abilities:
-            raise Refused("it stands still, and can hear nothing: resume it first")
+            raise Refused("it is paused; resume it first")
         return self.system
 
     async def steer(self, what: str, doing: Awaitable[T]) -> T:
@@ -127,7 +127,7 @@ class Watched(Followed):
         """Returns the status of sched_status."""
         async with self.asking() as system:
             if self.paused and not self.is_played:
-                raise Refused("it stands still, and can hear nothing: resume it first")
+                raise Refused("it is paused; resume it first")
             self.status = await limited(system.read_status())
         return self.status
 
@@ -304,7 +304,7 @@ class Watched(Followed):
 
     def _whole_tape(self, purpose: str) -> Tape:
         if self.system is None or self.tape is None:
-            raise Refused(f"there is nothing to {purpose}: {self.message or self.life.value}")
+            raise Refused(f"nothing to {purpose}: {self.message or self.life.value}")
         return self.tape
 
 

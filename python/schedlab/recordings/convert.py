@@ -53,7 +53,7 @@ def convert(
     all processes.
     """
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
-        raise WrongUsage(f"{place} is there already", fix="name another folder with `out=`")
+        raise WrongUsage(f"{place}: exists already", fix="name another folder with `out=`")
     began = time.monotonic()
     recording = read(file)
     story = Story(recording.events, recording.cpus, tick_ns, policy, root, recording.coverage)
@@ -62,11 +62,13 @@ def convert(
             story.write(folder / TRACE_FILE)
         except struct.error:
             raise WrongUsage(
-                f"{file}: it has numbers that Linux gives to no thread or CPU"
+                f"{file}: contains numbers that no thread or CPU of Linux can have; record it again"
             ) from None
         if root and not story.root_pid:
             raise WrongUsage(
-                f"no process of that name or PID runs in {file}", what=parameter("root", root)
+                f"{file} has no process of this name or PID",
+                what=parameter("root", root),
+                fix="name another",
             )
         notes = tuple(_notes(recording, story))
         (folder / CONSOLE).write_text("".join(f"{note}\n" for note in notes))

@@ -88,8 +88,8 @@ class _Reader:
             for packet in trace.packet:
                 if packet.HasField("zstd_compressed_packets"):
                     raise WrongUsage(
-                        f"{self.path}: its packets are packed by zstd: record it without"
-                        " compression, or with `compression_type: COMPRESSION_TYPE_DEFLATE`"
+                        f"{self.path}: its packets are compressed with zstd; record without "
+                        "compression, or with `compression_type: COMPRESSION_TYPE_DEFLATE`"
                     )
                 if packet.HasField("compressed_packets"):
                     yield from self.packets(self.inflated(packet.compressed_packets))
@@ -97,8 +97,8 @@ class _Reader:
                     yield packet
         except (DecodeError, zlib.error) as error:
             raise WrongUsage(
-                f"{self.path}: it begins as a trace of Perfetto, and cannot be read ({error}). If it is"
-                " damaged or cut off, record it again"
+                f"{self.path}: begins as a Perfetto trace, but cannot be read ({error}); "
+                "if it is damaged or incomplete, record it again"
             ) from None
 
     def inflated(self, packed: bytes) -> bytes:

@@ -138,7 +138,8 @@ def _read(path: Path) -> Recording:
     highest = max(event.cpu for event in recording.events.events)
     if highest >= _CPUS_MAX:
         raise WrongUsage(
-            f"{path}: it has an event of CPU {highest}; Linux has {_CPUS_MAX:,} at most"
+            f"{path}: has an event of CPU {highest}, but Linux has at most "
+            f"{_CPUS_MAX:,} CPUs; record it again"
         )
     targets = (event.target_cpu for event in recording.events.events if isinstance(event, Wakeup))
     highest = max(highest, *(cpu for cpu in targets if cpu < _CPUS_MAX), 0)
@@ -159,8 +160,8 @@ def _check_file(path: Path) -> None:
     """Raises WrongUsage if the path is not a file, and explains the folder of a CTF trace."""
     if path.is_dir() and any(path.rglob("metadata")):
         raise WrongUsage(
-            f"{path}: a folder of a CTF trace, as LTTng writes them; make text of it by `babeltrace2 --clock-seconds"
-            f" {path} >FILE.txt`, and give that"
+            f"{path}: a folder with a CTF trace (LTTng); convert it with `babeltrace2 "
+            f"--clock-seconds {path} >FILE.txt`, and name that file"
         )
     if not path.is_file():
         raise WrongUsage(f"{path}: not a file; {RECORD_WITH}")
@@ -207,8 +208,8 @@ def _tool_of(path: Path) -> Tool | None:
         return TRACE_CMD
     if b"\0" in begin:
         raise WrongUsage(
-            f"{path}: neither a perf.data of perf, nor a trace.dat of trace-cmd, nor the"
-            f" text that either prints, nor a trace of Perfetto; {RECORD_WITH}"
+            f"{path}: not a recording of perf, trace-cmd or Perfetto, and not the text"
+            f" that perf or trace-cmd prints; {RECORD_WITH}"
         )
     return None
 
@@ -223,9 +224,9 @@ def _report(tool: Tool, path: Path) -> str:
 def _require(tool: Tool, path: Path) -> None:
     if not tool.find():
         raise MachineUnfit(
-            f"{path}: a {tool.file} is read by {tool.program}, and none that runs is here:"
-            f" install the package {' or '.join(tool.packages)}; or, where there is {tool.program}, make text of it,"
-            f" which needs no tool here: {tool.as_text}"
+            f"{path}: {tool.program} reads a {tool.file}, and is not installed; "
+            f"install {' or '.join(tool.packages)}, or convert the file to text on a "
+            f"host that has {tool.program}: {tool.as_text}"
         )
 
 
@@ -319,8 +320,9 @@ def _check(path: Path, events: Events) -> None:
     if not any(isinstance(event, Switch) for event in events.events):
         what = events.unreadable[0] if events.unreadable else ""
         if what:
-            raise WrongUsage(f"{path}: its events have a form that schedlab does not know: {what}")
+            raise WrongUsage(
+                f"{path}: its events have a form that schedlab does not support: {what}"
+            )
         raise WrongUsage(
-            f"{path}: there is no event sched_switch in it, without which nobody knows who"
-            f" ran: {RECORD_WITH}"
+            f"{path}: no sched_switch events, so running tasks are unknown; {RECORD_WITH}"
         )

@@ -91,10 +91,9 @@ def chosen(figures: Sequence[Figure], wanted: Sequence[str]) -> list[Figure]:
         each = by_word.get(word) or by_word.get(label)
         if each is None:
             raise WrongUsage(
-                "the report has none",
+                "the report has no such figure or table",
                 what=parameter("figures", word),
-                fix="name one by its number, as `4` or `table 12`, or by its name, which is the last"
-                " part of its address",
+                fix="use a number, as `4` or `table 12`, or a name, the last part of its address",
             )
         found.append(each)
     return found or list(figures)
@@ -106,7 +105,9 @@ def check_place(place: Path) -> None:
 
     if place.suffix != SUFFIX:
         raise WrongUsage(
-            "it is a zip file", what=parameter("artifact", place), fix=f"name it *{SUFFIX}"
+            "the artifact is a zip file",
+            what=parameter("artifact", place),
+            fix=f"use a name that ends in {SUFFIX}",
         )
     check_file("artifact", place)
 
@@ -228,8 +229,9 @@ def _warn(runs: Collection, sources: Mapping[str, Any]) -> None:
     count = sum(not _is_of(run, sources) for run in runs)
     if count:
         say(
-            f"schedlab: {count} of {len(runs)} runs were made by other sources than those of this checkout"
-            " now. `./schedlab verify` of the artifact tells whether these give the same"
+            f"schedlab: {count} of {len(runs)} runs were made by sources that have "
+            "changed since; `./schedlab verify` of the artifact shows whether the "
+            "current sources give the same results"
         )
 
 

@@ -110,7 +110,9 @@ def default_place(places: Sequence[Path]) -> Path:
     """Returns a place in the folder that all runs have in common."""
     missing = [place for place in places if not place.is_dir()]
     if missing:
-        raise WrongUsage(f"{missing[0]} is not a folder of runs")
+        raise WrongUsage(
+            f"{missing[0]}: not a folder of runs; name a folder that `./schedlab run` made"
+        )
     return Path(os.path.commonpath([place.resolve() for place in places])) / DEFAULT_NAME
 
 

@@ -56,13 +56,14 @@ def parse_budget(text: str) -> Budget:
     """Reads a number of seeds, or a time. Raises ValueError."""
     if text.isdecimal():
         if not FEWEST_SEEDS <= int(text) <= _SEEDS_MAX:
-            raise ValueError(f"only {FEWEST_SEEDS} to {_SEEDS_MAX} seeds are possible")
+            raise ValueError(f"out of range; choose {FEWEST_SEEDS} to {_SEEDS_MAX} seeds")
         return Budget(int(text))
     try:
         return Budget(seconds=parse_time(text) / 1e9)
     except ValueError:
         raise ValueError(
-            "write how many seeds at most, such as 24, or a time, such as 10min; or nothing, as the last option"
+            "write the largest number of seeds, such as 24, or a time, such as 10min;"
+            " or nothing, as the last option"
         ) from None
 
 
@@ -118,13 +119,13 @@ def decide(
         if not added:
             break
         if budget.seconds is not None and time.monotonic() - began > budget.seconds:
-            say(f"schedlab: {budget} are over")
+            say(f"schedlab: time budget reached ({budget})")
             break
 
         contests = sum(len(_open(each)) for each in undecided)
         say(
-            f"schedlab: adding seeds to {counted(len(undecided), 'test')}, in which {counted(contests, 'contest')}"
-            f" {'is' if contests == 1 else 'are'} not decided: {len(added):,} runs"
+            f"schedlab: adding seeds to {counted(len(undecided), 'test')} with "
+            f"{counted(contests, 'undecided comparison')}: {len(added):,} runs"
         )
         perform(replace(wanted, runs=added))
         wanted = replace(wanted, runs=(*wanted.runs, *added))

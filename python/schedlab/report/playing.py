@@ -62,7 +62,8 @@ def write(report: Report, folder: Path) -> None:
         shutil.copyfile(PAGE, folder / PAGE.name)
     except OSError as error:
         raise WrongUsage(
-            f"{PAGE}, with which reports play runs: {error.strerror}; ./schedlab page makes it anew"
+            f"{PAGE}: {error.strerror}; reports need it to play runs: create it with "
+            "./schedlab page"
         ) from None
     if recordings:
         (folder / FOLDER).mkdir()

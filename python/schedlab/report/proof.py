@@ -78,13 +78,13 @@ def opened(path: Path) -> Iterator[Artifact]:
         folder = Path(scratch)
         unpack(path, folder)
         if not (folder / LISTING).is_file():
-            raise FileRefused(f"{path}: no artifact of a report: it has no {LISTING}")
+            raise FileRefused(f"{path}: not an artifact of a report: {LISTING} is missing")
         listing = read_object(folder / LISTING, {})
         check_format(path, listing, FORMAT, "an artifact")
         artifact = Artifact(folder, read_object(folder / LISTING, _FIELDS))
         for run in artifact.runs:
             if not results.is_whole(run):
-                raise FileRefused(f"{path}: {run.relative_to(folder)} is listed, and is no run")
+                raise FileRefused(f"{path}: {run.relative_to(folder)} is listed but is not a run")
         _check_hashes(path, artifact)
         yield artifact
 
@@ -151,7 +151,7 @@ def _check_hashes(path: Path, artifact: Artifact) -> None:
         place = artifact.folder / name
         if not place.is_file() or file_hash(place) != digest:
             raise FileRefused(
-                f"{path}: {name} in it is not what {LISTING} says: it is damaged, or was changed"
+                f"{path}: {name} does not match its hash in {LISTING}: damaged or changed"
             )
 
 

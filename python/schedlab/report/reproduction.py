@@ -164,8 +164,8 @@ def planned(request: Request, out: Path | None) -> tuple[dict[str, Plan], Plan]:
     wanted = Plan(folder, tuple(run for each in plans.values() for run in each.runs))
     if not wanted.runs:
         raise WrongUsage(
-            f"{' '.join(request.names)} --machine {request.machine}: nothing of it is run there"
-            + (f"; study-{LINUX_STUDY} is" if request.machine in LINUX_MACHINES else "")
+            f"--machine {request.machine}: runs none of {' '.join(request.names)}; leave --machine out"
+            + (f", or name study-{LINUX_STUDY}" if request.machine in LINUX_MACHINES else "")
         )
     wanted.check()
     return plans, wanted
@@ -271,7 +271,7 @@ def at_hand(request: Request) -> list[str]:
                 machine_named(name).release()
                 need_guest(request)
         except MachineUnfit as unfit:
-            say(f"schedlab: what study {LINUX_STUDY} is on Linux is NOT RUN: {unfit}")
+            say(f"schedlab: skipping study {LINUX_STUDY} on Linux (NOT RUN): {unfit}")
             break
         found.append(name)
     return found
@@ -281,8 +281,8 @@ def need_guest(request: Request) -> None:
     """Raises MachineUnfit, if the guest would have to be fetched and was not asked for."""
     if request.with_column and not kept():
         raise MachineUnfit(
-            f"its guest has not been fetched; `./schedlab reproduce study-{LINUX_STUDY}` does that"
-            f" ({MEGABYTES} MB)"
+            "the Linux guest has not been fetched; run `./schedlab reproduce "
+            f"study-{LINUX_STUDY}` ({MEGABYTES} MB)"
         )
 
 
@@ -314,7 +314,7 @@ def report_failures(finished: Sequence[Finished]) -> None:
     for message in messages[:_FAILURES_SHOWN]:
         say(message)
     if len(messages) > _FAILURES_SHOWN:
-        say(f"{len(messages) - _FAILURES_SHOWN} more runs failed; their manifests say how")
+        say(f"{len(messages) - _FAILURES_SHOWN} more runs failed; their manifests give the reasons")
 
 
 @contextmanager
@@ -330,7 +330,7 @@ def to_be_continued(request: Request, wanted: Plan) -> Iterator[None]:
         return
     count = len(list(carried_out(wanted)))
     say(
-        f"schedlab: interrupted; {count} of {len(wanted.runs)} runs are finished and kept."
-        f" To go on with the others:\n  {request.command(wanted.folder)}"
+        f"schedlab: interrupted; {count} of {len(wanted.runs)} runs are finished "
+        f"and kept. To continue:\n {request.command(wanted.folder)}"
     )
     raise SystemExit(128 + number)

@@ -133,15 +133,16 @@ class Past:
             pids = alive(self.events, at_ns, attribute.who)
             if not pids:
                 raise WrongUsage(
-                    f"no process is called {attribute.who} and alive at {format_time(at_ns)}",
+                    f"no process {attribute.who} is alive at {format_time(at_ns)}",
                     what=parameter("attributes", attribute),
+                    fix="name another process or time",
                 )
             lines += [f"sched_status {pid} {attribute.name} {attribute.value}" for pid in pids]
         text = "".join(f"{line}\n" for line in lines)
         if len(text) > COMMANDS_MAX:
             raise WrongUsage(
-                f"{future.title}: {len(lines)} changes are more than the kernel can be told; name"
-                " fewer processes"
+                f"{future.title}: {len(lines)} changes are too many for the kernel; name "
+                "fewer processes"
             )
         return text
 
@@ -166,11 +167,13 @@ def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> RunSpec:
     check_machine(folder, manifest["machine"])
     if "recorded_from_ns" in manifest:
         raise WrongUsage(
-            f"{folder} was recorded live: only what `./schedlab run` has carried out has branches"
+            f"{folder}: was recorded live, and only runs of `./schedlab run` have "
+            "branches; name such a run"
         )
     if "branch" in manifest:
         raise WrongUsage(
-            f"{folder} is itself a branch ({manifest['branch']}); name the run that it is a branch of"
+            f"{folder}: is itself a branch ({manifest['branch']}); name the run that "
+            "it branches from"
         )
     return _checked(folder, RunSpec.from_manifest(manifest, folder), manifest)
 
@@ -184,8 +187,9 @@ def check_machine(folder: Path, name: str) -> None:
     ]
     if name not in able:
         raise WrongUsage(
-            f"it was run on {name}: only runs on"
-            f" {' or '.join(parameter('machine', machine_name) for machine_name in able)} have branches",
+            f"ran on {name}; only runs on "
+            f"{' or '.join(parameter('machine', machine_name) for machine_name in able)}"
+            " have branches",
             what=str(folder),
         )
 
@@ -196,8 +200,7 @@ def _checked(folder: Path, spec: RunSpec, manifest: Mapping[str, Any]) -> RunSpe
         spec
     ) != manifest.get("boot_arguments"):
         raise WrongUsage(
-            f"{folder} was made by another version of schedlab, which ran it in another way: run it"
-            " again first"
+            f"{folder}: another version of schedlab ran it differently; run it again first"
         )
     return spec
 
@@ -222,8 +225,10 @@ def moment(text: str, events: Trace) -> tuple[int, str]:
     first, last = _begin_ns(events), events.end_ns
     if not first < at_ns <= last:
         raise WrongUsage(
-            f"the run's programs were under way from {format_time(first)} to {format_time(last)}",
+            f"outside of the run, whose programs ran from {format_time(first)} to "
+            f"{format_time(last)}",
             what=parameter("at", text),
+            fix="choose a time in this range",
         )
     return at_ns, note
 
@@ -239,18 +244,20 @@ def _moment(text: str, events: Trace) -> tuple[int, str]:
             raise WrongUsage(
                 str(error),
                 what=parameter("at", text),
-                fix="or name a record of the trace, such as switch:100, the 100th SWITCH",
+                fix="name a time, or a record of the trace, such as switch:100, the 100th SWITCH",
             ) from None
     name, number = event[1].upper(), int(event[2])
     if name not in Kind.__members__:
         kinds = ", ".join(kind.name.lower() for kind in Kind)
         raise WrongUsage(
-            f"no record is called {event[1]}; there are: {kinds}", what=parameter("at", text)
+            f"unknown record {event[1]}", what=parameter("at", text), fix=f"choose from {kinds}"
         )
     rows = events.rows(Kind[name])
     if not 1 <= number <= len(rows):
         raise WrongUsage(
-            f"the trace has {len(rows)} records of that kind", what=parameter("at", text)
+            f"the trace has only {len(rows)} records of this kind",
+            what=parameter("at", text),
+            fix="choose a lower number",
         )
     time = int(events.column("time_ns")[rows[number - 1]])
     return time + 1, f"{text} was at {format_time(time)}; the branches begin right after it"
@@ -271,13 +278,13 @@ def parse_attribute(text: str) -> Attribute:
     """Parses text such as "7:tickets=100" or "cpu:priority=3". Raises ValueError."""
     match = _ATTRIBUTE.fullmatch(text.strip())
     if not match:
-        raise ValueError("it is not of the form PID:ATTRIBUTE=VALUE or NAME:ATTRIBUTE=VALUE")
+        raise ValueError("not of the form PID:ATTRIBUTE=VALUE or NAME:ATTRIBUTE=VALUE")
     who, name, value = match[1], match[2], int(match[3])
     if name not in ATTRIBUTES:
-        raise ValueError(f"no attribute is called '{name}'; there are: {', '.join(ATTRIBUTES)}")
+        raise ValueError(f"unknown attribute '{name}'; choose from {', '.join(ATTRIBUTES)}")
     limits = ATTRIBUTES[name]
     if not limits.least <= value <= limits.most:
-        raise ValueError(f"{name} is from {limits.least} to {limits.most}")
+        raise ValueError(f"{name} is out of range; choose {limits.least} to {limits.most}")
     return Attribute(who, name, value)
 
 

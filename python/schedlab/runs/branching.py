@@ -54,7 +54,7 @@ def check(history: Past, at_ns: int, futures: Sequence[Future]) -> None:
     names = [future.name for future in futures]
     for name in names:
         if names.count(name) > 1:
-            raise WrongUsage(f"two branches would both be called {name}: branch twice")
+            raise WrongUsage(f"two branches would have the name {name}; run the command twice")
 
 
 def perform(past: Past, at_ns: int, futures: Sequence[Future], out: Path) -> list[Finished]:
@@ -84,7 +84,7 @@ def carry_out(
     for name in specs:
         if (out / name).exists():
             raise WrongUsage(
-                f"it holds {name} already", what=parameter("out", out), fix="name another folder"
+                f"already contains {name}", what=parameter("out", out), fix="name another folder"
             )
     machine.release()
     tools = machine.tools if past.file else ()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from schedlab.errors import SchedlabError, WrongUsage, parameter
 
-CURE = "./schedlab dask certificate FOLDER makes one"
+CURE = "create one with ./schedlab dask certificate FOLDER"
 SCHEME = "tls://"
 _NAMES = ("certificate.pem", "key.pem")
 _OPENSSL = (
@@ -51,15 +51,14 @@ def read(folder: Path) -> Certificate:
     for path in (certificate.certificate, certificate.key):
         if not path.is_file():
             raise WrongUsage(
-                f"there is no {path.name} in it", what=parameter("certificate", folder), fix=CURE
+                f"contains no {path.name}", what=parameter("certificate", folder), fix=CURE
             )
     about = certificate.key.stat()
     if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
         raise WrongUsage(
-            f"other users may read {certificate.key.name}, which is a secret: have it be your own,"
-            f" and `chmod 600 {certificate.key}`",
+            f"other users can read {certificate.key.name}, which is secret",
             what=parameter("certificate", folder),
-            fix=f"or {CURE}",
+            fix=f"own it and run `chmod 600 {certificate.key}`, or {CURE}",
         )
     return certificate
 
@@ -68,15 +67,15 @@ def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:
     """Returns the certificate for a scheduler. Raises WrongUsage if the connection would not be authenticated."""
     if not scheduler.startswith(SCHEME):
         raise WrongUsage(
-            f"expected an address such as {SCHEME}10.0.0.1:8786. Without TLS anything that"
-            " reaches a cluster can run what it likes as its owner (docs/sweeps.md)",
+            f"not an address such as {SCHEME}10.0.0.1:8786; without TLS, everyone who "
+            "can connect can run code as the cluster's owner (docs/sweeps.md)",
             what=parameter("scheduler", scheduler),
         )
     if folder is None:
         raise WrongUsage(
-            "by which certificate? Add `certificate=FOLDER`",
+            "the certificate is missing",
             what=parameter("scheduler", scheduler),
-            fix=CURE,
+            fix=f"add `certificate=FOLDER`; {CURE}",
         )
     return read(folder)
 
@@ -84,7 +83,7 @@ def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:
 def make(folder: Path) -> None:
     """Creates a certificate in a new folder. Raises WrongUsage if the folder exists, and SchedlabError."""
     if folder.exists():
-        raise WrongUsage(f"{folder} is there already: name another folder, or move that one away")
+        raise WrongUsage(f"{folder}: exists already; name another folder, or move this one away")
     folder.parent.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
     try:
@@ -103,7 +102,9 @@ def _run(command: list[str]) -> None:
         )
     except FileNotFoundError:
         raise SchedlabError(
-            f"there is no {command[0]}, which makes certificates: apt install {command[0]}"
+            f"{command[0]} is not installed, and creates certificates; run apt install {command[0]}"
         ) from None
     except subprocess.CalledProcessError as error:
-        raise SchedlabError(f"{command[0]} made no certificate: {error.stderr.strip()}") from None
+        raise SchedlabError(
+            f"{command[0]} created no certificate: {error.stderr.strip()}"
+        ) from None

@@ -77,8 +77,8 @@ class Cluster:
             raise
         except Exception as error:
             raise SchedlabError(
-                f"the workers cannot take part: {type(error).__name__}: {error}. Start them in the"
-                " same version of schedlab: ./schedlab dask worker"
+                f"the workers cannot take part: {type(error).__name__}: {error}. Start "
+                "them with the same version of schedlab: ./schedlab dask worker"
             ) from error
         self.prepared = True
 
@@ -87,8 +87,8 @@ class Cluster:
         now = time.monotonic()
         if self.client.status != "running":
             raise SchedlabError(
-                "the scheduler of Dask is gone; what was finished is kept. Start it again, and go on"
-                " with the same command"
+                "the Dask scheduler has ended; finished runs are kept. Start it again, "
+                "and repeat the command to continue"
             )
         if now - self.threads_known >= _THREADS_SECONDS:
             threads: dict[str, Any] = self.client.nthreads()  # type: ignore[no-untyped-call]
@@ -96,7 +96,7 @@ class Cluster:
         if self.threads:
             self.seen = now
         elif now - self.seen > _PATIENCE_SECONDS:
-            say("no worker is there: waiting for one to come (./schedlab dask worker ADDRESS)")
+            say("waiting for a worker (start one: ./schedlab dask worker ADDRESS)")
             self.seen = now
         return _AHEAD * self.threads
 
@@ -173,13 +173,13 @@ def _client(scheduler: str, certificate: Certificate) -> Client:
         )
     except ValueError as error:
         raise WrongUsage(
-            f"{error}: expected an address such as {SCHEME}10.0.0.1:8786",
+            f"{error}; use an address such as {SCHEME}10.0.0.1:8786",
             what=parameter("scheduler", scheduler),
         ) from None
     except (OSError, TimeoutError) as error:
         raise SchedlabError(
-            "no scheduler of Dask answers there that has this certificate:"
-            f" {_first_line(error)}. Start one: ./schedlab dask scheduler",
+            f"no Dask scheduler with this certificate answers: {_first_line(error)}. "
+            "Start one: ./schedlab dask scheduler",
             what=parameter("scheduler", scheduler),
         ) from None
 

@@ -306,12 +306,13 @@ def read(places: Sequence[Path], measured_anew: bool = False) -> Collection:
     for place in places:
         place_runs = list(_runs_in(place))
         if not place_runs:
-            raise WrongUsage(f"{place} holds no run: name a folder that `./schedlab run` made")
+            raise WrongUsage(f"{place}: contains no run; name a folder that `./schedlab run` made")
         single_runs = [run for run in place_runs if not _is_sweep(run)]
         if not single_runs:
             raise WrongUsage(
-                f"{place} holds a sweep, whose runs are rows of its tables: `report` and `compare`"
-                f" take {place_runs[0].folder} by itself. For anything else, sweep with `keep_traces=True`"
+                f"{place}: contains a sweep; only `report` and `compare` read it, as "
+                f"{place_runs[0].folder}. For other commands, sweep with "
+                "`keep_traces=True`"
             )
         for run in single_runs:
             runs.setdefault(run.folder.resolve(), run)
@@ -372,8 +373,8 @@ def _check_same(one: Kept, other: Kept, passed_over: Sequence[str]) -> None:
 
 def _refuse(one: Kept, other: Kept, what: str) -> NoReturn:
     raise WrongUsage(
-        f"{one.folder} and {other.folder} hold runs of one setup, made with different {what}: report"
-        " on them apart, or see `./schedlab compare`"
+        f"{one.folder} and {other.folder}: runs of the same configuration with "
+        f"different {what}; report them separately, or use `./schedlab compare`"
     )
 
 

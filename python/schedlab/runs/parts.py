@@ -46,7 +46,11 @@ def check_there(names: Iterable[str]) -> None:
 def check_own(name: str, path: Path) -> None:
     """Raises WrongUsage or MachineUnfit if the file cannot replace that part."""
     if not path.is_file():
-        raise WrongUsage("there is no such file", what=parameter(name.rpartition("_")[2], path))
+        raise WrongUsage(
+            "the file does not exist",
+            what=parameter(name.rpartition("_")[2], path),
+            fix="name an existing file",
+        )
     if name == LINUX_KERNEL:
         from schedlab.machines.linux.kernel import named_kernel
 

@@ -88,7 +88,7 @@ def check_policies(catalogue: Catalogue, plan: Plan) -> None:
         of_linux = machine.name in LINUX_KERNELS
         if policy.name in (FAIR.name, PUBLISHED.name) and not of_linux:
             raise WrongUsage(
-                "it is of Linux alone, not of ours",
+                "only Linux has this policy",
                 what=parameter("policy", policy),
                 fix="add `machine='linux'`, or choose another",
             )
@@ -103,7 +103,7 @@ def check_published(policy: PolicyChoice, settings: tuple[tuple[str, int], ...])
     program = program_of(policy)
     for name, value in settings:
         raise WrongUsage(
-            f"{program.name} has no tunables of ours",
+            f"{program.name} has no tunables that schedlab can set",
             what=parameter("settings", {name: value}),
             fix=f"leave it out, or leave out {policy}",
         )
@@ -134,7 +134,7 @@ def _is_done(plan: Plan, run: RunSpec, base: Software) -> bool:
         return False
     if not results.is_whole(place):
         raise WrongUsage(
-            f"{run.name} in it is no run",
+            f"{run.name} in it is not a run",
             what=parameter("out", plan.folder),
             fix="name another folder",
         )
@@ -143,10 +143,10 @@ def _is_done(plan: Plan, run: RunSpec, base: Software) -> bool:
     for key, what in results.DECISIVE.items():
         if manifest.get(key) != expected.get(key):
             raise WrongUsage(
-                f"{run.name} in it was made with other {what}: {results.shown(key, manifest)}, now"
-                f" {results.shown(key, expected)}. The two do not belong together",
+                f"{run.name} in it was made with another {what}: "
+                f"{results.shown(key, manifest)}, now {results.shown(key, expected)}",
                 what=parameter("out", plan.folder),
-                fix="name another folder, or move that one away",
+                fix="name another folder, or move this one away",
             )
     done = results.succeeded(manifest)
     if not done:

@@ -42,9 +42,9 @@ class Plan:
         for run in self.runs:
             if self.place(run).exists():
                 raise WrongUsage(
-                    f"it holds a run called {run.name} already",
+                    f"already contains a run named {run.name}",
                     what=parameter("out", self.folder),
-                    fix="name another folder, or move that one away",
+                    fix="name another folder, or move this one away",
                 )
 
 
@@ -54,22 +54,22 @@ def check_cpus(run: RunSpec) -> None:
     if run.cpus > most:
         has_more = run.machine.name != SIMULATOR
         raise WrongUsage(
-            f"only 1 to {most} are possible on {run.machine}",
+            f"{run.machine} has 1 to {most} CPUs",
             what=parameter("cpus", run.cpus),
             fix=f"{parameter('machine', SIMULATOR)} has more" if has_more else "",
         )
     if run.shape and run.shape.cpus != run.cpus:
         raise WrongUsage(
-            f"the shape {run.shape.name} is of {run.shape.cpus} CPUs",
+            f"the shape {run.shape.name} has {run.shape.cpus} CPUs",
             what=parameter("cpus", run.cpus),
-            fix="leave out `cpus=`, or take another `shape=`",
+            fix="leave out `cpus=`, or choose another `shape=`",
         )
     missing = run.file.cpus_missing(run.cpus) if run.file else ""
     if missing:
         raise WrongUsage(
-            f"{parameter('workload', run.workload)} wants processes to run on CPU {missing} alone",
+            f"{parameter('workload', run.workload)} binds processes to CPU {missing}",
             what=parameter("cpus", run.cpus),
-            fix="take more CPUs",
+            fix="use more CPUs",
         )
 
 
@@ -78,8 +78,9 @@ def check_tick(run: RunSpec) -> None:
     least, most = TICK_NS
     if not least <= run.tick_ns <= most:
         raise WrongUsage(
-            f"only {format_time(least)} to {format_time(most)} are possible",
+            "out of range",
             what=parameter("tick_ns", run.tick_ns),
+            fix=f"choose {format_time(least)} to {format_time(most)}",
         )
 
 

@@ -140,8 +140,9 @@ def recordings(place: Path) -> tuple[Recording, ...]:
             one, other = getattr(first, what), getattr(recorded, what)
             if one != other:
                 raise WrongUsage(
-                    f"{place} holds runs that differ in more than their seeds: {first.path.parent.name} has"
-                    f" {what.replace('_', ' ')} {one}, {recorded.path.parent.name} has {other}; name one of them"
+                    f"{place}: its runs differ in more than their seeds: "
+                    f"{first.path.parent.name} has {what.replace('_', ' ')} {one}, "
+                    f"{recorded.path.parent.name} has {other}; name one of them"
                 )
     seeds = {recorded.seed for recorded in all_recordings}
     if len(seeds) < len(all_recordings):  # machines without seeds: number the recordings
@@ -176,7 +177,10 @@ def recording(place: Path) -> Recording:
     except trace.TraceError as error:
         raise WrongUsage(str(error)) from None
     if not len(trace.timeline(events).pid):
-        raise WrongUsage(f"{path}: no process does anything in it: there is nothing to replay")
+        raise WrongUsage(
+            f"{path}: no process does anything in it, so there is nothing to replay; "
+            "name another trace"
+        )
     manifest: Mapping[str, Any] = results.read_manifest(folder) if folder else {}
     policy, settings = _policy(events, manifest)
     return Recording(

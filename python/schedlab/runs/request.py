@@ -76,13 +76,13 @@ class Request:
         machine = self.machine
         if self.ignore_limits and machine.name != HOST:
             raise WrongUsage(
-                f"on {parameter('machine', machine.name)} there are none",
+                f"{parameter('machine', machine.name)} has no such limits",
                 what="`ignore_limits=`",
                 fix=f"leave it out, or add {parameter('machine', HOST)}",
             )
         if machine.name == SIMULATOR and self.memory not in (None, machine.memory_mib):
             raise WrongUsage(
-                f"{parameter('machine', SIMULATOR)} has none",
+                f"{parameter('machine', SIMULATOR)} has no memory size",
                 what="`memory_mib=`",
                 fix="leave it out",
             )
@@ -147,8 +147,9 @@ class Request:
         assert self.cpus is not None
         if self.seed + self.repeats - 1 >= 2**63:
             raise WrongUsage(
-                f"with {parameter('seeds', self.repeats)} the last seed is too large",
+                f"too large: with {parameter('seeds', self.repeats)} the last seed is out of range",
                 what=parameter("first_seed", self.seed),
+                fix="choose a smaller one",
             )
         base = self.base()
         folder = self.out or new_runs_folder(folder_name(self.workload, self.policies))
@@ -184,7 +185,7 @@ class Request:
             if part.endswith("kernel"):
                 return {part: self.kernel}
         raise WrongUsage(
-            f"{parameter('machine', self.machine.name)} has none",
+            f"{parameter('machine', self.machine.name)} takes no kernel",
             what="`kernel=`",
             fix="leave it out",
         )
@@ -203,14 +204,16 @@ def of_recording(place: Path, **given: Any) -> Request:
     simulator = machine_named(SIMULATOR)
     if given.get("machine", simulator) != simulator:
         raise WrongUsage(
-            f"only {SIMULATOR} replays recordings", what=parameter("machine", given["machine"])
+            f"only {SIMULATOR} replays recordings",
+            what=parameter("machine", given["machine"]),
+            fix="leave it out",
         )
     first, *others = recordings(place)
     seeds = next((shown for name, shown in _OF_SEEDS.items() if name in given), "")
     if others and seeds:
         raise WrongUsage(
-            f"{place}: it holds {1 + len(others)} recordings, each of which is replayed once, with its own"
-            f" seed; leave out {seeds}, or name one of them"
+            f"{place}: contains {1 + len(others)} recordings, and each is replayed "
+            f"once, with its own seed; leave out {seeds}, or name one recording"
         )
     if "policies" not in given:
         _check_policy(place, first)
@@ -236,16 +239,16 @@ def _check_policy(place: Path, recorded: Recording) -> None:
     ours = read_catalogue()
     if recorded.policy.name == FAIR.name:
         raise WrongUsage(
-            f"it was recorded under {FAIR.name}, which is Linux's own and which the simulator"
-            " does not have",
+            f"it was recorded under {FAIR.name}, Linux's own scheduler, which the "
+            "simulator does not have",
             what=str(place),
-            fix="say by `policy=` under what it is to be replayed",
+            fix="name the policy to replay it under with `policy=`",
         )
     if recorded.policy.name not in ours:
         raise WrongUsage(
             f"it was recorded under '{recorded.policy}', which schedlab does not have",
             what=str(place),
-            fix=f"say under what to replay it with `policy=`, of {', '.join(ours)}",
+            fix=f"name the policy to replay it under with `policy=`, such as {', '.join(ours)}",
         )
 
 
@@ -266,9 +269,10 @@ def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | 
     if not is_workload_file(workload):
         if changes:
             raise WrongUsage(
-                f"{parameter('workload', workload)} is no workload file; programs have options of"
-                " their own",
+                f"{parameter('workload', workload)} is a program, and only workload files "
+                "have values to change",
                 what=parameter("changes", changes[0][0]),
+                fix="leave it out, or name a workload file",
             )
         return None
     file = workload_files.read(Path(workload.strip()), changes)
@@ -285,7 +289,9 @@ def one_value_each(
     if len(values) < len(settings):
         names = [name for name, _ in settings]
         twice = next(name for name in names if names.count(name) > 1)
-        raise WrongUsage("given more than once", what=parameter(parameter_name, twice))
+        raise WrongUsage(
+            "given more than once", what=parameter(parameter_name, twice), fix="give it once"
+        )
     return settings
 
 

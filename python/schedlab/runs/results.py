@@ -105,14 +105,14 @@ def find_run(path: Path) -> Path:
     if (path / MANIFEST).is_file() and (path / TRACE_FILE).is_file():
         return path
     if not path.is_dir():
-        raise WrongUsage(f"{path} is not a folder of a run")
+        raise WrongUsage(f"{path}: not a run's folder; name one that `./schedlab run` made")
     runs = runs_in(path)
     if len(runs) == 1:
         return runs[0]
     if not runs:
-        raise WrongUsage(f"{path} holds no run with a trace")
+        raise WrongUsage(f"{path}: contains no run with a trace; name another folder")
     names = "\n".join(f"  {run}" for run in runs)
-    raise WrongUsage(f"{path} holds {len(runs)} runs; name one of them:\n{names}")
+    raise WrongUsage(f"{path}: contains {len(runs)} runs; name one of them:\n{names}")
 
 
 def shown(key: str, manifest: Mapping[str, Any]) -> str:

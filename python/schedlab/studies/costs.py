@@ -98,8 +98,8 @@ def costs_of(study: int, folder: Path = STUDIES) -> StudyCosts:
         return StudyCosts(calibrated, delays, dict(said.get("habits", {})))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileRefused(
-            f"{path}: expected calibrated, a list of place, row, column and gives, and delays, a list"
-            f" of operation, policies and ticks: {error}"
+            f"{path}: expected `calibrated`, a list of place, row, column and gives, "
+            f"and `delays`, a list of operation, policies and ticks: {error}"
         ) from None
 
 
@@ -109,5 +109,5 @@ def _longer(said: Mapping[str, Any]) -> Longer:
     policies: Sequence[str] = said["policies"]
     ticks = {int(cpus): float(longer) for cpus, longer in said["ticks"].items()}
     if not ticks or min(ticks.values()) < 0:
-        raise ValueError("ticks: expected a number from 0 on for one number of CPUs or more")
+        raise ValueError("ticks: expected a number of at least 0 for one number of CPUs or more")
     return Longer(said["operation"], tuple(policies), ticks)

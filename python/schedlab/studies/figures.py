@@ -197,13 +197,13 @@ def _key(figure: Figure) -> tuple[object, ...]:
 
 def _figure(line: Mapping[str, str | None], study: int) -> Figure:
     if tuple(line) != COLUMNS or None in line.values():
-        raise ValueError(f"{len(COLUMNS)} columns are wanted")
+        raise ValueError(f"expected {len(COLUMNS)} columns")
     cells = cast("Mapping[str, str]", line)
     for name in COLUMNS:
         if not cells[name] and name not in ("cpus", "policy"):
             raise ValueError(f"{name} is missing")
     if cells["kind"] not in get_args(Kind) or cells["source"] not in get_args(Source):
-        raise ValueError(f"kind {cells['kind']} or source {cells['source']} is not known")
+        raise ValueError(f"unknown kind {cells['kind']} or source {cells['source']}")
     if (
         cells["source"] == "study"
         and not _is_number(cells["value"])

@@ -86,7 +86,7 @@ class Study:
         """The content of study.yaml. Raises FileRefused."""
         facts = read_yaml(self.folder / "study.yaml")
         if not isinstance(facts, dict) or not isinstance(facts.get("citation"), str):
-            raise FileRefused(f"{self.folder / 'study.yaml'}: expected a citation, as a text")
+            raise FileRefused(f"{self.folder / 'study.yaml'}: expected `citation`, a text")
         return facts
 
     @cached_property
@@ -117,7 +117,7 @@ def study_numbered(number: int, folder: Path = STUDIES) -> Study:
     for each in studies(folder):
         if each.number == number:
             return each
-    raise KeyError(f"there is no study {number}")
+    raise KeyError(f"study {number} does not exist")
 
 
 def read_yaml(path: Path) -> Any:
@@ -152,7 +152,7 @@ def merged(said: dict[str, Any]) -> dict[str, Any]:
 
 def _contradiction(read_from: dict[str, Any]) -> Contradiction:
     if read_from["sort"] not in get_args(Sort):
-        raise ValueError(f"{read_from['name']}: {read_from['sort']} is no sort")
+        raise ValueError(f"{read_from['name']}: unknown sort {read_from['sort']}")
     return Contradiction(
         **{**read_from, "statements": tuple(map(_statement, read_from["statements"]))}
     )

@@ -42,7 +42,9 @@ def plan(
     """
     if tick_ns % WORK_NS:
         raise WrongUsage(
-            f"the work of a study is in steps of {WORK_NS} ns", what=parameter("tick_ns", tick_ns)
+            f"studies measure work in steps of {WORK_NS} ns",
+            what=parameter("tick_ns", tick_ns),
+            fix="choose a multiple of it",
         )
     wanted = set(studies)
     runs = tuple(
@@ -62,8 +64,9 @@ def plan(
     )
     if any(run.seed > _SEED_MAX for run in runs):
         raise WrongUsage(
-            "a study has several seeds, of which the last is too large",
+            "too large: a study has several seeds, and the last one is out of range",
             what=parameter("first_seed", seed),
+            fix="choose a smaller one",
         )
     return Plan(folder, runs)
 

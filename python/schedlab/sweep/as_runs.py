@@ -68,12 +68,12 @@ def collection(folder: Path) -> Swept:
     manifest = dataset.read_manifest(folder)
     runs = dataset.read_table(folder, dataset.RUNS)
     if runs.is_empty():
-        raise WrongUsage(f"{folder} holds no finished run yet")
+        raise WrongUsage(f"{folder}: no run has finished yet; continue the sweep first")
     for name in _NEEDED:
         if runs[name].null_count():
             raise FileRefused(f"{folder}: a run in it has no {name}")
     if strange := set(runs["machine"]) - {*MACHINES}:
-        raise FileRefused(f"{folder}: no machine is called {', '.join(sorted(strange))}")
+        raise FileRefused(f"{folder}: unknown machine {', '.join(sorted(strange))}")
     facts = manifest.get(MADE_OF, {})
     sittings = manifest.get(SITTINGS, [])
     by = {

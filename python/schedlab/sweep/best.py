@@ -30,7 +30,9 @@ def objectives_of(texts: Sequence[str]) -> list[Objective]:
     columns = [(objective.column, objective.group) for objective in objectives]
     for number, objective in enumerate(objectives):
         if columns.index((objective.column, objective.group)) < number:
-            raise WrongUsage("it is named twice", what=parameter("best", objective.text))
+            raise WrongUsage(
+                "given twice", what=parameter("best", objective.text), fix="give each metric once"
+            )
     return objectives
 
 
@@ -46,11 +48,15 @@ def check_chart(place: Path, objectives: Sequence[Objective], loads: bool = Fals
     """Raises WrongUsage, before anything runs, if the chart is impossible; `loads` means load curves."""
     if place.suffix not in PICTURES:
         raise WrongUsage(
-            f"expected a name that ends in {' or '.join(PICTURES)}", what=parameter("chart", place)
+            "not a picture's name",
+            what=parameter("chart", place),
+            fix=f"use a name that ends in {' or '.join(PICTURES)}",
         )
     if len(objectives) != 2 and not loads:
         raise WrongUsage(
-            "a frontier is of two metrics: `best=A` `best=B`", what=parameter("chart", place)
+            "a frontier needs two metrics",
+            what=parameter("chart", place),
+            fix="add `best=A` `best=B`",
         )
     check_file("chart", place)
 
@@ -110,7 +116,7 @@ def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front
 
     if not found.estimates:
         raise WrongUsage(
-            f"no setup of {listing.scene_title(values)} has both metrics", what="`chart=`"
+            f"no configuration of {listing.scene_title(values)} has both metrics", what="`chart=`"
         )
     largest = [
         max(estimate[place].mean for estimate in found.estimates.values()) for place in (0, 1)

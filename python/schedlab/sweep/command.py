@@ -95,13 +95,16 @@ def carry_out(plan: SweepPlan, doing: Doing) -> Done:
         doing.out, dimensions, make.to_dict(), title, origin, standards
     ) as data_set:
         for name in data_set.edited:
-            say(f"schedlab: {name} is not what it was in {doing.out}: its runs are another setup")
+            say(
+                f"schedlab: {name} has changed since the sweep in {doing.out}: its runs "
+                "are another configuration"
+            )
         if doing.retry_failed:
-            say(f"schedlab: {data_set.drop_failed()} runs that failed are run again")
+            say(f"schedlab: running {data_set.drop_failed()} failed runs again")
         already = sum(key in data_set.statuses for key in points)
         left = [key for key in points if key not in data_set.statuses]
         if already:
-            say(f"schedlab: {already} of {len(points)} runs are there already")
+            say(f"schedlab: {already} of {len(points)} runs exist already")
         if left:
             with workers_of(doing, len(left)) as (workers, board):
                 Execution(plan, make, data_set, doing, workers, board).run(

@@ -52,9 +52,7 @@ def read(text: str, names: Iterable[str]) -> Condition:
         raise ValueError(EXPECTED)
     for child in ast.walk(tree):
         if isinstance(child, ast.Name) and child.id not in known:
-            raise ValueError(
-                f"{child.id} is no tunable here; there are: {', '.join(sorted(known))}"
-            )
+            raise ValueError(f"unknown tunable {child.id}; choose from {', '.join(sorted(known))}")
     condition = Condition(text.strip())
     condition.holds(dict.fromkeys(known, 1))
     return condition

@@ -241,7 +241,9 @@ def opened(
     new = not (folder / MANIFEST).exists()
     if new and folder.exists() and any(folder.iterdir()):
         raise WrongUsage(
-            "the folder holds something else than a sweep's data set", what=parameter("out", folder)
+            "the folder contains something other than a sweep",
+            what=parameter("out", folder),
+            fix="name another folder",
         )
     manifest = {} if new else read_manifest(folder)
     check_fit(folder, manifest, make)
@@ -277,8 +279,8 @@ def check_fit(folder: Path, manifest: Mapping[str, Any], make: Mapping[str, Any]
         for name, value in new.items():
             if old.get(name) != value:
                 raise WrongUsage(
-                    f"the sweep in it was made with another {name.removesuffix('_sha256')} ({what}):"
-                    f" {str(old.get(name))[:16]}, now {value[:16]}. {cure}",
+                    f"its sweep used another {name.removesuffix('_sha256')} ({what}): "
+                    f"{str(old.get(name))[:16]}, now {value[:16]}. {cure}",
                     what=parameter("out", folder),
                 )
 
@@ -297,7 +299,7 @@ def _locked(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WrongUsage(
-                "another sweep is writing to it",
+                "another sweep is writing to this folder",
                 what=parameter("out", folder),
                 fix="wait for it, or name another folder",
             ) from None
@@ -351,11 +353,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises WrongUsage if the folder has no data set of a sweep, or FileRefused for unknown versions.
     """
     if not (folder / MANIFEST).is_file():
-        raise WrongUsage(f"{folder} holds no sweep: name a folder that `./schedlab sweep` made")
+        raise WrongUsage(f"{folder}: contains no sweep; name a folder that `./schedlab sweep` made")
     place = folder / MANIFEST
     manifest = read_object(place, {})
     if "dimensions" not in manifest:
-        raise WrongUsage(f"{folder} holds a run, not a sweep")
+        raise WrongUsage(
+            f"{folder}: contains a run, not a sweep; name a folder that `./schedlab sweep` made"
+        )
     check_format(place, manifest, FORMAT, "a sweep's data set")
     return checked(place, manifest, _FIELDS)
 

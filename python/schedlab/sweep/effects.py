@@ -96,8 +96,9 @@ def effects(folder: Path, objective: Objective) -> Effects:
     total = _squares(known, [])
     if not dimensions or not total:
         raise WrongUsage(
-            f"the runs in {folder} do not differ in {'it' if dimensions else 'anything'}:"
-            " there is nothing to explain",
+            f"the runs in {folder} all have the same "
+            f"{'value' if dimensions else 'configuration'}, so there is no effect to "
+            "explain",
             what=parameter("effects", objective.text),
         )
     alone = {name: total - _squares(known, [name]) for name in dimensions}
@@ -123,7 +124,7 @@ def read(folder: Path, objective: Objective) -> pl.DataFrame:
     """Returns a row for each run: its dimensions as texts, and `value`, which may be null."""
     runs = dataset.read_table(folder, dataset.RUNS)
     if runs.is_empty():
-        raise WrongUsage(f"{folder} holds no finished run yet")
+        raise WrongUsage(f"{folder}: no run has finished yet; continue the sweep first")
     dimensions = [name for name in runs.columns if name.startswith((TUNABLE, CHANGE))]
     names = [name for name in _DIMENSIONS if name in runs.columns] + dimensions
     values = values_by_key(folder, runs, objective, _VALUE)
@@ -182,14 +183,19 @@ def cells(folder: Path, objective: Objective, pair: tuple[str, str]) -> pl.DataF
                 if table[column].n_unique() > 1 and column != _VALUE
             )
             raise WrongUsage(
-                f"no dimension is called {name}; there are: {columns}",
+                f"unknown dimension {name}",
                 what=parameter("map", ",".join(pair)),
+                fix=f"choose from {columns}",
             )
     known = table.filter(
         pl.col(_VALUE).is_not_null() & pl.all_horizontal(pl.col(column) != UNSET for column in pair)
     )
     if known.is_empty():
-        raise WrongUsage("no run has both, and such a value", what=parameter("map", ",".join(pair)))
+        raise WrongUsage(
+            "no run has values of both dimensions and of the metric",
+            what=parameter("map", ",".join(pair)),
+            fix="choose another pair",
+        )
     return (
         known.group_by(x=pl.col(pair[0]), y=pl.col(pair[1]))
         .agg(value=pl.col(_VALUE).mean(), runs=pl.len())

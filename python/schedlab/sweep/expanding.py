@@ -45,8 +45,8 @@ def expand(description: Description) -> list[Point]:
     count = most(description)
     if count > RUNS_MAX:
         raise WrongUsage(
-            f"that would be up to {count:,} runs: at most {RUNS_MAX:,} are possible. Take fewer"
-            " values, or a sample"
+            f"up to {count:,} runs are too many (at most {RUNS_MAX:,}); use fewer "
+            "values, or a sample"
         )
     chosen = [(entry, choice) for entry in description.policies for choice in setups(entry)]
     point_by_run: dict[RunSpec, Point] = {}
@@ -107,7 +107,9 @@ def setups(entry: PolicyEntry) -> Iterator[Settings]:
         yield values
     if not has_choice:
         conditions = "; ".join(condition.text for condition in entry.conditions)
-        raise WrongUsage(f"{entry.choice}: no setup fulfils the conditions: {conditions}")
+        raise WrongUsage(
+            f"{entry.choice}: no configuration fulfils the conditions {conditions}; change them"
+        )
 
 
 def _grid(entry: PolicyEntry) -> Iterator[Settings]:
@@ -117,7 +119,7 @@ def _grid(entry: PolicyEntry) -> Iterator[Settings]:
         grids.append(values.values)
     size = math.prod(len(values) for values in grids)
     if size > TRIED_MAX:
-        raise WrongUsage(f"{entry.choice}: its tunables have {size:,} setups: take a sample")
+        raise WrongUsage(f"{entry.choice}: {size:,} configurations are too many; use a sample")
     for chosen in itertools.product(*grids):
         settings = settings_of(entry, chosen)
         if fulfils(entry, settings):
@@ -141,8 +143,9 @@ def _sampled(entry: PolicyEntry, sample: Sample) -> Iterator[Settings]:
                 return
     if drawn:
         raise WrongUsage(
-            f"{entry.choice}: a sample of {sample.count} is wanted, but of {tries:,} setups that"
-            f" were drawn only {len(drawn)} are different and fulfil the conditions: want fewer"
+            f"{entry.choice}: only {len(drawn)} different configurations that fulfil "
+            f"the conditions were found in {tries:,} draws, and the sample has "
+            f"{sample.count}; use a smaller sample"
         )
 
 

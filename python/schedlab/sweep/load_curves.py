@@ -69,14 +69,18 @@ def loads_of(text: str) -> str:
             step = float(between[3]) if between[3] else (last - first) / (POINTS - 1)
             if last <= first or step <= 0 or (last - first) / step > 1000:
                 raise WrongUsage(
-                    "expected the lower end first: 0.1-0.95", what=parameter("load", part)
+                    "the lower end must come first",
+                    what=parameter("load", part),
+                    fix="write 0.1-0.95",
                 )
             loads += [first + step * i for i in range(int((last - first) / step + 1.000001))]
         elif re.fullmatch(r"\d+(\.\d+)?", part.strip()):
             loads.append(float(part))
         else:
             raise WrongUsage(
-                "expected loads: 0.1-0.95, 0.1-0.9+0.1 or 0.3,0.6,0.9", what=parameter("load", part)
+                "not a list of loads",
+                what=parameter("load", part),
+                fix="write 0.1-0.95, 0.1-0.9+0.1 or 0.3,0.6,0.9",
             )
     return ",".join(dict.fromkeys(f"{load:.4g}" for load in loads))
 
@@ -126,7 +130,11 @@ def with_loads(description: Description, loads: str) -> Description:
     """Returns the description with these loads for each workload file. Raises WrongUsage."""
     strange = [workload.name for workload in description.workloads if workload.kind != "file"]
     if strange:
-        raise WrongUsage(f"{strange[0]} is no workload file, of which jobs arrive", what="`load=`")
+        raise WrongUsage(
+            f"{strange[0]} is not a workload file with arriving jobs",
+            what="`load=`",
+            fix="name another workload",
+        )
     values = ranges.Listed(tuple(float(load) for load in loads.split(",")))
     return replace(
         description,
@@ -146,7 +154,7 @@ def scenes(
     Raises WrongUsage if there are none.
     """
     if COLUMN not in dataset.runs_columns(folder):
-        raise WrongUsage("it was not swept by `load=`", what=str(folder))
+        raise WrongUsage("was not swept over loads", what=str(folder), fix="sweep it with `load=`")
     runs = dataset.read_table(folder, dataset.RUNS).filter(pl.col("status") == "success")
     if group is not None:
         of = dataset.read_table(folder, dataset.GROUPS).filter(pl.col("group") == group)
@@ -161,7 +169,7 @@ def scenes(
         known = known.filter(pl.col("load").is_in([float(load) for load in loads.split(",")]))
     if known.is_empty():
         raise WrongUsage(
-            f"{folder}: no run of it with a load succeeded"
+            f"{folder}: no run with a load succeeded"
             + (f", or none has processes of the group {group}" if group else "")
         )
     files = [run for run in jobs if run.file.load]

@@ -63,7 +63,7 @@ def check_worker(make: Mapping[str, Any], traces: Path | None, worker: str) -> N
         version = machine_named(name).release().version
         _check_same(worker, {name: facts["machine_version"]}, {name: version})
     if traces and not traces.is_dir():
-        raise Unfit(f"{worker}: there is no folder {traces}, where traces are to be kept")
+        raise Unfit(f"{worker}: the folder for traces, {traces}, does not exist; create it")
 
 
 def _check_same(worker: str, expected: Facts, actual: Facts) -> None:
@@ -71,8 +71,8 @@ def _check_same(worker: str, expected: Facts, actual: Facts) -> None:
         other = actual.get(name)
         if other != value:
             raise Unfit(
-                f"{worker} has another {name.removesuffix('_sha256')}: {_shown(other)} there,"
-                f" {_shown(value)} here. Start it in the same version of schedlab:"
+                f"{worker}: has another {name.removesuffix('_sha256')}: {_shown(other)} "
+                f"there, {_shown(value)} here; start it with the same version of schedlab:"
                 " ./schedlab dask worker"
             )
 

@@ -55,17 +55,18 @@ def parse(text: str) -> Objective:
     match = _TEXT.fullmatch(text.strip())
     if not match:
         raise WrongUsage(
-            "expected a metric, such as turnaround, turnaround@GROUP or min:migrations",
+            "not a metric",
             what=parameter("best", text),
+            fix="write turnaround, turnaround@GROUP or min:migrations, for example",
         )
     direction, name, group = match.groups()
     measure = _measure(text, name, group is not None)
     better: Better | None = {"min": "lower", "max": "higher", None: measure.better}[direction]
     if better is None:
         raise WrongUsage(
-            "more of it is neither good nor bad in itself",
+            "more of it is neither better nor worse",
             what=parameter("best", text),
-            fix=f"say min:{name} or max:{name}",
+            fix=f"write min:{name} or max:{name}",
         )
     title = measure.title if group is None else f"{measure.title}, {group}"
     ended = measure.column in BY_COLUMN and BY_COLUMN[measure.column].of_ended
@@ -81,7 +82,9 @@ def _measure(text: str, name: str, of_groups: bool) -> Measure:
         if name in (measure.name, measure.column):
             if measure.column not in columns:
                 raise WrongUsage(
-                    "a sweep's data set does not have it for groups", what=parameter("best", text)
+                    "a sweep does not store this metric for groups",
+                    what=parameter("best", text),
+                    fix="choose another",
                 )
             return measure
     if name not in columns:

@@ -56,7 +56,7 @@ def page(folder: Path) -> Page:
         if (blocks := list(_blocks(folder, objective)))
     ]
     if not sections:
-        raise WrongUsage(f"{folder}: no run of the sweep succeeded, and differs from another")
+        raise WrongUsage(f"{folder}: no two runs of the sweep succeeded with different results")
     failed = len(runs.filter(pl.col("status") != "success"))
     setups = runs.select("policy", "settings").n_unique()
     title = f"{literal(manifest['title'])} " if manifest.get("title") else ""

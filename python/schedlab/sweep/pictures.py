@@ -26,7 +26,9 @@ def pair_of(text: str) -> Pair:
     names = [part.strip() for part in text.split(",")]
     if len(names) != 2 or not all(names) or names[0] == names[1]:
         raise WrongUsage(
-            "expected two dimensions of the sweep: slice_3,boost", what=parameter("map", text)
+            "not two dimensions of the sweep",
+            what=parameter("map", text),
+            fix="write slice_3,boost, for example",
         )
     return names[0], names[1]
 
@@ -66,7 +68,9 @@ def draw(
     pairs = [named] if named else pairs_of(effects)
     if not pairs:
         raise WrongUsage(
-            "a heat map is of two dimensions, and here one differs", what=parameter("chart", place)
+            "a heat map needs two dimensions, and only one varies",
+            what=parameter("chart", place),
+            fix="leave it out",
         )
     for number, pair in enumerate(pairs, start=1):
         path = place if number == 1 else place.with_name(f"{place.stem}-{number}{place.suffix}")

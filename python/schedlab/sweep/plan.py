@@ -50,8 +50,8 @@ class SweepPlan:
         if len(columns) < len(places):
             lost = next(place for place in places if place not in columns.values())
             raise WrongUsage(
-                f"{lost} and {columns[change_column(lost)]} would have the same column in the data"
-                f" set, {change_column(lost)}: change one of them at a time"
+                f"{lost} and {columns[change_column(lost)]} would share the column "
+                f"{change_column(lost)}; change one of them at a time"
             )
         shape = [SHAPE] if any(point.run.shape for point in self.points) else []
         return (*(TUNABLE + name for name in tunables), *columns, *shape)

@@ -57,11 +57,15 @@ def budget_of(text: str) -> Budget:
     runs, _, seed = text.partition(":")
     if not runs.strip().isdigit() or not int(runs) or (seed and not seed.strip().isdigit()):
         raise WrongUsage(
-            "expected a number of runs, RUNS or RUNS:SEED: 200", what=parameter("search", text)
+            "not a number of runs",
+            what=parameter("search", text),
+            fix="write RUNS or RUNS:SEED, such as 200",
         )
     if int(runs) > expanding.RUNS_MAX:
         raise WrongUsage(
-            f"at most {expanding.RUNS_MAX:,} runs are possible", what=parameter("search", text)
+            f"more than {expanding.RUNS_MAX:,} runs",
+            what=parameter("search", text),
+            fix="choose fewer",
         )
     return Budget(int(runs), int(seed or 1))
 
@@ -105,16 +109,17 @@ class Search:
         """Raises WrongUsage if the budget is too small or there is no choice."""
         if not any(_size(entry) > 1 for entry in description.policies):
             raise WrongUsage(
-                "nothing to choose from",
+                "there is only one configuration",
                 what="`search=`",
                 fix="give a tunable several values, `settings={'slice': '1..32'}`",
             )
         least, seeds = len(self.first) + ROUND * len(self.entries), len(description.seeds)
         if self.setups < least:
             raise WrongUsage(
-                f"with {seeds} seed{'s' if seeds > 1 else ''} that is {self.setups} setups; a"
-                f" search takes {least} at least, which are {least * seeds} runs",
+                f"with {seeds} seed{'s' if seeds > 1 else ''} that is {self.setups} "
+                f"configurations, and a search needs {least}",
                 what=parameter("search", budget.runs),
+                fix=f"choose at least {least * seeds} runs",
             )
 
     def rounds(self) -> Iterator[list[Setup]]:

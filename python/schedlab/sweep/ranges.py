@@ -120,7 +120,7 @@ def _values(
         parts = [Node(scalar_of(part.strip()), node.line, node.path) for part in value.split(",")]
         several = [_values(part, read, expected, pattern) for part in parts]
         if sum(map(size, several)) > VALUES_MAX:
-            raise wrong(node, f"{VALUES_MAX} values at most")
+            raise wrong(node, f"at most {VALUES_MAX} values")
         return Listed(_each_once(node, [one for fields in several for one in _listed(fields)]))
     return Listed((read(node),))
 
@@ -143,21 +143,24 @@ def _any_scalar(node: Node) -> Scalar:
 def _each_once(node: Node, values: list[Scalar]) -> tuple[Scalar, ...]:
     for number, value in enumerate(values):
         if any(type(value) is type(other) and value == other for other in values[:number]):
-            raise JsonError(node.line, f"{node.path}: {value} is there twice: expected each once")
+            raise JsonError(node.line, f"{node.path}: {value} occurs twice: expected each once")
     return tuple(values)
 
 
 def _range_of_keys(node: Node) -> Values:
     fields = by_key(node, EXPECTED, _KEYS)
     if "from" not in fields or "to" not in fields or len(fields) > 3:
-        raise wrong(node, "a range: {from: 1, to: 8}, and one of step, factor, log")
+        raise wrong(node, "a range: {from: 1, to: 8}, with at most one of step, factor, log")
     first = whole(fields["from"], -NUMBER_MAX, NUMBER_MAX)
     last = whole(fields["to"], -NUMBER_MAX, NUMBER_MAX)
     if "log" in fields and fields["log"].value is not False:
         if fields["log"].value is not True:
             raise wrong(fields["log"], "true or false")
         if not 1 <= first <= last:
-            raise wrong(fields["from"], "a number from 1 on, not above `to`: it is logarithmic")
+            raise wrong(
+                fields["from"],
+                "a number of at least 1, not above `to`, because the range is logarithmic",
+            )
         return Logarithmic(first, last)
     if "factor" in fields:
         return _range(fields["factor"], first, last, "*", whole(fields["factor"], 2, NUMBER_MAX))

@@ -70,7 +70,7 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
     """
     runs = dataset.read_table(folder, dataset.RUNS)
     if runs.is_empty():
-        raise WrongUsage(f"{folder} holds no finished run yet")
+        raise WrongUsage(f"{folder}: no run has finished yet; continue the sweep first")
     for name in (*CHOICE, "seed"):
         if runs[name].null_count():
             raise FileRefused(f"{folder}: a run in it has no {name}")
@@ -107,9 +107,9 @@ def _check_once(folder: Path, part: pl.DataFrame) -> None:
     if len(twice):
         policy, settings, seed = twice.select(*CHOICE, "seed").row(0)
         raise WrongUsage(
-            f"{folder}: {title_of((policy, settings))} was run twice with seed {seed}, made of"
-            " something else each time, such as a workload file that was edited in between; the"
-            " schedlab of then did not keep which is which. Run the sweep again, into another folder"
+            f"{folder}: {title_of((policy, settings))} ran twice with seed {seed}, "
+            "each time with different inputs, and its version of schedlab did not "
+            "record which; run the sweep again into another folder"
         )
 
 
@@ -124,8 +124,9 @@ def values_by_key(
         if rows.is_empty():
             group_names = sorted(set(groups["group"].to_list()))
             raise WrongUsage(
-                f"no run has a group {objective.group}; there are: {', '.join(group_names) or 'none'}",
+                f"no run has a group {objective.group}",
                 what=parameter("best", objective.text),
+                fix=f"choose from {', '.join(group_names) or 'none'}",
             )
     return rows.select("key", objective.value().alias(name))
 

@@ -198,7 +198,9 @@ class _Reader:
         if node is None:
             return ()
         if "cpus" in self.members:
-            raise wrong(self.members["cpus"], "no cpus beside shapes, which say how many there are")
+            raise wrong(
+                self.members["cpus"], "no `cpus` together with shapes, which determine the number"
+            )
         names = (text_of(item, "a shape: a file, or the name of one") for item in items(node))
         return tuple(dict.fromkeys(choose_shape(name, self.folder) for name in names))
 
@@ -285,7 +287,7 @@ class _Reader:
             for name, tunable_node in paths_of(fields.get("set")):
                 check_grid(tunable_node, tunables[name])
         elif not any(ranges.size(values) > 1 for values in tunables.values()):
-            raise wrong(fields["sample"], "something to draw from: tunables with several values")
+            raise wrong(fields["sample"], "tunables with several values to sample from")
         read = tuple(self.condition(choice, policy, condition) for condition in conditions)
         return PolicyEntry(choice, policy, tunables, read, sample)
 
@@ -359,7 +361,7 @@ def paths_of(node: Node | None) -> tuple[tuple[str, Node], ...]:
     seen: set[str] = set()
     for key, member in node.value.members:
         if key in seen:
-            raise JsonError(member.line, f"{member.path}: it is given twice: expected once")
+            raise JsonError(member.line, f"{member.path}: given twice: expected once")
         seen.add(key)
     return node.value.members
 
@@ -395,7 +397,7 @@ def check_bounds(node: Node, values: ranges.Values, least: int, most: int, allow
 def check_grid(node: Node, values: ranges.Values) -> None:
     """Raises JsonError for values that a grid cannot enumerate."""
     if isinstance(values, ranges.Logarithmic):
-        raise wrong(node, "a range with a factor, as in 1..1000*2; `log` is for samples")
+        raise wrong(node, "a range with a factor, as in 1..1000*2, because `log` is for samples")
     if ranges.size(values) > ranges.VALUES_MAX:
         raise wrong(node, f"at most {ranges.VALUES_MAX:,} values")
 

@@ -125,14 +125,16 @@ def wanted(
     """Prepares a search. Raises WrongUsage before anything is written."""
     if not objectives:
         raise WrongUsage(
-            "for what?", what="`search=`", fix="Add `best=METRIC`, such as `best='turnaround'`"
+            "the metric is missing",
+            what="`search=`",
+            fix="add `best=METRIC`, such as `best='turnaround'`",
         )
     description = reading.read(path, options, read_catalogue(), searched=True)
     bases = list(expanding.bases(description))
     if len(bases) > 1:
         raise WrongUsage(
-            "each workload, number of CPUs, tick … has a best setup of its own, and here are"
-            f" {len(bases)} of them",
+            "each workload, number of CPUs and tick has its own best configuration, "
+            f"and there are {len(bases)} of them",
             what="`search=`",
             fix="search for one at a time",
         )
@@ -252,7 +254,7 @@ def _again(request: Wanted, doing: Doing, result: Found, chosen: Setup) -> Found
     others = tuple(max(seeds) + 1 + number for number in range(len(seeds)))
     description = replace(request.description, seeds=others)
     points = list(expanding.points(request.base, [chosen], description))
-    say(f"schedlab: the best one again, with {len(others)} other seeds")
+    say(f"schedlab: running the best configuration again with {len(others)} other seeds")
     folder = doing.out / CONFIRMED
     command.carry_out(request.plan(points), replace(doing, out=folder))
     objective, best = request.objectives[0], _choice(chosen, request)

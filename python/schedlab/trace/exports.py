@@ -42,7 +42,7 @@ def export(trace: Trace, path: str | Path, format: Format) -> None:  # noqa: A00
 
         write_perfetto(trace, path)
     else:
-        raise ValueError(f"no format {format!r}: there are {', '.join(FORMATS)}")
+        raise ValueError(f"unknown format {format!r}; choose from {', '.join(FORMATS)}")
 
 
 def event_table(trace: Trace) -> pl.DataFrame:

@@ -154,8 +154,8 @@ class Follower:
         if wrong.any():
             at = self._offset + int(wrong.argmax()) * RECORD.itemsize
             raise TraceError(
-                f"{self.path}: the record at byte {at} has a time, a CPU, a process or a cycle counter"
-                " that there cannot be"
+                f"{self.path}: the record at byte {at} has an impossible time, CPU, "
+                "process or cycle counter"
             )
         self._offset += count * RECORD.itemsize
         return records

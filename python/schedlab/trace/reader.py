@@ -97,18 +97,18 @@ def _check_header(path: Path, fields: np.void) -> None:
         raise TraceError(f"{path}: not a trace: it does not begin with {MAGIC.decode()}")
     if fields["version"] != VERSION:
         raise TraceError(
-            f"{path}: a trace of version {fields['version']}; schedlab {__version__} reads version"
-            f" {VERSION}: use the release that manifest.json beside it names to read it"
+            f"{path}: trace version {fields['version']}, but schedlab {__version__} "
+            f"reads version {VERSION}; use the release in its manifest.json"
         )
     if fields["record_bytes"] != RECORD.itemsize:
         raise TraceError(
-            f"{path}: records of {fields['record_bytes']} bytes; "
-            f"version {VERSION} has {RECORD.itemsize}"
+            f"{path}: records of {fields['record_bytes']} bytes, but version {VERSION}"
+            f" has {RECORD.itemsize}"
         )
     if fields["header_bytes"] < HEADER.itemsize or fields["header_bytes"] % 8:
         raise TraceError(
-            f"{path}: a header of {fields['header_bytes']} bytes; expected {HEADER.itemsize}, "
-            "or a larger multiple of 8"
+            f"{path}: a header of {fields['header_bytes']} bytes; expected "
+            f"{HEADER.itemsize}, or a larger multiple of 8"
         )
     if not 1 <= fields["cpus"] <= _CPUS_MAX:
         raise TraceError(f"{path}: a machine of {fields['cpus']} CPUs; expected 1 to {_CPUS_MAX}")

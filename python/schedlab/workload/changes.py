@@ -33,7 +33,7 @@ def _content(path: Path) -> str:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"@{path}: expected a text that can be read: {error}") from None
+        raise ValueError(f"@{path}: not a readable text file: {error}") from None
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     try:
         parse(text)
@@ -81,7 +81,7 @@ def changed(top: Node, changes: Iterable[Change]) -> Node:
 
 def _replaced(node: Node, rest: str, text: str, path: str) -> Node:
     if not isinstance(node.value, Object):
-        raise JsonError(NOT_OF_THE_FILE, f"{path or 'the file'}: there is no {rest} in it")
+        raise JsonError(NOT_OF_THE_FILE, f"{path or 'the file'}: {rest} does not exist in it")
     key = _key(node.value, rest)
     place = f"{path}.{key}" if path else key
     further = rest[len(key) + 1 :]
@@ -89,8 +89,8 @@ def _replaced(node: Node, rest: str, text: str, path: str) -> Node:
     if len(old) > 1:
         raise JsonError(
             NOT_OF_THE_FILE,
-            f"{place}: there are {len(old)} of it: expected names that tell them apart, such as"
-            f" {key}1 and {key}2",
+            f"{place}: occurs {len(old)} times: expected names that distinguish them, "
+            f"such as {key}1 and {key}2",
         )
     if further and not old:
         keys = ", ".join(dict.fromkeys(name for name, _ in node.value.members))

@@ -137,9 +137,10 @@ def choose(text: str) -> Costs:
         base, changes = KERNEL, [first, *changes]
     else:
         raise WrongUsage(
-            f"{first!r}: expected kernel, none, textbook, a profile (a file whose name ends in"
-            f" {SUFFIX}), or NAME=NANOSECONDS",
+            f"{first!r}: unknown costs",
             what=parameter("costs", text),
+            fix="use kernel, none, textbook, a profile (a file whose name ends in "
+            f"{SUFFIX}), or NAME=NANOSECONDS",
         )
     for change in changes:
         _check_change(text, change)
@@ -163,15 +164,18 @@ def _check_change(text: str, change: str) -> None:
     match = _CHANGE.fullmatch(change)
     if not match:
         raise WrongUsage(
-            f"{change!r}: expected NAME=NANOSECONDS, such as fork=20000",
+            f"{change!r}: not a cost",
             what=parameter("costs", text),
+            fix="write NAME=NANOSECONDS, such as fork=20000",
         )
     problem = _unknown(match[1])
     if problem:
         raise WrongUsage(problem, what=parameter("costs", text))
     if int(match[2]) > NANOSECONDS_MAX:
         raise WrongUsage(
-            f"{change}: expected at most {NANOSECONDS_MAX} ns", what=parameter("costs", text)
+            f"{change}: too large",
+            what=parameter("costs", text),
+            fix=f"use at most {NANOSECONDS_MAX} ns",
         )
 
 
@@ -229,7 +233,7 @@ def profile_of(node: Node) -> Profile:
         if key not in fields:
             raise wrong(node, f"the key {key} in it")
     if fields["format"].value != FORMAT:
-        raise wrong(fields["format"], f"{FORMAT}, the only format there is")
+        raise wrong(fields["format"], f"{FORMAT}, the only format")
     base = _text(fields, "base") or "none"
     if base not in BUILT_IN:
         raise wrong(fields["base"], " or ".join(BUILT_IN))
@@ -247,7 +251,7 @@ def _costs(node: Node) -> tuple[tuple[str, Node], ...]:
     entries = members(node, "an object: costs by their names")
     for place, (name, cost_node) in enumerate(entries):
         if any(name == before for before, _ in entries[:place]):
-            raise JsonError(cost_node.line, f"{cost_node.path}: it is given twice: expected once")
+            raise JsonError(cost_node.line, f"{cost_node.path}: given twice: expected once")
     return entries
 
 

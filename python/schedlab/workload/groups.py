@@ -53,16 +53,14 @@ class Groups:
         declared: set[str] = set()
         for path, group_node in members(node, "an object whose keys are the paths of groups"):
             if path in declared:
-                raise JsonError(
-                    group_node.line, f"{group_node.path}: it is given twice: expected once"
-                )
+                raise JsonError(group_node.line, f"{group_node.path}: given twice: expected once")
             declared.add(path)
             number = 0 if path == "/" else self._number(path, group_node)
             given = by_key(group_node, "an object, which may be empty", _KEYS)
             if "weight" in given and not number:
-                raise wrong(given["weight"], "none: the root has no siblings")
+                raise wrong(given["weight"], "no weight, because the root has no siblings")
             if "period" in given and "quota" not in given:
-                raise wrong(given["period"], "a `quota` beside it")
+                raise wrong(given["period"], "a `quota` with it")
             self._found[path] = TaskGroup(
                 number,
                 self._found[path].parent if number else 0,
@@ -85,7 +83,7 @@ class Groups:
         parent = self._number(above, node) if above else 0
         number = sum(1 for path in self._found if path != "/") + 1
         if number >= GROUPS_MAX:
-            raise wrong(node, f"at most {GROUPS_MAX - 1} groups beside the root")
+            raise wrong(node, f"at most {GROUPS_MAX - 1} groups in addition to the root")
         self._found[path] = TaskGroup(number, parent)
         return number
 

@@ -32,10 +32,10 @@ def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
     channels = len(file.channels) + 1
     if channels > CHANNELS_MAX:
         raise WrongUsage(
-            f"it needs {channels} channels (a lock, a condition and a task that is suspended"
-            f" are one each), and the kernel has {CHANNELS_MAX}",
+            f"needs {channels} channels (one for each lock, condition and suspended "
+            f"task), and the kernel has {CHANNELS_MAX}",
             what=parameter("workload", name),
-            fix="`machine='sim'` has more",
+            fix="use `machine='sim'`, which has more",
         )
     total = file.total()
     if math.isinf(total):
@@ -44,15 +44,15 @@ def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
     needed = math.ceil(total * PROCESS_KIB / 1024) + OTHER_MIB
     if total > PROCESSES_MAX:
         raise WrongUsage(
-            f"it has {total:.0f} processes, and the kernel has room for {PROCESSES_MAX}",
+            f"has {total:.0f} processes, and the kernel has room for {PROCESSES_MAX}",
             what=parameter("workload", name),
-            fix="`machine='sim'` has more",
+            fix="use `machine='sim'`, which has more",
         )
     if needed > memory_mib:
         raise WrongUsage(
             f"its {total:.0f} processes may need {needed} MiB",
             what=parameter("workload", name),
-            fix=f"say {parameter('memory_mib', needed)}, or `machine='sim'`",
+            fix=f"add {parameter('memory_mib', needed)}, or use `machine='sim'`",
         )
 
 
@@ -70,9 +70,9 @@ def add_to_disk(loaded: Path, disk: Path, files: list[Path], mkfs: Path) -> None
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise WrongUsage(
-            f"it cannot be put onto the disk: {done.stderr.strip()}",
+            f"cannot be written to the disk image: {done.stderr.strip()}",
             what="`workload=`",
-            fix="`machine='sim'` does without",
+            fix="use `machine='sim'`, which needs no disk",
         )
     for file in files:
         file.unlink()

@@ -55,12 +55,16 @@ def palette(user_files: Iterable[Path] = ()) -> dict[str, Entry]:
         entries[file.stem] = Entry(file.stem, file.stem.replace("-", " "), "study", file)
     for file in user_files:
         if not file.is_file():
-            raise WrongUsage("there is no such file", what=parameter("workload", file))
+            raise WrongUsage(
+                "the file does not exist",
+                what=parameter("workload", file),
+                fix="name an existing workload file",
+            )
         if file.stem in entries:
             raise WrongUsage(
-                f"there is a workload {file.stem} already",
+                f"the palette already has a workload {file.stem}",
                 what=parameter("workload", file),
-                fix="rename it",
+                fix="rename the file",
             )
         entries[file.stem] = Entry(file.stem, file.stem, "own", file)
     return entries

@@ -53,14 +53,14 @@ def check_known(workload: str, programs: frozenset[str]) -> None:
     ready = palette()
     if name in ready and options:
         raise WrongUsage(
-            f"{name} is a workload file here, which has no options. Leave them out, or change"
-            " its values with `changes=`",
+            f"{name} is a workload file on this machine and takes no options",
             what=parameter("workload", workload),
+            fix="leave them out, or change its values with `changes=`",
         )
     close = get_close_matches(name, {*programs, *ready}, 1)
     suggestion = f"; did you mean {close[0]!r}?" if close else "."
     raise WrongUsage(
-        f"no workload is called {name!r}{suggestion} `./schedlab workloads` lists them",
+        f"unknown workload {name!r}{suggestion} `./schedlab workloads` lists all",
         what="`workload=`",
     )
 

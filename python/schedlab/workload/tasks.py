@@ -220,7 +220,7 @@ class TaskReader:
             for key in {"delay", "arrivals"} & properties.keys():
                 raise JsonError(
                     properties[key].line,
-                    f"{properties[key].path}: expected none: it is the `starter` that starts it",
+                    f"{properties[key].path}: expected none, because the `starter` starts it",
                 )
         drawn_ones = self.drawn(properties)
         result = self.told(properties, body)
@@ -256,7 +256,8 @@ class TaskReader:
         if endless or "dl-period" in properties:
             raise wrong(
                 node,
-                "a time; or no `dl-period`, loops with an end, and no `until`: only then is all work known",
+                "a time; or no `dl-period`, loops with an end, and no `until`, so that "
+                "all work is known",
             )
         return {"runtime": ALL_WORK}
 
@@ -282,7 +283,7 @@ class TaskReader:
             if key not in properties or not isinstance(properties[key].value, Object):
                 continue
             if "arrivals" not in properties:
-                raise wrong(properties[key], "a number: what is drawn needs `arrivals`")
+                raise wrong(properties[key], "a number, because random values need `arrivals`")
             drawn_values[key] = number(properties[key], GIVEN[key].least, GIVEN[key].most)
         return drawn_values
 
@@ -325,7 +326,7 @@ class TaskReader:
             event = self.event_of(key)
             if key in keys:
                 if key in seen and self.startable:
-                    raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
+                    raise JsonError(value.line, f"{value.path}: given twice: expected once")
                 if key in seen:
                     notes.given_again(properties[key])
                 properties[key] = value
@@ -366,7 +367,7 @@ class TaskReader:
             if "nice" in fields:
                 raise wrong(
                     priority,
-                    "no `nice` in the same task: this is its nice value, as in rt-app",
+                    "no `nice` in the same task, because this is its nice value, as in rt-app",
                 )
             fields["nice"] = self.nice(fields.pop("priority"))
             if not class_name:
@@ -473,7 +474,9 @@ class TaskReader:
         mean = gaps.moments_ns(10**9)[0]
         count = whole(instances, 0, INSTANCES_MAX) if instances else 1
         if mean * count > ARRIVALS_MAX:
-            raise wrong(given.get("mean", node), "a shorter time: arrivals would go on for years")
+            raise wrong(
+                given.get("mean", node), "a shorter time: these arrivals would last for years"
+            )
         return Arrivals(gaps, (), batch)
 
     # --- events
@@ -547,13 +550,15 @@ class TaskReader:
         if not reference.startswith("unique"):
             return f"time:{reference}"
         if self.timers.setdefault(reference, len(self.timers)) >= TIMERS_MAX:
-            raise wrong(node, f"at most {TIMERS_MAX} timers of its own in a task")
+            raise wrong(node, f"at most {TIMERS_MAX} timers of a task")
         return str(self.timers[reference])
 
     def barrier(self, node: Node) -> tuple[Item, ...]:
         label = self.name_in(node, "the name of a barrier")
         if label in self.barriers:
-            raise wrong(node, "another name: the task meets others at a barrier of this one")
+            raise wrong(
+                node, "another name, because the task meets others at a barrier of this name"
+            )
         self.barriers.add(label)
         self.shared.barriers[self.name] = node
         return (Meet(self.channel("meet", label, 0)),)

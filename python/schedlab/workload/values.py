@@ -122,7 +122,7 @@ def by_key(
         if key in by_name and notes:
             notes.given_again(by_name[key])
         elif key in by_name:
-            raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
+            raise JsonError(value.line, f"{value.path}: given twice: expected once")
         by_name[key] = value
     return by_name
 
@@ -163,7 +163,7 @@ def drawn(node: Node) -> Time | Drawn | Distribution:
         return distribution(node)
     fields = by_key(node, _DRAWN, ("from", "to", "below", "step"))
     if ("to" in fields) == ("below" in fields):
-        raise wrong(node, f"{_DRAWN}, or with `below` in place of `to`")
+        raise wrong(node, f"{_DRAWN}, or with `below` instead of `to`")
     end = fields.get("to") or fields["below"]
     last = time(end)
     first = time(fields["from"]) if "from" in fields else Time(0, last.in_ticks)
@@ -220,14 +220,16 @@ def _pareto(node: Node, fields: Mapping[str, Node]) -> Pareto:
     shape = real(_needed(node, fields, "shape"), 0.01, _SHAPE_MAX)
     if "mean" in fields and not fields.keys() & {"least", "most"}:
         if shape <= 1:
-            raise wrong(fields["shape"], "a number above 1: else there is no mean")
+            raise wrong(fields["shape"], "a number above 1, because otherwise there is no mean")
         return Pareto(_length(fields["mean"]) * (shape - 1) / shape, shape)
     least = _length(_needed(node, fields, "least"))
     most = _length(fields["most"]) if "most" in fields else math.inf
     if "mean" in fields or least >= most:
         raise wrong(node, "either `mean`, or `least` and a `most` above it, with `shape`")
     if math.isinf(most) and shape <= 1:
-        raise wrong(fields["shape"], "a number above 1, or a `most`: else there is no mean")
+        raise wrong(
+            fields["shape"], "a number above 1, or a `most`, because otherwise there is no mean"
+        )
     return Pareto(least, shape, most)
 
 
@@ -297,7 +299,7 @@ def seconds(node: Node) -> int | None:
         return None
     if is_number(value) and 0 < value <= NANOSECONDS_MAX // 10**9:
         return round(value * 10**9)
-    raise wrong(node, "-1, which is until all tasks have ended, or a number of seconds")
+    raise wrong(node, "-1 (until all tasks have ended), or a number of seconds")
 
 
 class Names:
@@ -337,7 +339,7 @@ def rounds(node: Node | None, standard: int) -> float:
     if node is None:
         number = standard
     elif node.value == 0:
-        raise wrong(node, "-1, which is for ever, or a number from 1 on")
+        raise wrong(node, "-1 (forever), or a number of at least 1")
     else:
         number = whole(node, -1, COUNT_MAX, "-1, which is for ever, or a number from 1 on")
     return math.inf if number == -1 else number

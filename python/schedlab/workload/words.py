@@ -252,7 +252,7 @@ class Assembly:
     def _begin(self, number: int, name: str) -> None:
         self._end()
         if number in self._begins:
-            raise WordsRefused(_complaint([name], "another name: there is a program of this one"))
+            raise WordsRefused(_complaint([name], "another name, because a program has this one"))
         self._begins[number] = self._begin_of_last = self._piece_steps + len(self._rows)
 
     def _end(self) -> None:
@@ -275,12 +275,12 @@ class Assembly:
 
     def _begin_loop(self, rounds: int) -> None:
         if len(self._loops) == LOOPS_MAX:
-            raise WordsRefused(_complaint(["loop"], f"at most {LOOPS_MAX} loops within each other"))
+            raise WordsRefused(_complaint(["loop"], f"at most {LOOPS_MAX} nested loops"))
         self._loops.append((self._step(), rounds, self.line))
 
     def _end_loop(self) -> None:
         if not self._loops:
-            raise WordsRefused(_complaint(["end"], "a loop that this ends"))
+            raise WordsRefused(_complaint(["end"], "a loop before it"))
         first, rounds, _ = self._loops.pop()
         if first == self._step():
             raise WordsRefused(_complaint(["end"], "a step within the loop"))
@@ -479,7 +479,7 @@ def read_words(text: str, tick_ns: int = 1_000_000, name: str = "workload") -> b
         for line in text.split("\n"):
             assembly.line += 1
             if "\0" in line:
-                raise WordsRefused("a character with the number 0 is in it")
+                raise WordsRefused("it contains a character with the number 0")
             if words := line.partition("#")[0].split():
                 assembly.add(" ".join(words))
         return assembly.to_bytes()

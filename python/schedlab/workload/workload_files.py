@@ -103,7 +103,7 @@ def check_known_keys(node: Node, file: WorkloadFile) -> None:
     """Raises JsonError if the workload file has unknown or repeated keys. `node` contains or names the file."""
     for note in file.notes:
         if note.endswith((UNKNOWN, GIVEN_AGAIN)):
-            raise wrong(node, f"a workload whose keys are all known, and given once; {note}")
+            raise wrong(node, f"a workload with known keys, each given once; {note}")
 
 
 def description(path: Path) -> str:
@@ -118,8 +118,8 @@ def check_load(node: Node, file: WorkloadFile) -> None:
     if not 0 < offered < math.inf:
         raise wrong(
             node,
-            "no load, or a task with gaps between its arrivals (`arrivals`, `distribution`) whose"
-            " `loop` has an end and which computes for a time that is known beforehand",
+            "no load, or a task with gaps between its arrivals (`arrivals`, "
+            "`distribution`), a `loop` with an end and a known computing time",
         )
 
 
@@ -199,7 +199,7 @@ class _Reader:
         if duration is not None:
             raise JsonError(
                 self.top["global"].line,
-                "global.duration: expected none: it is the `starter` that ends the run",
+                "global.duration: expected none, because the `starter` ends the run",
             )
         return TaskReader(
             self.shared, ROOT, self.top["starter"], tuple(task.name for task in tasks), tasks
@@ -210,25 +210,27 @@ class _Reader:
         if "devices" not in self.top:
             return ()
         if "starter" in self.top:
-            raise wrong(self.top["devices"], "no `starter` beside it: its process would be late")
+            raise wrong(self.top["devices"], "no `starter` with it: its process would be late")
         entries = members(self.top["devices"], "an object whose keys are the names of devices")
         return tuple(TaskReader(self.shared, key, node, ()).device() for key, node in entries)
 
     def check_size(self, file: WorkloadFile) -> None:
         """Raises JsonError if the workload is too large, or has infinitely many steps."""
         if file.total() > PIDS_MAX and not math.isinf(file.total()):
-            raise wrong(self.top["tasks"], f"at most {PIDS_MAX} processes in all, forked ones too")
+            raise wrong(
+                self.top["tasks"], f"at most {PIDS_MAX} processes in total, including forked ones"
+            )
         lines = length(file)
         if math.isinf(lines):
             raise wrong(
                 self.top["tasks"],
-                "a `loop` with an end wherever a time is drawn at random: each is drawn beforehand",
+                "a `loop` with an end for each random time, because each is drawn in advance",
             )
         if lines > LINES_MAX:
             raise wrong(
                 self.top["tasks"],
-                f"fewer times drawn at random: each process has its own steps, here {lines:.0f},"
-                f" and at most {LINES_MAX} are possible",
+                f"fewer random times: each process has its own steps, here {lines:.0f}, "
+                f"and at most {LINES_MAX} are possible",
             )
 
     def duration(self) -> int | None:
@@ -288,5 +290,5 @@ class _Reader:
             if task in forked:
                 raise wrong(
                     node,
-                    f"no barrier in {task}: it is forked, so it is unknown how many will come",
+                    f"no barrier in {task}: it is forked, so the number of its tasks is unknown",
                 )

@@ -146,7 +146,7 @@ def read(path: Path) -> tuple[Known, ...]:
     differences = []
     try:
         if next(lines, None) != _COLUMNS:
-            raise FileRefused(f"{path}: its columns must be {', '.join(_COLUMNS)}")
+            raise FileRefused(f"{path}: wrong columns; they must be {', '.join(_COLUMNS)}")
         for row in lines:
             if len(row) != len(_COLUMNS) or row[-1] not in REASONS:
                 raise FileRefused(f"{path}:{lines.line_num}: expected {len(_COLUMNS)} words, the last of"

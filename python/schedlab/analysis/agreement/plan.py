@@ -220,9 +220,9 @@ def chosen(patterns: Sequence[str], full: bool) -> Iterator[Pair]:
     unknown = [pattern for pattern in patterns if not filter_names(known, pattern)]
     if unknown:
         raise WrongUsage(
-            "no experiment of that name has a workload file",
+            "no experiment of this name has a workload file",
             what=parameter("experiments", unknown[0]),
-            fix="a pattern such as s4-* names several",
+            fix="use a pattern such as s4-*",
         )
     for experiment in known:
         if any(fnmatchcase(experiment, pattern) for pattern in patterns):

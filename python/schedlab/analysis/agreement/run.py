@@ -70,7 +70,7 @@ def _vary(
     kernel = [run for run in runs if run.setup.machine == KERNEL and _setup_of(run.setup) in off]
     seeds = {(_setup_of(run.setup), run.seed) for run in kernel}
     again = [case for case in on_simulator if (case.setup, case.seed) in seeds]
-    say(f"schedlab: {len(off)} setups are off; they are simulated again with other costs")
+    say(f"schedlab: {len(off)} configurations disagree; they are simulated again with other costs")
     varied = []
     with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
         for number in range(variants.COUNT):
@@ -114,7 +114,7 @@ def _missing(plan: Plan, base: Software) -> Plan:
     left = unfinished(plan, base)
     finished = len(plan.runs) - len(left.runs)
     if finished:
-        say(f"schedlab: {finished} of {len(plan.runs)} runs on {machine.name} are there")
+        say(f"schedlab: {finished} of {len(plan.runs)} runs on {machine.name} exist already")
     return left
 
 

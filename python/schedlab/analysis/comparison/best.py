@@ -75,7 +75,7 @@ def ranking(
     values.
     """
     if len({len(sample) for sample in values.values()}) != 1:
-        raise ValueError("a ranking needs policies, and as many values of each")
+        raise ValueError("a ranking needs policies with the same number of values each")
     names = list(values)
     matrix = np.stack([checked(values[name]) for name in names])
     costs = matrix if better == "lower" else -matrix

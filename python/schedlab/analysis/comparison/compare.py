@@ -243,8 +243,8 @@ def check_metrics(names: Iterable[str]) -> None:
     for name in names:
         if name not in known and not name.startswith(TOLD):
             raise WrongUsage(
-                f"there is none; there are {', '.join(sorted(known))}, and {TOLD}NAME of what"
-                " programs tell",
+                f"unknown metric; choose one of {', '.join(sorted(known))}, or {TOLD}NAME "
+                "for a value that programs report",
                 what=parameter("metrics", name),
             )
 

@@ -54,8 +54,8 @@ def by_key(side: Collection) -> dict[Key, Repeated]:
         if twice:
             places = ", ".join(str(run.folder) for run in repeated.runs if run.seed in twice)
             raise WrongUsage(
-                f"the same setup and seed was run more than once: {places}; name a folder that"
-                " holds it once"
+                f"the same configuration and seed exist more than once: {places}",
+                fix="name a folder that holds each run once",
             )
         repeated_by_key[key_of(repeated)] = repeated
     return repeated_by_key

@@ -377,7 +377,7 @@ def probability_beyond(
     """
     first, second = checked(before), checked(after)
     if min(len(first), len(second)) < 2 or (paired and len(first) != len(second)):
-        raise ValueError("two values of each side at least, and as many if paired")
+        raise ValueError("each side needs at least two values, and paired sides need equally many")
     beyond = abs(float(second.mean() - first.mean())) - margin
     if paired:
         freedom = len(first) - 1.0
@@ -400,7 +400,7 @@ def probability_apart(
     """
     first, second = checked(before), checked(after)
     if len(first) < 2 or len(first) != len(second):
-        raise ValueError("two values of each side at least, and as many of both")
+        raise ValueError("each side needs at least two values, and both sides equally many")
     within = margin - abs(float(second.mean() - first.mean()))
     error = float((second - first).std(ddof=1)) / math.sqrt(len(first))
     if error <= NOISE * max(float(np.abs(first).max()), float(np.abs(second).max())):

@@ -58,7 +58,11 @@ class Baseline:
 def check_place(place: Path) -> None:
     """Raises WrongUsage if a baseline cannot be written to this path."""
     if place.suffix != SUFFIX:
-        raise WrongUsage(f"name it *{SUFFIX}", what=parameter("keep", place))
+        raise WrongUsage(
+            "not the name of a baseline",
+            what=parameter("keep", place),
+            fix=f"use a name that ends in {SUFFIX}",
+        )
     check_file("keep", place)
 
 
@@ -67,7 +71,8 @@ def write_baseline(place: Path, runs: Collection, instructions: Instructions) ->
     for run in runs:
         if not run.succeeded:
             raise WrongUsage(
-                f"{run.folder} failed ({run.status}): it is nothing to hold others against"
+                f"{run.folder}: the run failed ({run.status}), so it cannot be a baseline;"
+                " run it again"
             )
     files: dict[str, bytes | Path] = {}
     listed = []
@@ -111,12 +116,16 @@ def opened(place: Path) -> Iterator[Baseline]:
         packed.mkdir()
         unpack(place, packed)
         if not (packed / LISTING).is_file():
-            raise FileRefused(f"{place}: no baseline: it has no {LISTING}")
+            raise FileRefused(
+                f"{place}: not a baseline: {LISTING} is missing", fix="create one with `keep=`"
+            )
         check_format(place, read_object(packed / LISTING, {}), FORMAT, "a baseline")
         listing = read_object(packed / LISTING, _FIELDS)
         for file in {file for run in listing["runs"] for file in run["files"].values()}:
             if not (packed / file).is_file():
-                raise FileRefused(f"{place}: {file} is listed, and is not in it")
+                raise FileRefused(
+                    f"{place}: {file} is listed but missing", fix="create the baseline again"
+                )
         for number, run in enumerate(listing["runs"]):
             _lay_out(packed, folder / f"{number:04}", run)
         _split(packed, folder, len(listing["runs"]))

@@ -121,9 +121,9 @@ def judge(
     for match in comparison.matches:
         if min(len(match.before.runs), len(match.after.runs)) < FEWEST_SEEDS:
             raise WrongUsage(
-                f"{title(match, comparison.across)}: one seed tells nothing of others",
+                f"{title(match, comparison.across)}: a gate needs several seeds per configuration",
                 what="`gate=`",
-                fix="make both sides with `seeds=5` or more",
+                fix="run both sides with `seeds=5` or more",
             )
     counts = [
         Count(policy, int(tasks), count, after.get(policy, {}).get(tasks))

@@ -77,16 +77,18 @@ def _found(folder: Path, needed: Sequence[str], sql: str, allow_files: bool) -> 
             _confine(connection, folder)
         kinds = [statement.type for statement in connection.extract_statements(sql)]
         if kinds != [duckdb.StatementType.SELECT]:
-            raise WrongUsage("expected one query, which gives a table: SELECT, FROM or WITH …")
+            raise WrongUsage(
+                "expected one query that returns a table", fix="begin with SELECT, FROM or WITH"
+            )
         result_file = folder / "found.parquet"
         _plain(connection.sql(sql)).write_parquet(str(result_file))
     except duckdb.PermissionException as error:
         raise WrongUsage(
-            f"the query may read the runs' tables, and no files: {error}",
-            fix="if it is yours, add `allow_files=True`",
+            f"the query may not read files: {error}",
+            fix="if you wrote the query yourself, add `allow_files=True`",
         ) from None
     except duckdb.Error as error:
-        raise WrongUsage(f"DuckDB refuses the query: {error}") from None
+        raise WrongUsage(f"DuckDB rejects the query: {error}") from None
     finally:
         connection.close()
     return pl.read_parquet(result_file, glob=False)

@@ -110,4 +110,4 @@ def _check(path: Path, members: list[zipfile.ZipInfo]) -> None:
 
 
 def _refuse(path: Path, why: str) -> NoReturn:
-    raise FileRefused(f"{path}: no archive that can be used: {why}") from None
+    raise FileRefused(f"{path}: not a usable archive: {why}") from None

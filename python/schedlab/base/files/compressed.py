@@ -49,7 +49,8 @@ def opened(path: Path) -> Iterator[Path]:
     for magic, (what, command) in _REFUSED.items():
         if begin.startswith(magic):
             raise FileRefused(
-                f"{path}: it is {what}; unpack it by `{command.replace('FILE', path.name)}`, and give the result"
+                f"{path}: this is {what}; unpack it with "
+                f"`{command.replace('FILE', path.name)}` and pass the result"
             )
     reader = next((read for magic, read in _READERS.items() if begin.startswith(magic)), None)
     if reader is None and not _is_tar(begin):
@@ -69,9 +70,7 @@ def opened(path: Path) -> Iterator[Path]:
         except (*_DAMAGED, OSError) as error:
             if getattr(error, "errno", None):  # the disk's fault, not the file's
                 raise
-            raise FileRefused(
-                f"{path}: it is damaged or cut off ({error}); copy it again"
-            ) from None
+            raise FileRefused(f"{path}: damaged or incomplete ({error}); copy it again") from None
         yield place
 
 
@@ -118,7 +117,7 @@ def _copy(path: Path, source: IO[bytes], place: Path, limit: int) -> None:
             written += len(block)
             if written > limit:
                 raise FileRefused(
-                    f"{path}: it unpacks to more than {limit >> 20:,} MiB; if that is right, unpack it yourself, and"
-                    " give the result"
+                    f"{path}: unpacks to more than {limit >> 20:,} MiB; if that is right, "
+                    "unpack it yourself and pass the result"
                 )
             target.write(block)

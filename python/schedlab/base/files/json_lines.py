@@ -100,7 +100,7 @@ class _Parser:
 
     def unexpected(self, expected: str) -> JsonError:
         rest = self.text[self.place : self.place + 20].split("\n")[0]
-        return JsonError(self.line(), f"{rest or 'the file ends'}: expected {expected}")
+        return JsonError(self.line(), f"{rest or 'end of file'}: expected {expected}")
 
     def node(self, path: str) -> Node:
         character = self.next()

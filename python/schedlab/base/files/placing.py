@@ -28,7 +28,7 @@ def below(folder: Path, name: str) -> Path:
     """
     single = name not in ("", ".", "..") and not set(name) & {"/", "\0"}
     if not single or len(name.encode(errors="surrogatepass")) > NAME_BYTES_MAX:
-        raise FileRefused(f"{folder}: {name[:80]!r} cannot be the name of an entry in it")
+        raise FileRefused(f"{folder}: {name[:80]!r} cannot be a file name")
     return folder / name
 
 
@@ -86,13 +86,13 @@ def check_folder(name: str, place: Path) -> None:
     if not os.path.lexists(place):
         return
     if not place.is_dir():
-        raise WrongUsage("that is a file", what=parameter(name, place), fix="name a folder")
+        raise WrongUsage("this is a file", what=parameter(name, place), fix="name a folder")
     why = strange(place)
     if why:
         raise WrongUsage(
             f"the folder would be replaced, but {why}",
             what=parameter(name, place),
-            fix="name another one, or move that one away",
+            fix="name another folder, or move this one away",
         )
 
 
@@ -105,18 +105,22 @@ def check_file(name: str, place: Path, ours: bool = False) -> None:
     place = place.absolute()
     if not place.parent.is_dir():
         raise WrongUsage(
-            f"there is no folder {place.parent}", what=parameter(name, place), fix="make it first"
+            f"the folder {place.parent} does not exist",
+            what=parameter(name, place),
+            fix="create it first",
         )
     if place.is_dir():
-        raise WrongUsage("a folder", what=parameter(name, place), fix="name the file to write")
+        raise WrongUsage(
+            "this is a folder", what=parameter(name, place), fix="name the file to write"
+        )
     if not os.path.lexists(place):
         return
     listed = (ours and read_list(place.parent)) or {}
     if place.is_symlink() or not place.is_file() or listed.get(place.name) != file_hash(place):
         raise WrongUsage(
-            "there is such a file already, which is not replaced",
+            "the file exists and is not replaced",
             what=parameter(name, place),
-            fix="name another one, or move that one away",
+            fix="name another file, or move this one away",
         )
 
 

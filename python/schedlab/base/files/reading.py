@@ -30,7 +30,9 @@ def check_regular(path: Path) -> None:
     except (OSError, ValueError) as error:  # a path with the character 0 is a ValueError
         raise _unreadable(path, error) from None
     if kind != stat.S_IFREG:
-        raise FileRefused(f"it is {_KINDS.get(kind, 'no file')}", what=str(path), fix="name a file")
+        raise FileRefused(
+            f"this is {_KINDS.get(kind, 'not a file')}", what=str(path), fix="name a file"
+        )
 
 
 def read_bytes(path: Path, most: int = BYTES_MAX) -> bytes:
@@ -45,7 +47,7 @@ def read_bytes(path: Path, most: int = BYTES_MAX) -> bytes:
         raise _unreadable(path, error) from None
     if len(content) > most:
         raise FileRefused(
-            f"it has more than {most >> 20} MiB", what=str(path), fix="name a smaller file"
+            f"larger than {most >> 20} MiB", what=str(path), fix="name a smaller file"
         )
     return content
 
@@ -55,9 +57,11 @@ def read_text(path: Path, most: int = BYTES_MAX) -> str:
     try:
         return read_bytes(path, most).decode()
     except UnicodeDecodeError as error:
-        raise FileRefused(f"expected UTF-8: {error.reason}", what=str(path)) from None
+        raise FileRefused(
+            f"not UTF-8: {error.reason}", what=str(path), fix="save it as UTF-8"
+        ) from None
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> FileRefused:
     why = error.strerror if isinstance(error, OSError) else error
-    return FileRefused(f"it cannot be read: {why}", what=str(path))
+    return FileRefused(f"cannot be read: {why}", what=str(path))

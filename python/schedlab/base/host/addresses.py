@@ -27,15 +27,15 @@ def need_addresses() -> None:
     limit = address_limit()
     if limit is not None and limit < ADDRESS_SPACE_MIN:
         raise WrongUsage(
-            f"ulimit -v: {limit >> 20} MiB of address space are too few; allow {ADDRESS_SPACE_MIN >> 20} MiB,"
-            " or limit memory by a control group"
+            f"ulimit -v: {limit >> 20} MiB of address space are too little; allow "
+            f"{ADDRESS_SPACE_MIN >> 20} MiB, or limit memory with a control group"
         )
 
 
 def need_all_addresses(what: str) -> None:
     """Raises WrongUsage if there is a limit, because `what` (plural) reserves more than any limit allows."""
     if address_limit() is not None:
-        raise WrongUsage(f"ulimit -v: {what} cannot be made under a limit of addresses; {_INSTEAD}")
+        raise WrongUsage(f"ulimit -v: {what} do not work with a limit on address space; {_INSTEAD}")
 
 
 def chart_library() -> Any:

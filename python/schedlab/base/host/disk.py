@@ -76,5 +76,5 @@ def trace_limit_mib() -> int:
     """
     text = os.environ.get(TRACE_LIMIT, str(TRACE_LIMIT_MIB))
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise WrongUsage(f"{TRACE_LIMIT}={text}: not a number of MiB; set it to one, or unset it")
+        raise WrongUsage(f"{TRACE_LIMIT}={text}: not a number of MiB; set a number, or unset it")
     return int(text)

@@ -64,8 +64,8 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
     except BrokenProcessPool as error:
         raise SchedlabError(
-            "a process that shared the work was ended from outside; if the host has no memory left,"
-            " name fewer runs at a time"
+            "a worker process was killed",
+            fix="if the host ran out of memory, run fewer runs at a time",
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)

@@ -37,7 +37,9 @@ def _number_after(program: str, text: str, what: str, pattern: str) -> float:
     """Returns the number in the pattern's group, for the first match at the beginning of a line."""
     match = re.search(rf"^\s*{pattern}", text, re.MULTILINE)
     if not match:
-        raise OutputError(f"{program} printed no {what}: it did not end, or is another version")
+        raise OutputError(
+            f"{program} printed no {what}: it did not finish, or its version is not supported"
+        )
     return float(match[1])
 
 
@@ -77,11 +79,11 @@ def _stress_ng(text: str) -> Figures:
     rows = [row for line in _LINE.findall(text) if (row := _row(line.split()))]
     if not rows:
         raise OutputError(
-            "stress-ng printed no metrics: it did not end, is older than 0.15, or was started"
-            " without --metrics-brief"
+            "stress-ng printed no metrics: it did not finish, is older than 0.15, or "
+            "ran without --metrics-brief"
         )
     if len(rows) > 1:
-        raise OutputError(f"stress-ng told of {len(rows)} stressors; run one at a time")
+        raise OutputError(f"stress-ng reported {len(rows)} stressors; run one at a time")
     return rows[0]
 
 
@@ -127,8 +129,8 @@ def _sysbench(text: str) -> Figures:
         counted = sum(count for _, count in buckets)
         if counted != named_figures["events"]:
             raise OutputError(
-                f"sysbench printed a histogram of {counted} events, and did {named_figures['events']:.0f}: some"
-                " of its lines are missing"
+                f"sysbench printed a histogram of {counted} events but ran "
+                f"{named_figures['events']:.0f}: lines of its output are missing"
             )
         named_figures.update({f"latency_p{p}_ms": _percentile(buckets, p) for p in _FROM_HISTOGRAM})
     return named_figures

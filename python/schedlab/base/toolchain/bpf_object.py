@@ -137,7 +137,7 @@ def _lines_of(tool: str, *arguments: str) -> list[str]:
     program = system_compiler().tool(f"llvm-{tool}")
     listing = output(program, *arguments)
     if not listing:
-        raise BuildFailed(f"{program} says nothing of {arguments[-1]}: install llvm-19")
+        raise BuildFailed(f"{program} printed nothing about {arguments[-1]}: install llvm-19")
     return listing.splitlines()
 
 

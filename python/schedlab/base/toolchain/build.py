@@ -53,7 +53,7 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
             need_checkout(", ".join(lacking))
         return
     if not (ROOT / "Makefile").exists():
-        raise BuildFailed(f"{ROOT} has no Makefile: is it a whole checkout?")
+        raise BuildFailed(f"{ROOT} has no Makefile; use a complete checkout")
     need_execution(ROOT, "copy the checkout to another file system")
     compiler()
     need("make")
@@ -66,8 +66,9 @@ def need_checkout(what: str) -> None:
     """Raises WrongUsage in a package installed by pip."""
     if INSTALLED:
         raise WrongUsage(
-            f"{what}: the installed package has the simulator with the policies that ship, and compiles nothing; take a"
-            " checkout of schedlab for policies of your own and for other machines"
+            f"{what}: the installed package has the simulator with the built-in "
+            "policies and compiles nothing; use a checkout of schedlab for your own "
+            "policies and for other machines"
         )
 
 

@@ -137,7 +137,8 @@ def check_source(source: Path) -> None:
     name, text = from_root(str(source)), source.read_text(errors="replace")
     if _in_policies(source) and not _NAME.fullmatch(source.stem):
         raise RuleBroken(
-            f"{name}: its name is not of a-z, 0-9, - and _, a letter first; rename the file"
+            f"{name}: a policy's name has a-z, 0-9, - and _, and begins with a letter;"
+            " rename the file"
         )
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         subject = Subject(
@@ -150,7 +151,7 @@ def check_source(source: Path) -> None:
     if mistake and mistake.compiles:
         raise RuleBroken(f"policy {policy_of(source)} broke a rule: {mistake.text}")
     if mistake:
-        raise BuildFailed(f"{name}: it does not compile:\n{mistake.text}")
+        raise BuildFailed(f"{name}: does not compile:\n{mistake.text}")
 
 
 def named_in(output: str) -> Iterator[Path]:

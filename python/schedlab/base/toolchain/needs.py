@@ -198,7 +198,7 @@ def need(*names: str) -> None:
     _install(names)
     if missing := _missing(names):
         what = ", ".join(PROGRAMS[name].what for name in missing)
-        raise WrongUsage(f"this needs {what}, which this host does not have; {cure(missing)}")
+        raise WrongUsage(f"this host lacks {what}, which this command needs; {cure(missing)}")
 
 
 def need_if_there(*names: str) -> None:
@@ -223,7 +223,7 @@ def need_extra(*names: str) -> None:
             environment.add(name)
         elif not environment and not _is_installed(EXTRAS[name][0]):
             raise WrongUsage(
-                f"this needs libraries that were not installed ({EXTRAS[name][1]}): pip install 'schedlab[{name}]'"
+                f"libraries are missing ({EXTRAS[name][1]}): run pip install 'schedlab[{name}]'"
             )
 
 

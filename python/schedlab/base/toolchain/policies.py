@@ -159,8 +159,8 @@ def parse_choices(text: str) -> tuple[PolicyChoice, ...]:
         match = _CHOICE.fullmatch(part.strip())
         if not match:
             raise ValueError(
-                f"'{part.strip()}' is not of the form POLICY or POLICY:PRESET; a name is of a-z, 0-9,"
-                " - and _, a letter first"
+                f"'{part.strip()}' is not of the form POLICY or POLICY:PRESET; a name has "
+                "a-z, 0-9, - and _, and begins with a letter"
             )
         choices[PolicyChoice(match[1], match[2] or "")] = None
     return tuple(choices)
@@ -214,9 +214,9 @@ def check_owners(choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, 
         whose = name.rpartition(".")[0]
         if whose and whose not in known:
             raise WrongUsage(
-                f"{whose} is none of the policies that are run",
+                f"{whose} is not among the policies of this command",
                 what=parameter("settings", {name: value}),
-                fix="name it in `policy=`, too",
+                fix="name it in `policy=` too",
             )
 
 
@@ -340,7 +340,8 @@ def check_setting(policy: Policy, choice: PolicyChoice, name: str, value: int) -
         )
     if not tunable.minimum <= value <= tunable.maximum:
         raise WrongUsage(
-            f"{choice} allows {tunable.minimum} to {tunable.maximum} ({tunable.meaning})",
+            f"out of range: {choice} allows {tunable.minimum} to {tunable.maximum} "
+            f"({tunable.meaning})",
             what=parameter("settings", {name: value}),
         )
 

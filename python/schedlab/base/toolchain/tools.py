@@ -193,7 +193,8 @@ def compiler() -> Compiler:
         program = compiler_there()
     if not program:
         raise BuildFailed(
-            "the compiler is not installed: pip install 'schedlab[build]', or name a clang in SCHEDLAB_CLANG"
+            "the compiler is not installed: run pip install 'schedlab[build]', or set"
+            " SCHEDLAB_CLANG to a clang"
         )
     return program
 
@@ -236,7 +237,7 @@ def _pinned_compiler(zig: Path) -> Compiler:
 def _named_compiler(clang: str) -> Compiler:
     version = version_of(clang)
     if not version:
-        raise BuildFailed(f"SCHEDLAB_CLANG: {clang} tells no version; name a clang")
+        raise BuildFailed(f"SCHEDLAB_CLANG: {clang} does not print a version; set it to a clang")
 
     def companion(name: str) -> tuple[str, ...]:
         numbered = f"{name}-{version[0]}"
@@ -259,7 +260,8 @@ def system_compiler() -> SystemCompiler:
     """Returns the host's clang 19 or newer. Raises BuildFailed if there is none."""
     if not (program := system_compiler_there()):
         raise BuildFailed(
-            "clang 19 or newer with lld and llvm's tools is not on the PATH: install clang-19, lld-19 and llvm-19"
+            "clang 19 or newer with lld and the LLVM tools is not on the PATH: "
+            "install clang-19, lld-19 and llvm-19"
         )
     return program
 

@@ -68,7 +68,7 @@ def compiled(source: Path, output: Path) -> None:
     )
     if done.returncode:
         raise BuildFailed(
-            f"{from_root(str(source))}: it does not compile for BPF:\n{with_hints(done.stderr)}"
+            f"{from_root(str(source))}: does not compile for BPF:\n{with_hints(done.stderr)}"
         )
 
 
@@ -107,9 +107,7 @@ def _check(source: Path, program: Object, function: Function) -> None:
             elif frames >= CALL_DEPTH:
                 problem = f"{function.name}() calls {frames} deep; Linux allows {CALL_DEPTH - 1}"
     if problem:
-        raise RuleBroken(
-            f"policy {policy_of(source)} broke a rule, which Linux's verifier asks for: {problem}"
-        )
+        raise RuleBroken(f"policy {policy_of(source)} broke a rule of Linux's verifier: {problem}")
 
 
 def _follow(

@@ -52,45 +52,50 @@ class Options:
 
 @click.command()
 @click.option(
-    "--seeds", default=100, show_default=True, type=click.IntRange(1), help="Try 1 to this one."
+    "--seeds",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Try seeds from 1 to this one.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Try this one alone.")
-@click.option(
-    "--holds", type=FILE_THERE, help="Try the turns of this file, which an earlier search has left."
-)
+@click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Try only this seed.")
+@click.option("--holds", type=FILE_THERE, help="Try the turns in this file of an earlier search.")
 @click.option(
     "--workload",
     "workloads",
     multiple=True,
-    help=f"A program of the guest. May be repeated.  [default: {', '.join(WORKLOADS)}]",
+    help=f"Run this program of the guest. May be repeated. [default: {', '.join(WORKLOADS)}]",
 )
 @click.option("--policy", default=STANDARD, show_default=True, type=POLICY)
 @click.option("--cpus", default=3, show_default=True, type=click.IntRange(2, 16))
 @click.option(
-    "--limit", default="10s", show_default=True, type=LIMIT, help="Of each run, in its own time."
+    "--limit",
+    default="10s",
+    show_default=True,
+    type=LIMIT,
+    help="End each run after this time of the guest.",
 )
 @click.option(
     "--jobs",
     default=host_processors,
     show_default="the CPUs of this host",
     type=click.IntRange(1, 1024),
-    help="Runs at a time.",
+    help="Number of runs at a time.",
 )
 @click.option(
     "--out",
     type=PLACE,
-    help="Keep the run that breaks in this folder.  [default: a new one in runs/]",
+    help="Keep the failing run in this folder. [default: a new one in runs/]",
 )
 @quiet_option
 @json_option
 @as_object(Options)
 def kernel(options: Options) -> None:
-    """Run the kernel while its CPUs stand still for moments that a seed draws: at locks, after they are called, and
-    anywhere.
+    """Run the kernel while its CPUs pause at moments that a seed draws: at locks, after calls, and anywhere.
 
-    Nothing may break: no assertion, no law of the trace, no wake-up is lost, no CPU idles beside a process in its
-    queue, and the file system is whole afterwards. A run that breaks is made small: as few moments as are needed, told
-    as a story (exit status 1). The same seed does the same again. docs/explore.md says more.
+    Nothing may break: no assertion, no invariant of the trace, no lost wake-up, no CPU that idles while a process
+    is in its queue, and no damage to the file system. A failing run is reduced to as few pauses as needed and
+    described (exit status 1). The same seed repeats it. docs/explore.md has details.
     """
     from schedlab.base.files.placing import check_folder
     from schedlab.base.toolchain.build import build
@@ -108,7 +113,7 @@ def kernel(options: Options) -> None:
     for setup in setups:
         Spike().check(setup.run)
     if options.holds and len(setups) != 1:
-        raise WrongUsage("--holds is of one workload: name it by --workload")
+        raise WrongUsage("--holds: applies to one workload; name it with --workload")
     if options.out:
         check_folder("out", options.out)
     need_driver()

@@ -74,17 +74,21 @@ class Wanted:
     default=4,
     show_default=True,
     type=click.IntRange(1, TASKS_MOST),
-    help="That may live at once.",
+    help="Number of tasks that may live at once.",
 )
 @click.option(
-    "--queues", default=2, show_default=True, type=click.IntRange(1, QUEUES_MOST), help="And CPUs."
+    "--queues",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, QUEUES_MOST),
+    help="Number of queues and CPUs.",
 )
 @click.option(
     "--depth",
     default=1000,
     show_default=True,
     type=click.IntRange(1, 4000),
-    help="Most operations in a sequence.",
+    help="Largest number of operations in a sequence.",
 )
 @for_option("How long to search, for each policy.", "168h", "10min")
 @click.option(
@@ -92,7 +96,7 @@ class Wanted:
     default=2048,
     show_default=True,
     type=click.IntRange(64, 1 << 20),
-    help="For states, MiB.",
+    help="Memory for states, MiB.",
 )
 @click.option(
     "--jobs",
@@ -100,7 +104,7 @@ class Wanted:
     default=2,
     show_default=True,
     type=click.IntRange(1, 16),
-    help="Processes that share the work.",
+    help="Number of processes that share the work.",
 )
 @click.option(
     "--set", "settings", multiple=True, type=SETTING, help="Set a tunable. May be repeated."
@@ -108,31 +112,33 @@ class Wanted:
 @click.option(
     "--cpu-sets",
     is_flag=True,
-    help="The CPUs on which tasks may run change, too: there are many more states.",
+    help="Also change the CPU sets of tasks; this gives many more states.",
 )
-@click.option("--groups", is_flag=True, help="So do the weights and quotas of groups.")
+@click.option("--groups", is_flag=True, help="Also change weights and quotas of groups.")
 @click.option(
     "--workload",
     "workload",
     type=FILE,
-    help="If a rule is broken, search for a workload that shows it when it is run, and write it here.",
+    help="If a rule is broken, search for a workload that reproduces it, and write"
+    " it to this file.",
 )
 @quiet_option
 @json_option
 @as_object(Wanted)
 def policy(wanted: Wanted) -> None:
-    """Try every sequence of operations on a policy: tasks that are new, woken, picked, preempted, moved, blocked or
-    ended, yield and tick, change attributes, and time that passes.
+    """Try every sequence of operations on a policy: tasks start, wake, are picked, preempted or moved, block, end,
+    yield, tick, change attributes, and time passes.
 
-    States that are equal count once, and the search goes on until there is no other state, or until a limit. Of what
-    breaks a rule, the shortest sequence is told (exit status 1). docs/explore.md says what is tried, and what is not.
+    Equal states count once. The search ends when there is no new state, or at a limit. It prints the shortest
+    sequence that breaks a rule (exit status 1). docs/explore.md lists what is tried.
     """
     from schedlab.machines.checked import has_sanitizers
 
     need_all_addresses("searches of policies")
     if not has_sanitizers():
         raise MachineUnfit(
-            "the library of AddressSanitizer is missing: install clang-19, lld-19, llvm-19 and libclang-rt-19-dev"
+            "AddressSanitizer's library is missing: install clang-19, lld-19, llvm-19"
+            " and libclang-rt-19-dev"
         )
     broken = [error for choice in wanted.choices if (error := _explore(choice, wanted))]
     for error in broken:

@@ -76,10 +76,10 @@ class Laboratory:
         """Write your own policy NAME.c, or replace it. This neither compiles nor runs it."""
         place = self._own(name)
         if name in read_catalogue():
-            raise WrongUsage(f"{name} is a policy that is shipped: give yours another name")
+            raise WrongUsage(f"{name}: is a built-in policy; choose another name")
         content = source.encode(errors="replace")
         if len(content) > SOURCE_MAX:
-            raise WrongUsage(f"a policy has {SOURCE_MAX:,} bytes at most")
+            raise WrongUsage(f"source: larger than {SOURCE_MAX:,} bytes; shorten it")
         placing.check_file("policy", place, ours=True)
         with written(place) as new:
             new.write_bytes(content)
@@ -112,9 +112,9 @@ class Laboratory:
         the run's name for explain_waits.
         """
         if not 1 <= cpus <= CPUS_MAX:
-            raise WrongUsage(f"cpus is from 1 to {CPUS_MAX}")
+            raise WrongUsage(f"cpus: out of range; choose 1 to {CPUS_MAX}")
         if not 0 <= seed < 2**63:
-            raise WrongUsage("seed is from 0 to 2^63 - 1")
+            raise WrongUsage("seed: out of range; choose 0 to 2^63 - 1")
         file = self._workload(workload)
         trial = Trial(workload, file, cpus, seed, _TICK_NS, _LIMIT_NS, "kernel", {})
         run = f"{name}-{workload}-{cpus}cpu-seed{seed}"
@@ -142,12 +142,14 @@ class Laboratory:
         longest waits with the policy's reasons. Times are nanoseconds.
         """
         if not 0 <= worst <= _WORST_MOST:
-            raise WrongUsage(f"worst is from 0 to {_WORST_MOST}")
+            raise WrongUsage(f"worst: out of range; choose 0 to {_WORST_MOST}")
         folders = sorted(
             run_folder.name for run_folder in (self.folder / _RUNS).glob("*") if run_folder.is_dir()
         )
         if run not in folders:
-            raise WrongUsage(f"there is no run {run}; there are: {', '.join(folders) or 'none'}")
+            raise WrongUsage(
+                f"run {run}: does not exist; choose from: {', '.join(folders) or 'none'}"
+            )
         opened = open_run(self.folder / _RUNS / run)
         return take_apart(opened.trace, Asked(worst=worst), known_policies()).to_dict()
 
@@ -160,7 +162,8 @@ class Laboratory:
     def _own(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
             raise WrongUsage(
-                f"{name[:40]!r} is no name: it begins with a-z, and has at most 24 of a-z, 0-9, - and _"
+                f"{name[:40]!r}: not a valid name; use at most 24 of a-z, 0-9, - and _, "
+                "beginning with a letter"
             )
         return self.folder / f"{name}.c"
 
@@ -168,7 +171,7 @@ class Laboratory:
         for file in (self._own(name), _POLICIES / f"{name}.c"):
             if file.is_file() and not file.is_symlink():
                 return file
-        raise WrongUsage(f"there is no policy {name}; list_policies has those that there are")
+        raise WrongUsage(f"policy {name}: does not exist; list_policies lists all")
 
     def _compiled(self, name: str) -> Compiled:
         if not self.trusted:
@@ -182,12 +185,12 @@ class Laboratory:
     def _workload(self, name: str) -> WorkloadFile:
         entry = _workloads().get(name)
         if entry is None:
-            raise WrongUsage(
-                f"there is no workload {name}; list_workloads has those that there are"
-            )
+            raise WrongUsage(f"workload {name}: does not exist; list_workloads lists all")
         file = workload_files.read(entry.file)
         if file.total() + 3 > PROCESSES_MAX:
-            raise WrongUsage(f"{name} has more than the {PROCESSES_MAX - 3} processes of a run")
+            raise WrongUsage(
+                f"workload {name}: has more than {PROCESSES_MAX - 3} processes; choose another"
+            )
         return file
 
 

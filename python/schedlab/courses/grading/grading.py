@@ -53,7 +53,7 @@ class Grader:
         test's name before it runs.
         """
         if not source.is_file():
-            raise WrongUsage(f"{source} is no file: a submission is one C file")
+            raise WrongUsage(f"{source}: not a file; a submission is one C file")
         if source.is_symlink():
             raise WrongUsage(f"{source}: {LINK}")
         tests: list[TestVerdict] = []
@@ -190,7 +190,7 @@ def _begun(test: LabTest, solution: Compiled) -> LabTest:
         first, later = _beginning(test), _beginning(test, NO_WRAPS_NS)
         suffix = "clocks wrap"
     if _decisions(later, solution) == right:
-        raise apart.Broken(f"it decides otherwise in {test.name} only where {suffix}")
+        raise apart.Broken(f"its decisions differ in {test.name} only where {suffix}")
     return first
 
 

@@ -50,8 +50,9 @@ def need_kernel() -> None:
     build(*(os.path.relpath(place, ROOT) for place in (KERNEL, IMAGE, *PARTS.values())))
     if not Spike().release().turn:
         raise MachineUnfit(
-            "the lab has tests on our kernel, which run on schedlab's own driver of Spike alone: another Spike lets a"
-            " submission open this host's files. Leave SCHEDLAB_SPIKE unset (docs/spike.md)"
+            "the lab has tests on the schedlab kernel, which need schedlab's own "
+            "driver of Spike: another Spike would let a submission open files of this"
+            " host; unset SCHEDLAB_SPIKE (docs/spike.md)"
         )
 
 

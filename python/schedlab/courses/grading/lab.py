@@ -143,7 +143,7 @@ def find_lab(name: str) -> Lab:
         if (folder / FILE).is_file():
             return read(folder)
     ready = ", ".join(sorted(file.parent.name for file in labs_folder().glob(f"*/{FILE}")))
-    raise WrongUsage(f"{name}: there is no {FILE} in it. Labs that are ready: {ready}")
+    raise WrongUsage(f"{name}: contains no {FILE}; name a lab's folder, or one of: {ready}")
 
 
 def read(folder: Path) -> Lab:

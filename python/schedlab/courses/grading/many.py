@@ -108,7 +108,7 @@ def submissions_in(folder: Path) -> list[Path]:
     """
     files = sorted(file for file in folder.rglob("*.c") if file.is_file() or file.is_symlink())
     if not files:
-        raise WrongUsage(f"{folder} has no C file in it: a submission is one")
+        raise WrongUsage(f"{folder}: contains no C file; each submission is one C file")
     return files
 
 
@@ -124,8 +124,8 @@ def grade_all(
     """
     if out.resolve().is_relative_to(folder.resolve()):
         raise WrongUsage(
-            "it lies in the folder of the submissions, where one could pass off a verdict of"
-            " its own",
+            "this folder is inside the folder of submissions, where a submission "
+            "could replace its own verdict",
             what=parameter("out", out),
             fix="name a folder elsewhere",
         )

@@ -142,7 +142,7 @@ def with_mistake(patch: Path, folder: Path) -> Path:
     command = [*git, str(patch.resolve())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise FileRefused(f"{patch}: it is no change of {SOLUTION}: {done.stderr.strip()}")
+        raise FileRefused(f"{patch}: cannot be applied to {SOLUTION}: {done.stderr.strip()}")
     return source
 
 

@@ -84,11 +84,11 @@ def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
             raise Broken(machine.why or str(error)) from None
         machine.check()
         if kills := _library().simulator_apart_kills():
-            raise Broken(f"it ended processes by TICK_KILL, {kills} in all: no test asks for that")
+            raise Broken(f"it ended {kills} processes with TICK_KILL, which no test requires")
         if not done:
             raise Broken(
-                f"the run has not ended after {milliseconds(test.limit_ns, 0)}: a process"
-                " that is not picked does not end"
+                f"the run did not end within {milliseconds(test.limit_ns, 0)}: a process "
+                "that is never picked cannot end"
             )
         return Ran(trace, machine.calls, machine.instructions)
 
@@ -196,22 +196,22 @@ class _Machine:
             exports = wasmtime.Instance(store, _module(policy.module), []).exports(store)
             message, memory = exports["message"], exports["memory"]
             if not isinstance(message, wasmtime.Func) or not isinstance(memory, wasmtime.Memory):
-                raise TypeError("it exports something else than it is to")
+                raise TypeError("its exports are not the expected ones")
             self._functions: dict[str, wasmtime.Func] = {}
             for name in _FUNCTIONS:
                 function = exports[name]
                 if not isinstance(function, wasmtime.Func):
-                    raise TypeError("it exports something else than it is to")
+                    raise TypeError("its exports are not the expected ones")
                 kind = function.type(store)
                 if kind.params or kind.results:
-                    raise TypeError("its function takes or returns something")
+                    raise TypeError("its function has parameters or a result")
                 self._functions[name] = function
             place = int(message(store))
         except (wasmtime.WasmtimeError, wasmtime.Trap, KeyError, TypeError) as error:
-            raise Broken(f"what is compiled of it cannot be run: {_first_line(error)}") from None
+            raise Broken(f"the compiled policy cannot be run: {_first_line(error)}") from None
         room = memory.data_len(store)
         if not 0 <= place < room:
-            raise Broken("what is compiled of it cannot be run: its message lies nowhere")
+            raise Broken("the compiled policy cannot be run: the address of its message is invalid")
 
         def address(function: Any) -> int | None:
             return ctypes.cast(function, ctypes.c_void_p).value

@@ -65,7 +65,7 @@ def sources_of(form: Form) -> dict[str, Path]:
 def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
     """Compiles a submission in a sandbox. Raises NotCompiled with the compiler's errors."""
     if source.stat().st_size > SOURCE_MAX:
-        raise NotCompiled(f"it has more than {SOURCE_MAX:,} bytes")
+        raise NotCompiled(f"larger than {SOURCE_MAX:,} bytes")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         out = Path(folder)
         files = {**sources_of(form), SUBMISSION: source}
@@ -84,8 +84,9 @@ def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
         names += _MODULE_VARIABLE.findall((out / "module.map").read_text(errors="replace"))
         if names:
             raise NotCompiled(
-                f"it keeps variables of its own: {', '.join(dict.fromkeys(names))}. What it remembers belongs into the"
-                " state of a task, a queue or the scheduler (STATE_OF)"
+                "it has variables outside of its state: "
+                f"{', '.join(dict.fromkeys(names))}; keep data in the state of a task, a "
+                "queue or the scheduler (STATE_OF)"
             )
         return Compiled(form.policy, source, _made(out / "policy.wasm"), _made(out / "kernel.o"))
 
@@ -115,13 +116,13 @@ def _check_includes(sandbox: Sandbox, files: Mapping[str, Path]) -> None:
     flags = f"{_FLAGS.format(work=WORK)} -w -M -MG {WORK}/{SUBMISSION}"
     done = sandbox.run(f"{clang} {_MODULE} {flags} && {clang} {KERNEL_FLAGS} {flags}")
     if done.status:
-        raise NotCompiled("the preprocessor refuses it")
+        raise NotCompiled("the preprocessor rejects it")
     known = {file.resolve() for file in files.values()}
     seen = (*map(Path, TOOLS), compiler().headers)
     for name in _included(done.said):
         file = (sandbox.out / name).resolve()
         if file not in known and not any(file.is_relative_to(folder) for folder in seen):
-            raise NotCompiled(f"it includes {name}, which is not there for submissions")
+            raise NotCompiled(f"it includes {name}, which submissions cannot use")
 
 
 def _included(rules: str) -> Iterator[str]:
@@ -134,7 +135,7 @@ def _included(rules: str) -> Iterator[str]:
 
 def _made(file: Path) -> bytes:
     if file.stat().st_size > MODULE_MAX:
-        raise NotCompiled(f"what is compiled of it has more than {MODULE_MAX:,} bytes")
+        raise NotCompiled(f"the compiled policy is larger than {MODULE_MAX:,} bytes")
     return file.read_bytes()
 
 

@@ -79,8 +79,8 @@ def need_sandbox() -> None:
     need_if_there("sandbox")
     if why := lacking():
         raise MachineUnfit(
-            f"submissions are compiled in a sandbox, and {why}",
-            fix="Or, for submissions that you would compile yourself: `trusted=True`",
+            f"submissions are compiled in a sandbox, but {why}",
+            fix="if you would compile these submissions yourself, add `trusted=True`",
         )
 
 

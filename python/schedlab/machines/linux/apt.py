@@ -44,8 +44,8 @@ def need_programs() -> None:
     lacking = [name for name in ("apt-get", "apt-cache", "dpkg-deb") if not shutil.which(name)]
     if lacking:
         raise MachineUnfit(
-            f"{' and '.join(lacking)}: not on this host, and the guest is made from Debian's"
-            " packages: install the host's packages of apt and dpkg"
+            f"this host lacks {' and '.join(lacking)}, which unpack the guest's Debian"
+            " packages; install the packages apt and dpkg"
         )
 
 

@@ -31,8 +31,9 @@ def check_command(line: str, available: frozenset[str] | None) -> None:
         close = get_close_matches(name, {*available, *workload_programs()}, 1)
         suggestion = f"; did you mean {close[0]!r}?" if close else "."
         raise WrongUsage(
-            f"the guest has no program {name!r}{suggestion} `./schedlab workloads` lists ours;"
-            " busybox, sysbench, stress-ng and hackbench are there, too",
+            f"the guest has no program {name!r}{suggestion} `./schedlab workloads` "
+            "lists schedlab's programs; busybox, sysbench, stress-ng and hackbench "
+            "are installed too",
             what="`workload=`",
         )
     check_options(name, words)

@@ -36,5 +36,5 @@ def reader() -> str:
     program = system_compiler_there()
     path = shutil.which(program.tool("llvm-readelf") if program else "llvm-readelf")
     if not path:
-        raise MachineUnfit("llvm-readelf is not on the PATH: install llvm-19")
+        raise MachineUnfit("llvm-readelf is not on the PATH; install llvm-19")
     return path

@@ -239,7 +239,7 @@ def check(job: GuestJob) -> None:
         known = ", ".join(image.BENCHMARKS)
         raise WrongUsage(f"a guest has {known}, but no {', '.join(sorted(unknown))}")
     if job.memory_mib < 256:
-        raise WrongUsage(f"a guest needs 256 MiB of memory at least, not {job.memory_mib}")
+        raise WrongUsage(f"a guest needs at least 256 MiB of memory, not {job.memory_mib}")
     if job.limit_s <= 0:
         raise WrongUsage(f"a guest's limit is a time, not {job.limit_s} s")
 

@@ -56,13 +56,14 @@ class HostLinux(Linux):
         ):
             if given != maximum:
                 raise WrongUsage(
-                    f"on {parameter('machine', self.name)} it is {maximum}, all of this machine's",
+                    f"{parameter('machine', self.name)} always uses all of this machine's: "
+                    f"{maximum}",
                     what=parameter(name, given),
                     fix="leave it out",
                 )
         if run.shape:
             raise WrongUsage(
-                f"{parameter('machine', self.name)} has the shape that it has, which policies read",
+                f"{parameter('machine', self.name)} has a fixed shape, which policies read from it",
                 what="`shape=`",
                 fix="leave it out",
             )

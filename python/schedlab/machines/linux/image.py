@@ -167,7 +167,7 @@ def checked(name: str) -> PurePosixPath:
     """Returns a path inside of /job. Raises WrongUsage otherwise."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.name or name == "script":
-        raise WrongUsage(f"'{name}' cannot be the name of a job's file: it is to be below /job")
+        raise WrongUsage(f"'{name}': not a valid name of a job's file; it must be below /job")
     return path
 
 

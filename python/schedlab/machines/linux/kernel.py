@@ -66,7 +66,7 @@ def kernel_in(tree: Path) -> Kernel:
     """Returns the kernel of an unpacked package."""
     images = sorted(tree.glob("usr/lib/modules/*/vmlinuz")) or sorted(tree.glob("boot/vmlinuz-*"))
     if not images:
-        raise MachineUnfit("the kernel's package holds no vmlinuz where one is expected")
+        raise MachineUnfit("the kernel's package has no vmlinuz at the expected path")
     image = images[0]
     release = image.parent.name if image.name == "vmlinuz" else image.name.partition("-")[2]
     configs = [image.parent / "config", image.with_name(f"config-{release}")]
@@ -89,18 +89,20 @@ def named_kernel(path: Path) -> Kernel:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise MachineUnfit(f"{path} cannot be read: {error.strerror}", what="`kernel=`") from None
+        raise MachineUnfit(f"{path}: cannot be read: {error.strerror}", what="`kernel=`") from None
     if content[0x202:0x206] != _PAYLOAD_MAGIC:
         raise MachineUnfit(
-            f"{path} is no kernel of x86-64 in the form that is booted (bzImage)",
+            f"{path}: not a bootable x86-64 kernel (bzImage)",
             what="`kernel=`",
-            fix="a build has it as arch/x86/boot/bzImage, a distribution as vmlinuz",
+            fix="name arch/x86/boot/bzImage of a build, or vmlinuz of a distribution",
         )
     release = release_of(content)
     text = embedded_config(content) or config_beside(path, release)
     problem = config_problem(text) if text else ""
     if problem:
-        raise MachineUnfit(f"{path} ({release}) was built {problem}.\n{needs()}", what="`kernel=`")
+        raise MachineUnfit(
+            f"{path}: kernel {release} was built {problem}.\n{needs()}", what="`kernel=`"
+        )
     return Kernel(path, release)
 
 

@@ -104,31 +104,35 @@ class Linux(Machine):
     def check(self, run: RunSpec) -> None:
         if run.tick_ns != self.tick_ns:
             raise WrongUsage(
-                f"the Linux kernel was built for a tick of {format_time(self.tick_ns)}",
+                f"the Linux kernel has a fixed tick of {format_time(self.tick_ns)}",
                 what=parameter("tick_ns", run.tick_ns),
                 fix="leave it out",
             )
         if run.delays:
             raise WrongUsage(
-                f"on {parameter('machine', self.name)} things take what they take",
+                f"{parameter('machine', self.name)} is a real kernel, which takes no "
+                "simulated delays",
                 what="`delays=`",
-                fix="leave it out, or run it on spike, qemu or sim",
+                fix="leave it out, or use spike, qemu or sim",
             )
         topology_options(run.shape, run.cpus, run.memory_mib)
         if run.memory_mib < _LEAST_MEMORY_MIB:
             raise WrongUsage(
-                f"Linux, its files and the trace need at least {_LEAST_MEMORY_MIB} MiB",
+                f"too little: Linux, its files and the trace need {_LEAST_MEMORY_MIB} MiB",
                 what=parameter("memory_mib", run.memory_mib),
+                fix="name more",
             )
         if not run.file and not run.workload.strip():
             raise WrongUsage(
-                "name a program of the guest, such as mixed or 'sysbench cpu run'",
+                "missing",
                 what="`workload=`",
+                fix="name a program of the guest, such as mixed or 'sysbench cpu run'",
             )
         if not run.file and not run.workload.isprintable():
             raise WrongUsage(
-                "only one line of printable characters can be passed on",
+                "contains a line break or a character that is not printable",
                 what=parameter("workload", run.workload),
+                fix="use one line of printable characters",
             )
         if not run.file:
             from schedlab.machines.linux.commands import check_command
@@ -136,17 +140,17 @@ class Linux(Machine):
             check_command(run.workload, self.commands())
         if run.file and len(run.file.channels) >= CHANNELS_MAX:
             raise WrongUsage(
-                f"it needs {len(run.file.channels) + 1} channels, and `play` has {CHANNELS_MAX}",
+                f"needs {len(run.file.channels) + 1} channels, and `play` has {CHANNELS_MAX}",
                 what=parameter("workload", run.workload),
-                fix="`machine='sim'` has more",
+                fix="use `machine='sim'`, which has more",
             )
         is_foreign = run.policy.name == FAIR.name or is_published(run.policy)
         if run.file and run.file.groups and is_foreign:
             raise WrongUsage(
-                f"{run.workload} has groups of tasks, which Linux's own schedulers are not told"
-                " of: they go by control groups, and none are made of these. Name a policy of"
-                " ours",
+                f"{run.workload} has groups of tasks, which Linux's own schedulers take "
+                "only from control groups",
                 what=parameter("policy", run.policy),
+                fix="name a built-in policy",
             )
 
     def commands(self) -> frozenset[str] | None:

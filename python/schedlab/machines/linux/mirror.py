@@ -41,8 +41,8 @@ def mirrors(etc: Path = Path("/etc/apt"), client: tuple[Path, ...] = _CLIENT) ->
     uris += [address.rstrip("/") for address in client_defaults(client)]
     if not uris:
         raise MachineUnfit(
-            "this host names no mirror of Debian's packages: install debootstrap, which knows one,"
-            f" or name yours in {VARIABLE}"
+            "this host names no mirror of Debian packages; install debootstrap, or "
+            f"set {VARIABLE} to a mirror"
         )
     return list(dict.fromkeys(uris))
 

@@ -85,7 +85,8 @@ def moment_of_sources(environment: Mapping[str, str]) -> int:
         return commit_seconds() or _FIRST_MOMENT
     if not given.isascii() or not given.isdecimal() or int(given) >= 2**32:
         raise WrongUsage(
-            f"SOURCE_DATE_EPOCH={given}: seconds since 1970 are wanted, such as 1767225600"
+            f"SOURCE_DATE_EPOCH={given}: not a number of seconds since 1970; use one "
+            "such as 1767225600"
         )
     return int(given)
 

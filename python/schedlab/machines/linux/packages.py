@@ -191,11 +191,11 @@ def made_anew(before: Pins | None) -> Packages:
     apt.need_programs()
     need_keyring()
     if before:
-        say(f"files in {folder()} are damaged or gone: the packages are fetched again")
+        say(f"files in {folder()} are damaged or missing: fetching the packages again")
     remade = from_a_mirror()
     if before and versions(before) != versions(remade.pins):
         changed = sorted(versions(remade.pins) - versions(before))
-        say(f"other packages than before: {', '.join(changed)}")
+        say(f"packages that changed: {', '.join(changed)}")
     return remade
 
 
@@ -213,16 +213,16 @@ def from_a_mirror() -> Packages:
             except apt.AptFailed as error:
                 problems.append(f"{address}: {error}")
     raise MachineUnfit(
-        "the guest's packages could not be fetched; name another mirror of Debian in"
-        f" {mirror.VARIABLE}, or see to the network:\n  " + "\n  ".join(problems)
+        f"the guest's packages could not be fetched; check the network, or set {mirror.VARIABLE} to another mirror:\n "
+        + "\n ".join(problems)
     )
 
 
 def need_keyring() -> None:
     if not apt.KEYRING.exists():
         raise MachineUnfit(
-            f"{apt.KEYRING}, which Debian's packages are checked with, is not here: install the"
-            " host's package debian-archive-keyring"
+            f"{apt.KEYRING}: missing, but needed to verify Debian packages; install "
+            "the package debian-archive-keyring"
         )
 
 
@@ -249,7 +249,7 @@ def fetch(address: str, scratch: Path) -> Packages:
     opened_packages = opened(tree, pins)
     if not opened_packages:
         raise MachineUnfit(
-            f"what was unpacked into {tree} does not stay as it is: is the disk full?"
+            f"{tree}: the unpacked files have changed; check that the disk is not full"
         )
     return opened_packages
 
@@ -273,8 +273,8 @@ def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]
         problems.append(f"{package.name}: {problem}")
     reason = "; ".join(problems) or f"none is called {_KERNEL}"
     raise MachineUnfit(
-        f"the suite {KERNEL_SUITE} has no kernel that serves ({reason})",
-        fix="`kernel=PATH` names one",
+        f"the suite {KERNEL_SUITE} has no suitable kernel ({reason})",
+        fix="name a kernel with `kernel=PATH`",
     )
 
 
@@ -360,7 +360,9 @@ class _Libraries:
             level = sorted({library for one in level for library in self.depends(one)} - seen)
             seen.update(level)
         if name not in self.found:
-            raise MachineUnfit(f"no package that {owner} depends on has {name}, which it needs")
+            raise MachineUnfit(
+                f"no package that {owner} depends on contains {name}, which it needs"
+            )
         return self.found[name]
 
     def depends(self, name: str) -> set[str]:

@@ -51,7 +51,9 @@ def program_of(policy: PolicyChoice) -> Path:
     if not policy.preset:
         names = ", ".join(f"scx:{name}" for name in installed()) or "none"
         raise WrongUsage(
-            f"which one? Installed on this host: {names}", what=parameter("policy", policy)
+            "the scheduler is missing",
+            what=parameter("policy", policy),
+            fix=f"name one that is installed on this host: {names}",
         )
     path = shutil.which(f"scx_{policy.preset}")
     if path is None:
@@ -101,7 +103,7 @@ def _libraries(program: Path) -> Iterator[tuple[str, Path]]:
         name, _, location = line.strip().partition(" => ")
         if location.startswith("not found"):
             raise MachineUnfit(
-                f"{program} does not run on this host: its library {name} is missing"
+                f"{program}: cannot run on this host: the library {name} is missing; install it"
             )
         match = re.match(r"(/\S+)", location or name)
         if match:

@@ -22,7 +22,7 @@ def topology_options(shape: Shape | None, cpus: int, memory_mib: int) -> list[st
         for numbers, what in ((shape.core, "cores"), (shape.cache, "caches"), (shape.node, "nodes"))
     )
     if shape.kinds != ((CAPACITY_FULL,),):
-        raise _refused(shape, "kinds", "all of its CPUs are equally fast")
+        raise _refused(shape, "kinds", "all of its CPUs have the same speed")
     cores, sockets = of_cache // threads, shape.cpus // of_cache
     smp = f"{shape.cpus},sockets={sockets},cores={cores},threads={threads}"
     options = ["-smp", smp, "-m", f"{memory_mib}M"]
@@ -43,13 +43,13 @@ def topology_options(shape: Shape | None, cpus: int, memory_mib: int) -> list[st
 def _width(shape: Shape, numbers: Sequence[int], what: str) -> int:
     width = numbers.count(0)
     if tuple(numbers) != tuple(cpu // width for cpu in range(shape.cpus)) or shape.cpus % width:
-        raise _refused(shape, what, "its CPUs are numbered one after the other, as many in each")
+        raise _refused(shape, what, "it numbers CPUs consecutively, with the same number in each")
     return width
 
 
 def _refused(shape: Shape, what: str, why: str) -> WrongUsage:
     return WrongUsage(
-        f"{what}: QEMU, which a Linux guest runs on, makes no such machine: {why}. Run it"
-        " on sim, or take another shape",
+        f"{what}: QEMU, which runs the Linux guest, cannot emulate this: {why}",
         what=parameter("shape", shape.name),
+        fix="use `machine='sim'`, or another shape",
     )

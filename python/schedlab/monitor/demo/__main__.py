@@ -106,7 +106,7 @@ def _page() -> bytes:
     try:
         return PAGE.read_bytes()
     except OSError as error:
-        sys.exit(_refused(f"{PAGE} cannot be read ({error.strerror}): is it a whole checkout?"))
+        sys.exit(_refused(f"{PAGE}: cannot be read ({error.strerror}); use a complete checkout"))
 
 
 def _server(port: int) -> ThreadingHTTPServer:
@@ -114,7 +114,7 @@ def _server(port: int) -> ThreadingHTTPServer:
     try:
         return ThreadingHTTPServer((LOCAL, port), BaseHTTPRequestHandler)
     except (OSError, OverflowError) as error:
-        sys.exit(_refused(f"--port {port}: {error}; choose another, or leave it out"))
+        sys.exit(_refused(f"--port {port}: {error}; choose another port, or leave it out"))
 
 
 def _refused(words: str) -> int:

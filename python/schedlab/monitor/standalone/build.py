@@ -106,7 +106,9 @@ def make_policy(name: str, place: Path) -> Path:
         place.write_bytes(module)
     except OSError as error:
         raise WrongUsage(
-            f"it cannot be written: {error.strerror}", what=parameter("out", place)
+            f"cannot be written: {error.strerror}",
+            what=parameter("out", place),
+            fix="name another file",
         ) from None
     return place
 

@@ -42,7 +42,7 @@ class _Bundle:
         path = self.instead.get(path.resolve(), path.resolve())
         if path in self.names:
             if not self.names[path]:
-                raise BuildFailed(f"{path}: it imports itself, by way of others")
+                raise BuildFailed(f"{path}: it imports itself through other modules")
             return self.names[path]
         self.names[path] = ""
         body = self._body(path)
@@ -79,7 +79,7 @@ class _Bundle:
         ):
             text = form.sub(change, text)
         if other := _OTHER.search(text):
-            raise BuildFailed(f"{path}: the page's bundler does not know this form: {other[0]}")
+            raise BuildFailed(f"{path}: the page's bundler does not support this form: {other[0]}")
         # the base of the module's relative addresses
         text = text.replace("import.meta.url", "document.baseURI")
         pairs = ", ".join(f"{name}: {value}" for name, value in exported.items())

@@ -221,7 +221,7 @@ class KernelSystem(GuestSystem):
         self._check_alive()
         what = f"{name}={value}"
         if not _NAME.fullmatch(name) or value not in _INTEGERS:
-            raise Refused(f"{what}: expected a tunable and a number of 64 bits")
+            raise Refused(f"{what}: expected a tunable and a 64-bit number")
         try:
             await self._told().tell(f"write sched_tunables {name} {value}", what)
         except GuestError as error:
@@ -235,7 +235,7 @@ class KernelSystem(GuestSystem):
             return Refused(unknown("tunable of the policy", name, by_name))
         now = by_name[name]
         return Refused(
-            f"{name}={value}: {now.minimum} to {now.maximum} are allowed ({now.meaning})"
+            f"{name}={value}: out of range; choose {now.minimum} to {now.maximum} ({now.meaning})"
         )
 
     async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None:
@@ -243,16 +243,18 @@ class KernelSystem(GuestSystem):
         word = kind.name.lower()
         what = f"{word} {value} of process {pid}"
         if pid == self._steer_pid:
-            raise Refused(f"{what}: it obeys the monitor, and runs before all others in any case")
+            raise Refused(f"{what}: it belongs to the monitor and always runs first")
         limits = ATTRIBUTES[word]
         if not limits.least <= value <= limits.most:
-            raise Refused(f"{what}: {limits.least} to {limits.most} are allowed")
+            raise Refused(f"{what}: out of range; choose {limits.least} to {limits.most}")
         await self._tell_of(pid, f"set {pid} {word} {value}", what)
 
     async def kill(self, pid: int) -> None:
         self._check_alive()
         if pid in self.own_pids:
-            raise Refused(f"process {pid} is the machine's own: without it, the machine ends")
+            raise Refused(
+                f"process {pid}: the machine needs it and ends without it; choose another"
+            )
         await self._tell_of(pid, f"kill {pid}", f"kill {pid}")
 
     async def _tell_of(self, pid: int, command: str, what: str) -> None:
@@ -260,7 +262,7 @@ class KernelSystem(GuestSystem):
             await self._told().tell(command, what)
         except GuestError as error:
             if error.number == ESRCH:
-                raise Refused(f"{what}: there is no process {pid} any more") from None
+                raise Refused(f"{what}: process {pid} has ended") from None
             raise
 
     async def start_workload(self, name: str) -> int:
@@ -296,8 +298,9 @@ def prepare(setup: Setup, folder: Path) -> Prepared:
     check_choices(catalogue, (setup.policy,), dict(setup.settings))
     if len(boot_arguments(setup)) > BOOT_ARGUMENTS_MAX:
         raise WrongUsage(
-            "these are too many settings to be passed to the kernel at its start",
+            "too many settings for the kernel's boot arguments",
             what="`settings=`",
+            fix="set some of them later, in the page",
         )
     machine.release()
     parts = supply((*KERNEL_PARTS, *machine.tools))
@@ -307,7 +310,9 @@ def prepare(setup: Setup, folder: Path) -> Prepared:
 def check_range(name: str, value: int, least: int, most: int) -> None:
     """Raises WrongUsage unless least <= value <= most."""
     if not least <= value <= most:
-        raise WrongUsage(f"only {least} to {most} are possible", what=parameter(name, value))
+        raise WrongUsage(
+            "out of range", what=parameter(name, value), fix=f"choose {least} to {most}"
+        )
 
 
 def boot_arguments(setup: Setup) -> str:

@@ -152,7 +152,7 @@ class LinuxGuestSystem(GuestSystem):
 
     async def kill(self, pid: int) -> None:
         if pid in self.own_pids:
-            raise Refused(f"process {pid} is the guest's own: it may not do without")
+            raise Refused(f"process {pid}: the guest needs it; choose another")
         await self._commanded().tell(f"kill {pid}", f"kill {pid}")
 
 

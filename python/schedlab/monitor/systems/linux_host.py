@@ -91,9 +91,9 @@ class LinuxHostSystem(RealSystem):
             server = await self._serve()
         elif self.setup.ignore_limits:
             raise WrongUsage(
-                f"{PROGRAM} serves already (PID {server.pid}), and was told itself what to ignore",
+                f"{PROGRAM} already serves (PID {server.pid}) with its own setting",
                 what="`ignore_limits=`",
-                fix=f"leave it out; or end that one by `{PROGRAM} stop` first",
+                fix=f"leave it out, or end that server with `{PROGRAM} stop` first",
             )
         self._server = server
         self._files = ControlFiles(server.control)
@@ -113,9 +113,8 @@ class LinuxHostSystem(RealSystem):
         path = self.setup.source or server.trace
         if path is None:
             raise MachineUnfit(
-                f"{PROGRAM} serves already (PID {server.pid}), but writes no trace, by which it"
-                f" could be watched: end it by `{PROGRAM} stop`, and begin again with --trace FILE"
-                " --trace-queues"
+                f"{PROGRAM} already serves (PID {server.pid}), but writes no trace; end it"
+                f" with `{PROGRAM} stop`, and start it with --trace FILE --trace-queues"
             )
         try:
             os.close(open_trusted(server.control / "sched_status", os.O_RDWR))
@@ -136,9 +135,9 @@ class LinuxHostSystem(RealSystem):
         """Starts a server. Raises MachineUnfit if the machine or the user does not allow it."""
         if os.geteuid() != 0:
             raise MachineUnfit(
-                "no server runs on this machine, and only root may start one: start the"
-                " monitor with sudo; or, in another terminal, `sudo build/linux/schedlab-linux serve"
-                " --trace FILE --trace-queues`, which it then watches"
+                "no server runs on this machine, and only root may start one; start the "
+                "monitor with sudo, or run `sudo build/linux/schedlab-linux serve --trace"
+                " FILE --trace-queues` in another terminal"
             )
         need_fit_host(self._places.root)
         await to_the_end(asyncio.to_thread(build_linux, "linux-host"))
@@ -264,17 +263,14 @@ class LinuxHostSystem(RealSystem):
         try:
             session = os.getsid(pid)
         except ProcessLookupError:
-            raise Refused(f"kill {pid}: there is no process {pid} any more") from None
+            raise Refused(f"kill {pid}: the process has ended") from None
         if session not in self._started:
-            raise Refused(
-                f"kill {pid}: it was not started from the monitor, which ends no other"
-                " processes of this machine"
-            )
+            raise Refused(f"kill {pid}: the monitor ends only processes that it started")
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM if pid == session else signal.SIGKILL)
 
     async def pause(self) -> None:
-        raise Refused("the machine that the monitor runs on cannot be paused")
+        raise Refused("this machine runs the monitor and cannot be paused")
 
     async def resume(self) -> None:
         """Does nothing: a host is never paused."""

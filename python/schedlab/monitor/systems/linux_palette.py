@@ -59,8 +59,8 @@ def _compiled(entry: Entry, seed: int, tick_ns: int) -> bytes:
     workload = read(entry.file)
     if len(workload.channels) >= CHANNELS_MAX:
         raise WrongUsage(
-            f"it needs {len(workload.channels) + 1} channels, and `play` has {CHANNELS_MAX}",
+            f"needs {len(workload.channels) + 1} channels, and `play` has {CHANNELS_MAX}",
             what=parameter("workload", entry.name),
-            fix="`machine='sim'` has more",
+            fix="use `machine='sim'`, which has more",
         )
     return bytes_of(workload, seed, tick_ns)

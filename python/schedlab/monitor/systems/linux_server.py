@@ -86,8 +86,9 @@ def _check_process(pid: int, folder: Path, program: Path) -> None:
     # All four user IDs: a set-user-ID root program belongs to the user who started it.
     if not all(is_trusted_user(int(user)) for user in users):
         raise MachineUnfit(
-            f"process {pid} claims to serve policies on this machine, but belongs to user {users[0]},"
-            " who is neither root nor you: what it says is not believed"
+            f"process {pid} claims to serve policies on this machine, but belongs to "
+            f"user {users[0]}, who is neither root nor you; its answers are not "
+            "trusted"
         )
     try:
         running = os.stat(folder / "exe")
@@ -95,8 +96,9 @@ def _check_process(pid: int, folder: Path, program: Path) -> None:
         return  # only root may inspect root's processes
     if not _is_program(folder / "exe", running, program):
         raise MachineUnfit(
-            f"process {pid} serves policies on this machine, but is another program than {program}:"
-            f" watch it with the monitor that it came with, or end it by `{PROGRAM} stop`"
+            f"process {pid} serves policies on this machine, but is another program "
+            f"than {program}; use the monitor that it came with, or end it with "
+            f"`{PROGRAM} stop`"
         )
 
 

@@ -60,4 +60,4 @@ class QemuControl:
         try:
             await asyncio.wait_for(self._client.execute(command), _ANSWER_SECONDS)
         except _FAILURES as error:
-            raise Refused(f"QEMU does not obey `{command}`: {error or 'no answer'}") from None
+            raise Refused(f"QEMU rejects `{command}`: {error or 'no answer'}") from None

@@ -184,7 +184,7 @@ class RealSystem(ABC):
     def _check_alive(self) -> None:
         if self._life not in (Life.RUNNING, Life.PAUSED):
             first = self._message.partition("\n")[0].rstrip(":;")
-            raise Refused(first or f"the {self.name} is only starting")
+            raise Refused(first or f"{self.name} is still starting; try again")
 
 
 class GuestSystem(RealSystem):
@@ -307,7 +307,7 @@ class GuestSystem(RealSystem):
     async def _started(self, command: str, name: str) -> int:
         pid = await self._commanded().tell(f"start {command}", f"workload {name}")
         if pid is None:
-            raise Refused(f"workload {name}: it has started, but its PID is not known")
+            raise Refused(f"workload {name}: started, but its PID is not known")
         return pid
 
     # --- time

@@ -160,8 +160,7 @@ class RecordedSystem(PlayedSystem):
 
 def _refuse() -> NoReturn:
     raise Refused(
-        "this is a recording: it can be played, not asked or changed; what would have been under"
-        " another policy, ./schedlab replay tells"
+        "this is a recording and cannot be changed; to see another policy, use ./schedlab replay"
     )
 
 
@@ -182,7 +181,7 @@ class _Tape:
         if flaw:
             remarks = [f"played up to what cannot be: {flaw}"]
         if not self.length:
-            raise TraceError("; ".join(["it has no records", *remarks]))
+            raise TraceError("; ".join(["the trace has no records", *remarks]))
         self.remark = "; ".join(remarks)
 
     def _look_through(self, stop: RecordName | None) -> list[str]:

@@ -215,7 +215,7 @@ class SimulatorSystem(PlayedSystem):
             machine.command("sched_tunables", first.replace("=", " "))
         elif kind == "kill":
             if int(first) in self.own_pids:
-                raise Refused(f"pid {first} is there for the monitor's sake, and stays")
+                raise Refused(f"process {first}: the monitor needs it; choose another")
             machine.kill(int(first))
         elif kind == "start":
             workload = _read(self._entry(second), int(first), self.setup.tick_ns)
@@ -227,7 +227,7 @@ class SimulatorSystem(PlayedSystem):
 
     def _entry(self, name: str) -> Entry:
         if name not in self._palette:
-            raise Refused(f"no workload is called {name}; there are {', '.join(self._palette)}")
+            raise Refused(f"workload {name}: unknown; choose from {', '.join(self._palette)}")
         return self._palette[name]
 
     def is_past(self, acts: Sequence[str]) -> bool:

@@ -36,7 +36,7 @@ def parse_status(text: str) -> Status:
     head, table = _split(text, _STATUS_COLUMNS, "sched_status")
     policy = next((line.removeprefix(_POLICY) for line in head if line.startswith(_POLICY)), "")
     if not policy:
-        raise Refused(f"sched_status names no policy; it says {_shown(text)}")
+        raise Refused(f"sched_status: names no policy, only {_shown(text)}")
     known = (*_LEGENDS, _POLICY, _CHANGED)
     remarks = [line for line in head if line and not line.startswith(known)]
     remarks += [line for line in table if _is_remark(line)]
@@ -56,7 +56,7 @@ def _split(text: str, columns: list[str], file: str) -> tuple[list[str], list[st
     for number, line in enumerate(lines):
         if _words(line) == columns:
             return lines[:number], [line for line in lines[number + 1 :] if line.strip(" ")]
-    raise Refused(f"{file} cannot be read: it has no table, and says {_shown(text)}")
+    raise Refused(f"{file}: cannot be parsed: it has no table, only {_shown(text)}")
 
 
 def _words(line: str, most: int = 0) -> list[str]:
@@ -80,7 +80,7 @@ def _status_row(line: str) -> StatusRow:
     match = _ROW.fullmatch(line)
     slice_ns = _slice(match[5]) if match else _WRONG
     if not match or slice_ns == _WRONG:
-        raise Refused(f"sched_status cannot be read: a line of it is {_shown(line)}")
+        raise Refused(f"sched_status: cannot parse the line {_shown(line)}")
     return StatusRow(match[1], int(match[2]), match[3], int(match[4]), slice_ns, int(match[6]))
 
 
@@ -98,7 +98,7 @@ def _slice(text: str) -> int | None:
 def _tunable(line: str) -> TunableNow:
     words = _words(line, len(_TUNABLES_COLUMNS))
     if len(words) < len(_TUNABLES_COLUMNS):
-        raise Refused(f"sched_tunables cannot be read: a line of it is {_shown(line)}")
+        raise Refused(f"sched_tunables: cannot parse the line {_shown(line)}")
     name, meaning = words[0], words[-1]
     value, minimum, maximum, default = (_number(word, line) for word in words[1:-1])
     return TunableNow(name, value, minimum, maximum, default, meaning)
@@ -106,7 +106,7 @@ def _tunable(line: str) -> TunableNow:
 
 def _number(text: str, line: str) -> int:
     if not re.fullmatch("-?[0-9]{1,20}", text):
-        raise Refused(f"a number was expected where there is {_shown(text)}, in {_shown(line)}")
+        raise Refused(f"expected a number instead of {_shown(text)} in {_shown(line)}")
     return int(text)
 
 

@@ -112,7 +112,7 @@ class Steering:
         """
         await asyncio.wait([self._ready], timeout=patience_s)
         if not self._ready.done():
-            raise Refused(f"its program `steer` did not begin within {patience_s:.0f} s")
+            raise Refused(f"its program `steer` did not start within {patience_s:.0f} s")
         return self._ready.result()
 
     async def read(self, file: str) -> str:
@@ -138,11 +138,14 @@ class Steering:
 
     async def _ask(self, command: str, what: str) -> _Pending:
         if len(command) > COMMAND_MAX or not (command.isascii() and command.isprintable()):
-            raise Refused(f"{what}: {command[:COMMAND_MAX]!r} cannot be said to it")
+            raise Refused(
+                f"{what}: {command[:COMMAND_MAX]!r} cannot be sent: it is too long or has "
+                "characters that are not printable"
+            )
         try:
             await asyncio.wait_for(self._turn.acquire(), PATIENCE_S)
         except (TimeoutError, asyncio.TimeoutError):
-            raise Refused(f"{what}: it has not answered other commands yet") from None
+            raise Refused(f"{what}: earlier commands are not answered yet; try again") from None
         try:
             return await self._ask_in_turn(command, what)
         finally:
@@ -152,7 +155,7 @@ class Steering:
         if self._over:
             raise Refused(f"{what}: {self._over}")
         if self._typed - self._answered >= UNANSWERED_MAX:
-            raise Refused(f"{what}: it has not answered the last {UNANSWERED_MAX} commands")
+            raise Refused(f"{what}: the last {UNANSWERED_MAX} commands are not answered")
         done: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
         pending = _Pending(self._type(command), done, self.stopwatch.ran_s)
         self._pending = pending
@@ -175,7 +178,9 @@ class Steering:
             if pending.done.done():
                 break
             if self.stopwatch.standing_s > PAUSED_PATIENCE_S:
-                raise Refused(f"{what}: it is paused, and will do it when it goes on")
+                raise Refused(
+                    f"{what}: the machine is paused and will execute the command when it resumes"
+                )
             if self.stopwatch.ran_s - pending.heard_s > PATIENCE_S:
                 silence = f"it has not answered for {PATIENCE_S:.0f} s, and may do it later"
                 raise Refused(

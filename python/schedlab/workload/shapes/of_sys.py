@@ -33,8 +33,8 @@ def shape_of_sys(folder: Path) -> tuple[Shape, list[str]]:
     )
     if done.returncode:
         raise WrongUsage(
-            f"{folder}: it does not say which CPUs there are, or they are more than {CPUS_MAX}; expected"
-            " /sys of Linux, or a copy of it, with devices/system/cpu/online"
+            f"{folder}: lists no CPUs, or more than {CPUS_MAX}; name Linux's /sys or a"
+            " copy of it, with devices/system/cpu/online"
         )
     lines = [line.partition(" ") for line in done.stdout.splitlines()]
     lines_by_word = {

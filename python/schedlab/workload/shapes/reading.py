@@ -58,8 +58,9 @@ def choose(text: str, folder: Path = Path()) -> Shape:
     path = folder / text if text.endswith(SUFFIX) else ready().get(text)
     if path is None:
         raise WrongUsage(
-            f"expected a file whose name ends in {SUFFIX}, or one of {', '.join(ready())}",
+            "unknown shape",
             what=parameter("shape", text),
+            fix=f"name a file that ends in {SUFFIX}, or one of {', '.join(ready())}",
         )
     return read(path)
 
@@ -91,7 +92,7 @@ def shape_of(node: Node) -> Shape:
         if key not in fields:
             raise wrong(node, f"the key {key} in it")
     if fields["format"].value != FORMAT:
-        raise wrong(fields["format"], f"{FORMAT}, the only format there is")
+        raise wrong(fields["format"], f"{FORMAT}, the only format")
     cpus = whole(fields["cpus"], 1, CPUS_MAX)
     nodes = _sets(fields["nodes"], cpus) if "nodes" in fields else (0,) * cpus
     caches = _sets(fields["caches"], cpus) if "caches" in fields else nodes
@@ -110,7 +111,7 @@ def shape_of(node: Node) -> Shape:
     if "distances" in fields:
         shape = replace(shape, distances=_distances(fields["distances"], max(nodes) + 1))
     elif max(nodes) > 0:
-        raise wrong(node, "the key distances in it, for it has several nodes")
+        raise wrong(node, "the key distances in it, because it has several nodes")
     return replace(shape, model=_model(fields["model"])) if "model" in fields else shape
 
 
@@ -221,7 +222,7 @@ def _row(node: Node, place: int, nodes: int, expected: str) -> tuple[int, ...]:
         raise wrong(node, expected)
     row = tuple(whole(distance_node, DISTANCE_LOCAL, DISTANCE_MAX) for distance_node in node.value)
     if row[place] != DISTANCE_LOCAL:
-        raise wrong(node.value[place], f"{DISTANCE_LOCAL}, from a node to itself")
+        raise wrong(node.value[place], f"{DISTANCE_LOCAL}, the distance of a node to itself")
     return row
 
 
@@ -258,7 +259,7 @@ def _thousandths(node: Node) -> int:
 
 def _cold(node: Node) -> tuple[int, int, int]:
     if not isinstance(node.value, Object):
-        raise wrong(node, "an object: times of a cold cache by where a process has come from")
+        raise wrong(node, "an object: the cost of a cold cache, by the previous CPU of the process")
     fields = by_key(node, "an object", COLD)
     core, cache, of_node = (_cold_time(fields[name]) if name in fields else 0 for name in COLD)
     return core, cache, of_node
