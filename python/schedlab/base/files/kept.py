@@ -105,7 +105,7 @@ def read_object(path: Path, fields: Mapping[str, Field]) -> dict[str, Any]:
     """Reads a JSON object and checks these members; other members are unchanged."""
     content = _parsed(path)
     if not isinstance(content, dict):
-        raise FileRefused(f"{path}: expected an object in JSON")
+        raise FileRefused(f"{path}: expected a JSON object")
     return checked(path, content, fields)
 
 
@@ -130,16 +130,16 @@ def _parsed(path: Path) -> Any:
         content = json.loads(read_text(path), parse_constant=_no_number)
         json.dumps(content, ensure_ascii=False).encode()
     except RecursionError:
-        raise FileRefused(f"{path}: expected JSON with fewer levels of {{ and [") from None
+        raise FileRefused(f"{path}: too many nested {{ and [ in the JSON") from None
     except UnicodeEncodeError:
-        raise FileRefused(f"{path}: a text in it has half a character (a surrogate)") from None
+        raise FileRefused(f"{path}: a text contains half a character (a surrogate)") from None
     except ValueError as error:  # JSONDecodeError, or a number of thousands of digits
-        raise FileRefused(f"{path}: expected JSON: {error}") from None
+        raise FileRefused(f"{path}: not valid JSON: {error}") from None
     return content
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 # --- Parquet
@@ -198,7 +198,7 @@ def _quiet() -> Iterator[None]:
 def _refused(files: list[Path], cause: str) -> FileRefused:
     files_text = files[0] if len(files) == 1 else f"one of {files[0]} and {len(files) - 1} others"
     words = " ".join(cause.split())[:_SHOWN]
-    return FileRefused(f"{files_text}: no table in Parquet that can be used: {words}")
+    return FileRefused(f"{files_text}: not a usable Parquet table: {words}")
 
 
 _SHOWN = 120
@@ -213,7 +213,7 @@ def _check_columns(table: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> No
         if kind not in (expected, "nothing"):
             raise ValueError(f"the column {name} has {kind}, expected {expected}")
         if column.dtype.is_float() and not column.is_finite().all():  # nulls are ignored
-            raise ValueError(f"the column {name} has what is no finite number")
+            raise ValueError(f"the column {name} contains a value that is not a finite number")
 
 
 def _kind_of(of: pl.DataType) -> str:

@@ -106,7 +106,7 @@ def _step(folder: int, name: str) -> int | str | None:
         if not stat.S_ISLNK(status.st_mode):
             return None
         if not is_trusted_user(status.st_uid):
-            raise _untrusted(name, "is another user's link", status)
+            raise _untrusted(name, "is a link that belongs to another user", status)
         return os.readlink("", dir_fd=inner)
     finally:
         os.close(inner)
@@ -116,18 +116,18 @@ def _check_folder(path: str, name: str, status: os.stat_result) -> None:
     """Raises Untrusted if another user could create files in the folder."""
     mode = status.st_mode
     if not _has_trusted_owner(status):
-        raise _untrusted(path, f"leads through '{name}', another user's folder", status)
+        raise _untrusted(path, f"leads through '{name}', a folder of another user", status)
     # A group with the owner's number is the owner's private group.
     group = mode & stat.S_IWGRP and status.st_gid not in (0, status.st_uid)
     if (mode & stat.S_IWOTH or group) and not mode & stat.S_ISVTX:
-        raise _untrusted(path, f"leads through '{name}', to which other users write", status)
+        raise _untrusted(path, f"leads through '{name}', where other users can write", status)
 
 
 def _check_file(path: str, status: os.stat_result) -> None:
     if not _has_trusted_owner(status):
-        raise _untrusted(path, "is another user's", status)
+        raise _untrusted(path, "belongs to another user", status)
     if stat.S_ISREG(status.st_mode) and status.st_nlink != 1:
-        raise _untrusted(path, "has several names", status)
+        raise _untrusted(path, "has several hard links", status)
 
 
 def _has_trusted_owner(status: os.stat_result) -> bool:
