@@ -12,8 +12,9 @@ from committed_policies import policies_in_progress
 from mistake_table import PAGE, table
 from schedlab.base.toolchain import kept
 from schedlab.base.toolchain.policies import built_listing
+from schedlab.base.toolchain.tools import compiler
 from schedlab.monitor.standalone.build import BYTES_MAX, FILE, hash_in, hash_of, sources
-from schedlab_tools.documents import api_list, lessons, make, trace_definitions
+from schedlab_tools.documents import api_list, lessons, make, screens, trace_definitions
 from schedlab_tools.documents.gallery import pages, study_presets, trials
 from schedlab_tools.documents.make import HELP, help_text
 from schedlab_tools.documents.marked import marked, with_marked, write
@@ -27,6 +28,22 @@ def test_the_page_that_stands_alone() -> None:
     assert hash_in(page) == hash_of(sources())
     assert kept.hash_in(page) == kept.sources_hash()
     assert len(page.encode()) <= BYTES_MAX
+    if compiler().is_pinned:
+        assert f'<meta name="compiler" content="{compiler().description()}">' in page
+
+
+def test_the_screens_are_of_the_pinned_compiler() -> None:
+    """Else: ./schedlab dev docs screens."""
+    if not compiler().is_pinned:
+        pytest.skip("SCHEDLAB_CLANG names another compiler")
+    assert screens.MADE.read_text() == screens.made_text()
+
+
+def test_the_pictures_of_the_gallery(tmp_path: Path) -> None:
+    """Else: ./schedlab dev docs gallery."""
+    kept_traces = pages.TRACES.read_text()
+    found = trials.traces(tmp_path, trials.setups_of(kept_traces))
+    assert trials.hashes_text(found) == kept_traces
 
 
 def test_the_catalogue_of_policies() -> None:

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.long, pytest.mark.spike, pytest.mark.xdist_group("othe
 
 POLICIES = ("rr", "mlfq", "lottery", "stride", "cfs")
 RUN = ("run", "--workload", "mixed", "--policy", ",".join(POLICIES), "--cpus", "2", "-q", "--out")
-PACKAGES = "ca-certificates,python3,python3-venv"
+PACKAGES = "ca-certificates,python3,python3-venv,libstdc++6"
 PROGRAMS = ("mmdebstrap", "unshare", "chroot")
 CERTIFICATES = "certificates.crt"
 """The host's own, since its network may have some that no system ships."""

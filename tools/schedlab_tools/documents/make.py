@@ -178,7 +178,7 @@ def parts() -> dict[str, Part]:
         ),
         "screens": Part(
             "the monitor and a report in a browser",
-            (*screens.SCREENS, *screens.REPORTS),
+            (*screens.SCREENS, *screens.REPORTS, screens.MADE),
             screens.make,
         ),
     }

@@ -8,10 +8,12 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Page, sync_playwright
 
+from schedlab.base.files.whole import file_hash
 from schedlab.base.toolchain.kept import PAGE as FILE
-from schedlab.base.toolchain.tools import find_browser
+from schedlab.base.toolchain.tools import compiler, find_browser
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
+from schedlab_tools.documents.marked import write
 from schedlab_tools.documents.running import told_by
 from schedlab_tools.documents.shown import shown
 
@@ -23,7 +25,9 @@ _LOADING_MS, _WATCHED_MS = 1000, 6000
 SCREENS = {PICTURES / name: setup for name, setup in shown()["screens"].items()}
 """Files, and the arguments for opening the standalone page."""
 REPORTS = {PICTURES / name: words for name, words in shown()["reports"].items()}
-"""Files, and the arguments of the runs for their reports."""
+"""Files, and the command for the report in them."""
+MADE = PICTURES / "screens.txt"
+"""The hash of each picture, and the compiler behind what it shows."""
 
 
 def make() -> None:
@@ -47,11 +51,20 @@ def make() -> None:
             page.wait_for_selector("html[data-charts=drawn]")
             page.screenshot(path=file)
         chromium.close()
+    write(MADE, made_text())
+
+
+def made_text() -> str:
+    """Returns what MADE says of the pictures that are there, if this compiler was behind them."""
+    return "".join(
+        f"{file_hash(file)}  {file.name}  {compiler().description()}\n"
+        for file in (*SCREENS, *REPORTS)
+    )
 
 
 def _report(words: list[str], out: Path) -> Path:
-    """Runs studies, and returns the folder of their report."""
-    told_by("schedlab", "run", *words, "--out", str(out))
+    """Runs studies, and returns their report's folder."""
+    told_by("schedlab", *words, "--out", str(out))
     return out / "report"
 
 

@@ -25,6 +25,8 @@ from schedlab_tools.documents.marked import with_marked, write
 
 FOLDER = ROOT / "docs" / "gallery"
 INDEX = FOLDER / "README.md"
+TRACES = FOLDER / "traces.txt"
+"""Hashes of the traces that the pictures were drawn from."""
 _LINES = re.compile(r"<!-- lines\n(.*?)\n-->", re.DOTALL)
 _WIDTH = 120
 _NOWHERE = {
@@ -56,7 +58,7 @@ def page_of(policy: str) -> Path:
 def files() -> tuple[Path, ...]:
     """Returns all files that `make` writes."""
     pictures = (Shown(name, side, None).file for name in trials.policies() for side in _NOWHERE)
-    return (INDEX, *map(page_of, trials.policies()), *pictures)
+    return (INDEX, TRACES, *map(page_of, trials.policies()), *pictures)
 
 
 def make() -> None:
@@ -65,13 +67,15 @@ def make() -> None:
         runs_folder = Path(temporary)
         contests = trials.run(runs_folder / "sweep")
         shown = [side for name in trials.policies() for side in _sides(contests, name)]
-        needed = [
-            (side.contest, policy)
+        needed = {
+            (side.contest.workload, side.contest.cpus, policy)
             for side in shown
             if side.contest
             for policy in (side.policy, side.contest.typical)
-        ]
-        _draw(shown, trials.traces(runs_folder / "traces", needed))
+        }
+        found = trials.traces(runs_folder / "traces", needed)
+        _draw(shown, found)
+        write(TRACES, trials.hashes_text(found))
     for name in trials.policies():
         both = {side.side: side for side in shown if side.policy == name}
         write(

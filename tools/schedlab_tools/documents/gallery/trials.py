@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 from schedlab.base.display.numbers import POINTS, SHARE, TIME
@@ -17,6 +18,8 @@ from schedlab.sweep.plan import SweepPlan
 from schedlab_tools.documents.gallery.extremes import Contest
 
 SWEEP = ROOT / "sweeps" / "gallery.yaml"
+Setup = tuple[str, int, str]
+"""Workload, CPUs and policy."""
 MEASURES = ("turnaround", "response", "slowdown", "wakeup-99th", "share-error", "misses")
 """Measures where less is better."""
 _ALIKE = {TIME: 1e6, POINTS: 1.0, SHARE: 0.01}
@@ -37,12 +40,8 @@ def run(folder: Path) -> list[Contest]:
     return [contest for text in MEASURES for contest in _contests(folder, parse(text))]
 
 
-def traces(folder: Path, needed: Iterable[tuple[Contest, str]]) -> dict[tuple[str, int, str], Path]:
-    """Repeats contests' policies with the first seed, and keeps their traces in that folder.
-
-    Returns the files of the traces by workload, CPUs and policy.
-    """
-    setups = {(contest.workload, contest.cpus, policy) for contest, policy in needed}
+def traces(folder: Path, setups: Set[Setup]) -> dict[Setup, Path]:
+    """Runs setups once more, with the first seed, and keeps their traces in that folder. Returns the files."""
     plan = _plan()
     first = min(point.run.seed for point in plan.points)
     chosen = {
@@ -59,12 +58,24 @@ def traces(folder: Path, needed: Iterable[tuple[Contest, str]]) -> dict[tuple[st
     }
 
 
+def hashes_text(found: Mapping[Setup, Path]) -> str:
+    """Returns a line for each trace: its setup, and its hash."""
+    rows = sorted((*setup, sha256(file.read_bytes()).hexdigest()) for setup, file in found.items())
+    return "".join(" ".join(map(str, row)) + "\n" for row in rows)
+
+
+def setups_of(text: str) -> set[Setup]:
+    """Returns the setups of what `hashes_text` returned."""
+    rows = (line.split() for line in text.splitlines())
+    return {(workload, int(cpus), policy) for workload, cpus, policy, _ in rows}
+
+
 def _plan() -> SweepPlan:
     names = yaml_lines.parse(f"[{', '.join(policies())}]")
     return command.plan(SWEEP, {"policies": names})
 
 
-def _setup(point: Point) -> tuple[str, int, str]:
+def _setup(point: Point) -> Setup:
     return (str(point.run.workload), point.run.cpus, str(point.run.policy))
 
 
