@@ -152,7 +152,7 @@ class Drawn:
         self._count = 0
 
     def below(self, count: int) -> int:
-        """Returns the next number from 0 to count - 1; frequencies differ by less than a factor of 2**-32."""
+        """Returns the next number from 0 to count - 1; probabilities differ by less than 2**-32 of themselves."""
         self._count += 1
         digest = hashlib.sha256(self._base + b"\0" + str(self._count).encode()).digest()
         return int.from_bytes(digest[:12], "big") % count
