@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Why published figures differ from ours: causes.yaml in a study's folder. A cause is a run with it beside a run
-without it, and what the two measured."""
+"""Reads the causes of differences from published figures: causes.yaml in a study's folder.
+
+A cause is shown by two runs, with and without it, and their measurements.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from schedlab.studies.figures import Figure
 from schedlab.studies.pack import Study, read_list, studies
 
 CAUSES = "causes.yaml"
-"""The file's name in each study's folder; it need not be there."""
+"""The name of the optional file in each study's folder."""
 
 
 @dataclass(frozen=True)
@@ -28,20 +30,20 @@ class Cause:
     says: str
     """The cause in a sentence."""
     run: str
-    """The experiment that has it, and the policy after a blank if the experiment has several."""
+    """The experiment with the cause; if it has several policies, a blank and the policy follow."""
     without: str
-    """The same that does not have it."""
+    """The corresponding experiment without the cause."""
     measured: str
-    """What the effects are of: `context switches`."""
+    """The metric of the effects: `context switches`."""
     effects: Mapping[str, tuple[float, float]]
-    """What was measured without and with it, by the column of the published figures."""
+    """The values without and with the cause, by column of the published figures."""
     places: tuple[str, ...] = ()
-    """Tables or sections that it explains by these words; none: a page words it itself."""
+    """Tables or sections whose differences this text explains; empty if a page has its own text."""
     rows: tuple[str, ...] = ()
-    """Their rows; none: all."""
+    """Their rows; empty for all."""
 
     def covers(self, figure: Figure) -> bool:
-        """Returns True if the cause acts on what this figure measured."""
+        """True if the cause affects the metric of this figure."""
         return (
             figure.study == self.study
             and figure.place in self.places

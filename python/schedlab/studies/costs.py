@@ -63,7 +63,7 @@ class StudyCosts:
     calibrated: tuple[Calibrated, ...] = ()
     delays: tuple[Longer, ...] = ()
     habits: Mapping[str, str] = field(default_factory=dict)
-    """Boot arguments by which our kernel does as the study's does, and what each means."""
+    """Boot arguments that make the schedlab kernel behave like the study's, with their meanings."""
 
     def of(self, policy: str, cpus: int, tick_ns: int, without: str = "") -> tuple[Delay, ...]:
         """Returns the delays of a run under this policy in nanoseconds, except that of one operation."""

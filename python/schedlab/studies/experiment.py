@@ -91,7 +91,7 @@ class Experiment:
         )
 
     def lacking(self, cost: str, quick: Share, full: Share) -> Experiment:
-        """Returns an experiment on the study's costs once more without one of them."""
+        """Returns a copy of an experiment with the study's costs, without one of them."""
         return replace(
             self,
             name=without_cost(self.name, cost),

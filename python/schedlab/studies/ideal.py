@@ -102,7 +102,7 @@ class TimingTest:
     """Ticks of the processes in the batch that only sleep."""
     tells_sleepers: bool = False
     """True if the suite reports the shortest time of the sleeping processes, not the end of the
-    last one. (The study's text says so; its programs return the number 50.)
+    last one. (This is the study's description; its programs return the number 50.)
     """
 
     def completion(self, cpus: int) -> float:

@@ -201,7 +201,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
 
 
 def evaluate(setting: Setting, finished: Iterable[Finished]) -> list[Row]:
-    """Returns a row for each group of each test, policy and number of CPUs whose runs all succeeded."""
+    """Returns a row for each group of each test, policy and number of CPUs, if all runs succeeded."""
     cells: dict[tuple[str, str, int], list[Finished]] = {}
     for each in finished:
         key = (each.run.label, str(each.run.policy), each.run.cpus)
