@@ -271,11 +271,11 @@ def explain(place: Run | Place, task: str | None = None, *, worst: int = 5) -> E
 
     `task`: a PID, a name or a group; by default all tasks. `worst`: number of longest waits to list one by one.
     """
-    from schedlab.analysis.explanation import Asked
+    from schedlab.analysis.explanation import WaitQuery
     from schedlab.analysis.explanation import explain as explained
 
     opened = open_run(place) if isinstance(place, str | Path) else place
-    return explained(opened.trace, Asked(task=task, worst=worst), read_catalogue())
+    return explained(opened.trace, WaitQuery(task=task, worst=worst), read_catalogue())
 
 
 def query(runs: Iterable[Run] | Runs, sql: str) -> pl.DataFrame:
@@ -363,7 +363,7 @@ def _carry_out(make: Any, out: Place | None, progress: bool | None) -> Runs:
     from dataclasses import replace
 
     from schedlab.runs.carrying_out import Interrupted
-    from schedlab.runs.collection import kept_run
+    from schedlab.runs.collection import load_run
     from schedlab.runs.perform import perform
 
     scratch = None if out else tempfile.TemporaryDirectory(prefix="schedlab-")
@@ -375,7 +375,7 @@ def _carry_out(make: Any, out: Place | None, progress: bool | None) -> Runs:
         except Interrupted as interruption:
             raise KeyboardInterrupt from interruption
     return Runs(
-        Collection(kept_run(finished_run.folder) for finished_run in finished), notes, scratch
+        Collection(load_run(finished_run.folder) for finished_run in finished), notes, scratch
     )
 
 

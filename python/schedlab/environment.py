@@ -137,7 +137,7 @@ def environment_of(caches: Sequence[Path]) -> Environment:
     return next((environment for environment in places if environment.has(BASE)), places[0])
 
 
-def own_environment() -> Environment | None:
+def current_environment() -> Environment | None:
     """Returns the environment of this process, or None if it does not belong to a checkout."""
     current = Environment(Path(sys.prefix))
     return current if current.has(BASE) else None

@@ -73,7 +73,7 @@ def cases(machine: str) -> list[Case]:
     ]
 
 
-def test_all_policies_cpus_and_studies_are_here() -> None:
+def test_all_policies_cpus_and_studies_are_covered() -> None:
     names = {
         name
         for policy in read_catalogue().values()
@@ -99,6 +99,6 @@ def test_simulator_and_kernel_agree(judged_cells: list[Judged]) -> None:
     assert not wrong(judged_cells), "\n".join("  ".join(row(cell)) for cell in wrong(judged_cells))
 
 
-def test_most_can_be_told(judged_cells: list[Judged]) -> None:
+def test_most_cells_can_be_decided(judged_cells: list[Judged]) -> None:
     """Not all is hidden by chance."""
     assert sum(cell.judgement == "near" for cell in judged_cells) > 0.75 * len(judged_cells)

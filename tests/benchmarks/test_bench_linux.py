@@ -21,7 +21,7 @@ RR, WRR = PolicyChoice("rr"), PolicyChoice("wrr", "linux")
 THROUGHPUT = linux_throughput.Setting((RR, WRR), "linux", rounds=3, seconds=1)
 
 
-def test_every_policy_has_a_turn_in_each_round_and_begins_one(tmp_path: Path) -> None:
+def test_policies_get_the_cpu_once_per_round(tmp_path: Path) -> None:
     """What the guest's shell does, with programs that only say that they were called."""
     (run,) = linux_throughput.plan(tmp_path, THROUGHPUT).runs
     assert str(run.policy) == "fair"
@@ -87,7 +87,7 @@ def test_lotteries_share_by_tickets_and_round_robin_by_weight(tmp_path: Path) ->
     assert runs[0].tick_ns * 5000 == 20 * 10**9
 
 
-def test_shares_are_held_against_the_ideal(tmp_path: Path) -> None:
+def test_shares_are_compared_with_the_ideal(tmp_path: Path) -> None:
     """Groups are weights; other processes do not count."""
     setting = linux_shares.Setting((WRR,), "linux")
     (run,) = linux_shares.plan(tmp_path, setting).runs

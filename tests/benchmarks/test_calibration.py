@@ -109,7 +109,7 @@ def simulated(folder: Path, text: str, cpus: int) -> Observed:
     return observe(trace.read(path), by_cycles=False)
 
 
-def test_known_costs_are_found(tmp_path: Path) -> None:
+def test_known_costs_are_estimated(tmp_path: Path) -> None:
     calls, creation = simulated(tmp_path, CALLS, 1), simulated(tmp_path, CREATION, 1)
     call = calibration.call_cost(calls)
     scheduler = calibration.scheduler_cost(calls)

@@ -33,7 +33,7 @@ def test_eevdf_does_what_is_expected_and_others_do_not() -> None:
 
 
 @pytest.mark.parametrize("chosen", ["long-sleep", "equal-slice"])
-def test_a_scenario_sees_a_rule_that_is_not_kept(chosen: str, tmp_path: Path) -> None:
+def test_scenario_detects_a_broken_rule(chosen: str, tmp_path: Path) -> None:
     """Under `paper` a debt waits for its task, and turns are interrupted at each tick."""
     suite = json.loads(SUITE.read_text())
     suite["scenarios"] = [scenario for scenario in suite["scenarios"] if scenario["name"] == chosen]

@@ -12,7 +12,7 @@ from schedlab.errors import MachineUnfit
 from schedlab_tools.benchmarks import deadlines
 
 
-def test_an_installation_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_installation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails() -> Path:
         raise subprocess.CalledProcessError(1, ["pip"], stderr="no network")
 

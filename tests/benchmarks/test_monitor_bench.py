@@ -26,7 +26,7 @@ def test_shares_are_of_the_differences() -> None:
     assert row.verdict == "met"
 
 
-def test_more_than_the_aim_is_told() -> None:
+def test_missed_aim_is_reported() -> None:
     row = watching(500, printed(10**9, 0), printed(10**9, 0), printed(1200 * 10**6, 4, READY))
     assert row.verdict == "met"
     row = watching(500, printed(10**9, 0), printed(10**9, 0), printed(1204 * 10**6, 4, READY))

@@ -13,7 +13,7 @@ bench simulator-decision-traced 100 334.00
 """
 
 
-def test_each_aim_is_judged() -> None:
+def test_aims_are_judged() -> None:
     judged = {aim.name: (aim.value, aim.verdict) for aim in aims(decisions(PRINTED), 264)}
     assert judged == {
         "a decision, 100 processes, no trace": (20, "met"),

@@ -17,7 +17,7 @@ from schedlab.runs.plan import Plan
 from schedlab_tools.benchmarks.study import COLUMNS, chosen, read
 
 
-def test_the_whole_list_can_be_carried_out() -> None:
+def test_full_list_can_be_executed() -> None:
     """Each setup has a folder of its own, and a policy that is there and knows its settings."""
     setups = read()
     assert len(setups) == len({run.name for run in setups}) == 862

@@ -68,7 +68,7 @@ def after(folder: Path, kind: Kind) -> list[dict[str, Any]]:
     return events(folder).events.filter(is_kind).to_dicts()
 
 
-def test_each_future_is_a_run(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
+def test_branches_are_runs(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
     """Whose manifest says of what it is a branch."""
     out = tmp_path / "out"
     options = ("--policy", "rr,stride", "--set", "slice=7")
@@ -115,7 +115,7 @@ def test_each_future_is_a_run(schedlab: Command, run_folder: Path, tmp_path: Pat
     assert "branch" not in results.read_manifest(out / "unchanged")
 
 
-def test_a_branch_is_told_apart(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
+def test_branch_label_is_distinct(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
     """From the run, from one under its policy from the start, and from other branches."""
     branch(schedlab, run_folder, tmp_path / "out", "--at", "50ms", "--attribute", "cpu:priority=1")
     runs = read([run_folder, tmp_path / "out"])
@@ -259,9 +259,7 @@ def test_what_has_no_branches_is_refused(
     assert word in refusal("branch", str(place), "--at", "50ms", "--policy", "rr", "--out", "out")
 
 
-def test_a_past_that_became_another_is_told(
-    schedlab: Command, run_folder: Path, tmp_path: Path
-) -> None:
+def test_diverged_past_is_reported(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
     """With the kernel that made it, if that is another."""
     place = copied(run_folder, tmp_path / "run", kernel_sha256="0123456789abcdef")
     (place / CONSOLE).write_text("another console")
@@ -288,7 +286,7 @@ def test_what_the_kernel_refuses_fails_its_branch_alone(
     assert not results.succeeded(results.read_manifest(refused.folder))
 
 
-def test_a_moment_that_never_comes_leaves_nothing(run_folder: Path, tmp_path: Path) -> None:
+def test_unreached_moment_leaves_nothing(run_folder: Path, tmp_path: Path) -> None:
     """The trace said that it would come; today's machine makes another past."""
     futures = [Future(), Future(PolicyChoice("rr"))]
     with pytest.raises(SchedlabError, match="did not come to its branches"):

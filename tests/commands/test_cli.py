@@ -46,9 +46,12 @@ def test_a_host_with_nothing_on_its_path_is_healthy(schedlab: Command, tmp_path:
     """The default run needs nothing there; the doctor still says how to get what other commands need."""
     done = schedlab("doctor", "--json", environment={"PATH": str(tmp_path)})
     assert done.returncode == 0, done.stdout
-    found = {f["name"]: f for f in json.loads(done.stdout)["dependencies"]}
+    dependencies = {f["name"]: f for f in json.loads(done.stdout)["dependencies"]}
     for name in ("qemu-system-riscv64", "qemu-system-x86_64", "bwrap"):
-        assert (found[name]["status"], bool(found[name]["advice"])) == ("absent", True)
+        assert (dependencies[name]["status"], bool(dependencies[name]["advice"])) == (
+            "absent",
+            True,
+        )
 
 
 LISTING = [
@@ -137,7 +140,7 @@ def test_times_are_read_as_they_are_written(number: int, unit: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["0.5ns", "1.s", ".5s", "1.2.3s", "0.0000000001s"])
-def test_a_time_is_a_whole_number_of_nanoseconds(text: str) -> None:
+def test_time_is_an_integer_of_nanoseconds(text: str) -> None:
     with pytest.raises(ValueError, match="write a"):
         parse_time(text)
 
@@ -154,7 +157,7 @@ def test_a_time_is_a_whole_number_of_nanoseconds(text: str) -> None:
 )
 def test_all_options_have_one_grammar_of_numbers(text: str, numbers: list[int]) -> None:
     assert list(parse_counts(text, 1, 64)) == numbers
-    assert list(ranges.whole_numbers(Node(text, 1, "cpus")).values) == numbers  # type: ignore[union-attr]
+    assert list(ranges.integer_range(Node(text, 1, "cpus")).values) == numbers  # type: ignore[union-attr]
 
 
 @given(st.text(max_size=12))

@@ -12,16 +12,16 @@ import pytest
 from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.best import level_of, ranking
 from schedlab.analysis.comparison.measures import BY_NAME
-from schedlab.analysis.comparison.statistics import estimate, probability_apart
+from schedlab.analysis.comparison.statistics import estimate, probability_of_difference
 from schedlab.analysis.comparison.suites import Suite, suites
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import FileRefused
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
-from schedlab.report.deciding import Budget, Contest, decide, parse_budget, tell_decided
+from schedlab.report.deciding import Budget, Contest, decide, parse_budget, print_decided
 from schedlab.runs.collection import read
 from schedlab.runs.plan import Plan
-from schedlab.runs.results import LOOKS, looks_at, note_looks
+from schedlab.runs.results import LOOKS, read_sequential_checks, write_sequential_checks
 
 TURNAROUND = BY_NAME["turnaround"]
 
@@ -68,7 +68,7 @@ class Laboratory:
                 turnaround_mean_ns=self.value(str(run.policy), run.seed) * MS,
             )
 
-    def suites(self, wanted: Plan) -> list[Suite]:
+    def suites(self, plan: Plan) -> list[Suite]:
         return suites(read([self.folder]))
 
     def decide(self, budget: Budget, *policies: str, seeds: int = 3) -> list[Contest]:
@@ -96,11 +96,11 @@ def test_a_small_lead_is_decided_once_rare_losses_would_have_been_seen(
     assert [len(runs) // 2 for runs in laboratory.rounds] == [3, 3, 6, 12, 6]
     assert contest.decided and contest.left == ["mlfq"]
     assert contest.to_dict()["unseen_rate"] == pytest.approx(0.095, abs=0.001)
-    tell_decided([contest])
+    print_decided([contest])
     assert "30 seeds may all miss a loss that occurs in 10 % of seeds" in capsys.readouterr().out
 
 
-def test_seeds_are_doubled_until_it_is_told(tmp_path: Path) -> None:
+def test_seeds_double_until_decided(tmp_path: Path) -> None:
     """A lead of a third: 3 and 6 seeds may miss losses that would make up for it, 12 do not."""
     means = {"rr": 150.0, "mlfq": 100.0}
     laboratory = Laboratory(tmp_path, lambda policy, seed: means[policy] + 3 * noise(seed, policy))
@@ -111,7 +111,7 @@ def test_seeds_are_doubled_until_it_is_told(tmp_path: Path) -> None:
         len(runs) == 2 * len(seeds) for runs, seeds in zip(laboratory.rounds, added, strict=True)
     )
     assert contest.decided and contest.left == ["mlfq"]
-    assert looks_at(tmp_path) == 4, "3, 6, 12, 24: however many were needed"
+    assert read_sequential_checks(tmp_path) == 4, "3, 6, 12, 24: however many were needed"
 
 
 def test_what_is_surely_as_good_is_decided(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_budget_ends_it_and_what_is_open_is_named(
     contests = laboratory.decide(Budget(7), "rr", "mlfq")
     assert [len(runs) for runs in laboratory.rounds] == [6, 6, 2]
     assert not contests[0].decided
-    tell_decided(contests)
+    print_decided(contests)
     output_lines = capsys.readouterr().out.splitlines()
     assert output_lines[0].endswith("1 is not decided.")
     assert output_lines[1].startswith("- turnaround, mean, tiny, 1 CPU: ") and output_lines[
@@ -138,7 +138,7 @@ def test_a_budget_ends_it_and_what_is_open_is_named(
     ].endswith("(7 seeds)")
 
 
-def test_a_report_counts_by_the_level_of_all_looks(tmp_path: Path) -> None:
+def test_report_uses_the_corrected_level(tmp_path: Path) -> None:
     """What 5 % tell, and a quarter of that does not: it is out of a plain report, and not of one of four looks."""
     values = {"rr": (10.0, 10.9, 10.2), "mlfq": (9.0, 9.3, 9.4)}
     for policy, samples in values.items():
@@ -146,18 +146,18 @@ def test_a_report_counts_by_the_level_of_all_looks(tmp_path: Path) -> None:
             keep_figures(tmp_path, policy=policy, seed=seed, turnaround_mean_ns=value * MS)
     (turnaround,) = suites(read([tmp_path]))[0].contests
     assert suites(read([tmp_path]))[0].as_good(turnaround) == ["mlfq"]
-    note_looks(tmp_path, 4)
+    write_sequential_checks(tmp_path, 4)
     assert suites(read([tmp_path]))[0].as_good(turnaround) == ["mlfq", "rr"]
 
 
-def test_looks_are_not_forgotten(tmp_path: Path) -> None:
-    assert looks_at(tmp_path) == 1
-    note_looks(tmp_path, 4)
-    note_looks(tmp_path, 2)
-    assert looks_at(tmp_path) == 4
+def test_sequential_checks_are_remembered(tmp_path: Path) -> None:
+    assert read_sequential_checks(tmp_path) == 1
+    write_sequential_checks(tmp_path, 4)
+    write_sequential_checks(tmp_path, 2)
+    assert read_sequential_checks(tmp_path) == 4
     (tmp_path / LOOKS).write_text('{"looks": 0}')
     with pytest.raises(FileRefused, match="looks: 0: expected a whole number"):
-        looks_at(tmp_path)
+        read_sequential_checks(tmp_path)
 
 
 def out_at_any_look(evaluation_count: int, cases: int) -> float:
@@ -175,7 +175,7 @@ def out_at_any_look(evaluation_count: int, cases: int) -> float:
     return lost / cases
 
 
-def test_the_best_is_out_at_any_of_several_looks_in_one_of_twenty() -> None:
+def test_best_is_excluded_in_one_of_twenty_with_several_checks() -> None:
     """3, 6 and 12 seeds. With 5 % at each look, it would be out more often than that."""
     assert out_at_any_look(Budget(12).looks(3), 600) <= 0.05
     assert out_at_any_look(1, 300) > 0.06
@@ -220,13 +220,14 @@ def suite_of(rash: np.ndarray, evaluation_count: int) -> Suite:
     )
 
 
-def test_what_is_one_margin_apart_is_called_as_good_in_one_of_twenty() -> None:
+def test_one_margin_of_difference_is_called_equal_in_one_of_twenty() -> None:
     random = np.random.default_rng(6)
     evaluation_count, wrong = Budget(12).looks(3), 0
     for _ in range(1500):
         before, after = random.normal(size=12), random.normal(1.0, 1.0, size=12)
         wrong += any(
-            probability_apart(before[:seeds], after[:seeds], 1.0) < level_of(evaluation_count)
+            probability_of_difference(before[:seeds], after[:seeds], 1.0)
+            < level_of(evaluation_count)
             for seeds in (3, 6, 12)
         )
     assert wrong / 1500 <= 0.05

@@ -52,7 +52,7 @@ def test_the_first_page_is_for_those_who_begin() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_help_is_whole_and_ends_with_examples(name: str) -> None:
+def test_help_is_complete_and_ends_with_examples(name: str) -> None:
     words = name.split()
     if words == ["demo"]:
         pytest.skip("the launcher shows its help, without this")
@@ -65,7 +65,7 @@ def test_help_is_whole_and_ends_with_examples(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
-def test_each_example_is_taken(
+def test_examples_are_accepted(
     name: str, example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As far as options are read: its folders and files are there."""

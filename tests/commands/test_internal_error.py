@@ -55,7 +55,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_an_error_that_is_not_foreseen_is_one_line_and_a_log(
+def test_unexpected_error_is_one_line_and_a_log(
     cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cli, "cli", fails(KeyError("one\ntwo")))
@@ -69,7 +69,7 @@ def test_an_error_that_is_not_foreseen_is_one_line_and_a_log(
 
 
 @pytest.mark.parametrize("home", ["a file", "unknown"])
-def test_without_a_cache_the_log_goes_where_temporary_files_do(
+def test_without_a_cache_the_log_goes_to_the_temporary_folder(
     cache: Path,
     home: str,
     tmp_path: Path,
@@ -108,7 +108,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> str:
     return line
 
 
-def test_too_few_addresses_are_told_before_a_library_aborts(
+def test_too_few_addresses_are_reported_before_a_library_aborts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cli, "cli", fails(KeyError()))
@@ -119,7 +119,7 @@ def test_too_few_addresses_are_told_before_a_library_aborts(
     ended(capsys)
 
 
-def test_a_working_directory_that_is_gone_is_named(
+def test_deleted_working_directory_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "gone").mkdir()
@@ -137,7 +137,7 @@ def test_a_panic_of_a_library_is_one_too(
     assert "PanicException: index out of bounds" in log_of(ended(capsys)).read_text()
 
 
-def test_sanitizers_are_not_begun_where_they_would_abort(
+def test_sanitizers_are_skipped_if_they_would_abort(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
@@ -148,7 +148,7 @@ def test_sanitizers_are_not_begun_where_they_would_abort(
     checked.has_sanitizers.cache_clear()
 
 
-def test_charts_are_not_begun_where_the_library_would_abort(
+def test_charts_are_skipped_if_the_library_would_abort(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))

@@ -184,7 +184,7 @@ def test_first_starts_side_by_side_make_one_environment(host: Host) -> None:
     assert len(host.environments()) == 1
 
 
-def test_an_environment_that_a_killed_start_began_is_made_anew(host: Host) -> None:
+def test_partial_environment_is_rebuilt(host: Host) -> None:
     assert host.start("doctor")[0] == 0
     (name,) = host.environments()
     place = host.cache / "schedlab" / "python"
@@ -226,7 +226,7 @@ def test_a_shared_cache_is_used_and_not_written_to(host: Host) -> None:
         ({"XDG_CACHE_HOME": "@CHECKOUT@"}, "among the files of this checkout"),
     ],
 )
-def test_where_nothing_can_be_kept(host: Host, settings: dict[str, str], message: str) -> None:
+def test_cache_folder_is_not_writable(host: Host, settings: dict[str, str], message: str) -> None:
     (host.bin / "old-python").symlink_to("/bin/false")
     given = {
         name: value.replace("@CHECKOUT@", str(host.checkout)) for name, value in settings.items()
@@ -245,9 +245,7 @@ ALONE = ("unshare", "--map-root-user", "--mount", "/bin/sh", "-c", REMOUNTED)
     ("option", "status", "message"),
     [("ro", 0, ""), ("noexec", 2, "is mounted with noexec"), ("nosuid", 0, "")],
 )
-def test_a_cache_on_a_file_system_of_its_own(
-    host: Host, option: str, status: int, message: str
-) -> None:
+def test_cache_on_another_file_system(host: Host, option: str, status: int, message: str) -> None:
     """Mounted that way once it is filled. Another commit in the same cache has an environment of its own."""
     if subprocess.run([*ALONE[:3], "true"], capture_output=True, check=False).returncode:
         pytest.skip("this user may mount nothing")
@@ -260,7 +258,7 @@ def test_a_cache_on_a_file_system_of_its_own(
     assert (done.returncode, message in done.stderr) == (status, True)
 
 
-def test_temporary_programs_lie_where_they_may_run(host: Host) -> None:
+def test_temporary_programs_are_executable(host: Host) -> None:
     if subprocess.run([*ALONE[:3], "true"], capture_output=True, check=False).returncode:
         pytest.skip("this user may mount nothing")
     (host.checkout / "python/schedlab/__main__.py").write_text(

@@ -84,7 +84,7 @@ def test_new_policies_keep_the_laws(checkout: Path, tmp_path: Path) -> None:
     assert summary.startswith(f"{len(policies)} sources, ")
 
 
-def test_new_policies_pass_every_test_of_policies_and_their_own(checkout: Path) -> None:
+def test_new_policies_pass_all_policy_tests(checkout: Path) -> None:
     """They compile for the kernel and BPF, and are laid out as all are."""
     chosen = " or ".join([*NAMES[2:], "test_c_layout", "test_host_program"])
     done = command(
@@ -150,7 +150,7 @@ print(json.dumps([found(name) for name in sys.argv[1:]]))
 """
 
 
-def test_a_new_policy_is_found_wherever_a_shipped_one_is(checkout: Path) -> None:
+def test_new_policy_is_treated_like_a_built_in_one(checkout: Path) -> None:
     """By what is shown of it: it says of itself what round-robin says."""
     done = command(checkout, "-c", FOUND, "my-own-2", "rr")
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ import pytest
 from schedlab.base.toolchain.policies import (
     PolicyChoice,
     check_owners,
-    parse_own_setting,
+    parse_policy_setting,
     settings_for,
 )
 from schedlab.errors import WrongUsage
@@ -17,12 +17,12 @@ RR, THESIS = PolicyChoice("rr"), PolicyChoice("lottery", "thesis")
 
 
 def test_a_setting_may_name_its_policy() -> None:
-    assert parse_own_setting("slice=5") == ("slice", 5)
-    assert parse_own_setting("rr.slice=-5") == ("rr.slice", -5)
-    assert parse_own_setting("lottery:thesis.seed=1") == ("lottery:thesis.seed", 1)
+    assert parse_policy_setting("slice=5") == ("slice", 5)
+    assert parse_policy_setting("rr.slice=-5") == ("rr.slice", -5)
+    assert parse_policy_setting("lottery:thesis.seed=1") == ("lottery:thesis.seed", 1)
     for wrong in ("rr.=5", ".slice=5", "rr.slice", "a.b.c=1"):
         with pytest.raises(ValueError, match=r"POLICY\.NAME=VALUE"):
-            parse_own_setting(wrong)
+            parse_policy_setting(wrong)
 
 
 def test_what_names_the_policy_goes_before_what_names_none() -> None:

@@ -76,7 +76,7 @@ def test_no_run_is_written_over(schedlab: Command, runs_folder: Path, tmp_path: 
     assert [path.name for path in (out / run.name).iterdir()] == ["mine"]
 
 
-def test_a_trace_that_is_another_is_told_and_why(
+def test_different_trace_is_reported_with_the_reason(
     schedlab: Command, copy: Path, tmp_path: Path
 ) -> None:
     one, other, *_ = sorted(copy.iterdir())
@@ -98,9 +98,7 @@ def test_a_trace_that_is_another_is_told_and_why(
     assert "; simulator 000000000000, now " in message_by_run[other.name]
 
 
-def test_what_no_machine_here_carries_out_is_left_out(
-    schedlab: Command, copy: Path, tmp_path: Path
-) -> None:
+def test_unsupported_runs_are_left_out(schedlab: Command, copy: Path, tmp_path: Path) -> None:
     one, other, third, fourth = sorted(copy.iterdir())
     change(one, machine="perf")
     change(other, recorded_from_ns=7)
@@ -126,7 +124,7 @@ def test_what_no_machine_here_carries_out_is_left_out(
         ({"workload": "--help"}, None),
     ],
 )
-def test_what_a_manifest_says_is_checked_as_the_command_line_is(
+def test_manifest_is_checked_like_the_command_line(
     schedlab: Command, copy: Path, tmp_path: Path, members: dict[str, Any], words: str | None
 ) -> None:
     run = sorted(copy.iterdir())[0]

@@ -65,7 +65,7 @@ def test_runs_are_removed_after_consent(mine: Path) -> None:
     assert not mine.exists()
 
 
-def test_sweeps_are_listed_and_removed_but_what_else_is_there(
+def test_sweeps_are_listed_and_removed_but_other_files_stay(
     schedlab: Command, tmp_path: Path
 ) -> None:
     place = tmp_path / "sweeps" / "mine"

@@ -25,7 +25,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def test_the_own_cache_comes_first(shared: Path, tmp_path: Path) -> None:
+def test_private_cache_is_first(shared: Path, tmp_path: Path) -> None:
     user_cache = tmp_path / "own/schedlab"
     assert in_caches("x/y") == user_cache / "x/y"
     (shared / "x").mkdir()
@@ -47,7 +47,7 @@ def test_spike_and_scripts_of_it_are_used(shared: Path, tmp_path: Path) -> None:
     assert list((tmp_path / "own/schedlab").iterdir()) == []
 
 
-def test_doctor_and_clean_tell_of_it(
+def test_doctor_and_clean_show_the_shared_cache(
     shared: Path, schedlab: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (shared / "spike").mkdir()
@@ -69,7 +69,7 @@ def test_doctor_and_clean_tell_of_it(
 def test_doctor_installs_what_all_commands_need(monkeypatch: pytest.MonkeyPatch) -> None:
     requirements: list[tuple[str, ...]] = []
     monkeypatch.setattr(doctor, "need_extra", lambda *names: requirements.append(names))
-    monkeypatch.setattr(doctor, "need_if_there", lambda *names: requirements.append(names))
+    monkeypatch.setattr(doctor, "need_if_installed", lambda *names: requirements.append(names))
     monkeypatch.setattr(doctor, "examine", list)
     assert CliRunner().invoke(doctor.doctor, ["--install", "--json"]).exit_code == 0
     extras, programs = requirements

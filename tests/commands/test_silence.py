@@ -18,7 +18,7 @@ from schedlab.monitor import making
 from schedlab.runs import progress as runs
 
 
-def test_a_slow_step_speaks_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_step_reports_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: dict[str, threading.Event] = {"first": threading.Event(), "inner": threading.Event()}
     monkeypatch.setattr(display, "SILENCE_SECONDS", 0.001)
     monkeypatch.setattr(display, "messages", lambda: SimpleNamespace(is_terminal=False))

@@ -38,7 +38,7 @@ OLD = [
 
 
 @pytest.mark.parametrize(("old", "new"), OLD)
-def test_an_old_spelling_is_taken_and_told(
+def test_old_spelling_works_with_a_note(
     old: str, new: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert modernize(old.split()) == new.split()
@@ -52,7 +52,7 @@ def test_two_old_spellings_in_one_line_are_taken(capsys: pytest.CaptureFixture[s
     assert modernize(["dev", "soak", "--hours"]) == ["dev", "soak", "--for", "h"]
 
 
-def test_each_old_spelling_leads_to_a_command() -> None:
+def test_old_spellings_lead_to_commands() -> None:
     """And has a case above; of the studies, one is enough."""
     cases = [{*old.replace("=", " ").split()} for old, _ in OLD]
     for old, new in RENAMED.items():

@@ -11,7 +11,7 @@ from perf_recordings import unpacked
 from schedlab.runs import results
 
 
-def test_a_run_of_ours_is_replayed_under_its_own_policy_first(
+def test_simulated_run_is_replayed_under_its_policy_first(
     schedlab: Command, tmp_path: Path
 ) -> None:
     workload = ("--machine", "sim", "--workload", "mixed", "--policy", "mlfq", "--cpus", "2")
@@ -57,9 +57,7 @@ def test_a_recording_of_linux_leads_to_a_page(schedlab: Command, tmp_path: Path)
         assert json.loads(manifest.read_text())["limit_ns"] == 776_803_961
 
 
-def test_processes_are_found_again_whatever_they_are_called(
-    schedlab: Command, tmp_path: Path
-) -> None:
+def test_processes_are_matched_despite_new_names(schedlab: Command, tmp_path: Path) -> None:
     """One has a line's end in its name."""
     path, out = unpacked("threads.data", tmp_path), tmp_path / "out"
     words = ("replay", "--what-if", str(path), "--policy", "rr", "--out", str(out), "--json")
@@ -95,7 +93,7 @@ def test_recordings_of_several_seeds_make_one_page(schedlab: Command, tmp_path: 
     assert "2 replays each" in Path(output["page"]).read_text()
 
 
-def test_what_a_recording_does_not_tell_is_not_compared(schedlab: Command, tmp_path: Path) -> None:
+def test_unrecorded_events_are_not_compared(schedlab: Command, tmp_path: Path) -> None:
     full_recording = unpacked("raw.txt", tmp_path)
     path = tmp_path / "switches.txt"
     path.write_text(

@@ -137,7 +137,7 @@ def test_many_metrics_find_something_by_chance(tmp_path: Path) -> None:
     assert "perhaps worse" in told(compared(before, after))
 
 
-def test_one_seed_is_exact_and_tells_nothing_of_others(tmp_path: Path) -> None:
+def test_one_seed_is_exact_and_does_not_generalize(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0])
     after = seeds(tmp_path / "b", [12.0], policy="mlfq")
     comparison = compared(before, after)
@@ -221,7 +221,7 @@ def test_across_a_tunable(tmp_path: Path) -> None:
     assert "no tunables → slice=5" in told(comparison)
 
 
-def test_what_programs_told(tmp_path: Path) -> None:
+def test_printed_values_of_programs(tmp_path: Path) -> None:
     for policy, base_count in (("rr", 100), ("mlfq", 200)):
         for seed in (1, 2, 3):
             printed_values = [

@@ -109,7 +109,7 @@ def test_a_failed_run_takes_its_policy_out_of_the_contest(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("status", ["success", "panic"])
-def test_there_is_no_page_where_nothing_can_be_compared(tmp_path: Path, status: str) -> None:
+def test_no_page_without_comparable_runs(tmp_path: Path, status: str) -> None:
     keep_figures(tmp_path, policy="rr", status=status)
     keep_figures(tmp_path, policy="mlfq", cpus=2, status=status)
     assert page_or_none(tmp_path) is None
@@ -118,7 +118,7 @@ def test_there_is_no_page_where_nothing_can_be_compared(tmp_path: Path, status: 
     assert page_or_none(tmp_path) is None
 
 
-def test_share_errors_count_only_where_processes_still_compete(tmp_path: Path) -> None:
+def test_share_errors_count_only_while_processes_compete(tmp_path: Path) -> None:
     for policy, error in (("rr", 4.0), ("lottery", 1.0)):
         for seed in (1, 2):
             keep_figures(tmp_path, experiment="s1-lottery-low", policy=policy, seed=seed,

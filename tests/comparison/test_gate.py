@@ -51,7 +51,7 @@ def kept(runs: Path, place: Path) -> Path:
     return place
 
 
-def test_a_baseline_stands_for_its_runs(before: Path, tmp_path: Path) -> None:
+def test_baseline_replaces_its_runs(before: Path, tmp_path: Path) -> None:
     """Held against them nothing differs; and where a trace is the same, it is known by its hash."""
     for run in before.iterdir():
         (run / TRACE_FILE).write_bytes(run.name.encode())
@@ -221,7 +221,7 @@ def change_manifests(place: Path, **members: str) -> None:
             packed.writestr(name, part)
 
 
-def test_action_and_hook_call_what_is_there() -> None:
+def test_action_and_hook_call_existing_commands() -> None:
     """They cannot be run here; their form is what GitHub and pre-commit ask for."""
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     assert action["runs"]["using"] == "composite"

@@ -72,7 +72,7 @@ def test_bounds_hold_the_mean_and_are_the_same_again(values: list[float]) -> Non
 
 @PATIENT
 @given(st.lists(SAMPLES, min_size=1, max_size=6))
-def test_many_at_once_are_as_each_alone(samples: list[list[float]]) -> None:
+def test_many_at_once_equal_one_at_a_time(samples: list[list[float]]) -> None:
     for together, sample in zip(estimates(samples), samples, strict=True):
         alone = estimate(sample)
         scale = max(1.0, *(abs(value) for value in sample))
@@ -169,7 +169,7 @@ def test_beyond_a_margin_is_a_shifted_test(paired: bool) -> None:
     assert probability_beyond(after, before, 8, paired) == pytest.approx(probability)
 
 
-def test_one_seed_tells_nothing_of_chance() -> None:
+def test_one_seed_shows_no_chance() -> None:
     result = difference([5], [7], paired=True)
     assert (result.change, result.low, result.high) == (2, 2, 2)
     assert result.chance is None and result.permutation is None
@@ -178,7 +178,7 @@ def test_one_seed_tells_nothing_of_chance() -> None:
 
 @PATIENT
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=11), st.booleans())
-def test_the_other_way_round_changes_the_sign_alone(
+def test_reversed_comparison_changes_only_the_sign(
     pairs: list[tuple[float, float]], paired: bool
 ) -> None:
     before, after = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -280,7 +280,7 @@ def test_digits(value: Estimate, text: str) -> None:
 
 @PATIENT
 @given(NUMBERS, NUMBERS, NUMBERS, st.integers(2, 5))
-def test_what_is_printed_is_near_what_is_meant(a: float, b: float, c: float, count: int) -> None:
+def test_printed_values_are_near_the_exact_ones(a: float, b: float, c: float, count: int) -> None:
     low, mean, high = sorted((a, b, c))
     words = as_text(Estimate(mean, low, high, count)).replace(",", "").replace("[", "").split()
     printed = [float(word.strip("]")) for word in words]

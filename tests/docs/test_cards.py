@@ -14,7 +14,7 @@ SET = read_set()
 LEVEL = SET.levels[cards.LEVEL]
 
 
-def test_each_policy_has_a_row_and_each_objective_a_column() -> None:
+def test_policies_have_rows_and_objectives_columns() -> None:
     """Else: ./schedlab dev docs cards."""
     worth = marked(cards.DOCUMENT.read_text(), cards.PART)
     names = [objective.name for objective in SET.objectives_of(LEVEL)]

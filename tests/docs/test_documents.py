@@ -44,7 +44,7 @@ def test_a_part_is_replaced_and_the_rest_stays() -> None:
         marked(document, "z")
 
 
-def test_what_docs_makes_is_there() -> None:
+def test_generated_documents_exist() -> None:
     made = [file for part in parts().values() for file in part.files]
     assert [file for file in made if not file.is_file()] == []
     assert set(screens.SCREENS) <= set(made)
@@ -56,8 +56,8 @@ def test_every_picture_is_shown() -> None:
         for page in PAGES
         for name in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text())
     }
-    there = {file for kind in ("*.svg", "*.png") for file in DOCS.rglob(kind)}
-    assert shown == {file for file in there if file.parent != gallery.FOLDER}
+    pictures = {file for kind in ("*.svg", "*.png") for file in DOCS.rglob(kind)}
+    assert shown == {file for file in pictures if file.parent != gallery.FOLDER}
 
 
 def section(name: str, title: str) -> str:
@@ -65,7 +65,7 @@ def section(name: str, title: str) -> str:
     return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
-def test_each_row_of_doctor_has_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_rows_have_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SHARED, "/none")
     table = section("faq.md", "What to do about doctor's messages")
     rows = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
@@ -81,7 +81,7 @@ def test_each_row_of_doctor_has_its_answer(monkeypatch: pytest.MonkeyPatch) -> N
         assert name in answered or name == "Python", f"docs/faq.md has nothing about {name}"
 
 
-def test_each_document_and_lesson_is_listed() -> None:
+def test_documents_and_lessons_are_listed() -> None:
     listed, lessons = section("README.md", "All documents"), section("README.md", "Teach")
     for page in DOCS.glob("*.md"):
         assert page.name == "README.md" or f"({page.name})" in listed, page.name
@@ -97,7 +97,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_rows_of_tables_stand_apart(page: Path) -> None:
+def test_table_rows_are_separate(page: Path) -> None:
     """A table whose lines were wrapped as those of a paragraph is shown as one."""
     lines = [line.strip() for line in page.read_text().splitlines() if line.startswith("|")]
     assert [line for line in lines if "|---" in line and not re.fullmatch(r"[|:-]+", line)] == []

@@ -24,7 +24,7 @@ def contest(workload: str, **values: tuple[float, ...]) -> Contest:
 
 
 @pytest.mark.parametrize("policy", BUILT_IN)
-def test_each_policy_has_a_page(policy: str) -> None:
+def test_policies_have_pages(policy: str) -> None:
     """Else: write one as the others are, and ./schedlab dev docs gallery."""
     text = pages.page_of(policy).read_text()
     idea = text.split("\n\n")[1]
@@ -46,7 +46,7 @@ def test_the_list_has_all_policies() -> None:
     assert [row.split("`")[1] for row in rows] == BUILT_IN
 
 
-def test_the_sides_of_a_policy_are_where_it_differs_most_from_the_middle() -> None:
+def test_policy_sides_differ_most_from_the_middle() -> None:
     near = contest("near", a=(10.0, 11.0), b=(20.0, 21.0), c=(30.0, 31.0))
     far = contest("far", a=(100.0, 110.0), b=(20.0, 21.0), c=(2.0, 2.0))
     extreme_pair = extremes([near, far], "a")
@@ -56,7 +56,7 @@ def test_the_sides_of_a_policy_are_where_it_differs_most_from_the_middle() -> No
     assert near.factor("a") == 11 / 20
 
 
-def test_each_preset_of_a_study_has_a_page() -> None:
+def test_study_presets_have_pages() -> None:
     """Else: add it to studies/N/presets.yaml, and ./schedlab dev docs study-presets."""
     named = {
         f"{policy.name}:{preset.name}": re.search(r"study (\d)", preset.meaning)

@@ -191,7 +191,7 @@ def run_laws(folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "step", [*(pytest.param(n, marks=pytest.mark.long) for n in STEPS[:-1]), STEPS[-1]]
 )
-def test_each_step_works(tmp_path: Path, step: int) -> None:
+def test_all_steps_work(tmp_path: Path, step: int) -> None:
     folder = lay_out(tmp_path / "checkout", policy_after(step))
     tests = [test for step_number in range(1, step + 1) for test in of_step(step_number, "c test")]
     assert len(tests) == step
@@ -208,7 +208,7 @@ def without_line_numbers(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("step", [2, 3])
-def test_each_test_of_the_guide_fails_before_its_step(tmp_path: Path, step: int) -> None:
+def test_guide_tests_fail_before_their_step(tmp_path: Path, step: int) -> None:
     folder = lay_out(tmp_path / "checkout", policy_after(step - 1))
     completed = run_own_tests(folder, of_step(step, "c test"))
     assert completed.returncode == 1

@@ -11,7 +11,7 @@ from schedlab.errors import SchedlabError
 from schedlab_tools.documents import lessons
 
 
-def test_there_are_ten_of_all_five_studies() -> None:
+def test_ten_findings_cover_five_studies() -> None:
     ten = lessons.lessons()
     assert len(ten) == 10
     assert {lesson.entry["study"] for lesson in ten} == {"1", "2", "3", "4", "5"}

@@ -131,7 +131,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> ranking.Values:
     return values
 
 
-def test_as_many_runs_as_it_says() -> None:
+def test_number_of_runs_is_as_stated() -> None:
     plan = command.plan(SWEEP, {})
     setups = {choice_of(point) for point in plan.points}
     text = f"{len(plan.points):,} runs: {len(setups)} setups with 5 seeds each"

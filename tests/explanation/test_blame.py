@@ -40,9 +40,7 @@ SCRIPTS = st.builds(
 
 @settings(PATIENT, max_examples=15)
 @given(SCRIPTS, RANDOMS)
-def test_each_runnable_wait_is_as_the_slow_way_finds_it(
-    script: Script, chance: random.Random
-) -> None:
+def test_runnable_waits_equal_the_oracle(script: Script, chance: random.Random) -> None:
     trace = load(simulate(chance, script), script)
     tables, naive = TraceTables(trace), Naive(trace)
     blames = Blames(tables)
@@ -63,7 +61,7 @@ def test_each_runnable_wait_is_as_the_slow_way_finds_it(
 
 @settings(PATIENT, max_examples=15)
 @given(SCRIPTS, RANDOMS)
-def test_parts_follow_each_other_without_a_gap(script: Script, chance: random.Random) -> None:
+def test_parts_follow_without_gaps(script: Script, chance: random.Random) -> None:
     """Of all waits, through whatever chain of wakers, and of whole lives."""
     trace = load(simulate(chance, script), script)
     tables = TraceTables(trace)
@@ -193,7 +191,7 @@ def test_the_longest_waits_come_first_and_add_up(recorded: Path) -> None:
     assert {wait["kind"] for wait in io["longest"]} == {"wake-up"}
 
 
-def test_choices_at_the_cpu_are_told(both: dict[str, Path]) -> None:
+def test_choices_at_the_cpu_are_listed(both: dict[str, Path]) -> None:
     """The last one is that by which the process got its CPU."""
     (wait,) = told(both["mlfq"], "--worst", "1")["longest"]
     last = wait["choices"][-1]

@@ -29,7 +29,7 @@ def test_a_task_that_is_lost_at_a_move_is_lost_in_a_run() -> None:
     assert tasks["task2"]["phases"] == {"phase1": {"run": {"until": "4us"}}}
 
 
-def test_where_no_run_shows_the_mistake_there_is_no_workload() -> None:
+def test_no_workload_without_a_run_that_shows_the_mistake() -> None:
     """The simulator knows of no levels; and a sound policy breaks nothing."""
     assert breaking("inversion") is None
     assert breaking("none") is None

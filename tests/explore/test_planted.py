@@ -82,7 +82,7 @@ def explore(
 
 
 @pytest.mark.parametrize("mistake", FOUND)
-def test_the_shortest_sequence_is_told(mistake: str) -> None:
+def test_shortest_sequence_is_reported(mistake: str) -> None:
     count, rule, last = FOUND[mistake]
     with pytest.raises(RuleBroken) as error:
         explore(mistake, count)

@@ -36,7 +36,7 @@ from schedlab.report import artifact, proof
 from schedlab.runs import collection, results
 from schedlab.runs.recording import recording
 from schedlab.runs.replay import charges, workload_of
-from schedlab.runs.results import LOOKS, looks_at, note_looks
+from schedlab.runs.results import LOOKS, read_sequential_checks, write_sequential_checks
 from schedlab.runs.worker import Result
 from schedlab.studies import figures
 from schedlab.sweep import dataset, ranking, reading
@@ -92,7 +92,7 @@ def _read_runs(folder: Path, file: Path) -> None:
 
 def _looked(folder: Path) -> None:
     _runs(folder)
-    note_looks(folder / "before", 4)
+    write_sequential_checks(folder / "before", 4)
 
 
 def _read_trace(folder: Path, file: Path) -> None:
@@ -318,7 +318,7 @@ def _set(table: str) -> Reader:
 
 READERS = (
     Reader("manifest", f"{_RUN}/{results.MANIFEST}", _runs, _read_runs, _JSON),
-    Reader("looks", f"before/{LOOKS}", _looked, lambda _, file: looks_at(file.parent), _JSON),
+    Reader("looks", f"before/{LOOKS}", _looked, lambda _, file: read_sequential_checks(file.parent), _JSON),
     *map(_metrics, ("summary", "groups", "processes", "cpus", "values")),
     Reader("trace", f"{_RUN}/{TRACE_FILE}", _runs, _read_trace, _TRACE),
     Reader("artifact", "a.zip", _artifact, _read_artifact, _BYTES),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from schedlab.base.toolchain import tools, versions
-from schedlab.base.toolchain.tools import compiler, compiler_there, system_compiler_there
+from schedlab.base.toolchain.tools import compiler, find_compiler_if_installed, find_system_compiler
 from schedlab.environment import libraries_of
 from schedlab.errors import BuildFailed, RuleBroken
 from schedlab.machines import checked
@@ -22,7 +22,7 @@ Programs = Callable[[str, str], Path]
 
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
-    caches = (compiler_there, system_compiler_there, checked.has_sanitizers)
+    caches = (find_compiler_if_installed, find_system_compiler, checked.has_sanitizers)
     for cached in caches:
         cached.cache_clear()
     yield

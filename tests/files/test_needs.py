@@ -10,7 +10,14 @@ import pytest
 
 from schedlab import environment
 from schedlab.base.toolchain import needs, tools
-from schedlab.base.toolchain.needs import EXTRAS, PROGRAMS, cure, need, need_extra, need_if_there
+from schedlab.base.toolchain.needs import (
+    EXTRAS,
+    PROGRAMS,
+    cure,
+    need,
+    need_extra,
+    need_if_installed,
+)
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.environment import SIZES, Environment
 from schedlab.errors import WrongUsage
@@ -58,7 +65,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     monkeypatch.delenv("SCHEDLAB_CLANG", raising=False)
     monkeypatch.setattr(needs, "_allowed", {"apt"})
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    caches = (tools.system_compiler_there, tools.package_here, needs.package_manager)
+    caches = (tools.find_system_compiler, tools.find_package, needs.package_manager)
     for cached in caches:
         cached.cache_clear()
     yield Host(tmp_path)
@@ -66,14 +73,14 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
         cached.cache_clear()
 
 
-def test_what_is_there_asks_nobody(host: Host) -> None:
+def test_present_programs_ask_nobody(host: Host) -> None:
     host.add_apt("device-tree-compiler")
     host.add("dtc")
     need("dtc")
     assert host.called() == ""
 
 
-def test_what_is_missing_is_installed_where_that_asks_nobody(host: Host) -> None:
+def test_missing_programs_are_installed_without_a_question(host: Host) -> None:
     host.add_apt("zstd device-tree-compiler", "zstd dtc")
     need("zstd", "dtc")
     (call,) = host.called().splitlines()
@@ -99,7 +106,7 @@ def test_lists_of_packages_are_fetched_if_they_know_nothing(host: Host) -> None:
         ("other", "by this system's own means"),
     ],
 )
-def test_the_command_is_told_where_it_may_not_be_run(
+def test_command_is_printed_if_it_may_not_run(
     host: Host, monkeypatch: pytest.MonkeyPatch, manager: str, command: str
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
@@ -125,15 +132,15 @@ def test_sudo_that_asks_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> 
     need("dtc")
 
 
-def test_an_installation_that_does_not_help_is_told(host: Host) -> None:
+def test_useless_installation_is_reported(host: Host) -> None:
     host.add_apt("device-tree-compiler")
     with pytest.raises(WrongUsage, match="dtc"):
         need("dtc")
 
 
-def test_what_a_release_lacks_is_gone_without(host: Host) -> None:
+def test_features_missing_in_a_release_are_skipped(host: Host) -> None:
     host.add_apt("make trace-cmd", "trace-cmd")
-    need_if_there("trace-cmd", "perf")
+    need_if_installed("trace-cmd", "perf")
     assert [line.split()[-1] for line in host.called().splitlines()] == ["trace-cmd"]
 
 
@@ -141,12 +148,12 @@ def test_what_a_release_has_is_known_once_its_lists_are_fetched(host: Host) -> N
     host.add_apt("make trace-cmd", "trace-cmd")
     known = (host.folder / "apt-cache").read_text().partition("\n")[2]
     host.add("apt-cache", f'[ -e "{host.calls}" ] || exit 100\n{known}')
-    need_if_there("trace-cmd", "perf")
+    need_if_installed("trace-cmd", "perf")
     assert [line.split()[-1] for line in host.called().splitlines()] == ["update", "trace-cmd"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_each_program_has_a_command_for_debian(host: Host, name: str) -> None:
+def test_programs_have_a_debian_command(host: Host, name: str) -> None:
     host.add("apt-get")
     assert "|" not in cure([name])
     assert "sudo apt-get install" in cure([name])
@@ -167,7 +174,7 @@ def test_an_extra_is_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         environment, "_install", lambda python, extra, folder: installed.append(extra)
     )
-    monkeypatch.setattr(needs, "own_environment", lambda: place)
+    monkeypatch.setattr(needs, "current_environment", lambda: place)
     need_extra("sql")
     need_extra("sql", "sweep")
     assert installed == ["sql", "sweep"]
@@ -182,26 +189,26 @@ def test_a_shared_cache_that_lacks_an_extra_names_who_adds_it(
     place = Environment(tmp_path / "schedlab" / "python" / "key")
     place.folder.mkdir(parents=True)
     monkeypatch.setenv(SHARED, str(tmp_path))
-    monkeypatch.setattr(needs, "own_environment", lambda: place)
+    monkeypatch.setattr(needs, "current_environment", lambda: place)
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(WrongUsage, match="doctor --install"):
         need_extra("sql")
 
 
 def test_without_an_environment_of_ours_pip_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs, "own_environment", lambda: None)
+    monkeypatch.setattr(needs, "current_environment", lambda: None)
     monkeypatch.setattr(needs, "_is_installed", lambda library: False)
     with pytest.raises(WrongUsage, match=r"pip install 'schedlab\[sql\]'"):
         need_extra("sql")
 
 
-def test_each_extra_has_libraries_and_sizes() -> None:
+def test_extras_have_libraries_and_sizes() -> None:
     assert {"", *EXTRAS} == {*SIZES}
     for extra, (library, _) in EXTRAS.items():
         assert f"{library}==" in environment.libraries_of(extra)
 
 
-def test_make_comes_with_the_compiler_or_from_the_path(
+def test_make_is_from_the_compiler_extra_or_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pinned, other = tmp_path / "own/bin/make", tmp_path / "bin/gmake"
@@ -217,7 +224,9 @@ def test_make_comes_with_the_compiler_or_from_the_path(
     assert tools.find_make() is None
 
 
-def test_all_that_a_run_needs_is_told_at_once(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_missing_requirements_are_listed_at_once(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     host.add("dnf")
     monkeypatch.setattr(perform, "read_catalogue", dict)
     monkeypatch.setattr(perform, "check_policies", lambda *_: None)

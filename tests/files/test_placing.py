@@ -134,7 +134,7 @@ def run(place: Path, status: str) -> None:
         (folder / "trace.bin").write_text(status)
 
 
-def test_a_failed_run_gives_way_only_as_it_was_made(tmp_path: Path) -> None:
+def test_failed_run_is_replaced_only_by_the_same_run(tmp_path: Path) -> None:
     place = tmp_path / "run"
     run(place, "failed")
     run(place, "failed")
@@ -149,7 +149,7 @@ def test_a_failed_run_gives_way_only_as_it_was_made(tmp_path: Path) -> None:
         run(place, "success")
 
 
-def test_a_folder_that_only_looks_like_a_failed_run_stays(tmp_path: Path) -> None:
+def test_folder_resembling_a_failed_run_stays(tmp_path: Path) -> None:
     place = tmp_path / "run"
     place.mkdir()
     for manifest in ('{"status": "failed"}', "{", "[]"):
@@ -162,7 +162,7 @@ def test_a_folder_that_only_looks_like_a_failed_run_stays(tmp_path: Path) -> Non
 # --- files
 
 
-def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+def test_existing_file_is_not_replaced(tmp_path: Path) -> None:
     mine = tmp_path / "mine.csv"
     placing.check_file("-o", mine)
     mine.write_text("mine")

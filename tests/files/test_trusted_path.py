@@ -41,7 +41,7 @@ def as_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: before + 1 if before else 0)
 
 
-def test_own_ways_are_open(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_paths_are_open(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file.parent.parent / "link").symlink_to("inner")
     (file.parent.parent / "whole").symlink_to(file)
     for path in (file, file.parent.parent / "link" / "file", file.parent.parent / "whole"):
@@ -51,7 +51,7 @@ def test_own_ways_are_open(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert opened("/dev/null") == b""
 
 
-def test_what_is_not_there_is_an_error_as_ever(file: Path) -> None:
+def test_missing_files_are_errors_as_usual(file: Path) -> None:
     (file.parent / "round").symlink_to("round")
     for path, error in (
         (file.with_name("none"), FileNotFoundError),
@@ -82,9 +82,7 @@ def test_a_strangers_folder(file: Path, as_another: None) -> None:
         opened(file)
 
 
-def test_a_strangers_things_in_a_sticky_folder(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_foreign_files_in_a_sticky_folder(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     place = Path("/tmp") / f"schedlab-{tmp_path.name}-{os.getpid()}"
     link = place.with_suffix(".link")
     place.write_bytes(b"kept")

@@ -10,7 +10,7 @@ import pytest
 from schedlab.base.files.whole import file_hash, written
 
 
-def test_a_file_takes_the_place_of_another_when_it_is_whole(tmp_path: Path) -> None:
+def test_file_is_replaced_only_when_complete(tmp_path: Path) -> None:
     place = tmp_path / "file"
     place.write_text("before")
     with written(place) as new:
@@ -20,7 +20,7 @@ def test_a_file_takes_the_place_of_another_when_it_is_whole(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == [place]
 
 
-def test_nothing_is_left_of_a_file_that_does_not_become_whole(tmp_path: Path) -> None:
+def test_unfinished_file_leaves_nothing(tmp_path: Path) -> None:
     place = tmp_path / "file"
 
     def half() -> None:

@@ -121,9 +121,7 @@ def test_what_a_hook_asks_for_is_heard_though_no_answer_is_expected(
     ],
     ids=["task", "queue"],
 )
-def test_a_rule_that_is_broken_then_is_told(
-    lab: Lab, tmp_path: Path, act: str, reason: str
-) -> None:
+def test_late_broken_rule_is_reported(lab: Lab, tmp_path: Path, act: str, reason: str) -> None:
     with pytest.raises(apart.Broken, match=reason):
         traced(lab, tmp_path, act)
 

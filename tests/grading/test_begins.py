@@ -43,7 +43,7 @@ def by_whole_run_time() -> str:
     return text.replace(old, "own->pass = task->run_time * ONE")
 
 
-def test_run_times_of_32_bits_lose_points_and_whole_run_times_none(tmp_path: Path) -> None:
+def test_run_times_of_32_bits_lose_points_and_64_bits_none(tmp_path: Path) -> None:
     lab = read(SHARES)
     some = replace(lab, tests=lab.tests[:2])
     wraps, sound = tmp_path / "wraps.c", tmp_path / "sound.c"

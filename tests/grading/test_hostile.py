@@ -157,7 +157,7 @@ def test_a_policy_that_breaks_a_rule_has_no_points_and_the_reason(
     assert words in verdict.tests[0].broken or words == "small", verdict.tests[0].broken
 
 
-def test_the_line_is_told(ready: Grader, tmp_path: Path) -> None:
+def test_line_is_reported(ready: Grader, tmp_path: Path) -> None:
     text = picking("while (true)\n        ;")
     line = next(
         n for n, source_line in enumerate(text.splitlines(), 1) if "while (true)" in source_line
@@ -217,7 +217,7 @@ def test_nor_can_they_outside_of_the_sandbox(tmp_path: Path, trick: str) -> None
 
 
 @in_sandbox
-def test_it_cannot_even_be_asked_whether_a_file_is_there(ready: Grader, tmp_path: Path) -> None:
+def test_existence_of_files_is_hidden(ready: Grader, tmp_path: Path) -> None:
     places = (HIDDEN, SOLUTION, "/etc/passwd", "/proc/self/maps", "/dev/null", "/root", "/home")
     probe_source = "".join(
         f'#if __has_include("{place}")\n#error "it sees {place}"\n#endif\n' for place in places
@@ -257,7 +257,7 @@ def test_what_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @in_sandbox
-def test_it_sees_a_program_anywhere_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_sandbox_sees_the_program_and_not_its_neighbours(tmp_path: Path) -> None:
     """Also below /tmp, which is the sandbox's own, and through links."""
     folder, out = tmp_path / "some where", tmp_path / "out"
     (folder / "real").mkdir(parents=True)
@@ -272,7 +272,7 @@ def test_it_sees_a_program_anywhere_and_nothing_beside_it(tmp_path: Path) -> Non
     assert run(f"ls '{folder / 'real'}'").said.split() == ["program"]
 
 
-def test_its_libraries_are_found_in_any_folder(
+def test_libraries_are_located_in_any_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = tmp_path / "some where" / "lib.so"

@@ -37,7 +37,7 @@ def stand_in(
     return request_log
 
 
-def test_a_folder_has_a_row_for_each_and_a_page(schedlab: Command, tmp_path: Path) -> None:
+def test_folder_of_submissions_has_rows_and_a_page(schedlab: Command, tmp_path: Path) -> None:
     lab = small_lab(tmp_path / "small")
     folder = tmp_path / "submissions"
     (folder / "ben").mkdir(parents=True)
@@ -116,7 +116,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
         (b"n" * 253 + b".c", "File name too long"),
     ],
 )
-def test_a_name_that_cannot_be_kept_has_no_verdict_and_the_others_go_on(
+def test_unusable_name_has_no_verdict_and_others_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes, why: str
 ) -> None:
     lab = read(small_lab(tmp_path / "small"))

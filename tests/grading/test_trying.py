@@ -38,7 +38,7 @@ POLICY_DEFINITION policy_x = {
 """
 
 
-def test_each_mutant_has_one_change_of_what_decides() -> None:
+def test_mutants_change_one_decision() -> None:
     mutants = mutants_of(SOURCE)
     assert {mutant.line for mutant in mutants} == {6, 7, 8, 15}
     assert len({mutant.source for mutant in mutants}) == len(mutants)
@@ -60,7 +60,7 @@ def test_each_mutant_has_one_change_of_what_decides() -> None:
         assert mutant.source.count("\n") == SOURCE.count("\n")
 
 
-def test_a_survivor_comes_with_a_test_that_kills_it(tmp_path: Path) -> None:
+def test_survivor_has_a_test_that_kills_it(tmp_path: Path) -> None:
     folder = small_lab(tmp_path / "small")
     text = (folder / "lab.json").read_text()
     (folder / "lab.json").write_text(text.replace('"expect"', '"set": {"slice": 2}, "expect"'))

@@ -34,11 +34,11 @@ def test_its_runs_exist_and_its_effect_is_stored(cause: Cause) -> None:
 
 @pytest.mark.parametrize("cause", EVERY, ids=lambda each: f"{each.study}-{each.name}")
 def test_it_covers_the_figures_that_it_names(cause: Cause) -> None:
-    figures = [each for each in select(study=cause.study, source="study") if cause_of(each)]
-    covered = [each for each in figures if cause_of(each) == cause]
+    figures = [figure for figure in select(study=cause.study, source="study") if cause_of(figure)]
+    covered = [figure for figure in figures if cause_of(figure) == cause]
     if cause.places:
-        assert {each.column for each in covered} == set(cause.effects)
-        assert {each.row for each in covered} == set(cause.rows)
+        assert {figure.column for figure in covered} == set(cause.effects)
+        assert {figure.row for figure in covered} == set(cause.rows)
     else:
         assert not covered
 
@@ -52,7 +52,7 @@ WORDED = {
 
 @pytest.mark.parametrize("study", [each.number for each in studies()])
 def test_footnotes_that_a_page_words_have_a_cause_in_the_file(study: int) -> None:
-    named = {each.name for each in causes(study) if not each.places}
+    named = {cause.name for cause in causes(study) if not cause.places}
     assert named == WORDED.get(study, set())
 
 

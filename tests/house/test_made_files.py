@@ -20,7 +20,7 @@ from schedlab_tools.documents.make import HELP, help_text
 from schedlab_tools.documents.marked import marked, with_marked, write
 
 
-def test_the_page_that_stands_alone() -> None:
+def test_self_contained_page_is_current() -> None:
     """Else: ./schedlab page, and commit page/schedlab.html."""
     if new := policies_in_progress():
         pytest.skip(f"{', '.join(new)}: commit the policy, then ./schedlab page")
@@ -50,7 +50,7 @@ def test_the_catalogue_of_policies() -> None:
     """Else: ./schedlab dev docs policies."""
     if new := policies_in_progress():
         pytest.skip(f"{', '.join(new)}: commit the policy, then ./schedlab dev docs policies")
-    assert kept.kept_listing() == built_listing()
+    assert kept.committed_listing() == built_listing()
 
 
 def test_the_document_of_the_studies() -> None:

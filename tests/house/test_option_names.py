@@ -80,11 +80,11 @@ def test_texts_below_the_command_line_name_no_options(options: frozenset[str]) -
     ['raise WrongUsage(f"--cpus {number}: too many")', 'say("add --machine sim")',
      'check("--out", place)'],
 )  # fmt: skip
-def test_a_planted_option_is_found(planted: str, options: frozenset[str]) -> None:
+def test_planted_option_is_detected(planted: str, options: frozenset[str]) -> None:
     assert named(planted, options)
 
 
-def test_each_parameter_that_texts_name_has_an_option(options: frozenset[str]) -> None:
+def test_parameters_in_texts_have_options(options: frozenset[str]) -> None:
     assert set(OPTIONS.values()) <= options
     source = "\n".join(path.read_text() for path in sorted(LIBRARY.rglob("*.py")))
     called = (

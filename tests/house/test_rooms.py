@@ -85,7 +85,7 @@ def test_a_room_knows_what_it_may(room: str) -> None:
     assert strange == []
 
 
-def test_no_room_knows_one_that_stands_above_it() -> None:
+def test_packages_import_only_lower_ones() -> None:
     """Except the kernel's, which are parts of one program."""
     places = {name: number for number, name in enumerate(rooms())}
     for room, known in rooms().items():
@@ -95,7 +95,7 @@ def test_no_room_knows_one_that_stands_above_it() -> None:
                 assert places[other] < places[room], f"{room} knows {other}"
 
 
-def test_no_files_import_each_other_in_a_circle() -> None:
+def test_imports_have_no_cycle() -> None:
     """Of Python; an import within a function counts as any other."""
     files = {
         str(path.relative_to(ROOT).with_suffix("")).removesuffix("/__init__"): path

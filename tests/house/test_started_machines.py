@@ -32,13 +32,13 @@ def test_the_fast_tests_leave_all_of_them_out() -> None:
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_what_is_named_as_slow_is_there(name: str) -> None:
+def test_listed_slow_tests_exist(name: str) -> None:
     file, _, test = name.partition("::")
     assert (ROOT / file).exists()
     assert not test or f"def {test}" in (ROOT / file).read_text()
 
 
-def test_the_table_of_rooms_names_tests_that_are_there() -> None:
+def test_table_of_packages_names_existing_tests() -> None:
     """Of docs/contributing.md; each folder of tests that has some is in it."""
     page = (ROOT / "docs" / "contributing.md").read_text()
     table = page.partition("| You changed | Run |")[2].partition("\n\n")[0]

@@ -111,7 +111,7 @@ def tracked_files() -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def test_every_file_says_its_licence() -> None:
+def test_all_files_have_a_licence_line() -> None:
     lacking = []
     for path in tracked_files():
         if path.name in WITHOUT_LICENCE_LINE or path.suffix in WITHOUT_COMMENTS:

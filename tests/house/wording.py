@@ -58,8 +58,10 @@ def prose(path: Path) -> str:
         return "\n".join(_YAML_TEXT.findall(text))
     if path.suffix in _C_SUFFIXES:
         comments = (block or line for block, line in _C_COMMENT.findall(text))
-        kept = (comment for comment in comments if "SPDX" not in comment)
-        return "\n\n".join(re.sub(r"^\s*\*", "", comment, flags=re.MULTILINE) for comment in kept)
+        without_licence = (comment for comment in comments if "SPDX" not in comment)
+        return "\n\n".join(
+            re.sub(r"^\s*\*", "", comment, flags=re.MULTILINE) for comment in without_licence
+        )
     if path.suffix in (".mk", ".sh") or path.name in ("Makefile", "schedlab", "run"):
         return "\n".join(_HASH_COMMENT.findall(text))
     return ""

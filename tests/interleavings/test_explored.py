@@ -34,7 +34,7 @@ def test_what_is_not_needed_is_left_out(needed: set[int]) -> None:
 
 
 @pytest.mark.spike
-def test_a_seed_says_all_and_so_does_the_list_of_its_turns(tmp_path: Path) -> None:
+def test_seed_and_list_of_turns_determine_the_run(tmp_path: Path) -> None:
     build_once("kernel", "image", "build/fsck")
     assert carry_out(CHANNELS, 7, tmp_path / "drawn") is None
     holds = holds_of(tmp_path / "drawn")
@@ -48,7 +48,7 @@ def test_a_seed_says_all_and_so_does_the_list_of_its_turns(tmp_path: Path) -> No
 
 
 @pytest.mark.spike
-def test_a_race_is_found_made_small_and_told(
+def test_race_is_detected_reduced_and_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A wake-up that does not wait until the process is off its CPU."""
@@ -60,7 +60,7 @@ def test_a_race_is_found_made_small_and_told(
     assert "on_cpu" in reduced_case.failure.words
     assert len(reduced_case.holds) < reduced_case.drawn
     place = tmp_path / "kept"
-    command._tell(options(place), reduced_case)
+    command._print_failure(options(place), reduced_case)
     output = " ".join(capsys.readouterr().out.split())
     assert f" of {reduced_case.drawn:,} turns of other than normal length are enough" in output
     assert "stands still for" in output
@@ -78,7 +78,7 @@ def options(out: Path) -> command.Options:
 
 
 @pytest.mark.spike
-def test_a_cpu_that_idles_beside_work_is_seen(tmp_path: Path) -> None:
+def test_idle_cpu_while_work_waits_is_detected(tmp_path: Path) -> None:
     """It told too late that it is idle: no assertion fails, and its next tick repairs it."""
     failure = carry_out(planted("idle-and-not-told"), 1, tmp_path)
     assert failure

@@ -18,7 +18,7 @@ from schedlab.machines.outcome import FAILED, PANIC
 
 
 @pytest.mark.spike
-def test_a_trace_that_cannot_be_kept_ends_the_run(tmp_path: Path) -> None:
+def test_unstorable_trace_ends_the_run(tmp_path: Path) -> None:
     """No run passes whose trace is not whole."""
     guest = run_guest(tmp_path, "true", arguments="tick=1ms trace=/dev/full")
     assert guest.status == FAILED
@@ -26,7 +26,7 @@ def test_a_trace_that_cannot_be_kept_ends_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.qemu
-def test_a_trace_leaves_qemu_whole(tmp_path: Path) -> None:
+def test_trace_leaves_qemu_complete(tmp_path: Path) -> None:
     """Large blocks by the virtio console, from four CPUs."""
     guest = run_guest(tmp_path, "test-pipes", machine="qemu", cpus=4, traced=True)
     assert guest.status == 0
@@ -34,7 +34,7 @@ def test_a_trace_leaves_qemu_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.spike
-def test_the_ramdisk_takes_the_time_that_is_asked_for(tmp_path: Path) -> None:
+def test_ramdisk_takes_the_requested_time(tmp_path: Path) -> None:
     """A flush of 50 ms more makes a run with a flush 50 ms longer, at least."""
     elapsed: list[int] = []
     for arguments in ("disk_write=0 disk_flush=0", "disk_write=0 disk_flush=50ms"):

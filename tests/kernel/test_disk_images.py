@@ -52,7 +52,7 @@ def test_an_image_holds_files_and_is_clean(tmp_path: Path, size: int) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 62])
-def test_what_is_made_at_boot_has_its_inodes_beside_the_roots(tmp_path: Path, count: int) -> None:
+def test_boot_inodes_are_next_to_the_roots(tmp_path: Path, count: int) -> None:
     """However many programs there are: a boot would read a block more with some numbers of them, and
     each program begin later within its tick."""
     (tmp_path / "file").write_bytes(b"text")

@@ -24,9 +24,9 @@ def told(folder: Path, command: str, arguments: str = "") -> dict[str, int]:
     words = f"policy=rr:table-scan tick=1ms {arguments}"
     guest = run_guest(folder, f"{command} -w 100000", arguments=words, traced=True)
     assert guest.status == 0, guest.console
-    found = metrics.compute(sound_trace(guest.trace))
-    values = dict(found.values.select("name", "value").rows())
-    return {**values, "picks": int(found.processes["selections"].sum())}
+    run_metrics = metrics.compute(sound_trace(guest.trace))
+    values = dict(run_metrics.values.select("name", "value").rows())
+    return {**values, "picks": int(run_metrics.processes["selections"].sum())}
 
 
 def test_sleepers_are_woken_at_each_tick(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ MESSAGES = {
 
 @pytest.mark.spike
 @pytest.mark.parametrize("kind", MESSAGES)
-def test_a_panic_says_why_and_keeps_the_trace(tmp_path: Path, kind: str) -> None:
+def test_panic_gives_its_reason_and_keeps_the_trace(tmp_path: Path, kind: str) -> None:
     """Message, backtrace with names, status 101, and all records up to the panic."""
     arguments = f"tick=1ms inject={kind} inject_at=20ms"
     guest = run_guest(tmp_path, "cpu-bound", cpus=4, arguments=arguments, traced=True)
@@ -45,7 +45,7 @@ def test_a_panic_ends_qemu_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.spike
-def test_the_limit_ends_a_run_with_its_trace_whole(tmp_path: Path) -> None:
+def test_time_limit_ends_a_run_with_a_complete_trace(tmp_path: Path) -> None:
     """A workload that would go on is ended at the limit, in good order."""
     guest = run_guest(tmp_path, "sleep 100000", cpus=2, limit="50ms", traced=True)
     assert guest.status == LIMIT

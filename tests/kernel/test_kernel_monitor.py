@@ -115,7 +115,7 @@ def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
     started.stop()
 
 
-def test_steer_says_when_it_is_ready(monitor: Monitor) -> None:
+def test_steer_announces_that_it_is_ready(monitor: Monitor) -> None:
     """A record takes some tens of instructions, which are nanoseconds on Spike."""
     match = monitor.wait_for(r"^@@ 0 ready (\d+) (\d+)$")
     assert match[1] == "2"
@@ -229,7 +229,7 @@ ERRORS = [
 """Commands, and the number of the error that each is answered with."""
 
 
-def test_steer_says_what_is_wrong(monitor: Monitor) -> None:
+def test_steer_explains_errors(monitor: Monitor) -> None:
     """And goes on."""
     for command, error in ERRORS:
         reply_lines, end = monitor.ask(command)
@@ -264,7 +264,7 @@ def test_steer_is_heard_under_any_load(monitor: Monitor) -> None:
     assert sum(row[1] in ("runnable", "running") for row in rows.values()) == 41
 
 
-def test_the_trace_of_a_steered_machine_is_whole(monitor: Monitor) -> None:
+def test_trace_of_a_steered_machine_is_complete(monitor: Monitor) -> None:
     """It ends in order. Steer has never waited for a turn."""
     assert monitor.ask("end") == ([], "ok")
     assert monitor.process.wait(PATIENCE_S) == 0

@@ -44,7 +44,7 @@ def idleness_cases() -> list[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize(("policy", "cpus", "command"), idleness_cases())
-def test_no_cpu_idles_beside_a_waiting_process(
+def test_no_cpu_idles_while_a_process_waits(
     tmp_path: Path, policy: str, cpus: int, command: str
 ) -> None:
     """For longer than a tick: the sweep goes through all changes of idle CPUs and of waiters."""

@@ -197,7 +197,9 @@ def rows_of(lines: list[str]) -> dict[str, list[list[float]]]:
 
 @pytest.mark.spike
 @pytest.mark.parametrize(("command", "cpus"), [*zip(SUITES, (1, 2, 2, 1), strict=True)])
-def test_suites_of_study_1_start_what_it_says(tmp_path: Path, command: str, cpus: int) -> None:
+def test_suites_of_study_1_start_the_stated_processes(
+    tmp_path: Path, command: str, cpus: int
+) -> None:
     """Counted from the trace, test by test."""
     ran = run(tmp_path, f"{command} {WORK}", cpus, "policy=priority")
     groups = {label: group for test in SUITES[command].values() for label, group in test.items()}
@@ -306,9 +308,7 @@ def test_the_sleeper_of_study_4(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("test", "policy"), [("basic", "wrr"), ("starve", "priority"), ("mixed", "rr")]
 )
-def test_a_lottery_tests_window_is_as_long_as_it_says(
-    tmp_path: Path, test: str, policy: str
-) -> None:
+def test_lottery_test_window_has_its_stated_length(tmp_path: Path, test: str, policy: str) -> None:
     """Also under policies that starve the parent, whose turn comes after the window."""
     ran = run(tmp_path, f"lotterytest {test} -t 50 -u 20 -w {TICK_NS // 10}", 2, f"policy={policy}")
     summary = ran.summary
@@ -345,7 +345,7 @@ def marked(marks: list[str]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("program", WORKLOADS)
-def test_each_has_help_and_refuses_what_it_does_not_know(program: str) -> None:
+def test_programs_have_help_and_refuse_unknown_options(program: str) -> None:
     """As a command does: status 0 and 2."""
     help_lines, _ = linux(program, "--help")
     assert help_lines[0].startswith("usage: ")

@@ -63,7 +63,7 @@ def boot_with(qemu: Programs, folder: Path, body: str, job: GuestJob | None = No
     return boot(job or GuestJob(), folder / "boot")
 
 
-def test_a_guest_that_comes_to_its_end(qemu: Programs, tmp_path: Path) -> None:
+def test_guest_ends_normally(qemu: Programs, tmp_path: Path) -> None:
     handed = packed(
         tmp_path, ("result/", b""), ("result/a/b", b"text"), ("result/c", b""), ("status", b"7\n")
     )
@@ -99,7 +99,7 @@ def test_a_guest_that_fails(
     assert list(outcome.results.iterdir()) == []
 
 
-def test_what_came_out_before_a_guest_broke_off_is_kept(qemu: Programs, tmp_path: Path) -> None:
+def test_output_before_a_guest_failure_is_stored(qemu: Programs, tmp_path: Path) -> None:
     handed = packed(
         tmp_path, ("result/first", b"whole"), ("result/second", b"x" * 20_000), cut=15_000
     )

@@ -76,7 +76,7 @@ def with_scheduler(root: Path) -> None:
         (with_scheduler, ["the scheduler rusty_1.2 is loaded already", "end the program"]),
     ],
 )
-def test_what_is_missing_is_said_in_a_line_with_its_cure(
+def test_missing_programs_are_reported_in_a_line_with_the_fix(
     root: Path, change: Callable[[Path], object], messages: list[str]
 ) -> None:
     need_fit_host(root)
@@ -162,7 +162,7 @@ def test_a_run_leaves_what_a_guest_does(
     assert (root / STATE).read_text() == "disabled\n"
 
 
-def test_a_scheduler_that_stays_is_told(
+def test_remaining_scheduler_is_reported(
     machine: HostLinux, run: RunSpec, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "_RESTORE_SECONDS", 0)
@@ -183,7 +183,7 @@ def at_home_in(folder: Path) -> list[str]:
     return process_names
 
 
-def test_a_run_that_is_asked_to_end_leaves_nothing(
+def test_interrupted_run_leaves_nothing(
     machine: HostLinux, run: RunSpec, parts: dict[str, Path], tmp_path: Path, root: Path
 ) -> None:
     pid_file = tmp_path / "pid"

@@ -86,7 +86,7 @@ def test_the_same_content_gives_the_same_bytes(
     assert image.base_image(other, ["sysbench"]).read_bytes() == first
 
 
-def test_an_image_is_made_once_and_anew_when_something_changes(
+def test_image_is_rebuilt_only_after_changes(
     packages: Packages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = image.base_image(packages, ["sysbench"])

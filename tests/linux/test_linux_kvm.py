@@ -136,7 +136,7 @@ LIVES = "echo alive >alive; exit 7"
         ("echo alive >alive; kill -SEGV $$", -signal.SIGSEGV, guest.KVM, ""),
     ],
 )
-def test_a_guest_that_says_nothing_under_kvm_is_started_again_without_it(
+def test_silent_guest_under_kvm_restarts_without_kvm(
     qemu: Callable[[str], None],
     tmp_path: Path,
     body: str,

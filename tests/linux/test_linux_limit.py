@@ -32,9 +32,20 @@ def test_a_guest_at_its_trace_limit(schedlab: Command, tmp_path: Path) -> None:
     need_guests()
     workload = tmp_path / "busy.json"
     workload.write_text(json.dumps(BUSY))
-    asked = ("--machine", "linux", "--policy", "rr", "--cpus", "1", "--trace-limit", "1", "--json")
+    options = (
+        "--machine",
+        "linux",
+        "--policy",
+        "rr",
+        "--cpus",
+        "1",
+        "--trace-limit",
+        "1",
+        "--json",
+    )
     done = schedlab(
-        *("run", "--workload", str(workload), *asked, "--out", str(tmp_path / "runs")), timeout=600
+        *("run", "--workload", str(workload), *options, "--out", str(tmp_path / "runs")),
+        timeout=600,
     )
     assert done.returncode == 1
     assert "the trace has reached its limit and the run was ended" in done.stderr

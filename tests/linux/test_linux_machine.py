@@ -27,7 +27,7 @@ from schedlab.machines.linux.parts import archive
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import BUILD
-from schedlab.runs.parts import check_own
+from schedlab.runs.parts import check_user_part
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
 from schedlab.workload.workload_files import read
@@ -49,7 +49,7 @@ FILE = ROOT / "workloads" / "files" / "cpu-bound.json"
 # --- what the guest is given to do
 
 
-def test_the_machine_is_told_policy_seed_and_command() -> None:
+def test_machine_gets_policy_seed_and_command() -> None:
     limit = f"--trace-limit {TRACE_LIMIT_MIB}"
     words = "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
     assert RUN.machine.arguments(RUN) == f"{words} {limit}"
@@ -67,7 +67,7 @@ def test_the_machine_is_told_policy_seed_and_command() -> None:
         ("measure 'sleep 1'", "measure 'sleep 1'"),
     ],
 )
-def test_programs_that_mark_no_window_are_measured_as_a_whole(workload: str, command: str) -> None:
+def test_programs_without_a_window_are_measured_completely(workload: str, command: str) -> None:
     assert command_of(replace(RUN, workload=workload)) == command
 
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_is_refused_before_anything_is_started(
         Plan(tmp_path, (run,)).check()
 
 
-def test_groups_are_refused_where_the_scheduler_is_not_told_of_them(tmp_path: Path) -> None:
+def test_groups_are_refused_if_the_scheduler_does_not_know_them(tmp_path: Path) -> None:
     path = tmp_path / "groups.json"
     path.write_text('{"tasks": {"a": {"taskgroup": "/a", "run": 1}}}')
     for choice in (PolicyChoice("fair"), PolicyChoice("scx", "bpfland")):
@@ -164,13 +164,13 @@ def test_a_recording_under_the_fair_class_is_replayed_under_another(
     assert "--policy" in done.stderr
 
 
-def test_a_kernel_of_ones_own_is_looked_at(tmp_path: Path) -> None:
+def test_user_kernel_is_examined(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match=r"kernel=.*/none.*: there is no such file"):
-        check_own("linux_kernel", tmp_path / "none")
+        check_user_part("linux_kernel", tmp_path / "none")
     other = tmp_path / "other"
     other.write_text("text")
     with pytest.raises(MachineUnfit, match="no kernel"):
-        check_own("linux_kernel", other)
+        check_user_part("linux_kernel", other)
 
 
 # --- what came of it
@@ -220,7 +220,7 @@ def test_a_run_leaves_trace_and_console_and_nothing_else(tmp_path: Path) -> None
         (None, 1, "boot\n", "failed", "without handing over its results"),
     ],
 )
-def test_how_a_run_ended_is_told_with_its_cause(
+def test_end_of_a_run_is_reported_with_its_cause(
     tmp_path: Path, word: str | None, status: int, console: str, expected: str, message: str
 ) -> None:
     logs = {"server": "verified not\n", "output": "lines\n" * 50 + "the last\n"}
@@ -279,7 +279,7 @@ def test_the_command_begins_at_the_same_time_after_the_boot(
         ({"command": "true", "in_force": "fair"}, 0),
     ],
 )
-def test_the_script_says_what_failed(tmp_path: Path, ways: dict[str, str], expected: int) -> None:
+def test_script_names_the_failure(tmp_path: Path, ways: dict[str, str], expected: int) -> None:
     status, calls = scripted(tmp_path, **ways)
     assert status == expected
     assert ("stop" in calls) == (expected != 103)
@@ -318,7 +318,7 @@ def workload(program: str, *words: str, control: Path | None = None, status: int
 LADDER = ("-n", "1", "-i", "1000", "-f", "3")
 
 
-def test_a_workload_tells_the_scheduler_by_its_files(tmp_path: Path) -> None:
+def test_workload_sets_attributes_through_files(tmp_path: Path) -> None:
     status = tmp_path / "sched_status"
     for number, name in (("1", "priority"), ("2", "tickets"), ("3", "weight")):
         status.write_text("")

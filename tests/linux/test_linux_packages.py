@@ -185,7 +185,7 @@ def test_what_is_damaged_is_fetched_again(
 
 @needs_apt
 @pytest.mark.parametrize("place", ["kernel", "libraries"])
-def test_a_file_that_was_cut_or_is_gone_is_seen(package_cache: Path, place: str) -> None:
+def test_cut_or_deleted_file_is_detected(package_cache: Path, place: str) -> None:
     path = next(
         candidate
         for candidate in (packages.packages().tree / place).rglob("*")
@@ -198,7 +198,7 @@ def test_a_file_that_was_cut_or_is_gone_is_seen(package_cache: Path, place: str)
 
 
 @needs_apt
-def test_a_package_that_is_not_what_its_list_says_is_refused(
+def test_package_with_another_hash_is_refused(
     cache: Path, tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = tmp_path / "copy"
@@ -282,7 +282,7 @@ def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_hosts_own_sources_in_both_forms(etc: Path) -> None:
+def test_host_sources_in_both_forms(etc: Path) -> None:
     (etc / "sources.list").write_text(LINES)
     (etc / "sources.list.d" / "b.sources").write_text(STANZAS)
     (etc / "sources.list.d" / "c.list.save").write_text(LINES.replace("one.test", "old.test"))
@@ -302,7 +302,7 @@ def test_a_host_that_is_not_debian_asks_the_client_that_is_installed(etc: Path) 
     assert mirror.mirrors(etc, client) == ["http://four.test/debian", "http://five.test/debian"]
 
 
-def test_without_any_it_says_what_to_do(etc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_the_fix_is_named(etc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MachineUnfit, match=r"install debootstrap.*SCHEDLAB_DEBIAN_MIRROR"):
         mirror.mirrors(etc, ())
     monkeypatch.setenv(mirror.VARIABLE, "http://mine.test/debian/")

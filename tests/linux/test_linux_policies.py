@@ -79,7 +79,7 @@ def source_of(choice: str) -> str:
     return next(study_names, policy).replace("-", "_")
 
 
-def test_each_policy_is_switched_to_while_work_goes_on(left: Path, choices: list[str]) -> None:
+def test_policies_switch_during_work(left: Path, choices: list[str]) -> None:
     lines = (left / "policies").read_text().splitlines()
     assert len(lines) == len(choices), lines
     for line, choice in zip(lines, choices, strict=True):
@@ -129,7 +129,7 @@ def test_a_process_has_ended_before_its_parent_hears_of_it(left: Path) -> None:
     assert woken.filter(pl.col("kind") == Kind.EXIT).is_empty()
 
 
-def test_on_which_cpus_a_thread_may_run_is_told(left: Path) -> None:
+def test_allowed_cpus_of_a_thread_are_in_the_trace(left: Path) -> None:
     """That none runs elsewhere is a law of the trace, which the test above holds against it."""
     table = trace.event_table(trace.read(left / "trace.bin"))
     sets = table.filter(pl.col("kind") == "AFFINITY")
@@ -144,7 +144,7 @@ def test_on_which_cpus_a_thread_may_run_is_told(left: Path) -> None:
     assert (alone["[migration/0]"], alone["[migration/1]"]) == (1, 2)
 
 
-def test_visits_to_the_scheduler_are_told_only_where_each_cpu_has_a_time_of_its_own(
+def test_scheduler_visits_appear_only_with_separate_clocks(
     left: Path,
 ) -> None:
     """Else a visit would have the other CPU's turns in it."""
@@ -210,7 +210,7 @@ def test_users_groups_and_control_groups_have_their_shares(left: Path) -> None:
     assert second / first == pytest.approx(3, abs=1)
 
 
-def test_a_thread_that_moves_to_another_control_group_counts_there_at_once(left: Path) -> None:
+def test_moved_thread_counts_in_its_control_group_at_once(left: Path) -> None:
     """The quota of the one that it has left would hold it at 0.2 CPUs."""
     limited_share, *of_first, _, _, moved = shares(left, "hsfq-moved")
     assert limited_share == pytest.approx(0.2, abs=0.1)
@@ -218,7 +218,7 @@ def test_a_thread_that_moves_to_another_control_group_counts_there_at_once(left:
     assert sum(of_first) == pytest.approx(0.45, abs=0.15)
 
 
-def test_what_groups_there_are_is_told(left: Path) -> None:
+def test_groups_are_listed(left: Path) -> None:
     """A number is a user's or a control group's."""
     refused, busy, *listed = (left / "group").read_text().splitlines()
     assert refused.startswith("group 2: as parent a lower number; as weight 1 to 10000; ")

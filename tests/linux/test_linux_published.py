@@ -36,7 +36,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_those_on_the_path_are_there(program: Path) -> None:
+def test_programs_on_the_path_are_present(program: Path) -> None:
     assert "simple" in installed()
     assert "text" not in installed()
     assert program_of(SIMPLE) == program
@@ -49,7 +49,7 @@ def test_those_on_the_path_are_there(program: Path) -> None:
         (PolicyChoice("scx"), "which one. Installed on this host: .*scx:simple"),
     ],
 )
-def test_what_is_not_installed_is_refused_with_the_way_to_get_it(
+def test_uninstalled_schedulers_are_refused_with_the_fix(
     program: Path, policy: PolicyChoice, message: str
 ) -> None:
     run = replace(RUN, policy=policy, settings=())
@@ -66,7 +66,7 @@ def test_it_is_of_linux_alone_and_has_no_tunables(program: Path) -> None:
         check_policies({}, Plan(program, (replace(run, settings=(("slice", 1),)),)))
 
 
-def test_a_run_tells_which_program_it_was(program: Path) -> None:
+def test_run_names_its_program(program: Path) -> None:
     run = replace(RUN, policy=SIMPLE, settings=())
     first = machine_named("linux").arguments(run)
     program.write_text("#!/bin/sh\n# another version\n")

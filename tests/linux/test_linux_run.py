@@ -24,7 +24,7 @@ COMMAND = "lotterytest low -u 20 -t 150"
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_run_on_linux_comes_out_the_same_again(schedlab: Command, tmp_path: Path) -> None:
+def test_linux_run_repeats_exactly(schedlab: Command, tmp_path: Path) -> None:
     need_guests()
 
     def run(out: Path) -> dict[str, Any]:

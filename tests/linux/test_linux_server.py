@@ -95,20 +95,20 @@ LIMITS = ["cpu.max 10000 100000 of /tenth", "nice 7 of sleep (", "--ignore-limit
 @pytest.mark.parametrize(
     ("step", "refused"), [("limits", 2), ("limits-dry-run", 2), ("limits-later", 1)]
 )
-def test_no_policy_takes_over_where_limits_are_in_use(left: Path, step: str, refused: int) -> None:
+def test_no_policy_takes_over_while_limits_are_in_use(left: Path, step: str, refused: int) -> None:
     assert status(left, step) == refused
     output = (left / step).read_text()
     assert all(words in output for words in LIMITS), output
 
 
-def test_the_fair_class_stays_where_limits_are_in_use(left: Path) -> None:
+def test_fair_class_stays_while_limits_are_in_use(left: Path) -> None:
     assert status(left, "limits-fair") == status(left, "limits-fair-stop") == 0
     state, _, name, *_ = (left / "limits-kept").read_text().splitlines()
     assert (state, name) == (FAIR, "Policy: fair")
     assert (left / "limits-left").read_text() == ""
 
 
-def test_limits_are_passed_over_when_asked(left: Path) -> None:
+def test_limits_are_ignored_on_request(left: Path) -> None:
     """And named; also by a switch later on."""
     assert status(left, "limits-ignored") == 0
     output = (left / "limits-ignored").read_text()
@@ -132,7 +132,7 @@ def test_one_server_serves(left: Path) -> None:
     assert "another scheduler is loaded" in output
 
 
-def test_the_texts_are_those_of_our_own_kernel(left: Path) -> None:
+def test_texts_equal_the_kernel_texts(left: Path) -> None:
     lines = (left / "sched_status").read_text().splitlines()
     assert lines[:6] == [
         "Scheduler status",
@@ -159,7 +159,7 @@ def test_the_texts_are_those_of_our_own_kernel(left: Path) -> None:
     assert policies[-1].split()[:2] == ["-", "fair"]
 
 
-def test_json_says_the_same(left: Path) -> None:
+def test_json_agrees(left: Path) -> None:
     shown = json.loads((left / "status.json").read_text())
     assert (shown["policy"], shown["changed"], shown["fair_since"]) == ("rr", {"slice": 3}, None)
     (sleeper,) = [task for task in shown["tasks"] if task["pid"] == int(sleeper_of(left))]
@@ -199,7 +199,7 @@ def test_the_fair_class_by_name_and_attributes_that_stay(left: Path) -> None:
     assert sleeper[2:] == ["blocked", "9", "?", "17"]
 
 
-def test_the_verifier_refuses_and_says_why(left: Path) -> None:
+def test_verifier_refuses_with_a_reason(left: Path) -> None:
     assert status(left, "rejected") == 1
     output = (left / "rejected").read_text()
     assert "the kernel's verifier refuses its program host_tick" in output
@@ -219,7 +219,7 @@ def test_the_verifier_refuses_and_says_why(left: Path) -> None:
         ("starves", "runnable task stall"),
     ],
 )
-def test_a_policy_that_fails_gives_way_to_the_fair_class(left: Path, policy: str, why: str) -> None:
+def test_failing_policy_yields_to_the_fair_class(left: Path, policy: str, why: str) -> None:
     state, _, name, since, *_ = (left / f"after-{policy}").read_text().splitlines()
     assert (state, name) == (FAIR, "Policy: fair")
     assert since.startswith(f"Fair class since: the kernel ended {policy}: ")
@@ -272,7 +272,7 @@ def test_an_installed_program_is_started_switched_and_restored(left: Path) -> No
     assert in_force(left, "switched") == [OURS, "Policy: rr"]
 
 
-def test_an_upgrade_brings_back_the_policy_that_it_found(left: Path) -> None:
+def test_upgrade_restores_the_previous_policy(left: Path) -> None:
     for step in ("upgrade-before", "upgrade-unpack", "upgrade"):
         assert status(left, step) == 0
     assert in_force(left, "upgraded") == [OURS, "Policy: rr"]
@@ -328,7 +328,7 @@ def test_what_is_wrong_in_a_configuration_is_named(tmp_path: Path, text: str, me
     assert error_line.startswith(f"schedlab-linux: {message}")
 
 
-def test_a_policy_reads_the_shape_that_the_kernel_tells(left: Path) -> None:
+def test_policy_reads_the_shape_from_the_kernel(left: Path) -> None:
     """Which is the one that QEMU was given."""
     assert status(left, "surveyed") == 0
     recording = trace.read(left / "surveyed.bin")
@@ -371,7 +371,7 @@ def test_a_turn_ends_on_the_cpu_that_the_policy_names(left: Path) -> None:
         ("trace-disk", "the trace's disk is nearly full, and the trace ends", 32768, 65536),
     ],
 )
-def test_a_trace_without_room_ends_the_server_and_is_whole(
+def test_full_disk_ends_the_server_with_a_complete_trace(
     left: Path, step: str, message: str, least: int, most: int
 ) -> None:
     """Limit and reserve are 1 MiB, which is 32,768 records."""

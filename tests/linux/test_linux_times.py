@@ -124,7 +124,7 @@ def test_threads_have_their_budgets(
     assert has_its_share(stays, heavier, second, 2 * BUDGET)
 
 
-def test_cpus_idle_beside_held_threads(
+def test_cpus_idle_while_threads_are_throttled(
     stays: pl.DataFrame, hogs: list[int], seconds: list[tuple[int, int]]
 ) -> None:
     """The CPUs idle for the time that neither the hogs' budgets nor other threads fill.

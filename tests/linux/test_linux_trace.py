@@ -55,7 +55,7 @@ def test_nothing_in_it_is_impossible_or_lost(recording: trace.Trace) -> None:
     assert recording.header.cycles_per_second == 1_000_000_000
 
 
-def test_who_was_there_is_found(recording: trace.Trace) -> None:
+def test_initial_threads_are_detected(recording: trace.Trace) -> None:
     """Once each, with names; one runs on a CPU at most, and kernel threads have brackets."""
     existing_threads = trace.event_table(recording).filter(pl.col("kind") == "FOUND")
     assert existing_threads["process"].is_unique().all()
@@ -98,7 +98,7 @@ def test_why_they_stop(recording: trace.Trace, measured: metrics.Metrics) -> Non
     assert set(rows_of(measured, "cpu")["pid"]) <= set(slices["process"])
 
 
-def test_a_wakeup_comes_from_an_interrupt_or_from_who_runs(recording: trace.Trace) -> None:
+def test_wakeup_is_from_an_interrupt_or_the_running_thread(recording: trace.Trace) -> None:
     """Sleepers are woken by timers, players by each other."""
     current = [0] * recording.header.cpus
     wakers: set[int] = set()
@@ -162,7 +162,7 @@ def test_times_are_those_of_linux(recording: trace.Trace, measured: metrics.Metr
 # --- what is made of it
 
 
-def test_who_was_found_waiting_waits_at_first_in_a_replay(recording: trace.Trace) -> None:
+def test_initially_waiting_threads_wait_first_in_a_replay(recording: trace.Trace) -> None:
     """Taken for a workload, they sleep until their timer, or until another process wakes them."""
     who = lives(recording)
     steps = who.steps

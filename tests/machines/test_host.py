@@ -80,7 +80,7 @@ def test_linux_guests_are_refused_before_anything_is_fetched(
 
 
 @pytest.mark.usefixtures("aarch64")
-def test_the_doctor_calls_such_a_host_healthy_and_says_what_to_use_instead() -> None:
+def test_doctor_calls_such_a_host_healthy_and_names_the_alternative() -> None:
     (guests,) = doctor.linux_guest()
     for finding in (doctor.spike(), guests):
         assert (finding.status, finding.healthy) == ("absent", True)

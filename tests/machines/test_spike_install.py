@@ -105,7 +105,7 @@ def test_bytes_that_are_not_the_pinned_ones_are_refused(
 
 
 @pytest.mark.parametrize("server", ["gives parts", "gives none", "is unknown"])
-def test_the_whole_package_is_fetched_where_no_parts_are_given(
+def test_complete_package_is_fetched_if_no_parts_are_given(
     package: Path,
     parts: tuple[Part, Part],
     servers: tuple[str, str],

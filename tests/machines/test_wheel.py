@@ -112,7 +112,7 @@ def test_the_simulator_works_without_a_compiler(place: Path, tmp_path: Path) -> 
     assert (tmp_path / "report" / "index.html").exists()
 
 
-def test_what_takes_a_checkout_says_so(place: Path, tmp_path: Path) -> None:
+def test_checkout_commands_explain_themselves(place: Path, tmp_path: Path) -> None:
     for words in (
         ("run", "--machine", "spike", "--policy", "rr"),
         ("check", "rr"),

@@ -95,7 +95,7 @@ def test_a_child_does_not_inherit_deadlines() -> None:
     assert jobs(measured(*RESERVED, *forked)).is_empty()
 
 
-def test_tables_tell_of_deadlines_where_there_are_jobs() -> None:
+def test_tables_show_deadlines_if_jobs_exist() -> None:
     def sections(trace: Trace) -> list[str]:
         (overall, groups) = tables([("here", compute(trace))])
         return [str(cell) for table in (overall, groups) for cell in table.columns[1].cells]

@@ -78,7 +78,7 @@ OF_THE_HEADER = {
 
 @settings(PATIENT, max_examples=40)
 @given(script=SCRIPTS, source=RANDOMS)
-def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.Random) -> None:
+def test_all_metrics_equal_the_naive_oracle(script: Script, source: random.Random) -> None:
     """Every table, every row, every column."""
     records = simulate(source, script)
     trace = load(records, script)
@@ -99,7 +99,7 @@ def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.
 
 @settings(PATIENT, max_examples=25)
 @given(script=SCRIPTS, source=RANDOMS)
-def test_intervals_cover_each_cpu_and_each_life(script: Script, source: random.Random) -> None:
+def test_intervals_cover_all_cpus_and_lives(script: Script, source: random.Random) -> None:
     """No CPU and no process is ever in two states, or in none."""
     trace = load(simulate(source, script), script)
     cpus = metrics.cpu_intervals(trace)
@@ -495,7 +495,7 @@ def test_metrics_survive_being_written(tmp_path: Path) -> None:
     assert len(again.values) > 0
 
 
-def test_metrics_of_before_there_were_told_values_can_be_read(tmp_path: Path) -> None:
+def test_metrics_before_printed_values_can_be_read(tmp_path: Path) -> None:
     """They have none."""
     script = Script(cpus=2, steps=500)
     run_metrics = compute(load(simulate(random.Random(2), script), script))
@@ -537,7 +537,7 @@ def test_weights_are_those_of_the_policy(shares_by: int, expected: metrics.Weigh
         ([], [(AttributeKind.TICKETS, 7)], [7, 1]),
     ],
 )
-def test_what_the_policy_says_of_shares_decides(
+def test_policy_annotations_of_shares_decide(
     policy_events: list[tuple[Kind, int]],
     set_by: list[tuple[AttributeKind, int]],
     expected: list[int],
@@ -647,7 +647,7 @@ def test_tails_are_quantiles_of_processes(script: Script, chance: random.Random)
         assert_same(row["slowdown_mean"], sum(slow) / len(slow) if slow else None, "slowdown")
 
 
-def test_a_percentile_is_told_of_enough_processes_alone() -> None:
+def test_percentile_needs_enough_processes() -> None:
     """Of fewer it would be the longest, or between the two longest."""
     for count, reported_parts in (
         (19, []),

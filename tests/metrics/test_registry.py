@@ -85,7 +85,7 @@ def test_a_metric_that_is_added_to_the_registry_is_everywhere(tmp_path: Path) ->
     }
 
 
-def test_each_column_of_a_run_has_a_meaning() -> None:
+def test_columns_of_a_run_have_meanings() -> None:
     known_columns = {"policy", "cpus", "seed", "tick_ns"}
     for table in ("summary", "groups"):
         assert all(

@@ -40,7 +40,7 @@ def test_what_is_right_passes_and_a_kill_is_counted_but_is_no_mistake() -> None:
         ("run_time", "2^32 us"),
     ],
 )
-def test_a_clock_or_a_run_time_that_wraps_is_found(mistake: str, value: str) -> None:
+def test_wrapping_clock_or_run_time_is_detected(mistake: str, value: str) -> None:
     with pytest.raises(RuleBroken) as error:
         checked.run(SOURCE, f"mistake={mistakes()[mistake]}")
     assert f"while clock and run times pass {value}: after" in str(error.value)
@@ -53,7 +53,7 @@ def test_a_policy_whose_count_rounds_by_the_time_depends_on_the_time_and_is_no_m
 
 
 @pytest.mark.parametrize("wraps", [False, True])
-def test_starvation_by_a_virtual_time_that_wraps_is_found(wraps: bool, tmp_path: Path) -> None:
+def test_starvation_by_a_wrapping_virtual_time_is_detected(wraps: bool, tmp_path: Path) -> None:
     source = passes(tmp_path / ("wraps.c" if wraps else "goes_on.c"), wraps)
     if wraps:
         with pytest.raises(

@@ -65,7 +65,7 @@ def test_the_headline_is_the_rule(tmp_path: Path, mistake: str) -> None:
 
 
 @pytest.mark.parametrize(("mistake", "hook"), [("kill", "tick()"), ("turn_kill", "turn_over()")])
-def test_a_kill_by_the_policy_is_told_as_one(tmp_path: Path, mistake: str, hook: str) -> None:
+def test_kill_by_the_policy_counts_as_one(tmp_path: Path, mistake: str, hook: str) -> None:
     status, console, outcome = run(tmp_path, mistake, 1)
     assert status == FAILED
     assert f"ended by policy mistaken: its {hook} returned TICK_KILL" in console

@@ -74,7 +74,7 @@ def test_one_verdict_everywhere(number: int, tmp_path: Path) -> None:
     assert str(refused.value) in str(error.value).replace(str(source), source.name)
 
 
-def test_a_build_that_fails_says_what_is_wrong_with_the_policy(
+def test_build_failure_names_the_policy_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not what make and two compilers said of it."""
@@ -116,7 +116,7 @@ def test_the_checked_simulator_finds_it(entry: AuthorsMistake) -> None:
 
 
 @pytest.mark.parametrize("entry", read_mistakes("verifier"), ids=by_name)
-def test_it_is_found_as_linux_would(entry: AuthorsMistake, tmp_path: Path) -> None:
+def test_commands_are_detected_as_on_linux(entry: AuthorsMistake, tmp_path: Path) -> None:
     source = entry.write(tmp_path)
     check_source(source)
     with pytest.raises((BuildFailed, RuleBroken)) as error:

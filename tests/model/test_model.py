@@ -41,7 +41,7 @@ def test_it_makes_do_with_little_memory() -> None:
     assert done.returncode == 0, done.stderr.decode()
 
 
-def test_whatever_comes_is_a_picture(tmp_path: Path) -> None:
+def test_any_input_gives_a_picture(tmp_path: Path) -> None:
     """The same inputs each time; `make model-fuzz` goes on for longer."""
     corpus = tmp_path / "corpus"
     corpus.mkdir()
@@ -62,7 +62,7 @@ def as_json(value: object) -> Any:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("policy", ["mlfq", "lottery"])
-def test_as_webassembly_it_says_the_same(policy: str, tmp_path: Path) -> None:
+def test_webassembly_agrees(policy: str, tmp_path: Path) -> None:
     """In the browser's engine, read by the page's reader of messages: what the page gets as JSON."""
     script = Script(cpus=3, steps=400, found=4, queues=True)
     records = list(simulate(random.Random(5), script))
@@ -135,7 +135,7 @@ def test_numbers_that_no_record_has_are_passed_over() -> None:
     assert model.now_ns == 6
 
 
-def test_names_are_told_to_be_seen() -> None:
+def test_names_are_printed_visibly() -> None:
     """As schedlab.base.display.names makes them: broken UTF-8, and what turns writing or moves cursors."""
     from schedlab.base.display.names import visible_line
 

@@ -156,7 +156,7 @@ def test_of_a_moment_before_the_end_no_later_one_is_known(run: Path) -> None:
     assert sum(part["duration_ns"] for part in wait["parts"]) == wait["duration_ns"]
 
 
-def test_few_parts_are_told_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_parts_are_listed_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blamed, "_PARTS", 2)
 
     async def collect_waits(blame: Ask) -> list[dict[str, Any]]:
@@ -180,7 +180,7 @@ def test_few_parts_are_told_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"at_ns": 1.5}, "expected a whole number"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(message: dict[str, Any], error: str) -> None:
+def test_impossible_questions_are_refused(message: dict[str, Any], error: str) -> None:
     async def ask(blame: Ask) -> None:
         with pytest.raises((Refused, WrongUsage), match=error):
             await blame(**{"pid": 5, **message})
@@ -298,7 +298,7 @@ def test_the_panel_has_the_figures_of_explain_of_recordings(name: str, tmp_path:
     assert compare_panel(trace, "", FOREVER_NS) > 5
 
 
-def test_what_a_trace_does_not_tell_of_a_cpu_is_blamed_on_nothing(tmp_path: Path) -> None:
+def test_unknown_time_of_a_cpu_is_not_blamed(tmp_path: Path) -> None:
     """CPU 0 is out of sight from 30 to 40 ns, and ends at 60 ns; process 2 waits there all the time."""
     records = [
         (0, 0, Kind.START, 0, 0, 0), (0, 0, Kind.START, 1, 0, 0),

@@ -65,7 +65,7 @@ def switches(folder: Path) -> list[int]:
 
 
 @with_a_page
-def test_another_future_is_shown_beside_the_unchanged_one(run_folder: Path) -> None:
+def test_branch_is_shown_next_to_the_original(run_folder: Path) -> None:
     async def test(table: Table) -> None:
         systems = table.session.systems
         await table.do("pause")
@@ -162,7 +162,7 @@ def test_a_live_machine_has_futures_of_what_was_typed() -> None:
     watched([Setup("spike", PolicyChoice("mlfq"), workloads=workloads)], test, speed=0.5)
 
 
-def test_what_has_no_other_future_says_why(live_run_folder: Path, tmp_path: Path) -> None:
+def test_systems_without_branches_give_a_reason(live_run_folder: Path, tmp_path: Path) -> None:
     async def reasons() -> list[str]:
         live = KernelSystem(Setup("qemu", PolicyChoice("rr")), tmp_path)
         simulated = SimulatorSystem(Setup("sim", PolicyChoice("rr")), tmp_path)
@@ -187,7 +187,7 @@ def test_what_has_no_other_future_says_why(live_run_folder: Path, tmp_path: Path
         (10, "5 @@ 1 re\n8 ad\\x0a\n9 @@ 2 end\\x0a\n"),
     ],
 )
-def test_a_command_is_typed_whole_or_not_at_all(at_ns: int, expected_commands: str) -> None:
+def test_command_is_typed_completely_or_not_at_all(at_ns: int, expected_commands: str) -> None:
     text = "5 @@ 1 re\n8 ad\\x0a\n9 @@ 2 end\\x0a\n"
     end = f"{at_ns + LENGTH_NS} @@ 1000000 end\\x0a\n"
     assert typed_until(text, at_ns) == expected_commands + end

@@ -36,7 +36,7 @@ def call(*arguments: str) -> None:
     CliRunner().invoke(cli, ["monitor", *arguments], catch_exceptions=False, standalone_mode=False)
 
 
-def test_without_options_there_is_something_to_see(made: list[Session]) -> None:
+def test_without_options_something_is_shown(made: list[Session]) -> None:
     call()
     (session,) = made
     (watched,) = session.systems.values()
@@ -113,7 +113,7 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_said_with_its_cure(
+def test_impossible_options_are_refused_with_a_fix(
     made: list[Session], arguments: list[str], message: str, tmp_path: Path
 ) -> None:
     arguments = [str(tmp_path) if argument == "." else argument for argument in arguments]
@@ -122,7 +122,7 @@ def test_what_cannot_be_is_said_with_its_cure(
     assert not made
 
 
-def test_a_lesson_says_itself_what_runs(made: list[Session]) -> None:
+def test_lesson_states_what_runs(made: list[Session]) -> None:
     call("--lesson", "mlfq")
     (session,) = made
     (watched,) = session.systems.values()
@@ -135,7 +135,7 @@ def test_a_lesson_says_itself_what_runs(made: list[Session]) -> None:
         call("--lesson", "mlfq", "--cpus", "2")
 
 
-def test_top_takes_the_same_but_where_a_page_is_served() -> None:
+def test_top_accepts_the_same_options_except_serving() -> None:
     options = {parameter.name for parameter in cli_monitor.monitor.params}
     of_top = {parameter.name for parameter in cli_top.top.params}
     assert options - of_top == {"listen", "port", "no_browser", "lesson"}

@@ -78,7 +78,7 @@ def test_any_name_is_read(name: str, slice_text: str) -> None:
         f"{HEAD}init 1 blocked 5 10 ١",
     ],
 )
-def test_a_status_that_is_not_whole_is_refused(text: str) -> None:
+def test_incomplete_status_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="sched_status"):
         parse_status(text)
 
@@ -120,7 +120,7 @@ def test_lines_may_be_torn_anywhere(cuts: list[int]) -> None:
     assert console.take_log() == LOG
 
 
-def test_a_line_that_does_not_end_is_shown_once_it_stands_still() -> None:
+def test_unfinished_line_is_shown_when_output_pauses() -> None:
     console = Console()
     console.feed(b"name: ")
     assert console.take_log() == []
@@ -135,7 +135,7 @@ def test_a_line_that_does_not_end_is_shown_once_it_stands_still() -> None:
     assert console.take_log() == ["and @@ 1 "]
 
 
-def test_the_log_is_bounded_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_is_bounded_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console_module, "_PARTIAL_MAX", 1000)
     console = Console()
     most = console_module.LOG_MAX

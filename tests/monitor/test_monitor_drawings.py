@@ -234,7 +234,7 @@ def test_demotions_and_boosts_are_named_and_drawn(browser: Browser) -> None:
         assert set(seen["demotions"]) == {"sinks to 2"}
 
 
-def test_a_wait_is_asked_for_where_it_is_pressed(browser: Browser) -> None:
+def test_pointer_selects_the_wait(browser: Browser) -> None:
     """In a row, where its process does not run. Where it does, or no wait can be taken apart, the process is chosen."""
     with shown(browser, "timeline,waits", systems={"a": {"policy": "rr", "cpus": 1}}) as page:
         play(page, 3)
@@ -302,7 +302,7 @@ def test_time_line_pans_and_zooms_by_keys_wheel_and_drag(browser: Browser) -> No
         assert drawn(page)["selected"] == 0  # a drag is no click
 
 
-def test_time_line_tells_and_selects_the_run_at_the_pointer(browser: Browser) -> None:
+def test_time_line_describes_and_selects_the_run_at_the_pointer(browser: Browser) -> None:
     with shown(browser, "timeline", systems={"a": {"policy": "lottery", "cpus": 1}}) as page:
         play(page, 5)
         page.evaluate("() => lab.view.freeze()")
@@ -326,7 +326,7 @@ def test_time_line_tells_and_selects_the_run_at_the_pointer(browser: Browser) ->
         assert drawn(page)["selected"] == place["pid"]
 
 
-def test_time_line_follows_now_stands_still_and_is_walked_by_keys(browser: Browser) -> None:
+def test_time_line_follows_pauses_and_moves_by_keys(browser: Browser) -> None:
     with shown(browser, "timeline", reduced_motion="reduce", device_scale_factor=3) as page:
         play(page, 5)
         first = drawn(page)

@@ -231,7 +231,7 @@ def test_workloads_are_started_and_killed(live: Live) -> None:
     live.until(lambda: is_recorded("process", Kind.EXIT))
 
 
-def test_all_of_the_palette_is_there(live: Live) -> None:
+def test_all_of_the_palette_exists(live: Live) -> None:
     """And its simple workloads start, but for the storm, which takes long to be over."""
     system = live.system
     before = {row.pid for row in live.status().rows}
@@ -260,7 +260,7 @@ def kill_all(live: Live, but: set[int]) -> bool:
     return not rest
 
 
-def test_its_clock_stands_still_while_it_is_paused(live: Live) -> None:
+def test_clock_pauses_with_the_system(live: Live) -> None:
     """QEMU's goes on with ours before and after: no more may pass there than did here."""
     system = live.system
     begin, begin_ns = time.monotonic(), live.now_ns()
@@ -325,7 +325,7 @@ def test_a_machine_that_is_killed(live: Live) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_it_ends_with_a_whole_trace(tmp_path: Path, machine: str) -> None:
+def test_session_ends_with_a_complete_trace(tmp_path: Path, machine: str) -> None:
     """Also if it is paused then, and if others come before init for ever."""
     crowd = tmp_path / "crowd.json"
     hog = {"instance": CPUS, "priority": 0, "loop": -1, "run": 10_000}
@@ -352,7 +352,7 @@ def test_it_ends_with_a_whole_trace(tmp_path: Path, machine: str) -> None:
 
 
 @pytest.mark.spike
-def test_a_panic_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_panic_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = kernel_module.boot_arguments
     monkeypatch.setattr(
         kernel_module, "boot_arguments", lambda setup: f"inject=panic {arguments(setup)}"

@@ -63,7 +63,7 @@ def test_a_lesson_of_a_file(tmp_path: Path) -> None:
         ({"policies": "RR!"}, "is not of the form POLICY"),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+def test_errors_are_reported(tmp_path: Path, change: dict[str, Any], words: str) -> None:
     with pytest.raises(WrongUsage, match=r"lesson=.*lesson\.json.*: ") as caught:
         read_lesson(written(tmp_path, LESSON | change))
     assert words in str(caught.value)
@@ -81,7 +81,7 @@ def test_what_is_no_lesson(tmp_path: Path) -> None:
             read_lesson(str(file))
 
 
-def test_those_that_are_ready_name_what_there_is() -> None:
+def test_ready_workloads_name_existing_parts() -> None:
     """Their policies, tunables and workloads; and the page about the monitor names them all."""
     catalogue = read_catalogue()
     words = (ROOT / "docs" / "monitor.md").read_text()

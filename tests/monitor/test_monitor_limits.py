@@ -153,7 +153,7 @@ def test_neither_bodies_nor_long_headers_are_taken(
     assert monitor.answers()
 
 
-def test_connections_that_say_nothing_give_way(monitor: Monitor) -> None:
+def test_silent_connections_are_dropped(monitor: Monitor) -> None:
     before = monitor.memory()
     links = [monitor.connect() for _ in range(300)]
     assert monitor.answers()
@@ -275,7 +275,9 @@ KEYS = (
     *("system", "policy", "name", "value", "kind", "pid", "group", "workload", "time_ns"),
     *("cpus", "seed", "tick_ns", "workloads", "speed", "seconds", "on", "label", "pids", "back"),
 )
-COMMANDS = [command for command in (*commands._EACH, *commands._TOGETHER) if command != "restart"]
+COMMANDS = [
+    command for command in (*commands._PER_SYSTEM, *commands._TOGETHER) if command != "restart"
+]
 
 
 def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
@@ -357,7 +359,7 @@ def test_a_page_that_asks_and_does_not_read_is_heard_no_further(late_s: float) -
     assert monitor.end().splitlines()[1:] == []
 
 
-def test_a_page_that_leaves_while_it_is_told_is_no_news() -> None:
+def test_page_leaving_during_a_message_is_ignored() -> None:
     """Neither one that says goodbye nor one that is there to the end has read its answers."""
     monitor = Monitor()
 

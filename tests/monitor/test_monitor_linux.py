@@ -199,7 +199,7 @@ async def end_workload(seen: Seen, system: LinuxGuestSystem) -> None:
 class TestGuest:
     """What was seen of it."""
 
-    def test_what_is_asked_is_done_or_refused_with_the_cause(self, seen: Seen) -> None:
+    def test_questions_are_answered_or_refused_with_the_cause(self, seen: Seen) -> None:
         assert (seen.status["rr"].policy, seen.status["rr"].changed) == ("rr", {"slice": 2})
         assert [(tunable.name, tunable.value) for tunable in seen.tunables][:1] == [("slice", 3)]
         assert (seen.status["mlfq"].policy, seen.status["mlfq"].changed) == ("mlfq", {})
@@ -213,7 +213,7 @@ class TestGuest:
         assert "the guest needs it" in seen.refused["own"]
         assert "there are two-hogs" in seen.refused["workload"]
 
-    def test_the_trace_tells_of_it(self, seen: Seen) -> None:
+    def test_trace_contains_the_act(self, seen: Seen) -> None:
         """In order, none missing; and all of it can have happened."""
         records = seen.all_records
         assert np.array_equal(records["sequence"], np.arange(len(records)))
@@ -233,7 +233,7 @@ class TestGuest:
         assert set(queued["first"].tolist()) <= {0, 1}
         assert len(set(queued["second"].tolist())) > 1  # who computes sinks
 
-    def test_it_stands_still_and_tells_its_processes_from_the_workload(self, seen: Seen) -> None:
+    def test_paused_system_knows_its_processes(self, seen: Seen) -> None:
         assert len(seen.pids) >= 3
         assert seen.own.isdisjoint(seen.pids)
         assert {1, 2, seen.steer} <= seen.own
@@ -261,7 +261,7 @@ def fork(parent: int, child: int, thread_of: int = 0) -> tuple[int, ...]:
     return (0, 0, parent, Kind.FORK, 0, child, thread_of)
 
 
-def test_own_are_all_but_those_who_come_of_what_was_started() -> None:
+def test_monitor_pids_exclude_descendants_of_the_workload() -> None:
     family = Family()
     family.feed(np.array([(0, 0, 1, Kind.FOUND, 0, 3, 0), fork(1, 5), fork(2, 6)], RECORD))
     family.founder = 5
@@ -445,7 +445,7 @@ def test_workloads_are_started_and_only_they_are_killed(machine: Machine) -> Non
     asyncio.run(work())
 
 
-def test_a_process_that_only_says_so_is_no_server(machine: Machine) -> None:
+def test_process_with_the_same_name_is_no_server(machine: Machine) -> None:
     """Any user can call a process what he likes; only root can hold the lock."""
     machine.claim(66, "--trace", "/etc/shadow", "--control", "/etc")
     assert find_server(machine.places) is None
@@ -469,7 +469,7 @@ def test_who_serves_is_our_program(machine: Machine) -> None:
         find_server(machine.places)
 
 
-def test_a_program_that_was_built_anew_meanwhile_is_ours(tmp_path: Path) -> None:
+def test_rebuilt_program_is_recognized(tmp_path: Path) -> None:
     """With a real process, since a link to a file that is gone is a thing of /proc alone."""
     program, other = tmp_path / "program", tmp_path / "other"
     for executable in (program, other):

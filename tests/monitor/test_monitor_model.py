@@ -148,7 +148,7 @@ def assert_same_processes(frame: ModelFrame, trace: Trace) -> None:
 
 @settings(PATIENT, max_examples=20)
 @given(script=SCRIPTS, source=RANDOMS, parts=st.integers(1, 5))
-def test_over_a_whole_trace_metrics_are_those_of_the_house(
+def test_metrics_of_a_full_trace_equal_the_library(
     script: Script, source: random.Random, parts: int
 ) -> None:
     """Random machines, fed in any number of parts."""
@@ -300,7 +300,7 @@ def test_simulated_runs_are_measured_as_by_the_house(
 
 
 @pytest.mark.parametrize("policy", ["rr:table-scan", "lottery", "mlfq"])
-def test_queues_are_the_same_if_the_trace_does_not_tell_them(tmp_path: Path, policy: str) -> None:
+def test_queues_are_the_same_without_queue_events(tmp_path: Path, policy: str) -> None:
     """But for who was forked and has not run or woken: only QUEUED says where to."""
     trace = simulated(tmp_path, policy, 3)
     records = records_of(trace)
@@ -339,7 +339,7 @@ def test_the_time_line_has_every_run_once(tmp_path: Path) -> None:
     assert {run[5] for run in drawn.values()} >= {1, 2, 3}
 
 
-def test_history_has_what_frames_have_told_and_nothing_newer(tmp_path: Path) -> None:
+def test_history_has_what_the_frames_showed(tmp_path: Path) -> None:
     """Else a page would have it twice, as soon as the next frame tells it."""
     trace = simulated(tmp_path, "mlfq", 2)
     model = Model(trace.header, "mlfq", "tickets")
@@ -432,7 +432,7 @@ def test_records_that_were_lost_are_no_end_of_it(tmp_path: Path) -> None:
         assert np.min(frame["processes"]["run_ns"], initial=0) >= 0
 
 
-def test_what_sched_status_says_is_shown_until_the_trace_says_more() -> None:
+def test_status_is_shown_until_the_trace_has_more() -> None:
     """Slices are told by it alone, and count down while the process runs."""
     model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal")
     model.feed(

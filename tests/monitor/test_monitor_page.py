@@ -224,7 +224,7 @@ def overflow(page: Page) -> int:
 # --- what is shown
 
 
-def test_each_panel_follows_the_frames_and_obeys_no_name(opened: Any) -> None:
+def test_panels_follow_the_frames_and_escape_names(opened: Any) -> None:
     """Hostile names are raw ones, as no session of ours sends them."""
     with opened(folded=()) as page:
         for name in PANELS:
@@ -255,7 +255,7 @@ def test_each_panel_follows_the_frames_and_obeys_no_name(opened: Any) -> None:
         assert page.evaluate(forged) == 0
 
 
-def test_side_by_side_each_has_its_own_and_the_verdict_comes_first(opened: Any) -> None:
+def test_side_by_side_columns_and_the_verdict_first(opened: Any) -> None:
     with opened("mlfq,lottery", PROJECTOR) as page:
         assert page.locator("#system-a .strip-policy").inner_text() == "mlfq"
         assert page.locator("#system-b .strip-policy").inner_text() == "lottery"
@@ -474,7 +474,7 @@ def test_processes_are_changed_and_killed_in_the_table(opened: Any) -> None:
         assert sent(page, "kill", 2) == {"system": "a", "group": "five"}
 
 
-def test_workloads_are_started_and_systems_begun_anew(opened: Any) -> None:
+def test_workloads_and_systems_can_be_restarted(opened: Any) -> None:
     with opened("mlfq,lottery") as page:
         workloads = panel(page, "workloads", "b")
         workloads.get_by_label("Start: two CPU-bound processes").click()
@@ -525,7 +525,7 @@ def test_time_is_in_ones_hand(opened: Any) -> None:
         page.locator(".notice.bad", has_text="it has ended").wait_for()
 
 
-def test_what_if_from_here(opened: Any) -> None:
+def test_what_if_from_now(opened: Any) -> None:
     with opened() as page:
         policy_panel = panel(page, "policy")
         ask = policy_panel.get_by_label("Compute the other future")
@@ -570,7 +570,7 @@ def blamed() -> dict[str, Any]:
     }
 
 
-def test_waits_are_taken_apart(opened: Any) -> None:
+def test_waits_are_explained(opened: Any) -> None:
     shown = tuple(name for name in DRAWINGS if name != "waits")
     with opened(folded=shown) as page:
         waits_panel = panel(page, "waits")
@@ -632,7 +632,7 @@ def test_what_cannot_be_done_is_not_offered(opened: Any) -> None:
 # --- what goes wrong
 
 
-def test_a_failed_system_says_why_and_is_started_again(opened: Any) -> None:
+def test_failed_system_gives_its_reason_and_restarts(opened: Any) -> None:
     with opened("mlfq,lottery") as page:
         failed = "{ life: 'failed', message: 'panic: out of tea\\nat 0x80001234' }"
         touch(page, f"if (frame?.system === 'b') Object.assign(frame, {failed})")
@@ -650,7 +650,7 @@ def test_a_failed_system_says_why_and_is_started_again(opened: Any) -> None:
 # --- thousands
 
 
-def test_thousands_of_rows_are_sorted_and_found(opened: Any) -> None:
+def test_thousands_of_rows_are_sorted_and_searched(opened: Any) -> None:
     with opened(text=CROWD, pace=0) as page:
         table = panel(page, "processes")
         until(page, lambda: table.locator(".panel-note").inner_text() == "3,001")

@@ -108,7 +108,7 @@ TICK_NS = 10_000_000
 SIMULATED = Setup("sim", PolicyChoice("mlfq"), workloads=("two-hogs", "interactive"))
 
 
-def test_a_machine_whose_clock_is_ours_goes_on_from_there() -> None:
+def test_machine_with_simulated_clock_continues() -> None:
     """What is done to it is done then; so the future is another one."""
 
     async def test(table: Table) -> None:
@@ -131,7 +131,7 @@ def test_a_machine_whose_clock_is_ours_goes_on_from_there() -> None:
     watched([SIMULATED], test, speed=1)
 
 
-def test_the_server_comes_to_where_the_page_is(runs: Path) -> None:
+def test_server_moves_to_the_page(runs: Path) -> None:
     """By the same acts its machine has the same trace, also after the page has gone back and done otherwise."""
 
     async def test(table: Table) -> None:
@@ -188,7 +188,7 @@ def plain(values: Any) -> list[Any]:
     return [value.item() if hasattr(value, "item") else value for value in values]
 
 
-def test_what_a_page_asks_before_it_is_connected_is_asked_then(
+def test_early_questions_of_a_page_are_sent_after_connecting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As on a busy host: its module is there before the socket is open."""
@@ -212,7 +212,7 @@ def test_what_a_page_asks_before_it_is_connected_is_asked_then(
     watched([SIMULATED], test, speed=1, begun=False)
 
 
-def test_a_page_that_comes_later_is_told_the_past() -> None:
+def test_late_page_receives_the_past() -> None:
     """Its figures are those of a page that was there from the beginning, and so is its time line."""
 
     async def test(table: Table) -> None:
@@ -259,7 +259,7 @@ def test_a_page_that_comes_later_is_told_the_past() -> None:
     watched([replace(setup(), machine="spike")], test, speed=1, make=slow)
 
 
-def test_what_is_asked_of_a_group_goes_to_its_processes() -> None:
+def test_group_commands_reach_the_processes() -> None:
     async def test(table: Table) -> None:
         frame = await table.page.frame(lambda frame: any(frame["processes"]["group"]))
         await table.do("pause")

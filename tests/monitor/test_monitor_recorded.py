@@ -122,9 +122,7 @@ def test_a_trace_that_was_cut_off_is_played_as_far_as_it_goes(
     played(run, play)
 
 
-def test_what_cannot_have_happened_is_played_up_to_there(
-    tmp_path: Path, records: list[Record]
-) -> None:
+def test_impossible_events_play_up_to_that_point(tmp_path: Path, records: list[Record]) -> None:
     at = len(records) // 2
     wrong = [*records[:at], records[at]._replace(kind=99), *records[at + 1 :]]
 

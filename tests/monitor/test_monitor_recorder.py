@@ -18,7 +18,7 @@ from schedlab import metrics, trace
 from schedlab.machines.folder import CONSOLE
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor.recorder import Recorder, facts_of
-from schedlab.monitor.standing import Standing
+from schedlab.monitor.standing import TraceState
 from schedlab.monitor.system import Records
 from schedlab.monitor.trace_file import Recent, TraceFile
 from schedlab.runs import results
@@ -72,13 +72,13 @@ def is_whole(before: Records, after: Records) -> bool:
     return True
 
 
-def pending_groups(path: Path, snapshot: Standing) -> set[int]:
+def pending_groups(path: Path, snapshot: TraceState) -> set[int]:
     """Who has not run since the trace begins, and so could not tell its label."""
     ran = set(trace.read(path).events.filter(kind=Kind.SWITCH)["process"].to_list())
     return set(snapshot.people) - ran
 
 
-def told(snapshot: Standing, without_groups: set[int]) -> dict[str, object]:
+def told(snapshot: TraceState, without_groups: set[int]) -> dict[str, object]:
     """All that stands, for comparing."""
     processes = {
         pid: replace(person, group=0) if pid in without_groups else person
@@ -97,7 +97,7 @@ def told(snapshot: Standing, without_groups: set[int]) -> dict[str, object]:
     }
 
 
-def cut(path: Path, header: Header, before: Standing, after: list[Records]) -> None:
+def cut(path: Path, header: Header, before: TraceState, after: list[Records]) -> None:
     with TraceFile(path, header, before.opening()) as file:
         for part in after:
             file.add(part)
@@ -109,7 +109,7 @@ def read_back(path: Path) -> Iterator[Records]:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_trace_that_is_cut_anywhere_is_a_whole_story(name: str, tmp_path: Path) -> None:
+def test_truncated_trace_is_consistent(name: str, tmp_path: Path) -> None:
     script = SCRIPTS[name]
     path = tmp_path / "cut.bin"
     for number in range(12):
@@ -117,14 +117,14 @@ def test_a_trace_that_is_cut_anywhere_is_a_whole_story(name: str, tmp_path: Path
         header = Header(script.cpus, 1_000_000, 1_000_000_000, 1)
         parts = pieces(as_array(simulate(source, script)), source, 40)
         at = source.randrange(1, len(parts))
-        snapshot = Standing(script.cpus)
+        snapshot = TraceState(script.cpus)
         for part in parts[:at]:
             snapshot.apply(part)
         cut(path, header, snapshot, parts[at:])
         trace.validate(trace.read(path))
         for part in parts[at:]:
             snapshot.apply(part)
-        again = Standing(script.cpus)
+        again = TraceState(script.cpus)
         for part in read_back(path):
             again.apply(part)
         groups = pending_groups(path, again)
@@ -140,9 +140,9 @@ def test_a_trace_from_its_beginning_is_the_same_trace(tmp_path: Path) -> None:
     assert path.read_bytes()[64:] == records.tobytes()
 
 
-def test_own_processes_are_no_part_of_the_workload(tmp_path: Path) -> None:
+def test_monitor_processes_are_not_in_the_workload(tmp_path: Path) -> None:
     header, records = recorded()
-    snapshot = Standing(header.cpus)
+    snapshot = TraceState(header.cpus)
     snapshot.apply(records[: len(records) // 2])
     monitor_pid = max(snapshot.people)
     path = tmp_path / "trace.bin"
@@ -151,12 +151,12 @@ def test_own_processes_are_no_part_of_the_workload(tmp_path: Path) -> None:
     roles = dict(metrics.compute(trace.read(path)).processes.select("pid", "role").iter_rows())
     assert roles.pop(monitor_pid) == "other"
     assert "workload" in roles.values()
-    again = Standing(header.cpus)
+    again = TraceState(header.cpus)
     again.apply(snapshot.opening({monitor_pid}).records)
     name = snapshot.people[monitor_pid].name
     assert again.people[monitor_pid].name == f"[{name}]"
     # Recorded again, it has no more brackets than before.
-    once_more = Standing(header.cpus)
+    once_more = TraceState(header.cpus)
     once_more.apply(again.opening({monitor_pid}).records)
     assert once_more.people[monitor_pid].name == f"[{name}]"
 
@@ -171,7 +171,7 @@ def everything(recent: Recent) -> Iterator[Records]:
     assert len(recent.since(at, 777)) == 0
 
 
-def test_the_last_records_are_kept_and_no_more(tmp_path: Path) -> None:
+def test_last_records_are_buffered(tmp_path: Path) -> None:
     header, records = recorded()
     recent = Recent(header, most=2000)
     for part in pieces(records, random.Random(3), 300):
@@ -197,7 +197,7 @@ def test_the_last_records_are_kept_and_no_more(tmp_path: Path) -> None:
 
 def test_a_recording_is_a_run_as_every_other(tmp_path: Path) -> None:
     header, records = recorded()
-    snapshot = Standing(header.cpus)
+    snapshot = TraceState(header.cpus)
     snapshot.apply(records[:4000])
     place = tmp_path / "runs" / "mine"
 

@@ -180,7 +180,7 @@ def test_files_are_served_with_what_keeps_others_out() -> None:
     asyncio.run(look())
 
 
-def test_a_published_file_is_found_by_its_address_alone(tmp_path: Path) -> None:
+def test_published_file_is_served_at_its_address(tmp_path: Path) -> None:
     async def look() -> None:
         async with served() as server:
             (tmp_path / "report").mkdir()
@@ -218,7 +218,7 @@ def test_a_page_waits_for_no_build_of_another_command() -> None:
     asyncio.run(look())
 
 
-def test_a_slow_page_begins_anew_and_is_told_so() -> None:
+def test_slow_page_restarts_and_is_informed() -> None:
     """It is told what stands where the records begin that are kept, and holds up no other page."""
 
     async def watch() -> None:
@@ -289,7 +289,7 @@ def test_a_port_that_is_taken_is_wrong_usage() -> None:
     asyncio.run(listen())
 
 
-def test_who_listens_to_others_is_told_so() -> None:
+def test_lagging_listeners_are_informed() -> None:
     async def listen() -> None:
         session = Session([setup()], choices(), make=StandIn)
         server = Server(session, "0.0.0.0")
@@ -340,7 +340,7 @@ def test_a_signal_ends_all_in_order(number: signal.Signals) -> None:
     assert ("whole" in stdout) == (number == signal.SIGINT)
 
 
-def test_what_was_asked_is_done_though_the_page_goes_away() -> None:
+def test_questions_are_answered_after_the_page_left() -> None:
     async def leave() -> None:
         async with served() as server:
             watched = server.session.systems["a"]

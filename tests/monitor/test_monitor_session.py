@@ -141,7 +141,7 @@ def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         ({"do": "report"}, "nothing was recorded yet"),
     ],
 )
-def test_what_cannot_be_done_is_said(message: dict[str, Any], expected_message: str) -> None:
+def test_impossible_commands_are_reported(message: dict[str, Any], expected_message: str) -> None:
     async def ask() -> None:
         async with bench() as table:
             with pytest.raises(SchedlabError, match=expected_message):
@@ -151,7 +151,7 @@ def test_what_cannot_be_done_is_said(message: dict[str, Any], expected_message: 
 
 
 @in_loop
-async def test_all_or_one_are_asked() -> None:
+async def test_command_goes_to_one_or_all() -> None:
     async with bench(setup("rr"), setup("lottery")) as table:
         await table.do("tunable", system="b", name="slice", value=4)
         assert "tunable slice=4" not in table.system("a").asked
@@ -195,7 +195,7 @@ async def test_a_free_system_that_is_ahead_waits() -> None:
 
 
 @in_loop
-async def test_it_begins_anew_as_another_one() -> None:
+async def test_system_restarts_as_another() -> None:
     async with bench(setup("rr"), setup("lottery")) as table:
         before = table.watching.changes
         first = table.system("a")
@@ -219,7 +219,7 @@ async def test_it_begins_anew_as_another_one() -> None:
 
 
 @in_loop
-async def test_what_fails_says_so_and_the_others_go_on() -> None:
+async def test_failing_systems_report_it_and_others_continue() -> None:
     async with bench(setup("rr"), setup("lottery")) as table:
         table.system("a").broken = Refused("its trace is torn")
         frame = await table.shown(lambda frame: frame["life"] == "failed")
@@ -234,7 +234,7 @@ async def test_what_fails_says_so_and_the_others_go_on() -> None:
 
 
 @in_loop
-async def test_what_cannot_be_started_says_so() -> None:
+async def test_unstartable_systems_report_it() -> None:
     class Broken(StandIn):
         async def begin(self) -> None:
             if self.setup.policy.name == "lottery":
@@ -302,7 +302,7 @@ async def test_a_recording_from_the_start_is_of_all_that_was_started(runs: Path)
 
 
 @in_loop
-async def test_a_recording_of_what_fails_is_kept_as_failed(runs: Path) -> None:
+async def test_recording_of_a_failed_system_is_marked_failed(runs: Path) -> None:
     async with bench() as table:
         await table.do("record", on=True)
         table.system().broken = Refused("it was killed")
@@ -315,7 +315,7 @@ async def test_a_recording_of_what_fails_is_kept_as_failed(runs: Path) -> None:
 # --- what it stands on
 
 
-def test_a_silent_clock_goes_on_and_stands_when_its_system_does() -> None:
+def test_silent_clock_advances_and_stops_with_its_system() -> None:
     clock = HostClock()
     assert clock.time_ns(0) == 0
     clock.runs(10)

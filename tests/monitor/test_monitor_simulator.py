@@ -70,7 +70,7 @@ def with_system(
 # ---- begin and end
 
 
-def test_it_begins_with_its_own_processes_and_ends_with_a_sound_trace(tmp_path: Path) -> None:
+def test_session_starts_with_its_processes_and_ends_with_a_sound_trace(tmp_path: Path) -> None:
     async def run() -> tuple[SimulatorSystem, Records]:
         system = SimulatorSystem(setup("mlfq", cpus=3), tmp_path)
         played: Played = system  # it is one, says the type checker
@@ -98,7 +98,7 @@ def test_it_begins_with_its_own_processes_and_ends_with_a_sound_trace(tmp_path: 
 # ---- steering
 
 
-def test_each_command_has_its_effect(tmp_path: Path) -> None:
+def test_commands_have_effects(tmp_path: Path) -> None:
     """Read back from sched_status, and in the trace."""
 
     async def steer(system: SimulatorSystem) -> Records:
@@ -154,7 +154,7 @@ def test_what_cannot_be_done_is_refused_and_nothing_happens(tmp_path: Path) -> N
     with_system(tmp_path, setup(), steer)
 
 
-def test_a_machine_that_fails_says_why_and_leaves_a_sound_trace(
+def test_failing_machine_gives_its_reason_and_a_sound_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fork bomb fills the machine's room for processes."""

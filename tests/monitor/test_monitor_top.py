@@ -26,7 +26,7 @@ from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.monitor.terminal import pictures
 from schedlab.monitor.terminal.app import MonitorApp
 from schedlab.monitor.terminal.dialogs import Ask
-from schedlab.monitor.terminal.kept import Kept
+from schedlab.monitor.terminal.kept import SystemView
 from schedlab.monitor.terminal.process_table import COLUMNS, ProcessTable
 from schedlab.runs.parts import supply
 
@@ -60,7 +60,7 @@ def play(story: Story, *policies: str) -> None:
     asyncio.run(run())
 
 
-def ready(system_view: Kept) -> bool:
+def ready(system_view: SystemView) -> bool:
     return system_view.frame is not None and system_view.frame["now_ns"] > 500_000_000
 
 
@@ -119,7 +119,7 @@ def test_every_tab_shows_the_system() -> None:
     play(story, "mlfq")
 
 
-def test_what_is_asked_is_done() -> None:
+def test_questions_are_answered() -> None:
     async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
         system = app.session.systems["a"].system
         assert system is not None
@@ -180,7 +180,7 @@ def test_the_table_is_sorted_filtered_and_draws_what_can_be_seen() -> None:
     play(story, "stride")
 
 
-def test_without_a_terminal_it_says_what_it_needs() -> None:
+def test_without_a_terminal_the_need_is_named() -> None:
     ours, theirs = os.openpty()
     for stdin, stderr in ((theirs, None), (None, theirs), (None, None)):
         completed = subprocess.run(

@@ -39,7 +39,7 @@ def hogs_of(live: Live) -> list[int]:
     return [row.pid for row in live.status().rows if row.name == "hog"]
 
 
-def test_said_again_it_is_the_same_run(tmp_path: Path) -> None:
+def test_repeated_commands_give_the_same_run(tmp_path: Path) -> None:
     parts = supply((*KERNEL_PARTS, *TOOLS))
     (tmp_path / "live").mkdir()
     (tmp_path / "again").mkdir()

@@ -16,7 +16,7 @@ def output(name: str) -> str:
     return (OUTPUTS / f"{name}.txt").read_text()
 
 
-def test_sysbench_tells_rate_and_latencies() -> None:
+def test_sysbench_prints_rate_and_latencies() -> None:
     parsed_figures = figures("sysbench cpu run", output("sysbench-1-thread"))
     assert parsed_figures == {
         "threads": 1,
@@ -31,7 +31,7 @@ def test_sysbench_tells_rate_and_latencies() -> None:
     }
 
 
-def test_sysbench_tells_percentiles_of_its_histogram() -> None:
+def test_sysbench_prints_percentiles_of_its_histogram() -> None:
     """The one that it computes itself from the same buckets is a check of the others."""
     text = output("sysbench-4-threads")
     parsed_figures = figures("/usr/bin/sysbench cpu --histogram=on run", text)
@@ -46,14 +46,14 @@ def test_sysbench_tells_percentiles_of_its_histogram() -> None:
     assert parsed_figures["threads"] == 4
 
 
-def test_hackbench_tells_its_time() -> None:
+def test_hackbench_prints_its_time() -> None:
     assert figures("hackbench -g 2 -l 50", output("hackbench")) == {
         "elapsed_s": 0.271,
         "tasks": 80,
     }
 
 
-def test_stress_ng_tells_of_its_stressor() -> None:
+def test_stress_ng_prints_its_stressor() -> None:
     parsed_figures = figures("stress-ng --cpu 2 --metrics-brief", output("stress-ng-cpu"))
     assert parsed_figures["bogo_ops_per_second"] == pytest.approx(
         parsed_figures["bogo_ops"] / parsed_figures["elapsed_s"], rel=0.01
@@ -61,7 +61,7 @@ def test_stress_ng_tells_of_its_stressor() -> None:
 
 
 @pytest.mark.parametrize("stressor", ["switch", "pipe"])
-def test_stress_ng_may_tell_other_metrics_beside(stressor: str) -> None:
+def test_stress_ng_may_print_other_metrics(stressor: str) -> None:
     text = output(f"stress-ng-{stressor}")
     assert "miscellaneous metrics" in text
     parsed_figures = figures(f"stress-ng --{stressor} 2", text)
@@ -77,7 +77,7 @@ def test_what_is_around_an_output_does_no_harm() -> None:
         assert figures(command, console) == figures(command, text)
 
 
-def test_a_command_that_is_no_benchmark_tells_nothing() -> None:
+def test_other_commands_have_no_figures() -> None:
     assert figures("wakeups -m 2", "Time: 3\n") == {}
     assert figures("", "") == {}
 

@@ -121,7 +121,7 @@ def told(address: str, awaited: str) -> dict[str, object]:
     raise AssertionError(f"it never said {awaited}")
 
 
-def test_an_installation_is_told_while_it_lasts_and_ends_with_the_demo(tmp_path: Path) -> None:
+def test_installation_shows_progress_and_ends_with_the_demo(tmp_path: Path) -> None:
     script = 'echo "$@" >"${0%/*}/words"; echo installing one >&2; sleep 1000'
     with installing(tmp_path, script) as (installation, address):
         assert told(address, "installing one") == {"line": "installing one", "status": None}

@@ -94,28 +94,28 @@ def test_a_catalogue_that_cannot_be_read_serves_nobody(
     for cached_function in (kept._serves, kept._catalogue):
         cached_function.cache_clear()
     try:
-        assert kept.kept_listing() is None
+        assert kept.committed_listing() is None
         assert kept.committed_policies() == ()
     finally:
         for cached_function in (kept._serves, kept._catalogue):
             cached_function.cache_clear()
 
 
-def test_what_is_kept_compiled_serves_while_the_sources_are_the_same(
+def test_compiled_policies_are_reused_while_sources_are_unchanged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = kept.kept_module()
+    module = kept.committed_module()
     assert module and module[:4] == b"\0asm"
     monkeypatch.setattr(kept, "sources_hash", lambda: "another")
     kept._serves.cache_clear()
     try:
-        assert kept.kept_module() is None
-        assert kept.kept_listing() is None
+        assert kept.committed_module() is None
+        assert kept.committed_listing() is None
     finally:
         kept._serves.cache_clear()
 
 
-def test_each_source_counts(tmp_path: Path) -> None:
+def test_all_sources_count(tmp_path: Path) -> None:
     for folder in ("page", "abi", "policies", "sim", "model", "tools"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.html"))
     script = tmp_path / "page" / "sources.sh"
@@ -152,7 +152,7 @@ def test_it_simulates_side_by_side_in_step(page: Page, file: Path) -> None:
     assert page.locator(".strip h2, .panel h3").evaluate_all(cut) == []
 
 
-def test_steps_back_show_what_was_there(page: Page, file: Path) -> None:
+def test_steps_back_show_the_earlier_state(page: Page, file: Path) -> None:
     """The same moment, and the same processes with the same figures."""
     opened(page, file, MANY)
     stand(page)
@@ -222,9 +222,7 @@ def test_a_trace_is_dropped_on_the_page_with_its_manifest(
     page.wait_for_selector("text=Drop a trace (trace.bin of a run)")
 
 
-def test_a_policy_made_elsewhere_is_there_to_be_chosen(
-    page: Page, file: Path, tmp_path: Path
-) -> None:
+def test_user_policy_can_be_chosen(page: Page, file: Path, tmp_path: Path) -> None:
     made = make_policy("stride", tmp_path / "of-mine.wasm")
     opened(page, file)
     page.click("text=Setup")
@@ -265,9 +263,7 @@ def test_the_address_holds_the_setup(page: Page, file: Path) -> None:
         ("#policy=rr,slice=x", "slice"),
     ],
 )
-def test_a_wrong_link_says_what_is_wrong(
-    page: Page, file: Path, link: str, expected_message: str
-) -> None:
+def test_wrong_link_is_explained(page: Page, file: Path, link: str, expected_message: str) -> None:
     """And the page shows what it shows without a link."""
     opened(page, file, link)
     assert expected_message in page.inner_text("#notices")

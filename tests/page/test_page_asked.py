@@ -19,7 +19,7 @@ from schedlab.monitor.standalone.modules import bundled
         ("a", "b", {"refused": "there is no system b any more"}),
     ],
 )
-def test_a_system_that_has_gone_has_no_answer(
+def test_departed_system_has_no_answer(
     browser: Browser, letters: str, system: str, answer: dict[str, object]
 ) -> None:
     """A panel of it asked for its tunables, and took what is said of no systems for a list."""

@@ -101,7 +101,7 @@ def test_traces_are_the_native_simulators(page: Page, tmp_path: Path, workload: 
             assert base64.b64decode(made) == expected, (policy, cpus)
 
 
-def test_the_module_says_what_its_policies_are(page: Page) -> None:
+def test_module_lists_its_policies(page: Page) -> None:
     """The same as the program that the catalogue is read from."""
     build("build/policy_list")
     done = subprocess.run([BUILD / "policy_list"], capture_output=True, text=True, check=True)

@@ -45,7 +45,7 @@ def in_blocks(trace: Path) -> bytes:
     return data[: HEADER.itemsize] + np.concatenate(sorted_by_cpu).tobytes()
 
 
-def test_each_moment_is_what_the_native_model_says(browser: Browser, tmp_path: Path) -> None:
+def test_moments_equal_the_native_model(browser: Browser, tmp_path: Path) -> None:
     build(SIMULATOR_LIBRARY)
     trace = tmp_path / "trace.bin"
     simulate(SCENE, trace)

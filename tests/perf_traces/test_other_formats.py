@@ -89,7 +89,9 @@ def refusal(content: bytes, folder: Path) -> str:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_not_read_names_the_way_out(content: bytes, advice: str, tmp_path: Path) -> None:
+def test_unreadable_formats_name_an_alternative(
+    content: bytes, advice: str, tmp_path: Path
+) -> None:
     assert advice in refusal(content, tmp_path)
 
 

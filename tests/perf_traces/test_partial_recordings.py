@@ -191,7 +191,7 @@ def test_a_thread_woken_out_of_sight_is_not_blocked_all_the_time(tmp_path: Path)
         ("", [1, 2, 3], False),
     ],
 )
-def test_perfs_command_says_what_was_recorded(
+def test_perf_command_line_shows_what_was_recorded(
     command: str, unrecorded: list[int], by_thread: bool
 ) -> None:
     events = parse(switch(1, 0, 5, "S", 6))
@@ -205,7 +205,7 @@ def test_perfs_header_is_read_above_its_text(tmp_path: Path) -> None:
     assert made.manifest["recording"]["cpus_unrecorded"] == [0, 1, 3]
 
 
-def test_a_thread_that_blocks_and_comes_back_goes_on_in_the_replay(tmp_path: Path) -> None:
+def test_blocked_thread_continues_in_the_replay(tmp_path: Path) -> None:
     begin = switch(1, 1, 6, "S", 5) + switch(2, 1, 5, "S", 7)
     woken = " p7 7 [001] 3.000000: sched_waking: comm=p8 pid=8 prio=120 target_cpu=001\n"
     text = begin + woken + switch(4, 1, 7, "S", 5) + switch(6, 1, 5, "S", 0)

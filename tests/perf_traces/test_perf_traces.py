@@ -109,7 +109,7 @@ def test_a_wakeup_just_before_the_switch_off_has_a_delay_all_the_same(tmp_path: 
     assert _stays(trace_of(text, tmp_path))[15] == [(0, 11787), (1_414_095, 11036)]
 
 
-def test_perf_says_which_machine_it_was(tmp_path: Path) -> None:
+def test_perf_names_the_recorded_machine(tmp_path: Path) -> None:
     made = imported("sched.data", tmp_path)
     assert made.manifest["cpus"] == 2
     assert made.manifest["machine_version"].startswith("7.3.4")
@@ -233,7 +233,7 @@ def test_names_may_have_line_feeds() -> None:
     assert event.name == "a\nb"
 
 
-def test_a_recording_of_part_of_the_machine_says_so(tmp_path: Path) -> None:
+def test_partial_recording_is_marked(tmp_path: Path) -> None:
     """Of one CPU of two, or only of what some threads did (perf record without -a)."""
     text = "".join(switch(time, 1, time, "S", time + 100) for time in range(1, 20)) + waking(
         20, 1, 1
@@ -305,7 +305,7 @@ def test_reasons_to_leave_a_cpu(tmp_path: Path) -> None:
     assert rows(read, Kind.FORK, "process", "first") == [(9, 10)]
 
 
-def test_who_was_there_does_what_its_first_event_says(tmp_path: Path) -> None:
+def test_initial_threads_do_what_their_first_event_shows(tmp_path: Path) -> None:
     text = waking(1, 0, 5) + switch(2, 0, 6, "S", 5) + fork(3, 0, 5, 8) + switch(4, 0, 5, "S", 7)
     read = trace_of(text, tmp_path)
     assert rows(read, Kind.FOUND, "process", "first", "time_ns") == [
@@ -317,7 +317,7 @@ def test_who_was_there_does_what_its_first_event_says(tmp_path: Path) -> None:
     assert rows(read, Kind.WAKEUP, "process", "first") == [(5, 6)]
 
 
-def test_a_wakeup_that_comes_before_its_thread_has_left_counts_once_it_has(tmp_path: Path) -> None:
+def test_early_wakeup_counts_when_the_thread_has_left(tmp_path: Path) -> None:
     """Two CPUs: one puts the thread to sleep, another has woken it meanwhile."""
     begin = (
         switch(1, 0, 0, "R", 5)
@@ -331,7 +331,7 @@ def test_a_wakeup_that_comes_before_its_thread_has_left_counts_once_it_has(tmp_p
     assert rows(late, Kind.WAKEUP, "process", "first", "time_ns") == [(5, 6, 4_000_000_000)]
 
 
-def test_a_replay_has_each_threads_nice_value(tmp_path: Path) -> None:
+def test_replay_has_the_nice_values_of_threads(tmp_path: Path) -> None:
     idle, one, other = "swapper:0 [120]", "one:5 [125]", "other:6 [110]"
     path = tmp_path / "text"
     path.write_text(
@@ -371,7 +371,7 @@ def refused(path: Path, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", ["cycles.data", "forks.data"])
-def test_a_recording_of_something_else_says_what_to_record(name: str, tmp_path: Path) -> None:
+def test_foreign_recording_names_what_to_record(name: str, tmp_path: Path) -> None:
     message = refused(unpacked(name, tmp_path), tmp_path)
     assert "no sched_switch events" in message
     assert "perf sched record" in message
@@ -399,7 +399,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     assert "not a file" in refused(tmp_path, tmp_path)
 
 
-def test_without_its_tool_a_recording_says_what_to_install(
+def test_without_its_tool_a_recording_names_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = unpacked("sched.data", tmp_path)

@@ -43,9 +43,7 @@ def converted(perfetto_trace: protobuf.Trace, folder: Path) -> Imported:
     return convert(path, folder / "run", "fair", TICK_NS)
 
 
-def test_a_trace_that_was_exported_comes_back(
-    recorded: tuple[Path, Imported], tmp_path: Path
-) -> None:
+def test_exported_trace_round_trips(recorded: tuple[Path, Imported], tmp_path: Path) -> None:
     before = trace_of(recorded[1])
     trace.export(before, tmp_path / "x.perfetto-trace", "perfetto")
     made = convert(tmp_path / "x.perfetto-trace", tmp_path / "run", "fair", TICK_NS)
@@ -103,7 +101,7 @@ def compact(path: Path) -> protobuf.Trace:
     return perfetto_trace
 
 
-def test_the_compact_form_says_the_same(recorded: tuple[Path, Imported], tmp_path: Path) -> None:
+def test_compact_form_agrees(recorded: tuple[Path, Imported], tmp_path: Path) -> None:
     """All but who ran before each CPU's first switch, and with which name and priority later ones began."""
     made = converted(compact(recorded[0]), tmp_path)
     assert made.manifest["cpus"] == 3

@@ -37,13 +37,13 @@ def states(*numbers: int | str) -> list[str]:
         (("0x1", "0x100"), ["S", "R+"]),
     ],
 )
-def test_numbers_mean_what_they_meant_in_that_release(
+def test_numbers_keep_the_meaning_of_their_release(
     numbers: tuple[int | str, ...], letters: list[str]
 ) -> None:
     assert states(*numbers) == letters
 
 
-def test_a_raw_text_is_the_story_that_trace_cmd_tells(tmp_path: Path) -> None:
+def test_raw_text_equals_trace_cmd_output(tmp_path: Path) -> None:
     """The same recording, printed raw, and read from its file."""
     for name in ("raw", "read"):
         (tmp_path / name).mkdir()

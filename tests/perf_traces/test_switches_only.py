@@ -11,7 +11,7 @@ import pytest
 from conftest import Command
 from perf_recordings import TICK_NS, unpacked
 from schedlab import metrics, trace
-from schedlab.analysis.explanation import Asked, explain
+from schedlab.analysis.explanation import WaitQuery, explain
 from schedlab.analysis.tables import TraceTables
 from schedlab.commands.metric_tables import tables
 from schedlab.metrics.untold import UNTOLD
@@ -32,7 +32,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Imported, Imported]:
     )  # type: ignore[return-value]
 
 
-def test_stays_and_switches_are_those_of_the_whole_recording(
+def test_stays_and_switches_equal_the_recording(
     both: tuple[Imported, Imported],
 ) -> None:
     stays, switches = [], []
@@ -51,7 +51,7 @@ def test_stays_and_switches_are_those_of_the_whole_recording(
     assert switches[0] == switches[1]
 
 
-def test_what_cannot_be_known_is_empty_and_says_why(both: tuple[Imported, Imported]) -> None:
+def test_unknown_results_are_empty_with_a_reason(both: tuple[Imported, Imported]) -> None:
     complete, part = both
     assert complete.metrics is not None
     assert part.metrics is not None
@@ -73,7 +73,7 @@ def test_waits_of_those_that_lost_their_cpu_are_explained(
     both: tuple[Imported, Imported],
 ) -> None:
     explanations = [
-        explain(trace.read(conversion.folder / "trace.bin"), Asked(kinds=("turn",)), {})
+        explain(trace.read(conversion.folder / "trace.bin"), WaitQuery(kinds=("turn",)), {})
         for conversion in both
     ]
     assert [explanation.wakeups_untold for explanation in explanations] == [False, True]
@@ -83,7 +83,7 @@ def test_waits_of_those_that_lost_their_cpu_are_explained(
     assert not tables.processes["waiting_ns"].count()
 
 
-def test_a_replay_says_what_it_lacks(both: tuple[Imported, Imported]) -> None:
+def test_replay_lists_what_it_lacks(both: tuple[Imported, Imported]) -> None:
     assert any("counts as sleep" in note for note in recording(both[1].folder).notes)
 
 

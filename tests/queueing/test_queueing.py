@@ -133,7 +133,7 @@ def test_priorities_that_wait_are_as_cobham_has_them() -> None:
         assert close(pl.Series(stays[low]), delay.stay(of.mean))
 
 
-def test_formulas_agree_where_they_say_the_same() -> None:
+def test_formulas_agree_on_common_cases() -> None:
     work = means.Work(1, 2)
     assert means.several_servers(0.7, 1, 1) == pytest.approx(means.first_come(0.7, work))
     assert means.several_servers(0.7, 1, 1) == pytest.approx(means.processor_sharing(0.7, 1))

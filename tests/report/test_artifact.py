@@ -22,7 +22,7 @@ from schedlab.report import proof
 from schedlab.report.artifact import write_artifact
 from schedlab.report.command import report
 from schedlab.runs import collection
-from schedlab.runs.results import note_looks
+from schedlab.runs.results import write_sequential_checks
 
 pytestmark = pytest.mark.xdist_group("artifact")
 FILE = {"tasks": {"a": {"loop": 8, "run": 900, "sleep": {"from": "1ms", "to": "3ms"}}}}
@@ -121,7 +121,7 @@ def test_it_is_proved_elsewhere_byte_for_byte(
     assert list((tmp_path / "out/figures").glob("*.svg"))
 
 
-def test_what_did_not_come_out_the_same_is_told_and_why(
+def test_changed_results_are_reported_with_the_reason(
     made: Path, schedlab: Command, tmp_path: Path
 ) -> None:
     """A trace, and a figure's data with its hash, are others; one has been made at another commit."""
@@ -149,7 +149,7 @@ def test_what_did_not_come_out_the_same_is_told_and_why(
     assert "lottery" in mismatch.difference
 
 
-def held_again(file: Path, output: dict[str, Any], scratch: Path) -> list[proof.Held]:
+def held_again(file: Path, output: dict[str, Any], scratch: Path) -> list[proof.FigureCheck]:
     with proof.opened(file) as artifact:
         again = {artifact.folder / run["folder"]: Path(run["again"]) for run in output["runs"]}
         return proof.hold(artifact, again, scratch / "held")
@@ -245,7 +245,7 @@ def test_changes_are_a_patch_that_another_checkout_takes(
     assert len(commit["changes_sha256"]) == 64
 
 
-def test_a_change_of_the_commits_own_second_is_seen(
+def test_change_within_the_commit_second_is_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of as many bytes as before: git looks into files that are as old as its index."""
@@ -271,7 +271,7 @@ def test_it_holds_how_often_it_was_looked_at_the_runs(runs: Path, tmp_path: Path
     """A figure's policies are told apart at that level, there as here."""
     some = tmp_path / "runs"
     shutil.copytree(runs / "one/runs", some)
-    note_looks(some, 4)
+    write_sequential_checks(some, 4)
     report([some], tmp_path / "report", ("html",), from_traces=False)
     write_artifact(tmp_path / "a.zip", collection.read([some]), tmp_path / "report", ())
     with zipfile.ZipFile(tmp_path / "a.zip") as packed:

@@ -23,7 +23,7 @@ from schedlab.report import charts
 from schedlab.report.charts import theme
 from schedlab.report.charts.levels import boosts, stays_of
 from schedlab.report.charts.parts import NothingToDraw
-from schedlab.report.charts.processes import people_of
+from schedlab.report.charts.processes import processes_of
 from schedlab.report.charts.schedules import measured_turns
 from schedlab.report.model import Chart
 from schedlab.report.specifications import VEGA_LITE, for_page, for_paper
@@ -240,7 +240,7 @@ def linear(colour: str) -> Any:
     return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
-COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS.values(), *theme.OWN_COLOURS})
+COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS.values(), *theme.USER_POLICY_COLOURS})
 
 SIGHT = {
     "all cones": np.eye(3),
@@ -411,7 +411,7 @@ def feedback_trace(rules: Rules, ticks: int) -> tuple[Trace, list[tuple[int, int
 
 
 @pytest.mark.parametrize("rules", [ALLOTMENT_BOOST, FOUR_QUANTA])
-def test_levels_are_those_of_each_tick(rules: Rules) -> None:
+def test_levels_match_their_ticks(rules: Rules) -> None:
     trace, rows = feedback_trace(rules, 1000)
     chart = charts.levels("levels", trace, **WORDS)
     drawn_levels = [
@@ -422,14 +422,14 @@ def test_levels_are_those_of_each_tick(rules: Rules) -> None:
     assert drawn_levels == rows
 
 
-def test_boosts_are_found() -> None:
+def test_boosts_are_detected() -> None:
     """At each multiple of 480 ticks, and nowhere without them."""
     trace, _ = feedback_trace(ALLOTMENT_BOOST, 1500)
-    boost_times = boosts(stays_of(people_of(trace)))["time_ns"].to_list()
+    boost_times = boosts(stays_of(processes_of(trace)))["time_ns"].to_list()
     assert boost_times == [480_000_000, 960_000_000, 1_440_000_000]
     assert "3 boosts" in charts.levels("levels", trace, **WORDS).description
     trace, _ = feedback_trace(FOUR_QUANTA, 1500)
-    assert boosts(stays_of(people_of(trace))).is_empty()
+    assert boosts(stays_of(processes_of(trace))).is_empty()
 
 
 @settings(PATIENT, max_examples=15)
@@ -446,7 +446,7 @@ def test_stays_are_what_a_loop_over_the_records_finds(trace: Trace) -> None:
             pid, begin = since.pop(cpu)
             should.append((cpu, pid, begin, time))
     should += [(cpu, pid, begin, trace.end_ns) for cpu, (pid, begin) in since.items()]
-    stays = stays_of(people_of(trace))
+    stays = stays_of(processes_of(trace))
     assert stays["level"].null_count() == len(stays)
     actual = stays.select("cpu", "pid", "begin_ns", "end_ns").rows()
     assert sorted(actual) == sorted(row for row in should if row[1])
@@ -457,7 +457,7 @@ def test_stays_are_what_a_loop_over_the_records_finds(trace: Trace) -> None:
 
 @settings(PATIENT, max_examples=12)
 @given(trace=TRACES)
-def test_shares_end_where_the_metrics_have_them(trace: Trace) -> None:
+def test_final_shares_equal_the_metrics(trace: Trace) -> None:
     groups = compute(trace).groups
     should = {
         group: (share, ideal)

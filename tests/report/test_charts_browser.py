@@ -108,7 +108,7 @@ def rows_of(csv: bytes) -> pl.DataFrame:
     return pl.read_csv(csv, infer_schema_length=None)
 
 
-def test_a_view_is_saved_as_it_stands(page_and_messages: tuple[Page, list[str]]) -> None:
+def test_view_is_saved_unchanged(page_and_messages: tuple[Page, list[str]]) -> None:
     """Picture and data of what is seen: before a zoom, and after it."""
     page, messages = page_and_messages
     full_rows = rows_of(saved(page, "gantt", "CSV"))

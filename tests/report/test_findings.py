@@ -89,7 +89,7 @@ def test_a_gain_that_is_not_significant_is_no_finding(tmp_path: Path) -> None:
 
 def test_differences_below_a_tick_are_no_finding(tmp_path: Path) -> None:
     keep(tmp_path, "s3-mixed", {"rr": around(0.5), "mlfq": around(0.1), "lottery": around(0.4)})
-    assert [each.measure for each in findings(found_in(tmp_path))] == [None]
+    assert [finding.measure for finding in findings(found_in(tmp_path))] == [None]
 
 
 def test_a_policy_that_ran_seldom_has_no_finding(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_seeds_that_would_settle_ties_are_proposed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("policies", "seeds"), [(("rr", "mlfq"), 4), (POLICIES, 1)])
-def test_nothing_is_found_where_nothing_can_be_told(
+def test_no_findings_without_decided_contests(
     tmp_path: Path, policies: tuple[str, ...], seeds: int
 ) -> None:
     keep(tmp_path, "s3-mixed", {policy: around(5)[:seeds] for policy in policies})

@@ -33,7 +33,7 @@ def found_in(folder: Path, names: tuple[str, ...] = tuple(FIGURES), seeds: int =
     return suites(read([folder]))
 
 
-def test_they_draw_the_suite_that_says_most(tmp_path: Path) -> None:
+def test_most_informative_suite_is_drawn(tmp_path: Path) -> None:
     suites = found_in(tmp_path)
     charts = headlines(suites)
     assert [chart.name for chart in charts] == [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from schedlab.metrics import compute
 from schedlab.report import charts
-from schedlab.report.charts.processes import people_of
+from schedlab.report.charts.processes import processes_of
 from schedlab.report.charts.waits import activity_of, inversions, starvation
 from schedlab.report.model import Chart
 from schedlab.trace import AttributeKind, Kind, MarkKind, PreemptReason, ProcessState, Trace
@@ -76,7 +76,7 @@ class Story:
 
 def found(trace: Trace) -> list[tuple[int, float, float, str]]:
     """Inversions: the number of the life, in ms from when to when, behind which process."""
-    processes = people_of(trace)
+    processes = processes_of(trace)
     rows = inversions(processes, activity_of(processes)).rows()
     pid = processes.who.pid
     return [(int(pid[life]), begin / MS, end / MS, behind) for life, begin, end, behind in rows]
@@ -112,7 +112,7 @@ def test_lanes_have_all_time_of_the_workload(trace: Trace) -> None:
         assert drawn_times == {pid: time for pid, time in metric.rows() if time}
 
 
-def test_a_lane_is_coloured_by_level_where_the_policy_tells_levels() -> None:
+def test_lane_is_coloured_by_level() -> None:
     """A run, also where it is picked again, at the level of its pick; a wait at that of the next."""
     story = Story("mlfq")
     story.fork(0, 2)
@@ -149,11 +149,11 @@ def crowd(processes: int, milliseconds: int) -> Trace:
     ("processes", "milliseconds", "starves"),
     [(2, 100, 0), (2, 101, 1), (3, 150, 0), (3, 151, 1), (4, 199, 0), (4, 201, 1)],
 )
-def test_starvation_is_a_wait_of_fifty_ticks_for_each_that_is_ready(
+def test_starvation_is_a_wait_of_fifty_ticks(
     processes: int, milliseconds: int, starves: int
 ) -> None:
     """At least for two; on one CPU the last process waits from the beginning to the end."""
-    rows = starvation(people_of(crowd(processes, milliseconds)))
+    rows = starvation(processes_of(crowd(processes, milliseconds)))
     assert len(rows) == starves
     for row in rows.to_dicts():
         assert (row["begin_ns"], row["end_ns"]) == (0, milliseconds * MS)

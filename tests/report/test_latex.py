@@ -27,7 +27,7 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return first.parent
 
 
-def test_each_table_and_figure_has_its_file(paper: Path) -> None:
+def test_tables_and_figures_have_files(paper: Path) -> None:
     document = (paper / "report.tex").read_text()
     for page in sample_report().pages:
         for block in page.blocks():

@@ -216,7 +216,7 @@ def check_files(report: Path) -> None:
 @pytest.mark.skipif(
     not find_browser(), reason="NO BROWSER: pages with hostile names are NOT TESTED"
 )
-def test_a_browser_draws_the_report_and_says_nothing(browser: Browser, report: Path) -> None:
+def test_browser_draws_report_without_console_output(browser: Browser, report: Path) -> None:
     for file in pages(report):
         with opened(browser, file) as page:
             assert page.evaluate("typeof attack") == "undefined"
@@ -226,7 +226,7 @@ def test_a_browser_draws_the_report_and_says_nothing(browser: Browser, report: P
 
 
 @pytest.mark.skipif(not find_browser(), reason="NO BROWSER: runs with hostile names are NOT PLAYED")
-def test_a_browser_plays_its_runs_and_says_nothing(browser: Browser, report: Path) -> None:
+def test_browser_plays_runs_without_console_output(browser: Browser, report: Path) -> None:
     for file in sorted(report.glob("play/*.html"))[:PLAYED]:
         with opened(browser, file, allowed="blob:") as page:
             page.frame_locator("iframe").locator("h2 >> text=recorded").wait_for()

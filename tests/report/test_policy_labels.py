@@ -10,7 +10,7 @@ from schedlab.report.policy_labels import LABELS, policy_label
 from schedlab.studies.pack import read_yaml
 
 
-def test_each_policy_has_a_label_and_each_label_a_policy() -> None:
+def test_policies_have_labels_and_labels_have_policies() -> None:
     known = known_policies()
     labelled = {title.partition(" ")[0].partition(":")[::2] for title in read_yaml(LABELS)}
     assert {name for name, _ in labelled} == set(known)

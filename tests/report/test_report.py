@@ -61,7 +61,7 @@ def page(written: Path) -> Parsed:
 # --- HTML
 
 
-def test_a_report_is_a_folder_of_pages_with_files_behind_each_table_and_chart(
+def test_report_is_a_folder_with_files_for_tables_and_charts(
     written: Path,
 ) -> None:
     names = {path.name for path in written.iterdir()}
@@ -84,7 +84,7 @@ def test_a_report_is_a_folder_of_pages_with_files_behind_each_table_and_chart(
     assert (written / "files" / "line.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_pictures_are_drawn_when_they_are_wanted(tmp_path: Path) -> None:
+def test_pictures_are_drawn_on_request(tmp_path: Path) -> None:
     """Without them, a page says in words what a browser without scripts cannot draw."""
     build.write(sample_report(), tmp_path, ("html",))
     assert {path.suffix for path in (tmp_path / "files").iterdir()} == {".csv", ".parquet"}
@@ -143,7 +143,7 @@ def test_a_charts_data_cannot_end_its_script(page: Parsed) -> None:
 # --- Markdown
 
 
-def test_the_document_says_the_same(written: Path) -> None:
+def test_document_agrees(written: Path) -> None:
     text = (written / "report.md").read_text()
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     parsed = Parsed(parser.render(text))
@@ -209,7 +209,7 @@ def test_html_in_markdown_is_text_for_every_reader(text: str) -> None:
 # --- the folder
 
 
-def test_a_folder_appears_whole_and_replaces_only_a_report(tmp_path: Path) -> None:
+def test_folder_appears_at_once_and_replaces_only_a_report(tmp_path: Path) -> None:
     place = tmp_path / "out"
     with report_folder(place) as folder:
         (folder / MARK).write_text("{}")
@@ -326,7 +326,7 @@ def test_a_setup_with_a_failed_run_has_no_mean(runs_folder: Path, tmp_path: Path
 
 @of_real_runs
 @pytest.mark.spike
-def test_what_is_not_repeatable_says_so(runs_folder: Path, tmp_path: Path) -> None:
+def test_unrepeatable_results_are_marked(runs_folder: Path, tmp_path: Path) -> None:
     copy_run(
         runs_folder / "mixed" / "rr-1cpu-seed1", tmp_path / "one", machine="linux", repeatable=False
     )
@@ -339,7 +339,9 @@ def test_what_is_not_repeatable_says_so(runs_folder: Path, tmp_path: Path) -> No
 
 @of_real_runs
 @pytest.mark.spike
-def test_metrics_anew_from_the_traces(schedlab: Command, runs_folder: Path, tmp_path: Path) -> None:
+def test_metrics_are_recomputed_from_traces(
+    schedlab: Command, runs_folder: Path, tmp_path: Path
+) -> None:
     run = copy_run(runs_folder / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "one")
     cut = copy_run(runs_folder / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "two", seed=2)
     for name in ("summary", "groups", "processes", "cpus"):
@@ -363,9 +365,7 @@ def test_metrics_anew_from_the_traces(schedlab: Command, runs_folder: Path, tmp_
 
 @of_real_runs
 @pytest.mark.spike
-def test_the_report_stands_beside_the_runs(
-    schedlab: Command, runs_folder: Path, tmp_path: Path
-) -> None:
+def test_report_is_next_to_the_runs(schedlab: Command, runs_folder: Path, tmp_path: Path) -> None:
     """Of runs that failed, which have no pictures."""
     copy_run(runs_folder / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "one")
     copy_run(runs_folder / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "b" / "two", seed=2)

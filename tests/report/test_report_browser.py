@@ -196,7 +196,7 @@ def test_a_footnote_is_reached_by_keyboard_and_back(browser: Browser, sample: Pa
         assert page.evaluate("location.hash") == "#shares-mark-2"
 
 
-def test_without_scripts_there_are_pictures(browser: Browser, sample: Path) -> None:
+def test_without_scripts_pictures_are_shown(browser: Browser, sample: Path) -> None:
     with opened(browser, sample / "second.html", scripts=False) as page:
         for name in ("line", "column"):
             picture = page.locator(f"#{name} noscript img, #{name} img")

@@ -11,7 +11,7 @@ import pytest
 from report_samples import REAL_RUNS, small_runs
 from schedlab.base.display.numbers import duration
 from schedlab.metrics import wakeup_latencies
-from schedlab.report.charts.processes import people_of
+from schedlab.report.charts.processes import processes_of
 from schedlab.report.drawing import svg
 from schedlab.report.explained import explanations
 from schedlab.report.model import HREF, Chart
@@ -34,7 +34,7 @@ def test_a_number_leads_to_its_wait() -> None:
     assert {place for place, column in links if column == "wakeup_latency_p99_ns"} == {0, 1, 2, 3}
     for (place, column), wait in links.items():
         run = workload.setups[place].runs[0]
-        processes = people_of(run.trace())
+        processes = processes_of(run.trace())
         woken = wakeup_latencies(processes.intervals(), processes.window).join(
             processes.names, on="life"
         )

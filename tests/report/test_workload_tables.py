@@ -48,7 +48,7 @@ def told(folder: Path, seeds: int) -> tuple[Table, dict[str, str]]:
     return table, dict(zip(headings, [cell.text for cell in table.rows[0]], strict=True))
 
 
-def test_a_single_run_is_told_after_its_warm_up_with_its_interval(tmp_path: Path) -> None:
+def test_single_run_shows_statistics_after_warm_up(tmp_path: Path) -> None:
     table, cells = told(tmp_path, 1)
     steady_values = steady(processes(1))
     mean, error = (

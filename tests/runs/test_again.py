@@ -80,7 +80,7 @@ SIMULATED = RUNS.map(
 
 
 @given(st.lists(RUNS | SIMULATED, max_size=12))
-def test_they_ask_for_each_run_once_and_for_no_other(runs: list[dict[str, Any]]) -> None:
+def test_runs_are_requested_once_and_no_others(runs: list[dict[str, Any]]) -> None:
     requested_runs = [run for command in commands(runs) for run in read_back(command)]
     assert len(requested_runs) == len({str(sorted(run.items(), key=str)) for run in requested_runs})
     assert all(run in runs for run in requested_runs)

@@ -66,7 +66,7 @@ def test_links_lead_to_runs(tmp_path: Path) -> None:
     assert [run.seed for run in collection.read([links])] == [1, 2]
 
 
-def test_setups_are_found_by_what_they_are(tmp_path: Path) -> None:
+def test_setups_are_matched_by_their_facts(tmp_path: Path) -> None:
     """Those of one experiment, policy or number of CPUs; or the one that has no settings of its own."""
     for number, (label, policy, cpus, settings) in enumerate(
         [
@@ -104,7 +104,7 @@ def kept_twice(tmp_path: Path, **second: object) -> list[Path]:
     return [tmp_path / "one", tmp_path / "other"]
 
 
-def test_a_run_that_was_kept_twice_counts_once(tmp_path: Path) -> None:
+def test_duplicate_run_counts_once(tmp_path: Path) -> None:
     """Else its interval would be too narrow."""
     assert [run.seed for run in collection.read(kept_twice(tmp_path))] == [1, 2]
 

@@ -89,9 +89,7 @@ def test_a_program_that_ends_by_itself_has_no_problem(tmp_path: Path) -> None:
     assert not watch.problem
 
 
-def test_what_was_there_before_does_not_count(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_earlier_results_do_not_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(TRACE_LIMIT, "1")
     (tmp_path / "before").write_bytes(b"x" * 2 * MIB)
     watch = DiskWatch(tmp_path)

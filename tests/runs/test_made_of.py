@@ -25,7 +25,7 @@ EDITED = WORKLOAD.replace('"4ticks"', '"40ticks"')
 pytestmark = pytest.mark.xdist_group("sweeps")
 
 
-def test_all_code_that_measures_is_there() -> None:
+def test_all_measuring_code_exists() -> None:
     """A file that has moved would change what is measured, and not the hash."""
     package = ROOT / "python" / "schedlab"
     for pattern in (*SOURCES, *MEASURING):
@@ -52,7 +52,7 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
-def test_contents_of_one_name_are_ranked_apart(edited: Path) -> None:
+def test_different_contents_of_one_name_are_ranked_separately(edited: Path) -> None:
     objective = parse("turnaround")
     values = ranking.read_values(edited, [objective])
     assert sorted(value.seeds for value in values) == [(1, 2), (2, 3)]
@@ -66,7 +66,7 @@ def test_contents_of_one_name_are_ranked_apart(edited: Path) -> None:
     assert len(set(titles)) == 2
 
 
-def test_all_that_a_sweep_is_made_of_is_kept(edited: Path) -> None:
+def test_all_inputs_of_a_sweep_are_stored(edited: Path) -> None:
     manifest = json.loads((edited / "manifest.json").read_text())
     assert len(manifest["sittings"]) == 2
     for sitting in manifest["sittings"]:
@@ -80,7 +80,7 @@ def test_all_that_a_sweep_is_made_of_is_kept(edited: Path) -> None:
     assert set(runs["made_of"]) == manifest["made_of"].keys()
 
 
-def test_that_a_file_was_edited_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_edited_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     warning_flags = []
     for text, seeds in ((WORKLOAD, "1"), (WORKLOAD, "2"), (EDITED, "2")):
         sweep(tmp_path, text, seeds)
@@ -116,9 +116,7 @@ def test_a_data_set_that_mixes_two_contents_is_refused_with_a_cure(
     assert "run the sweep again into another folder" in words
 
 
-def test_of_a_data_set_of_before_it_is_said_that_it_is_not_known(
-    tmp_path: Path, edited: Path
-) -> None:
+def test_old_data_set_is_marked_unknown(tmp_path: Path, edited: Path) -> None:
     folder = as_before(tmp_path / "old", edited)
     for path in dataset.parts(folder, "runs"):
         pl.read_parquet(path).filter(pl.col("seed") == 1).write_parquet(path)
@@ -146,8 +144,8 @@ def keep(place: Path, seed: int, **facts: object) -> Path:
     return keep_figures(place, seed=seed, manifest={"workload": "w.json", **facts})
 
 
-def experiments(places: list[Path], measured_anew: bool = False) -> dict[str, list[int]]:
-    collected_runs = collection.read(places, measured_anew)
+def experiments(places: list[Path], remeasure: bool = False) -> dict[str, list[int]]:
+    collected_runs = collection.read(places, remeasure)
     return {
         setup.experiment: [run.seed for run in repeated_runs.runs]
         for setup, repeated_runs in collected_runs.repeated.items()
@@ -177,16 +175,16 @@ def test_seeds_of_what_differs_are_not_pooled(
     assert names[0] != names[1]
 
 
-def test_of_runs_of_before_it_is_said_that_it_is_not_known(tmp_path: Path) -> None:
+def test_old_runs_are_marked_unknown(tmp_path: Path) -> None:
     keep(tmp_path, 1)
     facts = {"measuring": {"sources_sha256": "aa"}}
     keep(tmp_path, 2, **facts)
     known = f"w.json (measuring code {results.shown('measuring', facts)})"
     assert experiments([tmp_path]) == {"w.json (measuring code unknown)": [1], known: [2]}
-    assert experiments([tmp_path], measured_anew=True) == {"w.json": [1, 2]}
+    assert experiments([tmp_path], remeasure=True) == {"w.json": [1, 2]}
 
 
-def test_a_study_is_made_of_one_thing(tmp_path: Path) -> None:
+def test_study_uses_one_version(tmp_path: Path) -> None:
     for seed, kernel in ((1, "aa"), (2, "bb")):
         keep_figures(
             tmp_path, experiment="s4-mixed-2", seed=seed, manifest={"kernel_sha256": kernel}

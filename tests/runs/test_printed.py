@@ -36,7 +36,7 @@ def test_figures_are_read_from_the_console(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("status", "expected_value"), [("success", 1002), ("failed", None)])
-def test_programs_are_told_what_those_printed_that_succeeded(
+def test_programs_get_values_printed_by_successful_runs(
     tmp_path: Path, status: str, expected_value: float | None
 ) -> None:
     folder = console(tmp_path, sysbench(FAIR, 1))
@@ -45,9 +45,7 @@ def test_programs_are_told_what_those_printed_that_succeeded(
     assert output["runs"][0]["printed"].get("events_per_second") == expected_value
 
 
-def test_the_table_has_a_row_for_each_figure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_table_has_a_row_per_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hackbench = next(OUTPUTS.glob("hackbench*.txt")).read_text()
     columns = [
         ("rr", printed(console(tmp_path / "a", sysbench(FAIR, 1)), COMMAND)),

@@ -84,7 +84,7 @@ def test_boot_arguments_say_nothing_of_the_host(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("unmeasured")
-def test_every_run_leaves_a_whole_folder(tmp_path: Path) -> None:
+def test_runs_leave_complete_folders(tmp_path: Path) -> None:
     plan = plan_in(tmp_path / "out", 1, 2, repeats=2)
     finished = carry_out(plan, ScriptMachine('pwd; echo "$1" >trace.bin'))
     assert [finished_run.run.name for finished_run in finished] == [run.name for run in plan.runs]
@@ -130,7 +130,7 @@ FAILURES = [
 
 @pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize(("script", "status"), FAILURES)
-def test_a_failed_run_is_kept_with_its_cause(tmp_path: Path, script: str, status: str) -> None:
+def test_failed_run_is_stored_with_its_cause(tmp_path: Path, script: str, status: str) -> None:
     seconds = 0.5 if status == "hung" else 60
     (finished_run,) = carry_out(plan_in(tmp_path / "out", 1), ScriptMachine(script, seconds))
     assert finished_run.outcome.status == status
@@ -152,7 +152,7 @@ def test_a_success_without_a_sound_trace_is_a_failure(tmp_path: Path) -> None:
     assert finished_run.metrics is None
 
 
-def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_folder_appears_complete_or_not_at_all(tmp_path: Path) -> None:
     place = tmp_path / "set" / "run"
     with pytest.raises(KeyboardInterrupt):
         fill_half(place)
@@ -215,7 +215,7 @@ def test_an_interruption_ends_all_and_keeps_what_is_finished(
 
 
 @pytest.mark.usefixtures("unmeasured")
-def test_signals_mean_after_the_runs_what_they_meant_before(tmp_path: Path) -> None:
+def test_signal_handlers_are_restored_after_runs(tmp_path: Path) -> None:
     """A report follows, in a folder that goes: what ended that at once left the folder behind."""
     caught: list[int] = []
     previous_handler = signal.signal(signal.SIGTERM, lambda number, frame: caught.append(number))
@@ -239,7 +239,7 @@ def members_of(group: int) -> list[int]:
     return members
 
 
-def test_a_run_is_found_by_its_folder_or_the_one_around_it(tmp_path: Path) -> None:
+def test_run_is_located_by_its_folder_or_its_parent(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "manifest.json").touch()
@@ -281,7 +281,7 @@ def test_the_board_estimates_what_is_left(tmp_path: Path) -> None:
     assert board.left() == pytest.approx(15.0)
 
 
-def test_a_run_under_way_is_one_line_of_a_narrow_terminal(
+def test_active_run_is_one_line_of_a_narrow_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
@@ -299,7 +299,7 @@ def test_a_run_under_way_is_one_line_of_a_narrow_terminal(
     assert second.startswith("a workload whose name") and progress_line.startswith("0 of 2 runs")
 
 
-def test_lines_in_a_file_tell_what_is_left(
+def test_lines_in_a_file_show_the_remaining_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     durations = Durations(tmp_path / "durations.json")
@@ -330,7 +330,7 @@ def test_a_busier_host_than_before_is_taken_into_account(tmp_path: Path) -> None
     assert board.estimate(others[0]) == pytest.approx(300.0, rel=0.02)
 
 
-def test_the_guests_clock_is_read_from_what_there_is_of_the_trace(tmp_path: Path) -> None:
+def test_guest_clock_is_read_from_a_partial_trace(tmp_path: Path) -> None:
     place = tmp_path / "rr-1cpu-seed1"
     assert guest_seconds(place) == 0
     with new_folder(place) as folder:
@@ -391,7 +391,7 @@ def test_a_qemu_that_does_not_serve_is_named(
         find_qemu.cache_clear()
 
 
-def test_machines_are_told_of_no_absolute_place_but_kernel_and_disk(
+def test_machines_get_no_absolute_path_but_kernel_and_disk(
     program: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, script in (("spike", GOOD_SPIKE), ("qemu-system-riscv64", "echo version 8.2")):

@@ -85,7 +85,7 @@ def test_the_same_arguments_and_seed_give_the_same_traces(
 
 
 @pytest.mark.spike
-def test_results_are_whole_and_say_what_was_run(schedlab: Command, tmp_path: Path) -> None:
+def test_results_are_complete_and_describe_the_run(schedlab: Command, tmp_path: Path) -> None:
     out = tmp_path / "out"
     content = run(
         schedlab,
@@ -125,7 +125,7 @@ def test_a_guest_that_does_not_end_is_ended_at_its_limit(schedlab: Command, tmp_
 
 
 @pytest.mark.spike
-def test_a_program_that_is_not_there_fails_the_run(schedlab: Command, tmp_path: Path) -> None:
+def test_missing_program_fails_the_run(schedlab: Command, tmp_path: Path) -> None:
     words = ("--workload", "/nonesuch", "--cpus", "1,2")
     content = run(schedlab, tmp_path / "o", *words, status=1)
     assert [run["manifest"]["status"] for run in content["runs"]] == ["failed", "failed"]
@@ -145,7 +145,7 @@ def test_qemu_runs_the_same_workload(schedlab: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.qemu
-def test_boot_gives_a_shell_and_says_how_to_leave() -> None:
+def test_boot_gives_a_shell_and_names_the_exit() -> None:
     with subprocess.Popen(
         module_command("schedlab", "boot", "--cpus", "2"),
         stdin=subprocess.PIPE,
@@ -179,7 +179,7 @@ def type_in(machine: subprocess.Popen[bytes], text: bytes) -> None:
 
 
 @pytest.mark.spike
-def test_a_panic_is_told_with_the_kernels_words(tmp_path: Path) -> None:
+def test_panic_is_reported_with_the_kernel_message(tmp_path: Path) -> None:
     build_once("kernel", "image")
     (base,) = product(tmp_path / "o", SMALL_RUN, (PolicyChoice("rr"),), (2,), 1).runs
     with (

@@ -19,7 +19,7 @@ from schedlab.machines.spec import RunSpec
 from schedlab.runs import branching, results
 from schedlab.runs.branches import Attribute, Future, past
 from schedlab.runs.recording import recording
-from schedlab.runs.replay import Otherwise
+from schedlab.runs.replay import ReplayChanges
 from schedlab.studies import planning
 from schedlab.sweep import reading
 from schedlab.sweep.expanding import expand
@@ -74,7 +74,7 @@ def files() -> list[RunSpec]:
 
 def replays() -> list[RunSpec]:
     recorded = recording(RUN)
-    other = recorded.but(Otherwise(frozenset({1}), {2: {"priority": 1}}), "without typist")
+    other = recorded.but(ReplayChanges(frozenset({1}), {2: {"priority": 1}}), "without typist")
     recordings = (recorded, recorded.with_switches(), other)  # the last one as `explain` runs it
     return [
         of_a_file(workload=recording.title, file=None, changes=(), replay=recording.replay)
@@ -108,7 +108,7 @@ KINDS = (programs, files, replays, branches, of_studies, of_a_sweep)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_lost_on_the_way(kind: Callable[[], list[RunSpec]]) -> None:
+def test_nothing_is_lost_in_transit(kind: Callable[[], list[RunSpec]]) -> None:
     specs = kind()
     assert len(specs) > 2
     for spec in specs:
@@ -120,7 +120,7 @@ def test_nothing_is_lost_on_the_way(kind: Callable[[], list[RunSpec]]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_member_that_is_changed_is_noticed(kind: Callable[[], list[RunSpec]]) -> None:
+def test_changed_members_are_detected(kind: Callable[[], list[RunSpec]]) -> None:
     """Else the first test would hold of conversions that leave something out."""
     for spec in kind()[:2]:
         manifest = spec.manifest()

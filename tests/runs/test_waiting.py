@@ -44,7 +44,7 @@ def test_one_that_needs_less_overtakes() -> None:
     assert begun(waiting, 4) == ["d"]
 
 
-def test_what_is_put_back_comes_first() -> None:
+def test_requeued_tasks_are_first() -> None:
     waiting = waiting_of(a=1, b=2, c=1)
     first = waiting.take(1)
     waiting.put_back([first], 1)

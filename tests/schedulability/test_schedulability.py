@@ -99,7 +99,7 @@ def _times(task: Reserved) -> tuple[int, int, int]:
     return task.runtime, task.deadline, task.period
 
 
-def test_a_workload_file_says_what_tasks_need(tmp_path: Path) -> None:
+def test_workload_file_names_required_programs(tmp_path: Path) -> None:
     path = tmp_path / "w.json"
     reserved = {"dl-runtime": 2000, "dl-period": 10_000, "dl-deadline": 50_000, "run": 1000}
     tasks = {"a": {**reserved, "instance": 2, "priority": 1}, "b": {"run": 1}}
@@ -108,7 +108,7 @@ def test_a_workload_file_says_what_tasks_need(tmp_path: Path) -> None:
     assert task_set(workload_files.read(path)) == (reserved_task, reserved_task)
 
 
-def test_analyse_prints_bounds_beside_what_was_measured() -> None:
+def test_analyse_prints_bounds_and_measurements() -> None:
     done = CliRunner().invoke(cli, ["analyse", "deadlines", "--policy", "edf,rr", "--json"])
     assert done.exit_code == 0, done.output
     output = json.loads(done.stdout)
@@ -171,7 +171,7 @@ def test_fixed_priorities_respond_as_burns_and_wellings_compute(tmp_path: Path) 
     assert misses(analysis) == [0, 0, 0]
 
 
-def test_the_earliest_deadline_first_uses_a_whole_cpu(tmp_path: Path) -> None:
+def test_edf_uses_a_full_cpu(tmp_path: Path) -> None:
     analysis = analysed(tmp_path, BURNS_AND_WELLINGS, "--policy", "edf", *ALL_OF_A_CPU)
     assert analysis["meets"] is True
     assert misses(analysis) == [0, 0, 0]

@@ -55,7 +55,7 @@ def changed(old: str, new: str) -> str:
     return RR.replace(old, new, 1)
 
 
-def test_a_source_is_scored_beside_the_reference(tmp_path: Path) -> None:
+def test_source_is_scored_against_the_reference(tmp_path: Path) -> None:
     """The reference itself has a 1 in all; longer turns are another policy; and a file is its text."""
     file = tmp_path / "mine.c"
     file.write_text(changed(SLICE, "1, 20, 1000}"))
@@ -92,7 +92,7 @@ PICK = "task_t *rr_pick(run_queue_t *queue, uint32_t cpu)\n{\n"
     ],
     ids=["no policy", "no C", "endless", "a rule"],
 )
-def test_what_fails_says_why(source: str, at: str, words: str) -> None:
+def test_failures_give_a_reason(source: str, at: str, words: str) -> None:
     result = schedlab.score(source, trusted=TRUSTED)
     assert (result["failed_at"], result["score"]) == (at, None)
     assert re.search(words, result["failure"])

@@ -44,7 +44,7 @@ def test_what_a_key_draws_is_the_same_everywhere() -> None:
 
 
 @pytest.mark.parametrize("name", set_names())
-def test_each_run_of_a_set_can_be_carried_out(name: str) -> None:
+def test_runs_of_a_set_can_be_executed(name: str) -> None:
     workload_set = read_set(name)
     for level in workload_set.levels.values():
         runs = [*workload_set.runs(b"key", level, RR)]
@@ -141,7 +141,7 @@ def told(shown: Measured, hidden: Measured) -> str:
     return console.file.getvalue()
 
 
-def test_a_policy_that_was_fitted_to_what_is_shown_is_told() -> None:
+def test_overfitted_policy_is_reported() -> None:
     shown = made_up(mine=[[2.9, 3, 3.1], [1, 1.01, 0.99]])
     hidden = made_up(mine=[[1.1, 1, 0.9], [1, 1.02, 0.98]])
     text = told(shown, hidden)
@@ -162,7 +162,7 @@ def tiny() -> WorkloadSet:
     return replace(SET, levels={"quick": quick}, workloads={"crowd": crowd}, objectives=objectives)
 
 
-def test_what_was_measured_is_kept(
+def test_measurements_are_stored(
     tiny: WorkloadSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By policy: of what is there already, nothing runs."""

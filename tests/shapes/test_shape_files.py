@@ -46,7 +46,7 @@ def written(folder: Path, content: object) -> Path:
     return path
 
 
-def test_what_a_file_says(tmp_path: Path) -> None:
+def test_contents_of_a_file(tmp_path: Path) -> None:
     shape = read(written(tmp_path, SHAPE))
     assert shape.text() == TEXT
     assert shape.text(with_model=False) == TEXT[: TEXT.index(",threads")]
@@ -116,7 +116,7 @@ def test_several_nodes_have_distances(tmp_path: Path) -> None:
         read(written(tmp_path, incomplete_shape))
 
 
-def test_a_shape_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_shape(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match="cannot be read: No such file"):
         choose(f"{tmp_path}/none.json")
     with pytest.raises(WrongUsage, match=r"unknown shape; name a file .*two-sockets"):

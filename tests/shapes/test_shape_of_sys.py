@@ -98,7 +98,7 @@ def test_cpus_that_are_offline_are_left_out(tmp_path: Path) -> None:
         {f"cpu/cpu{cpu}/cpu_capacity": str(1000 + cpu) for cpu in range(8)},
     ],
 )
-def test_whatever_stands_there_a_shape_comes_of_it(change: dict[str, str], tmp_path: Path) -> None:
+def test_any_input_gives_a_shape(change: dict[str, str], tmp_path: Path) -> None:
     """One that may be read again."""
     shape, notes = shape_of_sys(copy_of_sys(tmp_path, {**server(), **change}))
     assert shape_of(parse(file_text(shape))) == shape

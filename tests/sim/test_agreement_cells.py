@@ -77,7 +77,7 @@ def test_two_percent_or_a_tick(tmp_path: Path) -> None:
     assert slow.half_width is None
 
 
-def test_shares_where_the_window_ends_first(tmp_path: Path) -> None:
+def test_shares_if_the_window_ends_first(tmp_path: Path) -> None:
     """Of 100 ticks that all ran together, one tick is a point."""
     keep(tmp_path, "spike", None, a=(0, 80), b=(0, 20))
     keep(tmp_path, "sim", None, a=(0, 81.5), b=(0, 18.5))
@@ -113,7 +113,7 @@ def test_pairs_of_seeds_see_through_what_seeds_do(tmp_path: Path) -> None:
     assert by_what(tmp_path)["completion"].verdict == "not told apart"
 
 
-def test_a_failed_run_is_told(tmp_path: Path) -> None:
+def test_failed_run_is_reported(tmp_path: Path) -> None:
     keep(tmp_path, "spike", 100, g=(1, 1))
     keep_run(tmp_path / "sim", EXPERIMENT, "rr", 1, machine="sim", status="limit")
     cell = by_what(tmp_path)["completion"]
@@ -161,7 +161,7 @@ def test_judgements(
     assert CLASS.matches(key) and not CLASS.matches(Key(EXPERIMENT, "mlfq", 1, "completion"))
 
 
-def test_ranges_are_kept_beside_the_runs(tmp_path: Path) -> None:
+def test_ranges_are_stored_next_to_the_runs(tmp_path: Path) -> None:
     keep(tmp_path, "spike", 100, a=(100, 1))
     keep(tmp_path, "sim", 150, a=(100, 1))
     first, second = (
@@ -198,7 +198,7 @@ program two
 """
 
 
-def test_runs_part_where_one_machine_picks_another(tmp_path: Path) -> None:
+def test_runs_diverge_if_the_machines_pick_differently(tmp_path: Path) -> None:
     traces = []
     for name, one in (("kernel", 1500), ("simulator", 2500)):
         (tmp_path / name).mkdir()

@@ -53,7 +53,7 @@ def jobs(run_metrics: Metrics) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_each_job_is_as_lindleys_recursion_has_it(tmp_path: Path, seed: int) -> None:
+def test_jobs_follow_the_lindley_recursion(tmp_path: Path, seed: int) -> None:
     work = {"from": 0, "to": "20ms", "step": "1ns"}
     text = text_of(read(tmp_path, open_load(2_000, run=work)), seed, TICK_NS)
     job_table = jobs(measured(tmp_path, text, *FIRST_COME))
@@ -116,7 +116,7 @@ def test_a_job_has_its_attributes_when_the_policy_first_sees_it(tmp_path: Path, 
     assert job["first_run_ns"].to_list() == job["fork_ns"].to_list() == [1_500_000, 2_500_000]
 
 
-def test_what_comes_late_is_counted_and_said(tmp_path: Path) -> None:
+def test_late_arrivals_are_counted_and_reported(tmp_path: Path) -> None:
     text = (
         "program root\n mark begin\n run 5ms\n arrive job 1ms\n arrive job 4990us\n arrive job 6ms"
     )

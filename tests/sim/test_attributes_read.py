@@ -99,7 +99,7 @@ CHOICES = [
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_a_policy_reads_what_it_says(choice: str) -> None:
+def test_policy_reads_its_annotation(choice: str) -> None:
     name, _, preset = choice.partition(":")
     ignored = attributes_ignored(
         PolicyChoice(name, preset), (), [kind.name.lower() for kind in VALUES]
@@ -124,7 +124,7 @@ NICE = {
 }
 
 
-def test_a_run_says_which_attributes_it_sets_in_vain(schedlab: Command, tmp_path: Path) -> None:
+def test_run_names_ignored_attributes(schedlab: Command, tmp_path: Path) -> None:
     """A policy with several runs is named once. The ideal share is what the policy can give."""
     file = tmp_path / "w.json"
     file.write_text(json.dumps(NICE))

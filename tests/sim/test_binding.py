@@ -337,7 +337,7 @@ def broken_trace(folder: Path) -> Iterator[Simulator]:
         yield simulator
 
 
-def test_a_trace_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_trace_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SetupRefused, match="cannot be written: No space left on device"):
         machine(TWO, trace="/dev/full")
     with (
@@ -412,7 +412,7 @@ def test_a_layout_that_changed_is_followed(tmp_path: Path) -> None:
         ("struct simulator_counts {", "struct simulator_counts [", "cannot be read"),
     ],
 )
-def test_a_drift_is_found(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_drift_is_detected(tmp_path: Path, old: str, new: str, words: str) -> None:
     headers = own_headers()
     assert old in headers
     path = library_of(tmp_path, headers.replace(old, new))

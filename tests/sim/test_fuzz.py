@@ -124,7 +124,7 @@ def test_no_checkpoint_that_was_made_up_breaks_the_simulator(tmp_path: Path) -> 
     check_clean(fuzz(tmp_path, "fuzz_checkpoint", inputs, 4_000, 4_000), 4_000)
 
 
-def test_a_policy_that_is_wrong_now_and_then_is_found(tmp_path: Path) -> None:
+def test_occasionally_wrong_policy_is_detected(tmp_path: Path) -> None:
     """Or else the other test says nothing."""
     under_the_first_policy = [bytes(3) + content for content in random_inputs(2)]
     done = fuzz(tmp_path, "broken", under_the_first_policy, 20_000, 400)

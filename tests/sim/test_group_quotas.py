@@ -115,7 +115,7 @@ def test_a_period_that_begins_holds_up_no_other_group(tmp_path: Path) -> None:
     assert service(limited) == pytest.approx(400 * MS, rel=0.01)
 
 
-def test_a_group_all_of_which_is_held_has_no_credit(tmp_path: Path) -> None:
+def test_throttled_group_has_no_credit(tmp_path: Path) -> None:
     """Group 1 has no limit, but all that it has is group 2."""
     groups = [FluidGroup(100, 10 * MS), FluidGroup(100)]
     lifted = 1_000 * MS

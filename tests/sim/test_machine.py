@@ -123,7 +123,7 @@ def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> Non
     assert "spike → sim" in " ".join(done.stdout.split())  # a title has as many lines as it needs
 
 
-def test_a_disk_that_is_too_small_is_told(tmp_path: Path) -> None:
+def test_too_small_disk_is_reported(tmp_path: Path) -> None:
     """Before anything is booted."""
     workload = read_words("program root\n" + "  run 1ms\n" * 200_000)
     mkfs, disk = built("mkfs"), tmp_path / "disk.img"
@@ -163,7 +163,7 @@ def test_all_events_are_what_the_simulator_reads(tmp_path: Path, policy: str, cp
     trace.validate(trace.read(tmp_path / "trace.bin"))
 
 
-def test_failures_are_told(schedlab: Command, tmp_path: Path) -> None:
+def test_failures_are_reported(schedlab: Command, tmp_path: Path) -> None:
     words = ("run", "--machine", "sim", "--cpus", "1", "--workload")
     endless = written(tmp_path, {"tasks": {"a": {"run": 1000}}})
     done = schedlab(*words, endless, "--out", str(tmp_path / "o1"), "--limit", "20ms")

@@ -12,7 +12,7 @@ import pytest
 from played import simulated
 from schedlab.metrics import compute
 from schedlab.monitor.model import Model
-from schedlab.monitor.standing import Standing
+from schedlab.monitor.standing import TraceState
 from schedlab.trace import GroupField, Kind, Trace
 from schedlab.trace.follow import Records
 from schedlab.trace.format import RECORD
@@ -84,9 +84,9 @@ def test_ideal_shares_are_those_of_the_groups(
         assert limited_share == pytest.approx(0.09 / cpus, rel=0.02)
 
 
-def test_groups_stand_where_a_model_begins_later(tmp_path: Path) -> None:
+def test_groups_exist_for_a_late_model(tmp_path: Path) -> None:
     records = records_of(simulated(tmp_path, TEXT, "hsfq"))
-    snapshot = Standing(1)
+    snapshot = TraceState(1)
     snapshot.apply(records)
     opening = snapshot.opening().records
     groups = opening[opening["kind"] == Kind.TASK_GROUP]

@@ -258,7 +258,7 @@ def test_jobs_are_those_of_the_file(tmp_path: Path) -> None:
         )
 
 
-def test_jobs_on_linux_are_released_a_period_apart(tmp_path: Path) -> None:
+def test_linux_jobs_are_released_one_period_after_another(tmp_path: Path) -> None:
     done = played_on_linux(tmp_path, JOBS.replace("  fork first\n  fork once\n", ""))
     marks = [line.split() for line in done.stderr.splitlines()]
     released = [int(words[3]) for words in marks if words[2] == "job"]
@@ -279,7 +279,7 @@ def test_jobs_on_linux_are_released_a_period_apart(tmp_path: Path) -> None:
         ("program root\n  fork a\n  take gate\nprogram a\n  policy none", "workload: none: "),
     ],
 )
-def test_a_workload_that_fails_says_why(tmp_path: Path, text: str, message: str) -> None:
+def test_failing_workload_gives_its_reason(tmp_path: Path, text: str, message: str) -> None:
     """Also when one of its processes fails and the first would wait for ever."""
     guest = played(tmp_path, text)
     assert guest.status == 1

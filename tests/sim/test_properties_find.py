@@ -105,7 +105,7 @@ def in_use(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_mistake_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     mistake = MISTAKES[name]
     search_settings = settings(bounds(), max_examples=400, phases=(Phase.generate,))
     machine = type("Machine", (Scheduler,), {"policy": mistake.policy})

@@ -129,7 +129,7 @@ def test_nothing_else_changes(tmp_path: Path, policies: tuple[str, str]) -> None
     assert left.tobytes() == without.tobytes()
 
 
-def test_acts_from_outside_are_told(tmp_path: Path) -> None:
+def test_external_acts_are_reported(tmp_path: Path) -> None:
     """A fork, a move, an attribute and another policy put processes into queues."""
     path = tmp_path / "trace.bin"
     text = "program root\n loop\n  sleep 1s\n end\nprogram a\n run 1s\n"

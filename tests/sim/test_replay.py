@@ -177,7 +177,7 @@ program server
 
 
 @pytest.mark.parametrize(("policy", "cpus"), [("lottery", 1), ("priority", 2)])
-def test_what_comes_from_outside_comes_again(policy: str, cpus: int) -> None:
+def test_external_events_are_replayed(policy: str, cpus: int) -> None:
     """Processes with their attributes, and what a device brings; who waited for all of them does."""
     check_same(OPEN, policy, cpus, 1)
 
@@ -196,7 +196,7 @@ def test_arrivals_do_not_wait_for_another_policy(tmp_path: Path, policy: str) ->
     assert story(first).rows() != story(expected).rows()
 
 
-def test_things_come_though_no_process_is_known_that_lets_them(tmp_path: Path) -> None:
+def test_events_happen_without_a_known_cause(tmp_path: Path) -> None:
     """The last one finds its receiver at work, and so is in no trace, nor is whom it let go on."""
     text = """
 program root
@@ -316,7 +316,7 @@ program two
 @example(text=SWITCHED_TO_SLOTS, cpus=2)
 @given(text=workloads(SWITCHES), cpus=st.integers(1, 4))
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_switches_of_the_policy_are_replayed_if_wanted(text: str, cpus: int) -> None:
+def test_policy_switches_are_replayed_on_request(text: str, cpus: int) -> None:
     check_same(text, "stride", cpus, 1, keep_switches=True)
 
 
@@ -516,7 +516,7 @@ program idle
     assert any("not whole" in note for note in replayed.notes)
 
 
-def test_who_was_killed_would_have_gone_on(tmp_path: Path) -> None:
+def test_killed_processes_would_have_continued(tmp_path: Path) -> None:
     """As of the kernel: the process ends with -1, whatever it was about to do."""
     events = recorded(tmp_path, "program root\nfork one\nwait\nprogram one\nrun 5ms\n", "recorded")
     assert events is not None
@@ -531,7 +531,7 @@ def test_who_was_killed_would_have_gone_on(tmp_path: Path) -> None:
     assert program(replayed, "one") == ["run until 5000000ns", "exit 1"]
 
 
-def test_processes_that_were_there_before_the_trace(tmp_path: Path) -> None:
+def test_processes_from_before_the_trace(tmp_path: Path) -> None:
     """As of a machine that is recorded while it runs: something must start them."""
     text = """
 program root

@@ -49,7 +49,7 @@ def recorded(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return Path(only["folder"])
 
 
-def test_what_is_not_said_is_as_it_was_recorded(
+def test_unspecified_attributes_are_as_recorded(
     schedlab: Command, tmp_path: Path, recorded: Path
 ) -> None:
     (only,) = run(schedlab, "replay", str(recorded), "--out", str(tmp_path / "out"))
@@ -76,7 +76,7 @@ def test_what_is_not_said_is_as_it_was_recorded(
     assert again.returncode == 0, again.stderr
 
 
-def test_under_other_policies_beside_the_recording(
+def test_other_policies_are_compared_with_the_recording(
     schedlab: Command, tmp_path: Path, recorded: Path
 ) -> None:
     """Tunables go with the policy; compare and report take recording and replays together."""
@@ -123,7 +123,7 @@ def test_what_is_no_recording(schedlab: Command, tmp_path: Path, content: bytes 
     assert str(path) in done.stderr
 
 
-def test_a_trace_alone_says_how_it_was_made(tmp_path: Path) -> None:
+def test_trace_alone_shows_how_it_was_made(tmp_path: Path) -> None:
     path = tmp_path / "alone.bin"
     text = "program root\nrun 3ms\n"
     options = ("--policy", "mlfq:four-quanta", "--set", "levels=3", "--cpus", "3", "--seed", "5")

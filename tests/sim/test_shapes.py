@@ -59,7 +59,7 @@ def test_a_policy_takes_what_runs_to_a_faster_cpu() -> None:
     assert ends(CHILD, shape, 2, policy="amps") == 3 * MS + 19_500 * US
 
 
-def test_nothing_is_lost_where_a_step_ends_within_a_nanosecond() -> None:
+def test_nothing_is_lost_if_a_step_ends_within_a_nanosecond() -> None:
     """A thousand steps take as long as all of them in one: they end 0.7 ns after each other."""
     steps = "program root\n  cpus 1\n  loop 1000\n    run 1ns\n  end\n"
     assert ends(steps, "kind0.1,speed1024:600", 2) == -(-1000 * 1024 // 600)

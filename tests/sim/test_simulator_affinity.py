@@ -99,7 +99,7 @@ def programs(seed: int) -> str:
     return "\n".join([*lines, "program leaf", "run 3ms"]) + "\n"
 
 
-def idle_beside_work(events: trace.Trace) -> Iterator[str]:
+def idle_while_work_waits(events: trace.Trace) -> Iterator[str]:
     """Each CPU that idles for two ticks while a process waits that may run there, and a third tick
     for the kernel's own time."""
     everywhere = 2**CPUS - 1
@@ -136,12 +136,12 @@ def idle_beside_work(events: trace.Trace) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("policy", policies_and_presets())
-def test_no_cpu_idles_beside_a_process_that_may_run_there(tmp_path: Path, policy: str) -> None:
+def test_no_cpu_idles_while_an_allowed_process_waits(tmp_path: Path, policy: str) -> None:
     seed = policies_and_presets().index(policy) % 3
     events = simulated(tmp_path, programs(seed), policy, CPUS)
     assert events.events.filter(kind=Kind.AFFINITY).height > 10
     if policy not in STAYING:
-        assert not list(idle_beside_work(events))
+        assert not list(idle_while_work_waits(events))
 
 
 STAYING = ("lottery:thesis", "priority:thesis", "priority:passes")
@@ -152,7 +152,7 @@ STAYING = ("lottery:thesis", "priority:thesis", "priority:passes")
 @pytest.mark.parametrize("policy", ["rr:table-scan", "mlfq"])
 def test_the_kernel_does_so_too(tmp_path: Path, policy: str) -> None:
     events = play(tmp_path, programs(1), policy, CPUS)
-    assert not list(idle_beside_work(events))
+    assert not list(idle_while_work_waits(events))
 
 
 @pytest.mark.parametrize("policy", policies_and_presets())

@@ -127,7 +127,7 @@ def within_ticks(events: trace.Trace, kind: Kind) -> list[int]:
     return [int(time[cpu == cpu_number].min()) for cpu_number in range(events.header.cpus)]
 
 
-def test_ticks_are_as_far_apart_as_the_kernels(tmp_path: Path) -> None:
+def test_tick_intervals_equal_the_kernels(tmp_path: Path) -> None:
     """What comes of CPU 0's tick comes first, and of each other one's a microsecond later; and so do
     processes wake that sleep until a tick."""
     kernel = within_ticks(

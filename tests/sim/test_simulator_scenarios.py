@@ -64,7 +64,7 @@ def check_scenario(folder: Path, scenario: str, policy: str, cpus: int) -> None:
 
 
 @pytest.mark.parametrize(("scenario", "policy", "cpus"), FOUND)
-def test_where_they_once_differed(tmp_path: Path, scenario: str, policy: str, cpus: int) -> None:
+def test_former_differences(tmp_path: Path, scenario: str, policy: str, cpus: int) -> None:
     check_scenario(tmp_path, scenario, policy, cpus)
 
 

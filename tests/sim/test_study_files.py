@@ -27,13 +27,13 @@ NEARNESS = 0.02
 _LIMIT_NS = 60 * 10**9
 
 
-def test_each_experiment_has_a_file_or_a_reason_why_not() -> None:
+def test_experiments_have_a_file_or_a_reason() -> None:
     experiment_names = [name for name, experiment in EXPERIMENTS.items() if not experiment.repeats]
     assert sorted([*FILES, *WITHOUT]) == sorted(experiment_names)
     assert all(reason.strip() for reason in WITHOUT.values())
 
 
-def test_each_file_of_the_studies_is_somebodys() -> None:
+def test_files_of_the_studies_are_all_used() -> None:
     others = {"cpu-bound", "io-bound", "ladder", "sleepers", "nice-mix", "deadlines", "mixed"}
     file_stems = {path.stem for path in (ROOT / FOLDER).glob("*.json")}
     assert {
@@ -42,7 +42,7 @@ def test_each_file_of_the_studies_is_somebodys() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
-def test_each_file_reads_and_is_shorter_when_quick(name: str) -> None:
+def test_files_read_and_are_shorter_when_quick(name: str) -> None:
     described = FILES[name]
     assert not described.read().notes
     assert bool(described.quick) == bool(EXPERIMENTS[name].quick_options)
@@ -60,7 +60,7 @@ def _distinct() -> dict[str, Described]:
 
 
 @pytest.mark.parametrize("name", sorted(_distinct()))
-def test_each_file_runs_under_each_policy(tmp_path: Path, name: str) -> None:
+def test_files_run_under_all_policies(tmp_path: Path, name: str) -> None:
     described = _distinct()[name]
     extra_policies = {
         policy.split()[0]

@@ -59,7 +59,7 @@ def test_a_burst_that_ends_with_its_slice(tmp_path: Path, costs: str, expected: 
     assert ends(tmp_path, [(0, 2)] * 3, 2, costs) == expected
 
 
-def test_whole_tick_bursts_end_as_textbooks_have_them(tmp_path: Path) -> None:
+def test_full_tick_bursts_end_as_in_textbooks(tmp_path: Path) -> None:
     random = Random(1)
     for slice_ticks in (1, 2, 3, 5):
         for _ in range(5):

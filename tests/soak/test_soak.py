@@ -22,7 +22,7 @@ from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.paths import BUILD
 from schedlab_tools.soak import conduct as conducting
-from schedlab_tools.soak.conduct import Soak, Told, conduct
+from schedlab_tools.soak.conduct import PartLog, Soak, conduct
 from schedlab_tools.soak.findings import Row, keep, rows
 from schedlab_tools.soak.loads import Load, Part
 
@@ -82,7 +82,7 @@ while True:
 HOLDS = "import time; kept = bytearray(b'x' * 50_000_000); time.sleep(1000)"
 
 
-def test_a_leak_is_found_and_what_holds_still_is_none(tmp_path: Path) -> None:
+def test_leak_is_detected_and_a_constant_is_none(tmp_path: Path) -> None:
     leaks, holds = load_of(LEAKS, steady=("kept",)), load_of(HOLDS)
     soak = sampled(tmp_path / "leaks", leaks)
     assert soak.problems == {"load": []}
@@ -123,7 +123,7 @@ tempfile.mkstemp()
 """
 
 
-def test_what_is_left_behind_is_told_and_ended(tmp_path: Path) -> None:
+def test_remaining_processes_are_reported_and_ended(tmp_path: Path) -> None:
     soak = soak_of(tmp_path, load_of(LEAVES_A_CHILD, None))
     assert soak.problems["load"] == ["part left processes behind"]
     assert len(soak.left["load"]) == 1
@@ -237,6 +237,6 @@ def test_the_storm_leaves_the_kernel_as_it_was(tmp_path: Path) -> None:
     )
     assert guest.status == 0, guest.console
     (tmp_path / "log").write_text(guest.console)
-    *_, last = Told(tmp_path / "log").read()
+    *_, last = PartLog(tmp_path / "log").read()
     assert last["system_calls"] > max(1000, 100 * last["forks"])
     assert last["kills"] > 0

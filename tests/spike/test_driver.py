@@ -30,8 +30,8 @@ from schedlab.machines.spike import (
     driven,
     driver,
     find_spike,
+    requested_turn,
     stock,
-    turn_wanted,
 )
 from schedlab.machines.spike_install import PROGRAM, installed_spike
 
@@ -215,11 +215,11 @@ def test_its_parts(tmp_path: Path) -> None:
 def test_a_turn_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, turn: str) -> None:
     monkeypatch.setenv(TURN_VARIABLE, turn)
     with pytest.raises(MachineUnfit, match=f"^{TURN_VARIABLE}={turn}: "):
-        turn_wanted()
+        requested_turn()
 
 
 @pytest.mark.parametrize("named", ["stock", "one"])
-def test_what_another_spike_passes_over_is_told(
+def test_variables_for_another_spike_are_reported(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     named: str,
@@ -253,6 +253,6 @@ def test_a_turn_is_the_step_of_the_clock(
     monkeypatch.setenv(TURN_VARIABLE, turn)
     build_once("kernel", "image")
     boot = Boot(KERNEL, IMAGE, 2, 512, f'tick=1ms limit=100s trace={TRACE_FILE} run="mixed"')
-    status, _, _ = run(driven(str(driver()), boot, turn_wanted()), tmp_path / "run")
+    status, _, _ = run(driven(str(driver()), boot, requested_turn()), tmp_path / "run")
     assert status == 0
     assert trace.read(tmp_path / "run" / TRACE_FILE).clock_step_ns == step

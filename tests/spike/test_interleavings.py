@@ -22,7 +22,7 @@ from schedlab.machines.spike import (
     STANDARD_TURN,
     driven,
     driver,
-    interleaving_wanted,
+    requested_interleaving,
 )
 from schedlab.metrics import measure
 
@@ -125,7 +125,7 @@ def test_cpus_that_are_called_come_late(tmp_path: Path) -> None:
     assert max(latest_start(tmp_path / str(seed), str(seed)) for seed in range(1, 4)) > 1_200_000
 
 
-def test_a_seed_says_all(tmp_path: Path) -> None:
+def test_seed_determines_the_run(tmp_path: Path) -> None:
     first, again, other = (interleaved(tmp_path, 3, "rr", "mixed", seed) for seed in (7, 7, 8))
     assert first == again
     assert first[2] != other[2]
@@ -134,10 +134,10 @@ def test_a_seed_says_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", ["-1", "1e3", " 7", "٧", str(2**64), "0" * 5000])
 def test_a_seed_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv(INTERLEAVE_VARIABLE, str(2**64 - 1))
-    assert interleaving_wanted() == str(2**64 - 1)
+    assert requested_interleaving() == str(2**64 - 1)
     monkeypatch.setenv(INTERLEAVE_VARIABLE, given)
     with pytest.raises(MachineUnfit, match=f"^{INTERLEAVE_VARIABLE}={given}: not a valid seed"):
-        interleaving_wanted()
+        requested_interleaving()
 
 
 def test_a_run_is_interleaved_and_branched(tmp_path: Path, schedlab: Command) -> None:

@@ -73,11 +73,11 @@ def need(system: System) -> None:
 
 
 def hashes(runs: Path) -> dict[str, str]:
-    found = {
+    hash_by_policy = {
         path.parent.name.partition("-")[0]: file_hash(path) for path in runs.glob("*/trace.bin")
     }
-    assert set(found) == set(POLICIES)
-    return found
+    assert set(hash_by_policy) == set(POLICIES)
+    return hash_by_policy
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +95,8 @@ def test_mixed_has_the_same_traces(system: System, here: dict[str, str], tmp_pat
     options = ("--variant=minbase", f"--include={PACKAGES}", "--quiet")
     subprocess.run(["mmdebstrap", *options, system.release, root, source], check=True, timeout=1800)
     copy_checkout(root / "checkout")
-    own = os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt")
-    shutil.copy(own, root / CERTIFICATES)
+    certificates = os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt")
+    shutil.copy(certificates, root / CERTIFICATES)
     trusted = [f"{name}=/{CERTIFICATES}" for name in ("SSL_CERT_FILE", "PIP_CERT")]
     command = ["unshare", "--mount", "sh", "-euc", SCRIPT, "sh", str(root), *trusted]
     subprocess.run([*command, "/checkout/schedlab", *RUN, "/runs"], check=True, timeout=1800)

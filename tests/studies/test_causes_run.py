@@ -40,9 +40,11 @@ def measured(collection: Collection, cause: Cause, named: str) -> float:
     }
     if OF_SUITES in experiment:
         tests = pl.when(pl.col("name") == "test").then(pl.col("value")).forward_fill()
-        told = of["values"].with_columns(test=tests)
-        own = told.filter((pl.col("test") == SUITE_TEST) & (pl.col("name") == "switches"))
-        return float(own["value"].mean())  # type: ignore[arg-type]
+        with_tests = of["values"].with_columns(test=tests)
+        switches = with_tests.filter(
+            (pl.col("test") == SUITE_TEST) & (pl.col("name") == "switches")
+        )
+        return float(switches["value"].mean())  # type: ignore[arg-type]
     if cause.measured == "completion":
         return float((of["summary"]["completion_ns"] / of["summary"]["tick_ns"])[0])
     return float(of["processes"]["selections"].sum())
@@ -51,15 +53,15 @@ def measured(collection: Collection, cause: Cause, named: str) -> float:
 @pytest.mark.parametrize("cause", WORDED_BY_DATA, ids=lambda each: f"{each.study}-{each.name}")
 def test_the_stored_effect_is_what_its_runs_measure(tmp_path: Path, cause: Cause) -> None:
     column, (before, after) = next(iter(cause.effects.items()))
-    (figure, *_) = (each for each in select(study=cause.study) if each.column == column)
+    (figure, *_) = (figure for figure in select(study=cause.study) if figure.column == column)
     names = [named.partition(" ") for named in (cause.without, cause.run)]
     cpus = figure.cpus or 2
-    wanted = {(experiment, policy) for experiment, _, policy in names}
+    expected = {(experiment, policy) for experiment, _, policy in names}
     runs = tuple(
         run
         for run in plan(tmp_path, "quick", (cause.study,)).runs
         if run.cpus == cpus and run.seed == 1
-        if {(run.label, ""), (run.label, str(run.policy))} & wanted
+        if {(run.label, ""), (run.label, str(run.policy))} & expected
     )
     assert len(runs) == 2
     perform(Plan(tmp_path, runs))

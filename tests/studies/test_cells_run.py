@@ -13,7 +13,7 @@ from schedlab.machines import LINUX_MACHINES, SIMULATOR
 from schedlab.report.build import page_maker
 from schedlab.report.model import Table
 from schedlab.report.study_tables import NOT_RUN
-from schedlab.runs.collection import Collection, Kept
+from schedlab.runs.collection import Collection, StoredRun
 from schedlab.studies.experiment import Depth
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.pack import studies
@@ -32,7 +32,7 @@ def planned(depth: Depth, number: int) -> Collection:
         if name != SIMULATOR or EXPERIMENTS[run.label].machine == name
     )
     return Collection(
-        Kept(
+        StoredRun(
             Path("/nowhere") / run.name,
             MANIFEST
             | {"label": run.label, "policy": str(run.policy), "tunables": dict(run.settings)}
@@ -46,7 +46,7 @@ def planned(depth: Depth, number: int) -> Collection:
 
 @pytest.mark.parametrize("depth", ["quick", pytest.param("full", marks=pytest.mark.long)])
 @pytest.mark.parametrize("number", [study.number for study in studies()])
-def test_nearly_each_cell_of_a_published_table_is_run(number: int, depth: Depth) -> None:
+def test_nearly_all_published_cells_are_run(number: int, depth: Depth) -> None:
     page = page_maker(number)(planned(depth, number))
     assert page is not None
     cells = missing = 0

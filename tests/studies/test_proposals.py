@@ -34,7 +34,7 @@ Test.__test__ = False  # type: ignore[attr-defined]
 EVERY = proposals.proposals()
 
 
-def test_each_has_tests_or_says_why_not() -> None:
+def test_proposals_have_tests_or_a_reason() -> None:
     assert {proposal.study for proposal in EVERY} == {1, 3, 5}
     assert len({(proposal.study, proposal.name) for proposal in EVERY}) == len(EVERY)
     assert all(bool(proposal.tests) != bool(proposal.missing) for proposal in EVERY)
@@ -102,14 +102,16 @@ def of_study_5(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str]
     """What the tests of its future work say, in quick runs: by proposal and what is looked at."""
     folder = tmp_path_factory.mktemp("proposals")
     perform(plan_of_proposals(folder, "quick", (5,), 1, "sim"))
-    found = (one for one in outcomes(read([folder])) if one.proposal.study == 5 and one.was_run)
-    return {(one.proposal.name, one.test.shows): one for one in found}
+    outcomes_5 = (
+        one for one in outcomes(read([folder])) if one.proposal.study == 5 and one.was_run
+    )
+    return {(one.proposal.name, one.test.shows): one for one in outcomes_5}
 
 
 @pytest.mark.parametrize("name", ["groups", "nice"])
 def test_study_5s_future_work_helps(of_study_5: dict[tuple[str, str], Outcome], name: str) -> None:
-    found = [one for (proposal, _), one in of_study_5.items() if proposal == name]
-    assert found and {one.verdict for one in found} == {"helps"}
+    matching = [one for (proposal, _), one in of_study_5.items() if proposal == name]
+    assert matching and {one.verdict for one in matching} == {"helps"}
 
 
 def test_shares_of_groups_and_nice_levels_are_exact(
@@ -139,9 +141,9 @@ def test_wrr_that_knows_nodes_moves_less_between_them(tmp_path: Path) -> None:
         folder = tmp_path / str(len(near))
         planned = plan_of_proposals(folder, "quick", (5,), 1, "sim").runs
         (run,) = (
-            each
-            for each in planned
-            if "two-nodes" in each.label and each.settings == near and each.seed == 1
+            run
+            for run in planned
+            if "two-nodes" in run.label and run.settings == near and run.seed == 1
         )
         (done,) = perform(Plan(folder, (run,)))
         ran = state_intervals(trace.read(done.folder / "trace.bin"))
@@ -158,7 +160,7 @@ def test_wrr_that_knows_nodes_moves_less_between_them(tmp_path: Path) -> None:
 def test_a_scan_of_all_levels_decides_as_the_bitmap(tmp_path: Path) -> None:
     """What the two take differs, and nothing else."""
     file = workload_files.read(STUDIES / "1" / "mixture.json")
-    found = []
+    decisions = []
     for name, settings in (("bitmap", "scan=0"), ("scan", "scan=1"), ("wide", "level_width=3")):
         trace = tmp_path / name
         options = ("--policy", "priority:thesis", "--set", settings, "--cpus", "2", "--seed", "1")
@@ -166,15 +168,17 @@ def test_a_scan_of_all_levels_decides_as_the_bitmap(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         events = sound_trace(trace)
         rows = events.rows(Kind.SWITCH)
-        found.append([events.column(each)[rows].tolist() for each in ("time_ns", "process", "cpu")])
-    assert found[0] == found[1]
-    assert found[0] != found[2]
+        decisions.append(
+            [events.column(column)[rows].tolist() for column in ("time_ns", "process", "cpu")]
+        )
+    assert decisions[0] == decisions[1]
+    assert decisions[0] != decisions[2]
 
 
 def test_inheritance_shortens_the_waits_of_study_1s_critical_task(tmp_path: Path) -> None:
     """For a lock of the lowest level: under hybrid, under levels alone, and with ceilings."""
     planned = plan_of_proposals(tmp_path, "quick", (1,), 1, "sim").runs
     perform(Plan(tmp_path, tuple(run for run in planned if run.label == "proposal-locks")))
-    found = [each for each in outcomes(read([tmp_path])) if each.was_run]
-    assert len(found) == 3
-    assert {each.verdict for each in found} == {"helps"}
+    tested = [outcome for outcome in outcomes(read([tmp_path])) if outcome.was_run]
+    assert len(tested) == 3
+    assert {outcome.verdict for outcome in tested} == {"helps"}

@@ -41,7 +41,7 @@ def test_a_value_is_near_by_its_unit(
     assert is_near_by_tick(figure, value) == by_tick
 
 
-def test_each_published_figure_counts_once_and_calibrated_ones_do_not() -> None:
+def test_published_figures_count_once_without_calibrated_ones() -> None:
     rows = [replace(TICKS, row=row) for row in "abcd"]
     others = [replace(TICKS, kind="expectation"), replace(TICKS, source="rerun")]
     counts = count_agreement(

@@ -24,7 +24,7 @@ def in_folder(tmp_path: Path, yaml_text: str) -> Study:
     return Study(folder)
 
 
-def test_an_experiment_is_what_the_folder_says(tmp_path: Path) -> None:
+def test_experiment_matches_its_folder(tmp_path: Path) -> None:
     (entry,) = _of(in_folder(tmp_path, GOOD))
     assert (entry.experiment.name, entry.experiment.study) == ("s9-a", 9)
     assert entry.experiment.machine == "sim"

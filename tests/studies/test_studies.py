@@ -25,7 +25,7 @@ from schedlab.studies.ideal import (
     CPUS,
     TIMING_TESTS,
     ideal_completion,
-    ideal_told,
+    ideal_printed,
     least_mean_turnaround,
 )
 from schedlab.studies.pack import Contradiction, studies
@@ -135,13 +135,13 @@ def test_no_published_time_is_better_than_ideal() -> None:
             assert figure.cpus is not None
             # The size of the work is taken from the 86 ticks of one cell, which hold some overhead:
             # under priorities the same work took 84. And the study tells whole ticks.
-            least = ideal_told(table, figure.row, figure.cpus) * 84 / 86
+            least = ideal_printed(table, figure.row, figure.cpus) * 84 / 86
             assert figure.value + 0.5 >= least, figure
     assert ideal_completion(1, "CPU-heavy", 1) == pytest.approx(86)
     assert ideal_completion(1, "Starvation Check", 1) == pytest.approx(43.0, abs=0.03)
     assert ideal_completion(1, "I/O-bound", 5) == 20
     assert ideal_completion(2, "I/O-bound", 1) == pytest.approx(22.5)
-    assert {ideal_told(2, "Mixed Load", cpus) for cpus in CPUS} == {50}
+    assert {ideal_printed(2, "Mixed Load", cpus) for cpus in CPUS} == {50}
     mixed = [ideal_completion(1, "Mixed Load", cpus) for cpus in CPUS]
     assert mixed == pytest.approx([107.5, 53.75, 50, 50, 50])
     with pytest.raises(KeyError):
@@ -156,7 +156,7 @@ CONTRADICTIONS = [
 ]
 
 
-def test_contradictions_are_told_once() -> None:
+def test_contradictions_are_listed_once() -> None:
     """Each has a name, a reason, and two places or more; one of number theory needs no second."""
     names = Counter((study, contradiction.name) for study, contradiction in CONTRADICTIONS)
     assert max(names.values()) == 1
@@ -180,7 +180,7 @@ def test_contradictions_are_told_once() -> None:
 
 
 @pytest.mark.parametrize(("study", "contradiction"), CONTRADICTIONS)
-def test_what_contradictions_quote_of_tables_stands_there(
+def test_contradictions_quote_the_tables_correctly(
     study: int, contradiction: Contradiction
 ) -> None:
     for statement in contradiction.statements:

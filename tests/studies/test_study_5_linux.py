@@ -77,7 +77,7 @@ def asked(place: Path) -> study_5.Queries:
 
 
 @pytest.mark.parametrize("name", ["study-5-linux", "study-5-linux-free"])
-def test_each_published_figure_stands_beside_ours(tmp_path: Path, name: str) -> None:
+def test_published_figures_are_next_to_measured_ones(tmp_path: Path, name: str) -> None:
     keep_sysbench(tmp_path)
     tables = tables_of(page_of(tmp_path))
     every = cells_of(tables[f"{name}-table-5"], labels=2)
@@ -128,7 +128,7 @@ def test_what_may_be_chance_is_called_so(tmp_path: Path) -> None:
     assert "1.1" in numbers(opening_of(page))
 
 
-def test_a_whole_report_is_made_of_linux_alone(tmp_path: Path) -> None:
+def test_full_report_from_linux_alone(tmp_path: Path) -> None:
     """Its other pages know the experiments, too; and a policy that is none of ours."""
     for policy in OWN:
         for seed in (1, 2):

@@ -206,7 +206,7 @@ def cells_under(page: Page, name: str) -> dict[tuple[str, ...], Cell]:
 
 
 @pytest.mark.parametrize("table", SUITES)
-def test_each_figure_of_tables_1_and_2_stands_beside_its_cell(whole_page: Page, table: int) -> None:
+def test_figures_of_tables_1_and_2_are_next_to_their_cells(whole_page: Page, table: int) -> None:
     suite, _ = SUITES[table]
     cells = cells_under(whole_page, f"study-1-table-{table}")
     names = {row: test for test, row in TIMING_TESTS.items()}
@@ -260,7 +260,7 @@ def on_costs(page: Page, test: str) -> Cell:
     return cells_under(page, "study-1-table-1")[cell_key]
 
 
-def test_runs_with_their_costs_tell_what_slow_forks_explain(tmp_path: Path) -> None:
+def test_runs_with_study_costs_show_the_effect_of_slow_forks(tmp_path: Path) -> None:
     """Theirs are 19 and 46 ticks: 17 are within two, 60 neither within two nor 15 %."""
     for test, plain, slow in (("creation", 5.0, 17.0), ("starvation", 60.0, 60.5)):
         for costs, ticks in ((False, plain), (True, slow)):
@@ -322,7 +322,7 @@ def test_table_2_is_compared_in_a_row_and_without_the_deleted_bursts(tmp_path: P
 
 
 @pytest.mark.parametrize("test", TESTS, ids=lambda test: test.name)
-def test_each_figure_of_tables_3_to_8_stands_beside_its_cell(whole_page: Page, test: Any) -> None:
+def test_figures_of_tables_3_to_8_are_next_to_their_cells(whole_page: Page, test: Any) -> None:
     cells = cells_under(whole_page, f"study-1-table-{test.table}")
     picked = "% of selections, the study's program"
     figures = published(1, test.table)
@@ -348,7 +348,7 @@ def test_each_figure_of_tables_3_to_8_stands_beside_its_cell(whole_page: Page, t
 # --- the rest of the page
 
 
-def test_each_contradiction_is_told_once(whole_page: Page) -> None:
+def test_contradictions_appear_once(whole_page: Page) -> None:
     text = texts_of(whole_page).replace("\\", "")
     for contradiction in study_numbered(1).contradictions:
         assert text.count(str(contradiction)) == 1, contradiction.name
@@ -391,7 +391,7 @@ def keep_study_2(place: Path, switch_ticks: float = 25.0) -> None:
             )  # fmt: skip
 
 
-def test_each_figure_of_study_2_stands_beside_its_cell(tmp_path: Path) -> None:
+def test_figures_of_study_2_are_next_to_their_cells(tmp_path: Path) -> None:
     keep_study_2(tmp_path)
     cells = cells_under(made(page_maker(2)(read([tmp_path]))), "study-2-lists")
     names = {row: test for test, row in study_2.Queries.rows.items()}

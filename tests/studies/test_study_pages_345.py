@@ -63,7 +63,7 @@ def summary_of(number: float) -> dict[str, Any]:
     }
 
 
-def people_of(number: float) -> list[dict[str, Any]]:
+def processes_of(number: float) -> list[dict[str, Any]]:
     """Two that compute, one that writes, and their parent."""
     return [
         {
@@ -105,7 +105,7 @@ def keep_study_3(place: Path, failing: tuple[str, str, int] | None = None) -> No
                     policy,
                     seed,
                     cpus=3,
-                    tables={"summary": [summary_of(number)], "processes": people_of(number)},
+                    tables={"summary": [summary_of(number)], "processes": processes_of(number)},
                     **({"status": "panic", "message": "out of memory"} if failed else {}),
                 )
 
@@ -120,7 +120,7 @@ def made(page: Page | None) -> Page:
     return page
 
 
-def test_study_3_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> None:
+def test_study_3_has_measured_figures_next_to_published_ones(tmp_path: Path) -> None:
     keep_study_3(tmp_path)
     tables = tables_of(made(page_maker(3)(read([tmp_path]))))
     value = {
@@ -217,7 +217,7 @@ def benchmark_times(size: int, scheduler: str, seed: int) -> dict[str, float]:
     return {"inter": 100 + slope * size + seed, "cpu": 200 + slope * size + seed}
 
 
-def test_study_4_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> None:
+def test_study_4_has_measured_figures_next_to_published_ones(tmp_path: Path) -> None:
     keep_study_4(tmp_path)
     tables = tables_of(made(page_maker(4)(read([tmp_path]))))
     shown = 0
@@ -285,15 +285,15 @@ def test_levels_are_read_tick_by_tick() -> None:
 
 def test_the_authors_schedule_stands_beside_ours() -> None:
     """Figure 7: turns of 2, 4, 8 and 32 ticks on the four levels, of three processes."""
-    found = ticks.drawn_turns(
+    published_turns = ticks.drawn_turns(
         "published", printed_ticks(study_numbered(4), "MLFQ").rename({"process": "pid"})
     )
-    assert set(found["series"]) == {"A", "B", "C"}
-    assert found["begin"].min() == 0
-    length = found.with_columns(length=pl.col("end") - pl.col("begin"))
+    assert set(published_turns["series"]) == {"A", "B", "C"}
+    assert published_turns["begin"].min() == 0
+    length = published_turns.with_columns(length=pl.col("end") - pl.col("begin"))
     for level, turn in ((3, 2), (2, 4), (1, 8), (0, 32)):
-        own = length.filter(pl.col("row") == f"level {level}")["length"]
-        assert ticks.usual(own)[0] == turn
+        lengths = length.filter(pl.col("row") == f"level {level}")["length"]
+        assert ticks.usual(lengths)[0] == turn
 
 
 def test_study_5s_tables_of_words(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.spike
 @pytest.mark.parametrize("policy", ["priority", "rr:table-scan"])
-def test_waits_are_those_that_the_program_tells(policy: str, tmp_path: Path) -> None:
+def test_waits_equal_the_program_output(policy: str, tmp_path: Path) -> None:
     """The reader measures from before it asks until it has the byte: two system calls more."""
     trace = traced(tmp_path, "study3 inversion -t 600 -r 3", 1, f"tick=1ms policy={policy}")
     run_metrics = compute(trace)
@@ -394,7 +394,7 @@ def told(policy: str, seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> None:
+def test_study_5_has_measured_figures_next_to_published_ones(tmp_path: Path) -> None:
     keep_study_5(tmp_path)
     tables = tables_of(made(page_maker(5)(read([tmp_path]))))
     headings = {
@@ -426,7 +426,7 @@ def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("study", [3, 4, 5])
-def test_each_contradiction_is_told_once(study: int, tmp_path: Path) -> None:
+def test_contradictions_appear_once(study: int, tmp_path: Path) -> None:
     keep_study_3(tmp_path)
     keep_study_4(tmp_path)
     keep_study_5(tmp_path)

@@ -39,7 +39,7 @@ from script_machine import ScriptMachine
 
 
 @pytest.mark.parametrize("depth", ["quick", "full"])
-def test_every_run_of_a_plan_has_a_name_of_its_own(tmp_path: Path, depth: Depth) -> None:
+def test_runs_of_a_plan_have_unique_names(tmp_path: Path, depth: Depth) -> None:
     runs = plan(tmp_path, depth).runs
     assert len({run.name for run in runs}) == len(runs) > 800
     assert max(len(run.name) for run in runs) < 200
@@ -49,15 +49,13 @@ def test_every_run_of_a_plan_has_a_name_of_its_own(tmp_path: Path, depth: Depth)
 
 
 @pytest.mark.parametrize("depth", ["quick", "full"])
-def test_every_policy_of_a_plan_is_there_and_knows_its_settings(
-    tmp_path: Path, depth: Depth
-) -> None:
+def test_policies_of_a_plan_exist_and_know_their_settings(tmp_path: Path, depth: Depth) -> None:
     study_plan = plan(tmp_path, depth)
     study_plan.check()
     check_policies(read_catalogue(), study_plan)
 
 
-def test_pages_and_help_tell_how_many_runs_there_are() -> None:
+def test_pages_and_help_state_the_number_of_runs() -> None:
     """README.md, docs/studies.md and `./schedlab run --help`."""
     counts = {}
     for depth in ("quick", "full"):
@@ -235,7 +233,7 @@ def test_a_place_for_the_report_that_is_taken_is_refused_before_the_work(
     assert starts(machine) == 0
 
 
-def test_an_interruption_says_how_to_go_on(
+def test_interruption_names_the_command_to_resume(
     tmp_path: Path, tiny: list[tuple[Collection, Path]], machine: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip

@@ -43,7 +43,7 @@ def test_what_is_run_is_what_the_kernel_runs(tmp_path: Path, depth: Depth) -> No
         assert run.workload == file.workload
 
 
-def test_a_study_is_run_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_study_runs_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = {name: experiments.EXPERIMENTS[name] for name in ("s4-mixed-2", "s4-sleeper")}
     monkeypatch.setattr(planning, "EXPERIMENTS", small)
     monkeypatch.setattr(study_run, "make_report", lambda runs, out: out / "index.html")

@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT, Command
 from schedlab.errors import WrongUsage
 from schedlab.metrics.steady import COLUMNS, steady
-from schedlab.sweep.load_curves import charts, jobs_kept, loads_of, rules_of, scenes
+from schedlab.sweep.load_curves import charts, load_jobs, loads_of, rules_of, scenes
 from schedlab.sweep.theory import theory
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
@@ -95,7 +95,7 @@ def test_theory_is_of_the_file(tmp_path: Path) -> None:
     assert theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), "c", TICK_NS, 1) == []
 
 
-def test_priorities_have_lines_where_a_policy_goes_by_them(tmp_path: Path) -> None:
+def test_policies_with_priorities_have_one_queue_per_priority(tmp_path: Path) -> None:
     """The jobs' priorities are drawn: half of them have each."""
     priority = {"values": [2, 7]}
     file = file_with(tmp_path, 0.8, {"priority": priority}, a=1_000)
@@ -158,7 +158,7 @@ def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
     assert (schedlab(*again[:3], "--load", "0.9")).returncode == 2
 
 
-def test_each_shape_has_its_own_curves(schedlab: Command, tmp_path: Path) -> None:
+def test_shapes_have_separate_curves(schedlab: Command, tmp_path: Path) -> None:
     """However many CPUs others have; theory knows none of them."""
     file = ROOT / "workloads" / "files" / "open" / "exponential.json"
     sweep = tmp_path / "sweep.yaml"
@@ -170,7 +170,7 @@ def test_each_shape_has_its_own_curves(schedlab: Command, tmp_path: Path) -> Non
     words = ("sweep", str(sweep), "--load", "0.3", "--jobs", "1")
     done = schedlab(*words, "--out", str(tmp_path / "curves"))
     assert done.returncode == 0, done.stderr
-    both = list(scenes(tmp_path / "curves", None, jobs_kept(tmp_path / "curves")))
+    both = list(scenes(tmp_path / "curves", None, load_jobs(tmp_path / "curves")))
     for curve_set, shape in zip(both, ("(even.json ", "(fast-and-slow)"), strict=True):
         assert curve_set.title.partition("CPUs ")[2].startswith(shape)
     assert [(len(curve_set.runs), curve_set.theory.is_empty()) for curve_set in both] == [

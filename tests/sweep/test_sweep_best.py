@@ -117,7 +117,7 @@ def test_metrics_that_are_none(text: str) -> None:
 # --- rankings
 
 
-def test_the_best_comes_first_and_who_is_clearly_worse_is_told(tmp_path: Path) -> None:
+def test_best_is_first_and_worse_ones_are_marked(tmp_path: Path) -> None:
     folder = swept(
         tmp_path,
         turnarounds(
@@ -156,7 +156,7 @@ def test_p_values_are_those_of_the_paired_t_test_corrected_by_holm(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("worse", "is_worse"), [(1.0, False), (2.0, True)])
-def test_a_setup_is_worse_where_its_interval_says_so(
+def test_setup_is_worse_if_its_interval_shows_it(
     tmp_path: Path, worse: float, is_worse: bool
 ) -> None:
     """Of the first, the probability is 3 % on one side, and 6 % on both."""
@@ -193,7 +193,7 @@ def test_equal_differences_are_not_taken_for_certain_below_the_clock(tmp_path: P
     assert [place.possible for place in ranked(swept(tmp_path / "fine", fine))] == [True, False]
 
 
-def test_tails_rank_where_there_are_enough_processes(tmp_path: Path) -> None:
+def test_tails_are_ranked_with_enough_processes(tmp_path: Path) -> None:
     rows = turnarounds({"a=1": [2 * MS, 4 * MS], "a=2": [MS, 2 * MS]}, "turnaround_p99_ns")
     few = {("a=3", seed): {"processes": 4} for seed in (1, 2)}
     places = ranked(swept(tmp_path, {**rows, **few}), "turnaround-99th")
@@ -218,7 +218,7 @@ def test_setups_that_lack_a_value_are_left_out_and_named(tmp_path: Path) -> None
     }
 
 
-def test_groups_have_their_own_values(tmp_path: Path) -> None:
+def test_groups_have_separate_values(tmp_path: Path) -> None:
     measured = {
         ("a=1", 1): {"response_mean_ns": 1.0, "x.response_mean_ns": 9.0, "y.response_mean_ns": 1.0},
         ("a=2", 1): {"response_mean_ns": 2.0, "x.response_mean_ns": 3.0, "y.response_mean_ns": 2.0},
@@ -258,7 +258,7 @@ def test_the_front_is_of_those_that_no_other_surpasses_in_everything() -> None:
     assert costs == sorted(costs)
 
 
-def test_who_is_off_the_front_by_chance_is_told_from_who_is_surely_off() -> None:
+def test_chance_and_certain_losers_of_the_front_are_distinguished() -> None:
     noise = [0.0, 0.3, -0.2, 0.1, -0.1]
     rows = [
         [(10 + n, 50 - n) for n in noise],
@@ -286,7 +286,7 @@ def example(folder: Path) -> Path:
     return swept(folder, measured)
 
 
-def test_the_command_ranks_what_is_there(schedlab: Command, tmp_path: Path) -> None:
+def test_command_ranks_the_data_set(schedlab: Command, tmp_path: Path) -> None:
     folder = example(tmp_path / "sweep")
     done = schedlab("sweep", "--from", str(folder), "--best", "turnaround", "--top", "2")
     assert done.returncode == 0, done.stderr
@@ -363,7 +363,7 @@ def test_what_adds_up_has_no_interaction(tmp_path: Path) -> None:
     assert computed_effects.main[0].levels[0].mean == 3 + 4 + 1000
 
 
-def test_what_two_do_together_is_told_apart(tmp_path: Path) -> None:
+def test_interactions_are_separated(tmp_path: Path) -> None:
     """Each alone does nothing: only whether both are as large as they can be, or neither."""
     measured = grid(lambda a, b, seed: 10.0 if (a == 1) == (b == 3) else 20.0)
     _, parts = explained(swept(tmp_path, measured))
@@ -371,7 +371,7 @@ def test_what_two_do_together_is_told_apart(tmp_path: Path) -> None:
     assert parts["a"] == parts["b"] == pytest.approx(0)
 
 
-def test_runs_without_a_value_are_said(tmp_path: Path) -> None:
+def test_runs_without_a_value_are_listed(tmp_path: Path) -> None:
     measured = grid(lambda a, b, seed: float(a))
     measured = {**measured, ("a=2,b=5", 2): {"status": "panic", "set_a": 2, "set_b": 5}}
     computed_effects, _ = explained(swept(tmp_path, measured))

@@ -16,7 +16,7 @@ from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines.outcome import Outcome
 from schedlab.runs.worker import Result
 from schedlab.sweep import columns, dataset
-from schedlab.sweep.load_curves import jobs_kept
+from schedlab.sweep.load_curves import load_jobs
 from schedlab.sweep.origin import MADE_OF
 from schedlab.sweep.rows import Rows
 
@@ -78,7 +78,7 @@ def test_duckdb_and_polars_read_it_as_one_table(tmp_path: Path) -> None:
     assert read.equals(dataset.read_table(tmp_path, dataset.RUNS))
 
 
-def test_the_manifest_says_what_each_column_is(tmp_path: Path) -> None:
+def test_manifest_describes_columns(tmp_path: Path) -> None:
     filled(tmp_path, (result("a"),))
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert (manifest["format"], manifest["title"], manifest["make"]) == (1, "a title", MAKE)
@@ -216,7 +216,7 @@ def test_a_manifest_does_not_choose_which_files_are_read(tmp_path: Path) -> None
         changed = {**manifest, MADE_OF: {"x": {"workload": "w", "workload_sha256": name}}}
         (place / "manifest.json").write_text(json.dumps(changed))
         with pytest.raises(FileRefused, match="private"):
-            jobs_kept(place)
+            load_jobs(place)
 
 
 def test_the_runs_of_a_part_come_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

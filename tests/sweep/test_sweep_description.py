@@ -72,10 +72,10 @@ def settings(points: list[Point]) -> list[dict[str, int]]:
 )
 def test_values_that_are_none(text: str) -> None:
     with pytest.raises(JsonError, match=r"expected|twice|first|at most|unknown"):
-        ranges.whole_numbers(node(text))
+        ranges.integer_range(node(text))
 
 
-def test_a_value_for_each_place_and_each_has_as_much_room() -> None:
+def test_values_have_equal_room() -> None:
     places = [(number + 0.5) / 12 for number in range(12)]
     assert [ranges.Span(1, 7, 2).at(place) for place in places] == [1] * 3 + [3] * 3 + [5] * 3 + [
         7
@@ -84,7 +84,7 @@ def test_a_value_for_each_place_and_each_has_as_much_room() -> None:
     assert ranges.Span(1, 7, 2).at(math.nextafter(1, 0)) == 7
 
 
-def test_in_a_logarithmic_range_each_power_has_as_much_room() -> None:
+def test_logarithmic_range_gives_powers_equal_room() -> None:
     values = [ranges.Logarithmic(1, 999).at((number + 0.5) / 3000) for number in range(3000)]
     below = [sum(isinstance(v, int) and v < 10**power for v in values) for power in (1, 2, 3)]
     assert below == [1000, 2000, 3000]
@@ -242,7 +242,7 @@ def test_options_say_the_same_as_a_file(tmp_path: Path) -> None:
     assert expand(reading.read(None, nodes, CATALOGUE)) == by_file
 
 
-def test_each_shape_has_as_many_cpus_as_it_says(tmp_path: Path) -> None:
+def test_shapes_have_the_stated_cpus(tmp_path: Path) -> None:
     """A file's name starts from the sweep's folder; the data set has a column for them."""
     (tmp_path / "mine.json").write_text('{"format": 1, "cpus": 3}')
     text = (
@@ -264,7 +264,7 @@ def test_each_shape_has_as_many_cpus_as_it_says(tmp_path: Path) -> None:
     assert most(reading.read(tmp_path / "sweep.yaml", {}, CATALOGUE)) == 8
 
 
-def test_how_many_there_are_is_known_before_they_are_spelt_out(tmp_path: Path) -> None:
+def test_count_is_known_before_expansion(tmp_path: Path) -> None:
     path = tmp_path / "sweep.yaml"
     path.write_text(
         f"workloads: {MIXED}\npolicies: {{policy: mlfq, set: {{boost: 0..99999}}}}\nseeds: 1..11"
@@ -324,7 +324,7 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
          "only 9"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_errors_name_their_position(tmp_path: Path, text: str, message: str) -> None:
     assert message in complaint(tmp_path, text)
 
 

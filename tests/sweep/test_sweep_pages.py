@@ -37,7 +37,7 @@ def grid(first: int = 4, second: int = 3) -> Measured:
     }
 
 
-def test_a_heat_map_has_the_mean_of_each_pair(tmp_path: Path) -> None:
+def test_heat_map_has_the_mean_of_pairs(tmp_path: Path) -> None:
     folder = swept(tmp_path, grid())
     table = cells(folder, TURNAROUND, ("a", "b"))
     means = {(row["x"], row["y"]): row["value"] for row in table.to_dicts()}
@@ -54,7 +54,7 @@ def test_a_heat_map_has_the_mean_of_each_pair(tmp_path: Path) -> None:
             pictures.pair_of(wrong)
 
 
-def test_very_many_values_are_told_in_ranges(tmp_path: Path) -> None:
+def test_very_many_values_are_listed_in_ranges(tmp_path: Path) -> None:
     """As a sample has them: else each value explained its own runs."""
     folder = swept(tmp_path, grid(40, 1))
     ranges = in_order(read(folder, TURNAROUND)["a"].to_list())

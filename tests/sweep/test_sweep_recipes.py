@@ -53,7 +53,7 @@ def calls(tmp_path: Path) -> dict[str, list[str]]:
     return {" ".join(re.findall(r"^(?:dask )?\w+", line)): line.split() for line in lines}
 
 
-def test_the_job_starts_what_there_is(calls: dict[str, list[str]]) -> None:
+def test_job_starts_existing_parts(calls: dict[str, list[str]]) -> None:
     assert set(calls) == {"dask scheduler", "dask worker", "sweep"}
     for name, words in calls.items():
         given = {word for word in words if word.startswith("--")} - {"--certificate"}
@@ -71,9 +71,7 @@ def test_the_job_starts_what_there_is(calls: dict[str, list[str]]) -> None:
     assert calls["sweep"][:3] == ["sweep", "my", "sweep.yaml"]
 
 
-def test_the_queries_of_the_page_are_of_columns_that_there_are(
-    tmp_path: Path, schedlab: Command
-) -> None:
+def test_page_queries_use_existing_columns(tmp_path: Path, schedlab: Command) -> None:
     folder = swept(tmp_path / "set", turnarounds({"a=1": [MS]}))
     text = (ROOT / "docs" / "sweeps.md").read_text()
     queries = re.findall(r'\./schedlab query runs/tuned "(.*?[^\\])"$', text, re.S | re.M)

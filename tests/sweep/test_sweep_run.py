@@ -42,7 +42,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- this host
 
 
-def test_the_same_comes_of_one_worker_and_in_another_order(tmp_path: Path, reference: Path) -> None:
+def test_one_worker_and_another_order_give_the_same(tmp_path: Path, reference: Path) -> None:
     plan = command.plan(sweep_file(tmp_path, SEEDS), {})
     turned = replace(plan, points=plan.points[::-1])
     command.carry_out(turned, command.Doing(tmp_path / "out", workers=1))
@@ -70,7 +70,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, reference: Path) -> None:
     assert (again.already, again.runs) == (SEEDS * SETUPS, SEEDS * SETUPS)
 
 
-def test_more_values_are_added_to_what_is_there(tmp_path: Path) -> None:
+def test_more_values_are_appended(tmp_path: Path) -> None:
     path, out = sweep_file(tmp_path, 1), tmp_path / "out"
     for cpus, already in (("1", 0), ("1,2", SETUPS)):
         given = options.nodes([], [], [], [], [], None, {"cpus": cpus})
@@ -184,7 +184,7 @@ def test_the_key_is_of_all_that_decides(tmp_path: Path) -> None:
     assert key_of(same, make) == keys[0]
 
 
-def test_traces_are_kept_as_run_keeps_them(schedlab: Command, tmp_path: Path) -> None:
+def test_traces_are_stored_as_by_run(schedlab: Command, tmp_path: Path) -> None:
     path = sweep_file(tmp_path, 1)
     more = ("--out", str(tmp_path / "out"), "--keep-traces", "--jobs", "1")
     done = schedlab("sweep", str(path), "--policy", "rr", *more)

@@ -69,7 +69,7 @@ def tried(search: Search, value: Callable[[Setup], Values] = measured) -> list[S
     return tried_configurations
 
 
-def test_a_search_comes_near_the_best_in_few_runs_and_the_same_each_time(tmp_path: Path) -> None:
+def test_search_approaches_the_best_and_repeats(tmp_path: Path) -> None:
     description = described(tmp_path, SPACE)
     tried_configurations = tried(Search(description, Budget(100, 1), ["lower"]))
     assert len(tried_configurations) == 50  # with two seeds each
@@ -107,7 +107,7 @@ def test_a_search_may_be_for_the_most_or_for_two_metrics(tmp_path: Path) -> None
     assert len(tried(Search(description, Budget(50, 1), ["lower", "higher"]), both)) == 25
 
 
-def test_a_small_grid_is_run_whole_and_one_that_is_used_up_ends_the_search(tmp_path: Path) -> None:
+def test_small_grid_runs_completely_and_exhaustion_ends_the_search(tmp_path: Path) -> None:
     grid = described(tmp_path, SPACE.replace("1, to: 1000", "1, to: 5").replace("1..1000", "1..4"))
     assert grid_size(grid) == 1 + 8 + 20
     tried_configurations = tried(Search(grid, Budget(60, 1), ["lower"]))
@@ -122,7 +122,7 @@ def test_a_small_grid_is_run_whole_and_one_that_is_used_up_ends_the_search(tmp_p
     )
 
 
-def test_what_cannot_be_searched_is_said(tmp_path: Path) -> None:
+def test_unsearchable_ranges_are_reported(tmp_path: Path) -> None:
     for text in ("", "0", "-5", "many", "20:x", "20:1:1", "9999999999"):
         with pytest.raises(WrongUsage, match="search="):
             budget_of(text)

@@ -164,7 +164,7 @@ def test_the_settings_cannot_be_changed_back(tmp_path: Path) -> None:
             connection.execute(statement)
 
 
-def test_files_are_read_if_the_user_says_so(runs: list[Run], tmp_path: Path) -> None:
+def test_files_are_read_only_with_permission(runs: list[Run], tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("a\n7\n")
     sql = f"SELECT a, count(*) AS n FROM '{tmp_path}/own.csv', runs GROUP BY a"
     assert query(runs, sql, allow_files=True).to_dicts() == [{"a": 7, "n": 2}]
@@ -217,7 +217,7 @@ def asked(*words: str | Path) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_the_command_writes_what_it_is_told(runs: list[Run], tmp_path: Path) -> None:
+def test_command_writes_the_requested_files(runs: list[Run], tmp_path: Path) -> None:
     place, sql = (
         runs[0].folder.parent,
         "SELECT run, count(*) AS n FROM waits GROUP BY run ORDER BY 1",

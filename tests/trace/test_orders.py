@@ -43,9 +43,7 @@ def test_places_that_are_not_among_others(places: set[int], others: set[int]) ->
 
 
 @given(lives=st.sets(st.tuples(PIDS, st.integers(0, 20))), pid=PIDS, row=st.integers(0, 20))
-def test_a_row_belongs_to_the_last_life_begun(
-    lives: set[tuple[int, int]], pid: int, row: int
-) -> None:
+def test_row_belongs_to_the_latest_life(lives: set[tuple[int, int]], pid: int, row: int) -> None:
     """With PIDs that are used once or again, and are close to one another or far apart."""
     ordered = sorted(lives)
     life_owners = np.array([of for of, _ in ordered], np.int64)

@@ -64,7 +64,7 @@ def check(records: list[Record], script: Script, size: int, cut: int | None = No
 
 @settings(PATIENT, max_examples=40)
 @given(script=SCRIPTS, source=RANDOMS, size=SIZES)
-def test_metrics_are_those_of_the_whole(script: Script, source: random.Random, size: int) -> None:
+def test_metrics_of_parts_equal_the_total(script: Script, source: random.Random, size: int) -> None:
     """Each number of each table."""
     check(simulate(source, script), script, size)
 

@@ -150,7 +150,7 @@ def test_a_longer_header_is_skipped(tmp_path: Path) -> None:
 
 @settings(PATIENT, max_examples=60)
 @given(script=SCRIPTS, source=RANDOMS)
-def test_what_is_whole_of_a_truncated_trace_is_kept(script: Script, source: random.Random) -> None:
+def test_complete_part_of_a_truncated_trace_is_valid(script: Script, source: random.Random) -> None:
     """And what a CPU could not write is counted."""
     records = simulate(source, script)
     cut = source.randrange(64, 64 + 32 * len(records))
@@ -181,7 +181,7 @@ def test_a_gap_before_the_cut_is_no_truncation(tmp_path: Path) -> None:
 
 @settings(PATIENT, max_examples=30)
 @given(script=SCRIPTS, source=RANDOMS)
-def test_a_machine_need_not_tell_of_its_scheduler(script: Script, source: random.Random) -> None:
+def test_machine_may_omit_scheduler_events(script: Script, source: random.Random) -> None:
     """A trace without any SCHEDULER_ENTER and _EXIT is good: picks are counted by switches."""
     visits = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
     remaining_records = [record for record in simulate(source, script) if record.kind not in visits]
@@ -208,7 +208,7 @@ FIELDS = ("time", "process", "kind", "cpu", "first", "second")
 
 @settings(PATIENT, max_examples=300)
 @given(script=SCRIPTS, source=RANDOMS, field=st.sampled_from(FIELDS))
-def test_any_one_wrong_number_is_judged_as_the_slow_way_does(
+def test_any_single_wrong_number_is_judged_like_the_oracle(
     script: Script, source: random.Random, field: str
 ) -> None:
     """Changes one field of one record; the same record is named, or none if that is no harm."""
@@ -225,9 +225,7 @@ def test_any_one_wrong_number_is_judged_as_the_slow_way_does(
 
 @settings(PATIENT, max_examples=150)
 @given(script=SCRIPTS, source=RANDOMS, change=st.integers(0, 2))
-def test_a_record_that_never_was_is_found(
-    script: Script, source: random.Random, change: int
-) -> None:
+def test_invented_record_is_detected(script: Script, source: random.Random, change: int) -> None:
     """Takes one out, puts one in twice, or changes the order of two, and numbers them anew."""
     records = simulate(source, script)
     at = source.randrange(len(records) - 1)

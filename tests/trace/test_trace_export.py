@@ -59,7 +59,7 @@ def test_parquet(trace: Trace, records: list[Record], tmp_path: Path) -> None:
     assert "bürste" in table.filter(pl.col("kind") == "EXEC")["text"].to_list()
 
 
-def test_csv_says_the_same(trace: Trace, tmp_path: Path) -> None:
+def test_csv_agrees(trace: Trace, tmp_path: Path) -> None:
     """Text instead of columns."""
     export(trace, tmp_path / "trace.csv", "csv")
     export(trace, tmp_path / "trace.parquet", "parquet")
@@ -84,7 +84,7 @@ def of_kind(records: list[Record], kind: Kind) -> list[Record]:
     return sorted((record for record in records if record.kind == kind), key=lambda r: r.time)
 
 
-def test_perfetto_has_each_switch(perfetto: Any, records: list[Record]) -> None:
+def test_perfetto_has_all_switches(perfetto: Any, records: list[Record]) -> None:
     """On its CPU, at its time, from which process to which, and how the first was left."""
     exported_switches = {
         (cpu, event.timestamp, switch.prev_pid, switch.next_pid)
@@ -95,7 +95,7 @@ def test_perfetto_has_each_switch(perfetto: Any, records: list[Record]) -> None:
     assert len(events(perfetto, "sched_switch")) == len(expected)
 
 
-def test_perfetto_tells_states_apart(perfetto: Any, records: list[Record]) -> None:
+def test_perfetto_distinguishes_states(perfetto: Any, records: list[Record]) -> None:
     """R, R+, S, D and Z, as Linux 5.10 numbers them."""
     state = {
         (event.timestamp, switch.prev_pid, switch.next_pid): switch.prev_state

@@ -41,7 +41,7 @@ def expected(path: Path) -> list[int]:
 
 @settings(PATIENT, max_examples=60)
 @given(script=SCRIPTS, source=RANDOMS, shuffled=st.booleans())
-def test_a_growing_file_gives_the_records_of_the_whole_one(
+def test_growing_file_gives_the_same_records(
     script: Script, source: random.Random, shuffled: bool
 ) -> None:
     """Whatever the blocks' order, and wherever a write ends: within a record, or the header."""
@@ -120,7 +120,7 @@ def test_memory_is_bounded_by_giving_up_a_gap(tmp_path: Path) -> None:
     records = [record for record in small_trace(path) if record.kind != Kind.END]
     others = [record for record in records if not 40 <= record.sequence < 45]
     path.write_bytes(header(2) + b"".join(record.pack() for record in others))
-    follower = Follower(path, held_records=100)
+    follower = Follower(path, buffered_records=100)
     parts = []
     while follower.unread_bytes:
         parts.append(follower.poll(50))
@@ -199,7 +199,7 @@ print(memory().uss - before)
 """
 
 
-def test_to_poll_costs_no_memory_but_for_what_is_kept(tmp_path: Path) -> None:
+def test_polling_needs_memory_only_for_buffered_records(tmp_path: Path) -> None:
     """As a monitor does: of the last polls all is kept, of those before nothing."""
     path, polls, retained_count, piece = tmp_path / "trace.bin", 8000, 500, 20
     path.write_bytes(header(1))

@@ -33,7 +33,7 @@ DISTRIBUTIONS = [
 
 
 @pytest.mark.parametrize(("text", "square"), DISTRIBUTIONS)
-def test_what_is_drawn_has_the_moments_that_are_told(text: str, square: float) -> None:
+def test_drawn_moments_equal_the_stated_ones(text: str, square: float) -> None:
     parsed_distribution = distribution(parse(text))
     assert parsed_distribution.moments_ns(TICK_NS) == pytest.approx((MEAN, square * MEAN**2))
     below = Random(1).randrange
@@ -72,7 +72,7 @@ def test_what_is_no_distribution_is_refused(tmp_path: Path, text: str, expected:
     assert expected in complaint(tmp_path, {"tasks": {"a": task}})
 
 
-def test_attributes_and_batches_are_drawn_for_each(tmp_path: Path) -> None:
+def test_attributes_and_batches_are_drawn_separately(tmp_path: Path) -> None:
     task = {
         "instance": 3_000,
         "arrivals": {"distribution": "constant", "mean": 10, "batch": {"values": [1, 5]}},
@@ -89,7 +89,7 @@ def test_attributes_and_batches_are_drawn_for_each(tmp_path: Path) -> None:
     assert text == text_of(read(tmp_path, {"tasks": {"a": task, "b": {"run": 1}}}), 1, TICK_NS)
 
 
-def test_a_list_of_times_is_kept_to(tmp_path: Path) -> None:
+def test_arrivals_follow_a_list_of_times(tmp_path: Path) -> None:
     task = {"delay": 5, "arrivals": {"times": [0, "1ms", "2ticks"]}, "loop": 1, "run": 1}
     text = text_of(read(tmp_path, {"tasks": {"a": task}}), 1, TICK_NS)
     assert re.findall(r"arrive a (\d+)ns", text) == ["5000", "1005000", "2005000"]

@@ -60,7 +60,7 @@ def test_a_name_alone_is_a_program_or_a_ready_file(
         ("sim", " ", "--machine sim runs only workload files"),
     ],
 )
-def test_nothing_is_started_for_what_is_not_there(
+def test_nothing_starts_for_missing_files(
     machine: str, workload: str, message: str, schedlab: Command, tmp_path: Path
 ) -> None:
     place = tmp_path / "runs"

@@ -69,7 +69,7 @@ def test_a_sync_takes_the_lock_once(has_lock: bool, tmp_path: Path) -> None:
     ]
 
 
-def test_the_names_of_groups_stay_apart(tmp_path: Path) -> None:
+def test_group_names_stay_distinct(tmp_path: Path) -> None:
     tasks = ", ".join(f'"WorkerPool{n}": {{"loop": 1, "run": 1}}' for n in range(12))
     groups = [task.group for task in read(tmp_path, f'{{"tasks": {{{tasks}}}}}').tasks]
     assert len(set(groups)) == 12

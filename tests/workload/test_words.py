@@ -59,13 +59,13 @@ FILES = sorted((ROOT / "workloads" / "files").rglob("*.json"))
         (f"program {'a' * 32}\n", "expected a program's name, of at most 31"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text: str, words: str) -> None:
+def test_errors_name_their_line(text: str, words: str) -> None:
     with pytest.raises(WordsRefused) as caught:
         read_words(text, 1_000_000, "test")
     assert words in str(caught.value)
 
 
-def test_a_file_is_as_the_header_says() -> None:
+def test_file_matches_the_header() -> None:
     text = "channel c 7\nprogram a # one\n\tloop 3\r\n  run 2ticks\n end\n cpus 0-1 b\nprogram b\n"
     file = read_words(text, TICK_NS)
     header = np.frombuffer(file, HEADER, 1)[0]

@@ -12,7 +12,7 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
-from schedlab.runs.collection import Kept
+from schedlab.runs.collection import StoredRun
 from schedlab.workload import workload_files
 from schedlab.workload.changes import Change, parse_change, workload_title
 from schedlab.workload.model import WorkloadFile
@@ -32,7 +32,7 @@ def changed(folder: Path, *changes: str, content: object = CONTENT) -> WorkloadF
     return workload_files.read(path, [parse_change(change) for change in changes])
 
 
-def test_a_change_gives_the_text_of_a_file_that_says_it_itself(tmp_path: Path) -> None:
+def test_change_equals_a_file_with_that_value(tmp_path: Path) -> None:
     itself = json.loads(json.dumps(CONTENT))
     itself["tasks"]["cpu"] = {"instance": 40, "loop": 1, "run": "3ticks", "priority": 2}
     itself["tasks"]["cpu.fast"]["phases"]["a"]["sleep"] = 7
@@ -68,9 +68,7 @@ def test_a_change_is_read(text: str, parsed: Change) -> None:
         ('tasks.new={"run": {"x": 1}}', "tasks.new.run.x: unknown: expected from, to"),
     ],
 )
-def test_a_wrong_change_is_refused_with_what_is_there(
-    tmp_path: Path, change: str, words: str
-) -> None:
+def test_wrong_change_is_refused_with_the_choices(tmp_path: Path, change: str, words: str) -> None:
     with pytest.raises(WrongUsage) as error:
         changed(tmp_path, change)
     assert f"w.json, `changes=`: {words}" in str(error.value)
@@ -94,7 +92,7 @@ def run_with(*changes: Change, label: str = "") -> RunSpec:
     )
 
 
-def test_a_runs_name_tells_its_changes() -> None:
+def test_run_name_shows_its_changes() -> None:
     assert run_with().name == "rr-1cpu-seed1"
     change = ("tasks.cpu.instance", "40")
     assert run_with(change).name == "tasks.cpu.instance=40-rr-1cpu-seed1"
@@ -115,7 +113,9 @@ def test_setups_with_other_values_are_others() -> None:
         "machine": "sim",
     }
     plain, few, many = (
-        Kept(Path(), manifest if count is None else {**manifest, "with": {"tasks.a.run": count}})
+        StoredRun(
+            Path(), manifest if count is None else {**manifest, "with": {"tasks.a.run": count}}
+        )
         for count in (None, "4", "40")
     )
     assert len({plain.setup, few.setup, many.setup}) == 3
@@ -123,6 +123,6 @@ def test_setups_with_other_values_are_others() -> None:
     assert many.setup.experiment == "w.json with tasks.a.run=40"
     assert workload_title(few.manifest) == few.setup.experiment
     labelled = [
-        Kept(Path(), {**run.manifest, "label": "study"}).setup for run in (plain, few, many)
+        StoredRun(Path(), {**run.manifest, "label": "study"}).setup for run in (plain, few, many)
     ]
     assert len(set(labelled)) == 3

@@ -113,7 +113,7 @@ LONG = {"mean": "999999999s", "distribution": "uniform"}
         ({"loop": 2, "instance": 3, "barrier": "x"}, ["loop 2", "meet meet:x 3", "end"]),
     ],
 )
-def test_each_event_becomes_steps(tmp_path: Path, task: object, steps: list[str]) -> None:
+def test_events_become_steps(tmp_path: Path, task: object, steps: list[str]) -> None:
     assert behaviour(tmp_path, task) == steps
 
 
@@ -142,7 +142,7 @@ def test_phases_come_one_after_another_with_their_loops_and_attributes(tmp_path:
     ]
 
 
-def test_a_process_is_told_all_its_work(tmp_path: Path) -> None:
+def test_process_gets_all_its_work(tmp_path: Path) -> None:
     body = {"phases": {"a": {"loop": 3, "run": 10, "sleep": 5}, "b": {"run": 1, "call": 2}}}
     task_data = {"loop": 2, "dl-runtime": "work", **body}
     other = {"nice": -1, "loop": 1, "run": 7}
@@ -394,7 +394,7 @@ def test_a_wrong_file_is_refused(tmp_path: Path, content: object, word: str) -> 
     assert word in complaint(tmp_path, content)
 
 
-def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
+def test_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match=r"no\.json.*: cannot be read: No such file"):
         workload_files.read(tmp_path / "no.json")
     (tmp_path / "w.json").write_bytes(b"\xff")
@@ -448,7 +448,7 @@ def test_the_files_of_the_project_are_good(path: Path) -> None:
     assert text_of(file, 1, TICK)
 
 
-def test_the_monitors_palette_is_there() -> None:
+def test_monitor_palette_exists() -> None:
     """Each entry with a file, and each file with an entry, except for those that a page is about."""
     palette_entries = palette()
     shown = {entry.file for entry in palette_entries.values()}

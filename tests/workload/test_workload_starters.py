@@ -24,7 +24,7 @@ def starter(folder: Path, content: object, **tasks: object) -> list[str]:
 # --- what the first process does
 
 
-def test_a_starter_does_what_it_says_and_waits_at_its_end(tmp_path: Path) -> None:
+def test_starter_runs_its_steps_and_waits_at_the_end(tmp_path: Path) -> None:
     content = {"priority": 3, "run": 5, "start": "a", "sleep": "2ticks"}
     file = read(tmp_path, {"starter": content, "tasks": {"a": {"instance": 3, **WORKER}}})
     assert program(file, "root") == [
@@ -56,7 +56,7 @@ def test_its_events_become_steps(tmp_path: Path, content: object, steps: list[st
     assert starter(tmp_path, content)[: len(steps)] == steps
 
 
-def test_marks_of_its_own_say_what_is_measured(tmp_path: Path) -> None:
+def test_user_marks_define_the_window(tmp_path: Path) -> None:
     phases = {"phases": {"wait": {"fork": "a", "sleep": 1}, "measure": {"mark": "begin", "run": 2}}}
     file = read(tmp_path, {"starter": phases, "tasks": {"a": {**WORKER, "mark": "end"}}})
     assert program(file, "root")[:4] == ["group root", "fork a", "sleep 1000ns", "mark begin"]
@@ -130,7 +130,7 @@ def test_so_many_times_can_be_drawn(time: Drawn, choices: int) -> None:
     assert last.in_ticks == time.whole_ticks
 
 
-def test_each_process_that_draws_has_a_program_of_its_own(tmp_path: Path) -> None:
+def test_drawing_processes_have_separate_programs(tmp_path: Path) -> None:
     drawn = {"from": "1tick", "to": "3ticks", "step": "1tick"}
     task = {"instance": 2, "loop": 4, "run": {"below": 1000}, "sleep": drawn}
     file = read(tmp_path, {"starter": {"start": "a"}, "tasks": {"a": task}})

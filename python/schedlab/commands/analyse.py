@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.numbers import duration, percent
-from schedlab.base.display.terminal import new_table, print_whole, results
+from schedlab.base.display.terminal import new_table, print_full_width, results
 from schedlab.commands.carrying_out import check_finished, out_option, perform, print_plan
 from schedlab.commands.options import echo_json, execution_options
 from schedlab.commands.request_options import request_options
@@ -77,29 +77,29 @@ def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
         else:
             for line in verdict.lines():
                 results().print(line, soft_wrap=True)
-            print_whole(_table(verdict, measured))
+            print_full_width(_table(verdict, measured))
     check_finished(finished, measured=True)
 
 
 def _run_policies(request: Request, place: Path) -> list[Finished]:
     """Runs the workload under each policy."""
-    wanted = replace(request, out=request.out or place).plan()
-    return perform(wanted, kept=request.out is not None)
+    plan = replace(request, out=request.out or place).plan()
+    return perform(plan, kept=request.out is not None)
 
 
-def _groups(each: Finished) -> dict[str, dict[str, Any]]:
+def _groups(finished: Finished) -> dict[str, dict[str, Any]]:
     """What was measured, by group."""
-    assert each.metrics
-    return {row["group"]: row for row in each.metrics.groups.to_dicts()}
+    assert finished.metrics
+    return {row["group"]: row for row in finished.metrics.groups.to_dicts()}
 
 
-def _told(verdict: Verdict, each: Finished) -> dict[str, Any]:
+def _told(verdict: Verdict, finished: Finished) -> dict[str, Any]:
     """Of a run, for programs."""
     names = ("jobs", "misses", "job_response_max_ns", "lateness_max_ns")
-    rows = _groups(each)
+    rows = _groups(finished)
     groups = dict.fromkeys(task.group for task in verdict.tasks)
     return {
-        "policy": str(each.run.policy),
+        "policy": str(finished.run.policy),
         "tasks": [{"group": name, **{key: rows[name][key] for key in names}} for name in groups],
     }
 
@@ -107,15 +107,15 @@ def _told(verdict: Verdict, each: Finished) -> dict[str, Any]:
 def _table(verdict: Verdict, finished: Sequence[Finished]) -> Any:
     """A row for each task, and for each policy what was measured of it."""
 
-    titles = [str(each.run.policy) for each in finished]
+    titles = [str(run.run.policy) for run in finished]
     measured = [f">{title}\n{what}" for title in titles for what in ("response", "missed")]
     bound = () if verdict.cpus > 1 else (">by fixed\npriorities",)
     headings = ("task", ">runtime", ">deadline", ">period", ">of a CPU", *bound)
     table = new_table("", *headings, *measured)
-    rows = [_groups(each) for each in finished]
+    rows = [_groups(run) for run in finished]
     shown = dict(zip(verdict.tasks, verdict.responses, strict=True))
     for task, response in shown.items():
-        times = (duration(each) for each in (task.runtime, task.deadline, task.period))
+        times = (duration(time_ns) for time_ns in (task.runtime, task.deadline, task.period))
         least = () if verdict.cpus > 1 else (duration(response) if response else "too late",)
         cells = [
             cell

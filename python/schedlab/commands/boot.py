@@ -14,7 +14,7 @@ from schedlab.base.host.supervision import attend
 from schedlab.base.toolchain.build import IMAGE, KERNEL, build
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, check_choices, read_catalogue
 from schedlab.commands.options import (
-    FILE_THERE,
+    EXISTING_FILE,
     FOLDER,
     POLICIES,
     TICK,
@@ -43,7 +43,7 @@ from schedlab.units import format_time
 @memory_option
 @click.option(
     "--disk",
-    type=FILE_THERE,
+    type=EXISTING_FILE,
     help="Use this disk image, made by build/mkfs. [default: the image with all programs]",
 )
 @click.option(
@@ -59,7 +59,7 @@ from schedlab.units import format_time
 )
 @click.option(
     "--typed",
-    type=FILE_THERE,
+    type=EXISTING_FILE,
     help="On spike, type the input of such a recording again, at the same times. "
     "The same kernel, disk and options give the same run, byte for byte "
     "(docs/spike.md).",
@@ -86,10 +86,10 @@ def boot(
             "NAME` in its shell"
         )
     check_choices(read_catalogue(), policies, {})
-    told = {"policy": str(policies[0]), "tick": format_time(tick)}
+    description = {"policy": str(policies[0]), "tick": format_time(tick)}
     if record:
-        told["trace"] = TRACE_FILE
-    words = with_more_arguments(told, arguments)
+        description["trace"] = TRACE_FILE
+    words = with_more_arguments(description, arguments)
     chosen = kernel_machine(machine)
     if (record or typed) and not chosen.types_again:
         raise WrongUsage(

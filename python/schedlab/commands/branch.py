@@ -13,7 +13,7 @@ from schedlab import __version__
 from schedlab.base.display.terminal import results, say, tell
 from schedlab.commands.carrying_out import ended_by_signal, print_planned
 from schedlab.commands.options import (
-    PLACE_THERE,
+    EXISTING_PATH,
     SETTING,
     Parsed,
     echo_json,
@@ -43,7 +43,7 @@ ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
 
 
 @click.command()
-@click.argument("run", type=PLACE_THERE)
+@click.argument("run", type=EXISTING_PATH)
 @click.option(
     "--at",
     required=True,
@@ -101,71 +101,75 @@ def branch(
     """
     from schedlab.commands.workload_run import show_failures
     from schedlab.runs import branching
-    from schedlab.runs.request import one_value_each
+    from schedlab.runs.request import one_value_per_option
 
     if not (policies or settings or attributes or seeds):
         raise WrongUsage("nothing to change; add --policy, --set, --attribute or --seeds")
-    found = past(run)
-    at_ns, note = moment(at, found.events)
-    one_value_each("settings", settings)
+    history = past(run)
+    at_ns, note = moment(at, history.events)
+    one_value_per_option("settings", settings)
     futures = [Future()]
     for policy, seed in product(policies or (None,), seeds or (None,)):
         futures.append(Future(policy, settings, attributes, seed))
     if note:
         say(f"schedlab: {note}")
     if dry_run:
-        branching.check(found, at_ns, futures)
-        print_planned(len(futures), [heading(found, at_ns, each) for each in futures], as_json)
+        branching.check(history, at_ns, futures)
+        print_planned(
+            len(futures), [heading(history, at_ns, future) for future in futures], as_json
+        )
         return
-    place = (out or new_runs_folder(f"branch-{found.folder.name}")).absolute()
+    place = (out or new_runs_folder(f"branch-{history.folder.name}")).absolute()
     with ended_by_signal(lambda _: "; nothing is kept"):
-        finished = branching.perform(found, at_ns, futures, place)
-    show(found, at_ns, futures, finished, as_json)
+        finished = branching.perform(history, at_ns, futures, place)
+    show(history, at_ns, futures, finished, as_json)
     if not show_failures(finished):
         raise SystemExit(1)
 
 
 def show(
-    found: Past, at_ns: int, futures: list[Future], finished: list[Finished], as_json: bool
+    history: Past, at_ns: int, futures: list[Future], finished: list[Finished], as_json: bool
 ) -> None:
     """Prints the tables, or JSON."""
     from schedlab.runs import branching
 
-    same = branching.is_the_run(found, finished[0])
-    since = [branching.metrics_since(each, at_ns) for each in finished]
+    same = branching.is_the_run(history, finished[0])
+    since = [branching.metrics_since(run, at_ns) for run in finished]
     if as_json:
         runs = [
             {
-                "folder": str(each.folder),
-                "manifest": each.manifest,
-                "metrics": each.metrics.to_dict() if each.metrics else None,
+                "folder": str(run.folder),
+                "manifest": run.manifest,
+                "metrics": run.metrics.to_dict() if run.metrics else None,
                 "metrics_since": after.to_dict() if after else None,
             }
-            for each, after in zip(finished, since, strict=True)
+            for run, after in zip(finished, since, strict=True)
         ]
-        told = {"at_ns": at_ns, "unchanged_is_the_run": same}
-        echo_json({"schedlab": __version__, **told, "runs": runs})
+        result = {"at_ns": at_ns, "unchanged_is_the_run": same}
+        echo_json({"schedlab": __version__, **result, "runs": runs})
         return
     time = format_time(at_ns)
-    headings = [heading(found, at_ns, future) for future in futures]
-    show_tables("The whole run", headings, [each.metrics for each in finished])
+    headings = [heading(history, at_ns, future) for future in futures]
+    show_tables("The whole run", headings, [run.metrics for run in finished])
     show_tables(f"From {time} on", headings, since)
     if not any(since):
         say(f"schedlab: the measured window ended before {time}")
     if same:
-        tell(f"{UNCHANGED} is {found.folder}, byte for byte")
+        tell(f"{UNCHANGED} is {history.folder}, byte for byte")
     else:
         say(
-            f"schedlab: {UNCHANGED} differs from {found.folder}: the rerun diverged "
+            f"schedlab: {UNCHANGED} differs from {history.folder}: the rerun diverged "
             "before the branch point, because the kernel or the machine changed"
         )
     tell(f"Kept in {finished[0].folder.parent}")
 
 
-def heading(found: Past, at_ns: int, future: Future) -> str:
+def heading(history: Past, at_ns: int, future: Future) -> str:
     """Of a column: what is unchanged says its policy, too."""
     return (
-        future.title if future.changes or future.seed else f"{UNCHANGED} ({found.under(at_ns)[0]})"
+        future.title
+        if future.changes or future.seed
+        else f"{UNCHANGED} ({history.under(at_ns)[0]})"
     )
 
 
@@ -173,7 +177,7 @@ def show_tables(title: str, headings: list[str], measured: list[Any]) -> None:
     """Prints those that were measured, side by side."""
     from schedlab.commands.metric_tables import print_metrics
 
-    columns = [(head, each) for head, each in zip(headings, measured, strict=True) if each]
+    columns = [(head, metrics) for head, metrics in zip(headings, measured, strict=True) if metrics]
     if columns:
         results().print(title)
     print_metrics(columns)

@@ -72,13 +72,13 @@ def calibrate(
     if out:
         check_file("out", out)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        wanted = calibration.plan(
+        plan = calibration.plan(
             Path(folder), machine, policies or kinds_of_policies(), cpus[0], tick
         )
         if dry_run:
-            print_plan(wanted.runs, as_json)
+            print_plan(plan.runs, as_json)
             return
-        profile = _profile(perform(wanted, kept=False), machine)
+        profile = _profile(perform(plan, kept=False), machine)
     drifts = calibration.drifts(costs.read(costs.SHIPPED), profile)
     if out:
         costs.write(out, profile)
@@ -94,12 +94,12 @@ def _profile(finished: list[Finished], machine: str) -> Profile:
     from schedlab import trace
     from schedlab_tools import calibration
 
-    failed = [each for each in finished if not each.outcome.succeeded]
+    failed = [run for run in finished if not run.outcome.succeeded]
     if failed:
         raise SchedlabError(f"{failed[0].run.title}: {failed[0].outcome.message}")
-    traces = [trace.read(each.folder / "trace.bin") for each in finished]
+    traces = [trace.read(run.folder / "trace.bin") for run in finished]
     try:
-        return calibration.profile_of_runs([each.run for each in finished], traces, machine)
+        return calibration.profile_of_runs([run.run for run in finished], traces, machine)
     except calibration.Unmeasurable as error:
         raise SchedlabError(str(error)) from None
 

@@ -36,7 +36,7 @@ out_option = click.option(
 
 
 def perform(
-    wanted: Plan,
+    plan: Plan,
     kept: bool = True,
     instead: Instead | None = None,
     with_metrics: bool = True,
@@ -44,15 +44,15 @@ def perform(
     """Carries out a plan; says what is there if it is interrupted. `kept`: the folder stays then."""
     from schedlab.runs import perform as performing
 
-    def what_is_there(interruption: Interrupted) -> str:
+    def describe_finished(interruption: Interrupted) -> str:
         count = len(interruption.finished)
-        there = f"; {count} of {len(wanted.runs)} runs were finished"
+        finished_text = f"; {count} of {len(plan.runs)} runs were finished"
         if not kept:
-            return there
-        return f"{there} and are kept" + (f"\n  in {wanted.folder}" if count else "")
+            return finished_text
+        return f"{finished_text} and are kept" + (f"\n  in {plan.folder}" if count else "")
 
-    with ended_by_signal(what_is_there):
-        return performing.perform(wanted, with_metrics=with_metrics, instead=instead)
+    with ended_by_signal(describe_finished):
+        return performing.perform(plan, with_metrics=with_metrics, instead=instead)
 
 
 def print_planned(count: int, some: Sequence[str], as_json: bool, **more: object) -> None:
@@ -72,14 +72,14 @@ def print_plan(runs: Sequence[RunSpec], as_json: bool) -> None:
 
 
 @contextmanager
-def ended_by_signal(what_is_there: Callable[[Interrupted], str]) -> Iterator[None]:
+def ended_by_signal(describe_finished: Callable[[Interrupted], str]) -> Iterator[None]:
     """If a signal ends the block, says what is there then, and exits with the signal's status."""
     from schedlab.runs.carrying_out import Interrupted
 
     try:
         yield
     except Interrupted as interruption:
-        say(f"schedlab: interrupted{what_is_there(interruption)}")
+        say(f"schedlab: interrupted{describe_finished(interruption)}")
         raise SystemExit(128 + interruption.number) from None
 
 
@@ -87,15 +87,15 @@ def ended_by_signal(what_is_there: Callable[[Interrupted], str]) -> Iterator[Non
 def carried_out(make: Callable[[Path], Plan], out: Path | None) -> Iterator[list[Finished]]:
     """Gives the runs of a plan, in a folder that stays, or in one that is gone after the block."""
     if out:
-        wanted = make(out.absolute())
-        wanted.check()
-        wanted.check_new()
-        yield perform(wanted)
+        plan = make(out.absolute())
+        plan.check()
+        plan.check_new()
+        yield perform(plan)
         return
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        wanted = make(Path(folder))
-        wanted.check()
-        yield perform(wanted, kept=False)
+        plan = make(Path(folder))
+        plan.check()
+        yield perform(plan, kept=False)
 
 
 def check_finished(runs: list[Finished], measured: bool = False) -> None:
@@ -104,7 +104,7 @@ def check_finished(runs: list[Finished], measured: bool = False) -> None:
 
     for message in describe(runs):
         say(message)
-    if not all(each.outcome.succeeded and (each.metrics or not measured) for each in runs):
+    if not all(run.outcome.succeeded and (run.metrics or not measured) for run in runs):
         raise SystemExit(1)
 
 
@@ -113,14 +113,14 @@ _COMPARED = 4
 """Policies that the second command sets side by side."""
 
 
-def tell_findings(findings: Sequence[str]) -> None:
+def print_findings(findings: Sequence[str]) -> None:
     """Prints what a report says first, without the marks of Markdown."""
-    for each in findings:
-        plain = re.sub(r"\\(.)|[*`]", lambda mark: mark[1] or "", each)
+    for finding in findings:
+        plain = re.sub(r"\\(.)|[*`]", lambda mark: mark[1] or "", finding)
         tell(textwrap.fill(plain, _WIDTH, initial_indent="- ", subsequent_indent="  "))
 
 
-def tell_what_next(runs: Sequence[Path]) -> None:
+def print_next_steps(runs: Sequence[Path]) -> None:
     """Says how to see one of these runs, to change something, and to write a policy; nothing if there are none.
 
     It goes where messages go: programs that read what is printed do not meet it.

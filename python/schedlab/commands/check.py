@@ -24,10 +24,10 @@ def of_verifier(costs: tuple[HookCost, ...]) -> str:
     """Returns which hook costs it most, and where its loops lie within each other."""
     most = costs[0]
     nested = " within ".join(reversed(most.loops)) if len(most.loops) > 1 else ""
-    told = f"nothing that it refuses; {most.hook} is the longest, some {most.instructions:,} instructions"
+    verdict_text = f"nothing that it refuses; {most.hook} is the longest, some {most.instructions:,} instructions"
     if nested:
-        told += f", as a loop is within a loop: {nested}"
-    return told
+        verdict_text += f", as a loop is within a loop: {nested}"
+    return verdict_text
 
 
 def notes(passed: Passed) -> Iterator[str]:

@@ -30,22 +30,30 @@ def clean(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
     for name in names:
         if name not in PARTS:
             raise WrongUsage(unknown("part", name, PARTS))
-    found = {name: entries(name) for name in PARTS}
+    entries_by_part = {name: entries(name) for name in PARTS}
     chosen = list(PARTS) if everything else list(names)
-    freed = sum(each.bytes for name in chosen for each in found[name])
-    for entry in (each for name in chosen for each in found[name]):
+    freed = sum(entry.bytes for name in chosen for entry in entries_by_part[name])
+    for entry in (entry for name in chosen for entry in entries_by_part[name]):
         try:
             remove(entry)
         except OSError as error:
             raise WrongUsage(f"{entry.path} cannot be removed: {error.strerror}") from None
     if as_json:
-        sizes = {name: sum(each.bytes for each in own) for name, own in found.items()}
+        sizes = {
+            name: sum(entry.bytes for entry in part_entries)
+            for name, part_entries in entries_by_part.items()
+        }
         echo_json({"cache": str(cache_folder()), "bytes": sizes, "removed": chosen})
         return
     if chosen:
         tell(f"{size(freed)} freed in {cache_folder()}")
     else:
-        _show({name: sum(each.bytes for each in own) for name, own in found.items()})
+        _show(
+            {
+                name: sum(entry.bytes for entry in part_entries)
+                for name, part_entries in entries_by_part.items()
+            }
+        )
 
 
 def _show(sizes: dict[str, int]) -> None:

@@ -17,9 +17,9 @@ from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import results, say, tell
 from schedlab.commands.carrying_out import out_option, print_plan
 from schedlab.commands.options import (
+    EXISTING_PATH,
     FILE,
     PLACE,
-    PLACE_THERE,
     Parsed,
     as_object,
     echo_json,
@@ -82,12 +82,12 @@ def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
         raise WrongUsage(
             f"--keep: {runs} is a sweep, which needs no baseline; compare with the sweep itself"
         )
-    with side(runs) as own:
+    with side(runs) as side_data:
         instructions = (
-            _instructions({run.setup.policy for run in own.runs}) if with_instructions else {}
+            _instructions({run.setup.policy for run in side_data.runs}) if with_instructions else {}
         )
-        write_baseline(place, own.runs, instructions)
-        count = len(own.runs)
+        write_baseline(place, side_data.runs, instructions)
+        count = len(side_data.runs)
     tell(
         f"{counted(count, 'run')} {'is' if count == 1 else 'are'} kept in {place}, {place.stat().st_size:,} bytes"
     )
@@ -122,24 +122,24 @@ def gated(options: Options, consent: Consent) -> None:
             carry_out(planned, after.absolute())
         second = stack.enter_context(side(after))
         now = second.instructions or _instructions(set(first.instructions))
-        found = compare(first.runs, second.runs, options.metrics, options.matters)
-        gate = judge(found, first.instructions, now)
+        result = compare(first.runs, second.runs, options.metrics, options.matters)
+        gate = judge(result, first.instructions, now)
         if options.markdown:
             with options.markdown.open("a", encoding="utf-8") as file:
                 file.write(worded(as_markdown(gate)))
         if options.as_json:
             echo_json(gate.to_dict())
         else:
-            print_gate(found, gate)
+            print_gate(result, gate)
     if not gate.passes:
         raise SystemExit(1)
 
 
-def print_gate(found: Comparison, gate: Gate) -> None:
+def print_gate(result: Comparison, gate: Gate) -> None:
     """Prints what differs, what is worse, and the verdict."""
     from schedlab.analysis.comparison.listing import listing
 
-    for part in worded_parts(listing(found, False)):
+    for part in worded_parts(listing(result, False)):
         results().print(part, soft_wrap=isinstance(part, str))
     for count in gate.worse_counts:
         results().print(
@@ -180,15 +180,15 @@ def _instructions(policies: set[str]) -> Instructions:
 
 def _part(text: str) -> float:
     """The part that "2%", "0.5 %" or "2" is: a hundredth of the number."""
-    found = re.fullmatch(r"(\d{1,2}(?:\.\d{1,6})?) ?%?", text.strip())
-    if not found:
+    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,6})?) ?%?", text.strip())
+    if not match:
         raise ValueError("expected a percentage below 100, such as 2%")
-    return float(found[1]) / 100
+    return float(match[1]) / 100
 
 
 @click.command()
-@click.argument("before", type=PLACE_THERE)
-@click.argument("after", required=False, type=PLACE_THERE)
+@click.argument("before", type=EXISTING_PATH)
+@click.argument("after", required=False, type=EXISTING_PATH)
 @click.option(
     "--metric",
     "metrics",
@@ -259,9 +259,9 @@ def compare(options: Options) -> None:
     from schedlab.analysis.comparison.listing import listing
 
     with side(options.before) as first, side(options.after) as second:
-        found = comparison.compare(first.runs, second.runs, options.metrics, options.matters)
+        result = comparison.compare(first.runs, second.runs, options.metrics, options.matters)
     if options.as_json:
-        echo_json(found.to_dict())
+        echo_json(result.to_dict())
         return
-    for part in worded_parts(listing(found, options.everything)):
+    for part in worded_parts(listing(result, options.everything)):
         results().print(part, soft_wrap=isinstance(part, str))

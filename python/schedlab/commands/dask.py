@@ -76,10 +76,10 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
 
 def check_closed(arguments: list[str]) -> None:
     """Raises WrongUsage for what would open another door than that of the certificate."""
-    for each in arguments:
-        if "tcp://" in each or each.partition("=")[0] in _PLAIN:
+    for argument in arguments:
+        if "tcp://" in argument or argument.partition("=")[0] in _PLAIN:
             raise WrongUsage(
-                f"dask {each}: would accept users without the certificate; leave it out"
+                f"dask {argument}: would accept users without the certificate; leave it out"
             )
 
 

@@ -16,11 +16,11 @@ def docs(names: tuple[str, ...], only_list: bool) -> None:
 
     Makes all parts, or the named ones. Look at the changes before you commit them.
     """
-    from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_there
+    from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_installed
     from schedlab.base.toolchain.policies import unknown
 
     need_extra(*EXTRAS)
-    need_if_there("browser")
+    need_if_installed("browser")
     from schedlab_tools.documents.make import make, parts
 
     known = parts()

@@ -25,12 +25,18 @@ from schedlab.base.toolchain.needs import (
     PROGRAMS,
     cure,
     need_extra,
-    need_if_there,
+    need_if_installed,
 )
-from schedlab.base.toolchain.tools import BUILD_EXTRA, compiler_there, find_make, output, version_in
+from schedlab.base.toolchain.tools import (
+    BUILD_EXTRA,
+    find_compiler_if_installed,
+    find_make,
+    output,
+    version_in,
+)
 from schedlab.commands.options import echo_json, json_option
 from schedlab.commands.wording import worded
-from schedlab.environment import BASE, SIZES, libraries_of, own_environment
+from schedlab.environment import BASE, SIZES, current_environment, libraries_of
 from schedlab.errors import SchedlabError
 from schedlab.paths import INSTALLED, ROOT, SHARED, shared_cache
 from schedlab.recordings.reader import PERF, TRACE_CMD, version
@@ -65,7 +71,7 @@ def examine() -> list[Finding]:
         *map(for_tests, ("dtc", "formatter", "sanitizers", "browser")),
         *recorders(),
     ]
-    return [replace(each, advice=worded(each.advice)) for each in name_packages(findings)]
+    return [replace(finding, advice=worded(finding.advice)) for finding in name_packages(findings)]
 
 
 def python() -> Finding:
@@ -84,16 +90,16 @@ def cache_of_many() -> Iterator[Finding]:
     shared = shared_cache()
     if not shared:
         return
-    found = Finding("shared cache", "of several users", "ok", path=str(shared), origin=SHARED)
+    finding = Finding("shared cache", "of several users", "ok", path=str(shared), origin=SHARED)
     if not shared.is_dir():
         advice = f"there is no such folder: see to {SHARED}; your own cache is used instead"
-        found = replace(found, status="absent", advice=advice)
+        finding = replace(finding, status="absent", advice=advice)
     elif not Path(sys.prefix).resolve().is_relative_to(shared.resolve()):
         advice = (
             "this Python is not from it: it is of another release, or your own cache has one, too"
         )
-        found = replace(found, status="absent", advice=advice)
-    yield found
+        finding = replace(finding, status="absent", advice=advice)
+    yield finding
 
 
 def libraries() -> Iterator[Finding]:
@@ -113,15 +119,17 @@ def libraries() -> Iterator[Finding]:
         f"{len(locked) - len(missing)} of {len(locked)}",
         advice=advice,
     )
-    here = own_environment()
+    current = current_environment()
     for extra, (library, purpose) in EXTRAS.items():
         if extra == BUILD_EXTRA:
             continue  # compilers() has it
-        there = here.has(extra) if here else bool(version_of_library(library))
+        is_present = current.has(extra) if current else bool(version_of_library(library))
         advice = (
-            "" if there else f"nothing: what needs them fetches them ({SIZES[extra].fetched} MB)"
+            ""
+            if is_present
+            else f"nothing: what needs them fetches them ({SIZES[extra].fetched} MB)"
         )
-        state = "ok" if there else "absent"
+        state = "ok" if is_present else "absent"
         yield Finding(
             f"libraries of {extra}", purpose, state, version_of_library(library), advice=advice
         )
@@ -131,7 +139,11 @@ def _wished() -> list[str]:
     """The libraries of all commands: those of the lock file, or those that the installed package names."""
     if INSTALLED:
         wishes = importlib.metadata.requires("schedlab") or []
-        return [re.split(r"[^\w-]", wish)[0] for wish in wishes if "extra ==" not in wish]
+        return [
+            re.split(r"[^\w-]", requirement)[0]
+            for requirement in wishes
+            if "extra ==" not in requirement
+        ]
     return re.findall(r"^([\w-]+)==", libraries_of(BASE), re.MULTILINE)
 
 
@@ -147,7 +159,7 @@ def compilers() -> Iterator[Finding]:
     """The compiler of results, and this host's own."""
     name, (_, purpose) = "compiler", EXTRAS[BUILD_EXTRA]
     try:
-        chosen = compiler_there()
+        chosen = find_compiler_if_installed()
     except SchedlabError as error:
         yield Finding(name, purpose, "missing", advice=str(error))
         return
@@ -166,7 +178,7 @@ def builder() -> Finding:
     """Returns what is found of make, which comes with the compiler, except for Intel's Macs."""
     purpose = PROGRAMS["make"].purpose
     if path := find_make():
-        return replace(found_program(path, purpose, ""), name="make")
+        return replace(examine_program(path, purpose, ""), name="make")
     return Finding(
         "make", purpose, "absent", advice=f"the compiler's package brings it, or: {cure(['make'])}"
     )
@@ -188,10 +200,10 @@ def for_tests(name: str) -> Finding:
 def program(name: str) -> Finding:
     """Returns what is found of a program of the table."""
     needed = PROGRAMS[name]
-    return found_program(needed.what, needed.purpose, cure([name]))
+    return examine_program(needed.what, needed.purpose, cure([name]))
 
 
-def found_program(name: str, purpose: str, advice: str, origin: str = "") -> Finding:
+def examine_program(name: str, purpose: str, advice: str, origin: str = "") -> Finding:
     path = shutil.which(name)
     if not path:
         return Finding(name, purpose, "missing", advice=advice)
@@ -206,20 +218,22 @@ def sandbox() -> Finding:
     """What `grade` compiles submissions in. Without it all else works."""
     from schedlab.courses.submissions.sandbox import lacking
 
-    found = program("sandbox")
+    finding = program("sandbox")
     why = lacking()
     if not why:
-        return found
-    advice = found.advice or why
-    return replace(found, status="absent" if found.status == "missing" else "unfit", advice=advice)
+        return finding
+    advice = finding.advice or why
+    return replace(
+        finding, status="absent" if finding.status == "missing" else "unfit", advice=advice
+    )
 
 
 def spike() -> Finding:
-    from schedlab.machines.spike import SPIKE_VARIABLE, find_spike, runs_here
+    from schedlab.machines.spike import SPIKE_VARIABLE, can_run_spike, find_spike
     from schedlab.machines.spike_install import fetched_megabytes, spike_folder
 
     purpose = "the repeatable machine"
-    if not runs_here():
+    if not can_run_spike():
         return Finding("spike", purpose, "absent", advice=no_spike())
     if is_complete() and not os.environ.get(SPIKE_VARIABLE) and not spike_folder().exists():
         return Finding(
@@ -239,8 +253,8 @@ def qemu() -> Finding:
 
 def emulator(name: str, purpose: str, find: Callable[[], Any], needs: tuple[str, ...]) -> Finding:
     """Returns what is found of a QEMU. Runs, reports and grades need none, so a host without one is healthy."""
-    found = machine(name, purpose, find)
-    return found if found.path else replace(found, status="absent", advice=cure(needs))
+    finding = machine(name, purpose, find)
+    return finding if finding.path else replace(finding, status="absent", advice=cure(needs))
 
 
 def linux_guest() -> Iterator[Finding]:
@@ -250,9 +264,9 @@ def linux_guest() -> Iterator[Finding]:
     if not is_complete():
         yield Finding(PROGRAM, "runs Linux guests", "absent", advice=no_linux_guests())
         return
-    found = emulator(PROGRAM, "runs Linux guests", find_qemu, LINUX_GUEST)
-    yield found
-    yield host_cpus(found)
+    finding = emulator(PROGRAM, "runs Linux guests", find_qemu, LINUX_GUEST)
+    yield finding
+    yield host_cpus(finding)
     yield linux_packages()
 
 
@@ -275,9 +289,11 @@ def linux_packages() -> Finding:
     from schedlab.machines.linux import packages
 
     name, purpose = "Linux kernel", "of guests, with their programs"
-    kept = packages.kept()
-    if kept:
-        return Finding(name, purpose, "ok", kept.kernel.release, str(kept.tree), "schedlab's cache")
+    stored = packages.kept()
+    if stored:
+        return Finding(
+            name, purpose, "ok", stored.kernel.release, str(stored.tree), "schedlab's cache"
+        )
     if packages.read_pins():
         advice = "its files are damaged: the next run on Linux fetches them again"
         return Finding(name, purpose, "unfit", path=str(packages.folder()), advice=advice)
@@ -297,8 +313,8 @@ def machine(name: str, purpose: str, find: Callable[[], Any]) -> Finding:
 
 
 def git() -> Finding:
-    found = found_program("git", "names the commit in results", "install git")
-    return found if found.status == "ok" else replace(found, status="absent")
+    finding = examine_program("git", "names the commit in results", "install git")
+    return finding if finding.status == "ok" else replace(finding, status="absent")
 
 
 def recorders() -> Iterator[Finding]:
@@ -329,10 +345,10 @@ def owning_packages(paths: set[str]) -> dict[str, str]:
     """Path to package, for those that dpkg knows."""
     if not paths or not shutil.which("dpkg-query"):
         return {}
-    asked = {str(Path(path).resolve()): path for path in paths}
-    asked.update({path: path for path in paths})
+    path_by_real = {str(Path(path).resolve()): path for path in paths}
+    path_by_real.update({path: path for path in paths})
     done = subprocess.run(
-        ["dpkg-query", "--search", *asked],
+        ["dpkg-query", "--search", *path_by_real],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -341,8 +357,8 @@ def owning_packages(paths: set[str]) -> dict[str, str]:
     owners: dict[str, str] = {}
     for line in done.stdout.splitlines():
         packages, separator, path = line.rpartition(": ")
-        if separator and path in asked:
-            owners[asked[path]] = packages.partition(",")[0].partition(":")[0]
+        if separator and path in path_by_real:
+            owners[path_by_real[path]] = packages.partition(",")[0].partition(":")[0]
     return owners
 
 
@@ -371,7 +387,7 @@ def doctor(installs: bool, as_json: bool) -> None:
     """
     if installs:
         need_extra(*(extra for extra in EXTRAS if extra != "test"))
-        need_if_there("system-compiler", "qemu", *LINUX_GUEST, "sandbox", "sanitizers")
+        need_if_installed("system-compiler", "qemu", *LINUX_GUEST, "sandbox", "sanitizers")
     findings = examine()
     if as_json:
         echo_json(as_dict(findings))

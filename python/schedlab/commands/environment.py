@@ -34,10 +34,10 @@ def describe(error: BaseException) -> str:
     text = " ".join("".join(traceback.format_exception_only(error)).split())
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
     try:
-        where = f"details are in {_write(error)}"
+        details = f"details are in {_write(error)}"
     except OSError as problem:
-        where = f"no log could be written ({problem})"
-    return f"internal error, a fault of schedlab: {shown}; {where}"
+        details = f"no log could be written ({problem})"
+    return f"internal error, a fault of schedlab: {shown}; {details}"
 
 
 _SHOWN = 200

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.numbers import duration, milliseconds, percent
-from schedlab.base.display.terminal import new_table, print_whole, say, tell
+from schedlab.base.display.terminal import new_table, print_full_width, say, tell
 from schedlab.commands.options import (
-    PLACE_THERE,
+    EXISTING_PATH,
     Number,
     Parsed,
     echo_json,
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
-    from schedlab.analysis.explanation.explained import Asked, Explained, ExplainedWait
+    from schedlab.analysis.explanation.explained import Explained, ExplainedWait, WaitQuery
     from schedlab.analysis.explanation.reasons import Choice
     from schedlab.analysis.explanation.words import Names, Share
     from schedlab.analysis.tables import Run
     from schedlab.base.toolchain.policies import PolicyChoice
-    from schedlab.runs.replay import Otherwise
+    from schedlab.runs.replay import ReplayChanges
     from schedlab.trace import Trace
 
 
@@ -55,7 +55,7 @@ class Instead:
     @property
     def title(self) -> str:
         """In words."""
-        without = (f"without {each}" for each in self.without)
+        without = (f"without {task}" for task in self.without)
         policy = (f"under {self.policy}",) if self.policy else ()
         return ", ".join((*without, *policy, *map(str, self.attributes)))
 
@@ -70,21 +70,21 @@ class Rerun:
 
 
 @contextmanager
-def rerun(opened: Run, instead: Instead, begin_ns: int | None) -> Iterator[Rerun]:
+def rerun(opened: Run, experiment: Instead, begin_ns: int | None) -> Iterator[Rerun]:
     """Carries it out: as a branch of the run from `begin_ns` on (None: from where what is measured begins), if its
     machine has branches; else as a replay in the simulator. A replay it also is without a process; and with
     attributes that are to hold from a process's fork on, which is so without `begin_ns`.
 
     Its files are there within the block.
     """
-    from_a_moment = begin_ns is not None or not instead.attributes
+    from_a_moment = begin_ns is not None or not experiment.attributes
     with TemporaryDirectory(prefix="schedlab-") as folder:
         place = Path(folder)
-        if from_a_moment and not instead.without and _has_branches(opened):
+        if from_a_moment and not experiment.without and _has_branches(opened):
             begin_ns = opened.window.begin_ns if begin_ns is None else begin_ns
-            yield _branched(opened, instead, begin_ns, place)
+            yield _branched(opened, experiment, begin_ns, place)
         else:
-            yield _replayed(opened, instead, place)
+            yield _replayed(opened, experiment, place)
 
 
 def _has_branches(opened: Run) -> bool:
@@ -93,49 +93,49 @@ def _has_branches(opened: Run) -> bool:
     return known and not {"branch", "recorded_from_ns"} & manifest.keys()
 
 
-def _branched(opened: Run, instead: Instead, begin_ns: int, place: Path) -> Rerun:
+def _branched(opened: Run, experiment: Instead, begin_ns: int, place: Path) -> Rerun:
     from schedlab.commands.carrying_out import ended_by_signal
     from schedlab.runs import branching
     from schedlab.runs.branches import past
     from schedlab.units import format_time
 
-    found = past(opened.folder)
-    futures = [Future(), Future(instead.policy, (), tuple(instead.attributes))]
+    history = past(opened.folder)
+    futures = [Future(), Future(experiment.policy, (), tuple(experiment.attributes))]
     with ended_by_signal(lambda _: ""):
-        unchanged, changed = branching.perform(found, begin_ns, futures, place / "branches")
+        unchanged, changed = branching.perform(history, begin_ns, futures, place / "branches")
     how = f"a branch of the run from {format_time(begin_ns)} on"
     return Rerun(how, _trace(unchanged.folder), _trace(changed.folder))
 
 
-def _replayed(opened: Run, instead: Instead, place: Path) -> Rerun:
+def _replayed(opened: Run, experiment: Instead, place: Path) -> Rerun:
     from schedlab.commands.carrying_out import check_finished, perform
     from schedlab.runs.request import of_recording
 
-    asked = of_recording(opened.folder)
-    assert asked.replay
+    question = of_recording(opened.folder)
+    assert question.replay
     changed = replace(
-        asked,
-        policies=(instead.policy,) if instead.policy else asked.policies,
-        settings=() if instead.policy else asked.settings,
-        replay=asked.replay.but(_otherwise(opened, instead), instead.title),
+        question,
+        policies=(experiment.policy,) if experiment.policy else question.policies,
+        settings=() if experiment.policy else question.settings,
+        replay=question.replay.but(_replay_changes(opened, experiment), experiment.title),
     )
     traces = []
-    for name, request in (("unchanged", asked), ("changed", changed)):
+    for name, request in (("unchanged", question), ("changed", changed)):
         finished = perform(replace(request, out=place / name).plan(), kept=False)
         check_finished(finished)
         traces.append(_trace(finished[0].folder))
     return Rerun("a replay in the simulator (docs/replay.md says how far to trust it)", *traces)
 
 
-def _otherwise(opened: Run, instead: Instead) -> Otherwise:
-    from schedlab.runs.replay import Otherwise
+def _replay_changes(opened: Run, experiment: Instead) -> ReplayChanges:
+    from schedlab.runs.replay import ReplayChanges
 
-    idle = frozenset(life for each in instead.without for life in opened.lives(each))
+    idle = frozenset(life for task in experiment.without for life in opened.lives(task))
     attributes: dict[int, dict[str, int]] = {}
-    for each in instead.attributes:
-        for life in opened.lives(each.who):
-            attributes.setdefault(life, {})[each.name] = each.value
-    return Otherwise(idle, attributes)
+    for attribute in experiment.attributes:
+        for life in opened.lives(attribute.who):
+            attributes.setdefault(life, {})[attribute.name] = attribute.value
+    return ReplayChanges(idle, attributes)
 
 
 def _trace(folder: Path) -> Trace:
@@ -154,15 +154,15 @@ _CHOICES_SHOWN = 5
 def _kinds(text: str) -> tuple[str, ...]:
     from schedlab.analysis.explanation.waits import KINDS
 
-    found = tuple(text.split(","))
-    for kind in found:
+    kinds = tuple(text.split(","))
+    for kind in kinds:
         if kind not in KINDS:
             raise ValueError(f"'{kind}' is not one of {', '.join(KINDS)}")
-    return found
+    return kinds
 
 
 @click.command()
-@click.argument("run", type=PLACE_THERE)
+@click.argument("run", type=EXISTING_PATH)
 @click.option("--task", help="Select waits of this process: a PID, a name or a group.")
 @click.option(
     "--kind",
@@ -241,44 +241,46 @@ def explain(
     --without, --policy and --attribute repeat the run with a change: as a branch of it after --from, if its
     machine has branches, else as a replay. docs/explain.md has examples.
     """
-    from schedlab.analysis.explanation.explained import Asked
+    from schedlab.analysis.explanation.explained import WaitQuery
     from schedlab.analysis.explanation.explained import explain as take_apart
     from schedlab.analysis.explanation.waits import QUEUED
     from schedlab.analysis.tables import open_run
     from schedlab.base.toolchain.policies import known_policies
 
-    asked = Asked(kinds=kinds or QUEUED, **which)
-    instead = Instead(without, policies[0] if policies else None, attributes)
-    _check_times(asked, instead)
+    question = WaitQuery(kinds=kinds or QUEUED, **which)
+    experiment = Instead(without, policies[0] if policies else None, attributes)
+    _check_times(question, experiment)
     if len(policies) > 1:
         raise WrongUsage("--policy: the run is repeated under one policy; name one")
     opened = open_run(run)
     if path is not None:
         _show_path(opened.trace, path, as_json)
         return
-    found = take_apart(opened.trace, asked, known_policies())
+    answer = take_apart(opened.trace, question, known_policies())
     if as_json:
-        otherwise = _again(opened, asked, instead, found).to_dict() if instead else None
-        echo_json({**found.to_dict(), **({"otherwise": otherwise} if otherwise else {})})
+        rerun_result = (
+            _again(opened, question, experiment, answer).to_dict() if experiment else None
+        )
+        echo_json({**answer.to_dict(), **({"otherwise": rerun_result} if rerun_result else {})})
         return
-    _show(found, asked.by)
-    if instead:
-        _show_again(_again(opened, asked, instead, found), asked.by)
+    _show(answer, question.by)
+    if experiment:
+        _show_again(_again(opened, question, experiment, answer), question.by)
 
 
-def _check_times(asked: Asked, instead: Instead) -> None:
-    begin_ns, end_ns = asked.begin_ns, asked.end_ns
+def _check_times(question: WaitQuery, experiment: Instead) -> None:
+    begin_ns, end_ns = question.begin_ns, question.end_ns
     if begin_ns is not None and end_ns is not None and end_ns < begin_ns:
         raise WrongUsage(
             "--to: lies before --from, so no wait can begin between them; name a later time"
         )
-    if asked.at_ns is None:
+    if question.at_ns is None:
         return
     if begin_ns is not None or end_ns is not None:
         raise WrongUsage(
             "--at: selects waits regardless of their beginning; leave out --from and --to"
         )
-    if instead:
+    if experiment:
         raise WrongUsage("--at: a repeated run is compared from a time on; use --from instead")
 
 
@@ -294,20 +296,20 @@ class Again:
         return {"what": self.title, "how": self.how, "waiting": self.difference.to_dicts()}
 
 
-def _again(opened: Run, asked: Asked, instead: Instead, found: Explained) -> Again:
+def _again(opened: Run, question: WaitQuery, experiment: Instead, answer: Explained) -> Again:
     from schedlab.analysis.explanation.delays import confirmed, difference
 
-    begin_ns = opened.window.begin_ns if asked.begin_ns is None else asked.begin_ns
-    with rerun(opened, instead, asked.begin_ns) as done:
+    begin_ns = opened.window.begin_ns if question.begin_ns is None else question.begin_ns
+    with rerun(opened, experiment, question.begin_ns) as done:
         compared = difference(
-            done.unchanged, done.changed, asked.kinds, asked.task, begin_ns, asked.by
+            done.unchanged, done.changed, question.kinds, question.task, begin_ns, question.by
         )
     because_of = [
-        found.names.called(life, asked.by)
-        for each in instead.without
-        for life in opened.lives(each)
+        answer.names.called(life, question.by)
+        for task in experiment.without
+        for life in opened.lives(task)
     ]
-    return Again(instead.title, done.how, confirmed(compared, found.delays, because_of))
+    return Again(experiment.title, done.how, confirmed(compared, answer.delays, because_of))
 
 
 def _show_again(again: Again, by: str) -> None:
@@ -324,31 +326,31 @@ def _show_again(again: Again, by: str) -> None:
         table.add_row(
             row["waiting"], duration(before), duration(after), duration(before - after), *more
         )
-    print_whole(table)
+    print_full_width(table)
     tell(f"Carried out again as {again.how}.")
 
 
-def _show(found: Explained, by: str) -> None:
+def _show(answer: Explained, by: str) -> None:
 
-    if not found.waits:
+    if not answer.waits:
         tell("No process waited so.")
         return
-    if found.wakeups_untold:
+    if answer.wakeups_untold:
         say(
             "schedlab: the trace does not record wake-ups, so waits after a wake-up "
             "are not included"
         )
-    beside = (
-        f"; {duration(found.beside_idle_ns)} of it while a CPU idled"
-        if found.beside_idle_ns
+    idle_note = (
+        f"; {duration(answer.beside_idle_ns)} of it while a CPU idled"
+        if answer.beside_idle_ns
         else ""
     )
-    waits = "1 wait" if found.waits == 1 else f"{found.waits:,} waits"
-    tell(f"{waits}, {duration(found.waited_ns)} in all{beside}.")
-    if len(found.delays):
-        print_whole(_delays_table(found.delays, by))
-    for number, each in enumerate(found.longest, 1):
-        _show_wait(number, each, found.names)
+    waits = "1 wait" if answer.waits == 1 else f"{answer.waits:,} waits"
+    tell(f"{waits}, {duration(answer.waited_ns)} in all{idle_note}.")
+    if len(answer.delays):
+        print_full_width(_delays_table(answer.delays, by))
+    for number, wait in enumerate(answer.longest, 1):
+        _show_wait(number, wait, answer.names)
 
 
 def _delays_table(delays: pl.DataFrame, by: str) -> Table:
@@ -358,9 +360,9 @@ def _delays_table(delays: pl.DataFrame, by: str) -> Table:
     table = new_table(
         "Who delays whom", f"waiting ({by})", "went by with", ">time", ">of its waiting"
     )
-    whole = pl.col("duration_ns").sum().over("waiting")
+    total = pl.col("duration_ns").sum().over("waiting")
     last = None
-    for row in delays.with_columns(whole=whole).iter_rows(named=True):
+    for row in delays.with_columns(whole=total).iter_rows(named=True):
         shown = row["waiting"] if row["waiting"] != last else ""
         last = row["waiting"]
         part = row["duration_ns"] / row["whole"] if row["whole"] else 0.0
@@ -368,28 +370,28 @@ def _delays_table(delays: pl.DataFrame, by: str) -> Table:
     return table
 
 
-def _show_wait(number: int, each: ExplainedWait, names: Names) -> None:
+def _show_wait(number: int, explained: ExplainedWait, names: Names) -> None:
 
-    wait = each.wait
-    title = f"{number}. {each.name}, {wait.kind}, at {milliseconds(wait.begin_ns, 4)}:"
+    wait = explained.wait
+    title = f"{number}. {explained.name}, {wait.kind}, at {milliseconds(wait.begin_ns, 4)}:"
     tell(f"{title} {duration(wait.duration_ns)}")
-    _show_shares(each.shares, wait.duration_ns)
-    for cpu, spent in each.idle_elsewhere_ns.items():
+    _show_shares(explained.shares, wait.duration_ns)
+    for cpu, spent in explained.idle_elsewhere_ns.items():
         tell(f"        meanwhile CPU {cpu} idled for {duration(spent)}")
-    _show_choices(each.choices, names)
+    _show_choices(explained.choices, names)
 
 
-def _show_shares(shares: Sequence[Share], whole: int) -> None:
+def _show_shares(shares: Sequence[Share], total_ns: int) -> None:
 
     for share in shares[:_SHARES_SHOWN]:
         often = f" ({share.parts:,} times)" if share.parts > 1 else ""
-        part = percent(share.duration_ns / whole) if whole else ""
+        part = percent(share.duration_ns / total_ns) if total_ns else ""
         tell(f"    {duration(share.duration_ns):>9} {part:>7}  {share.words}{often}")
     rest = shares[_SHARES_SHOWN:]
     if rest:
         spent = sum(share.duration_ns for share in rest)
         tell(
-            f"    {duration(spent):>9} {percent(spent / whole):>7}  {len(rest)} more; --json has them"
+            f"    {duration(spent):>9} {percent(spent / total_ns):>7}  {len(rest)} more; --json has them"
         )
 
 
@@ -404,9 +406,9 @@ def _show_choices(choices: Sequence[Choice], names: Names) -> None:
 def _show_path(trace: Trace, task: str, as_json: bool) -> None:
     from schedlab.analysis.explanation.explained import critical_path
 
-    shares, _, whole = critical_path(trace, task)
+    shares, _, total_ns = critical_path(trace, task)
     if as_json:
-        echo_json({"duration_ns": whole, "parts": [asdict(share) for share in shares]})
+        echo_json({"duration_ns": total_ns, "parts": [asdict(share) for share in shares]})
         return
-    tell(f"{task}, from its fork to its end: {duration(whole)}")
-    _show_shares(shares, whole)
+    tell(f"{task}, from its fork to its end: {duration(total_ns)}")
+    _show_shares(shares, total_ns)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.base.display.names import json_text
-from schedlab.base.display.terminal import messages, new_table, print_whole, say, tell
+from schedlab.base.display.terminal import messages, new_table, print_full_width, say, tell
 from schedlab.base.display.working import working
 from schedlab.base.files.whole import written
 from schedlab.base.host.processor import host_processors
 from schedlab.commands.options import (
+    EXISTING_PATH,
     PLACE,
-    PLACE_THERE,
     as_object,
     echo_json,
     json_option,
@@ -48,7 +48,7 @@ class Options:
 
 @click.command()
 @click.argument("lab", metavar="LAB")
-@click.argument("submission", required=False, type=PLACE_THERE)
+@click.argument("submission", required=False, type=EXISTING_PATH)
 @click.option(
     "--out",
     type=PLACE,
@@ -127,10 +127,10 @@ def grade(options: Options) -> None:
         grader(lab, options.trust) as ready,
     ):
 
-        def told(test: str) -> None:
+        def show_test(test: str) -> None:
             update(f"{source.name}: {test}")
 
-        verdict = ready.grade(source, keep, told)
+        verdict = ready.grade(source, keep, show_test)
     if options.gradescope:
         _write(options.gradescope, json_text(gradescope(verdict), indent=2) + "\n")
     if options.classroom:
@@ -165,28 +165,30 @@ def test_lab(lab: Lab, options: Options) -> None:
         if value:
             raise WrongUsage(f"{option}: --try-lab grades no submission; leave it out")
 
-    def tell_outcome(outcome: Outcome, done: int, of: int) -> None:
+    def show_outcome(outcome: Outcome, done: int, of: int) -> None:
         place = f"line {outcome.mutant.line}: " if outcome.mutant.line else ""
         say(f"[{done}/{of}] {place}{outcome.mutant.after}: {outcome.words}")
 
-    tried = try_lab(lab, options.trust, options.jobs, options.mutants, tell_outcome)
+    tried = try_lab(lab, options.trust, options.jobs, options.mutants, show_outcome)
     if options.as_json:
         echo_json(tried.to_dict())
     else:
         headings = (">mutants", ">killed", ">equivalent", ">survived", ">mistakes", ">without loss")
         table = new_table(lab.title, "lab", *headings)
         counts = [tried.count(status) for status in ("killed", "equivalent", "survived")]
-        free = sum(not each.killed_by for each in tried.mistakes)
+        free = sum(not mistake.killed_by for mistake in tried.mistakes)
         numbers = (len(tried.mutants), *counts, len(tried.mistakes), free)
         table.add_row(lab.folder.name, *map(str, numbers))
-        print_whole(table)
-        for each in tried.unkilled:
+        print_full_width(table)
+        for mutant in tried.unkilled:
             tell(
-                f"line {each.mutant.line}: {each.status}" if each.mutant.line else "usual mistake:"
+                f"line {mutant.mutant.line}: {mutant.status}"
+                if mutant.mutant.line
+                else "usual mistake:"
             )
-            tell(_set_in(f"{each.mutant.before}\n{each.mutant.after}"))
-            if each.example:
-                tell(_set_in(f"{each.difference}, in this test:\n{json_text(each.example)}"))
+            tell(_set_in(f"{mutant.mutant.before}\n{mutant.mutant.after}"))
+            if mutant.example:
+                tell(_set_in(f"{mutant.difference}, in this test:\n{json_text(mutant.example)}"))
         tell(f"Equivalent mutants have the solution's traces on {WORKLOADS:,} random workloads.")
     if not tried.passed:
         raise SystemExit(1)
@@ -208,7 +210,7 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
         check_file("out", out / PAGE, ours=True)
     done = 0
 
-    def told(graded: Graded) -> None:
+    def report_graded(graded: Graded) -> None:
         nonlocal done
         done += 1
         messages().print(f"[{done}/{len(submissions)}] {graded.name}", soft_wrap=True)
@@ -216,22 +218,29 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
     with working(f"grading {len(submissions)} submissions"):
         with grader(lab, options.trust):
             pass  # tries the lab's solution once for all submissions
-        found = grade_all(lab, folder, out, options.trust, options.jobs, told)
-    _write(out / PAGE, page(lab, found, out))
+        results_list = grade_all(lab, folder, out, options.trust, options.jobs, report_graded)
+    _write(out / PAGE, page(lab, results_list, out))
     add_to_list(out / PAGE)
     if options.as_json:
-        echo_json([{"name": each.name, "verdict": each.verdict, "why": each.why} for each in found])
+        echo_json(
+            [
+                {"name": graded.name, "verdict": graded.verdict, "why": graded.why}
+                for graded in results_list
+            ]
+        )
     else:
         headings = [f">{test.name}" for test in lab.tests]
         table = new_table(lab.title, "submission", ">points", *headings, "")
-        for each in found:
-            tests = [each.shown(each.points_of(test.name)) for test in lab.tests]
-            table.add_row(each.name, each.shown(each.points), *tests, each.note)
-        print_whole(table)
+        for submission in results_list:
+            tests = [submission.shown(submission.points_of(test.name)) for test in lab.tests]
+            table.add_row(
+                submission.name, submission.shown(submission.points), *tests, submission.note
+            )
+        print_full_width(table)
         tell(f"The teacher's page: {out / PAGE}")
-    if not all(each.is_graded for each in found):
+    if not all(graded.is_graded for graded in results_list):
         raise SystemExit(NotGraded.exit_status)
-    if any(each.points < lab.points for each in found):
+    if any(graded.points < lab.points for graded in results_list):
         raise SystemExit(1)
 
 
@@ -271,7 +280,7 @@ def show(verdict: Verdict, keep: Path, to_students: bool) -> None:
     for test in verdict.tests:
         name = f"{test.name} (hidden)" if test.hidden else test.name
         table.add_row(name, shown(test.points), shown(test.most), test.says)
-    print_whole(table)
+    print_full_width(table)
     for test in verdict.tests:
         if test.lost and not (test.hidden and to_students):
             show_lost(test, keep / test.name)
@@ -285,11 +294,11 @@ def show_lost(test: TestVerdict, folder: Path) -> None:
     if test.broken:
         tell(_set_in(f"no points: {test.broken}") + "\n")
         return
-    for number, each in enumerate(test.scored):
-        if each.points < each.most:
-            tell(_set_in(f"{shown(each.points)} of {shown(each.most)}: {each.title}\n{each.why}"))
-            if each.picture:
-                tell("\n" + _set_in(_set_in(each.picture)))
+    for number, part in enumerate(test.scored):
+        if part.points < part.most:
+            tell(_set_in(f"{shown(part.points)} of {shown(part.most)}: {part.title}\n{part.why}"))
+            if part.picture:
+                tell("\n" + _set_in(_set_in(part.picture)))
             if (folder / picture_of(number)).is_file():
                 tell("\n" + _set_in(f"As a picture: {folder / picture_of(number)}"))
             tell("")

@@ -56,8 +56,8 @@ def modernize(words: Sequence[str]) -> list[str]:
         takes_value = before.startswith("--") and "=" not in before and before not in _FLAGS
         is_value = takes_value and not word.startswith("--")
         if f"{command} {name}" in RENAMED and not is_value:
-            own = [value] if value else []
-            after = own + others[place + 1 :]
+            values = [value] if value else []
+            after = values + others[place + 1 :]
             return modernize(_changed(f"{command} {name}", others[:place], after))
     return list(words)
 
@@ -92,8 +92,8 @@ def with_examples(command: click.Command) -> click.Command:
     if isinstance(command, click.Group):
         command.format_commands = partial(_write_commands, command)  # type: ignore[method-assign]
         if isinstance(command.commands, dict):  # else they come here when they are imported
-            for each in command.commands.values():
-                with_examples(each)
+            for subcommand in command.commands.values():
+                with_examples(subcommand)
     return command
 
 

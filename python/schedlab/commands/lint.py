@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import click
 
-from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_there
+from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_installed
 from schedlab.commands.test import HOUSE, PYTEST_SETTINGS, start
 
 
@@ -18,5 +18,5 @@ def lint(arguments: tuple[str, ...]) -> None:
     current.
     """
     need_extra(*EXTRAS)
-    need_if_there("system-compiler", "formatter")
+    need_if_installed("system-compiler", "formatter")
     start(["-n", "0", "-rs", HOUSE, *arguments])

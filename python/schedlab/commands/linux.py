@@ -17,8 +17,8 @@ import click
 from schedlab.base.display.terminal import say
 from schedlab.base.toolchain.policies import check_choices, parse_choices, read_catalogue
 from schedlab.commands.options import (
+    EXISTING_FILE,
     FILE,
-    FILE_THERE,
     FOLDER,
     SEED,
     SETTING,
@@ -284,7 +284,7 @@ def check_policy(name: str) -> None:
     help="Memory, MiB.",
 )
 @click.option("--policy", "name", default=FAIR, show_default=True, help="Policy to start with.")
-@click.option("--kernel", type=FILE_THERE, help="Boot this kernel instead of the packaged one.")
+@click.option("--kernel", type=EXISTING_FILE, help="Boot this kernel instead of the packaged one.")
 @no_kvm_option
 def boot(cpus: int, memory: int, name: str, kernel: Path | None) -> None:
     """Boot a stock Linux kernel with a shell in this terminal, together with the policies.

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.base.display.numbers import NOTHING, duration, percent, three_digits
-from schedlab.base.display.terminal import new_table, print_whole, results, whole_width
+from schedlab.base.display.terminal import full_width, new_table, print_full_width, results
 from schedlab.metrics.registry import AFTER_WARM_UP, METRICS, Metric
 from schedlab.metrics.steady import steady
 from schedlab.metrics.tails import tails
@@ -39,7 +39,7 @@ def print_metrics(columns: Sequence[tuple[str, Metrics]]) -> None:
     `columns`: the headings, and what was measured.
     """
     for table in _that_fit(columns):
-        print_whole(table)
+        print_full_width(table)
 
 
 def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
@@ -48,17 +48,17 @@ def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
     if not columns:
         return
     table = new_table("Printed by the workload", "figure", *(f">{head}" for head, _ in columns))
-    for name in dict.fromkeys(name for _, own in columns for name in own):
-        cells = (three_digits(own[name]) if name in own else "–" for _, own in columns)
+    for name in dict.fromkeys(name for _, figures in columns for name in figures):
+        cells = (three_digits(figures[name]) if name in figures else "–" for _, figures in columns)
         table.add_row(name, *cells)
-    print_whole(table)
+    print_full_width(table)
 
 
 def _that_fit(columns: Sequence[tuple[str, Metrics]]) -> list[Table]:
     """Returns tables of as many columns as there can be in all of them, and one at least."""
-    whole = tables(list(columns))
-    if not results().is_terminal or _all_fit(whole):
-        return whole
+    all_tables = tables(list(columns))
+    if not results().is_terminal or _all_fit(all_tables):
+        return all_tables
     for size in range(len(columns), 0, -1):
         groups = (list(columns[at : at + size]) for at in range(0, len(columns), size))
         narrow = [table for group in groups for table in tables(group, narrow=True)]
@@ -67,8 +67,8 @@ def _that_fit(columns: Sequence[tuple[str, Metrics]]) -> list[Table]:
     return []
 
 
-def _all_fit(found: Sequence[Table]) -> bool:
-    return all(whole_width(each) <= results().width for each in found)
+def _all_fit(metric_tables: Sequence[Table]) -> bool:
+    return all(full_width(table) <= results().width for table in metric_tables)
 
 
 def tables(runs: list[tuple[str, Metrics]], *, narrow: bool = False) -> list[Table]:
@@ -81,10 +81,12 @@ def tables(runs: list[tuple[str, Metrics]], *, narrow: bool = False) -> list[Tab
     """
     if not runs:
         return []
-    whole = _workload_table(runs, narrow)
+    workload_table = _workload_table(runs, narrow)
     several = any(len(run.groups) for _, run in runs)
-    said = [_said_table(runs, narrow)] if any(len(run.said) for _, run in runs) else []
-    return [whole, *([_group_table(runs, narrow)] if several else []), *said]
+    annotation_tables = (
+        [_annotation_table(runs, narrow)] if any(len(run.said) for _, run in runs) else []
+    )
+    return [workload_table, *([_group_table(runs, narrow)] if several else []), *annotation_tables]
 
 
 def _finished(row: Row) -> Text:
@@ -111,8 +113,8 @@ def _steady(metrics: Metrics) -> Row:
 
 def _tails(metrics: Metrics) -> Row:
     """High quantiles of the workload's processes, by their columns; None where none has such a value."""
-    found = tails(metrics.processes.with_columns(all=pl.lit("")), ("all",))
-    return found.row(0, named=True) if len(found) else dict.fromkeys(found.columns)
+    tail_rows = tails(metrics.processes.with_columns(all=pl.lit("")), ("all",))
+    return tail_rows.row(0, named=True) if len(tail_rows) else dict.fromkeys(tail_rows.columns)
 
 
 def _others(row: Row) -> str:
@@ -146,8 +148,10 @@ def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Line]]]:
     """Yields each family of metrics with its lines."""
     shown = [metric for metric in METRICS if _is_shown(metric, rows)]
     for family in dict.fromkeys(metric.family for metric in shown):
-        own = [(metric.short, _format(metric)) for metric in shown if metric.family == family]
-        yield family, [*_FIRST.get(family, ()), *own, *_LAST.get(family, ())]
+        family_columns = [
+            (metric.short, _format(metric)) for metric in shown if metric.family == family
+        ]
+        yield family, [*_FIRST.get(family, ()), *family_columns, *_LAST.get(family, ())]
 
 
 def _is_shown(metric: Metric, rows: Sequence[Row]) -> bool:
@@ -192,10 +196,12 @@ def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
             " shares.",
             "yellow",
         )
-    untold = [h for h, row in zip(headings, rows, strict=True) if row["overhead_share"] is None]
-    if untold:
+    without_overhead = [
+        h for h, row in zip(headings, rows, strict=True) if row["overhead_share"] is None
+    ]
+    if without_overhead:
         yield Text(
-            f"Overhead is not told of {'; '.join(untold)}: the trace has no visits to the scheduler. Where"
+            f"Overhead is not told of {'; '.join(without_overhead)}: the trace has no visits to the scheduler. Where"
             " emulated CPUs take turns, a visit's time would have the other CPUs' work in it."
         )
     step = max(row["clock_step_ns"] for row in rows)
@@ -239,7 +245,7 @@ def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     return table
 
 
-def _said_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
+def _annotation_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     """How often each remark was made, and with which numbers last."""
     table = _table("Remarks", "remark", (heading for heading, _ in runs), narrow)
     by_words = [{row["words"]: row for row in metrics.said.to_dicts()} for _, metrics in runs]
@@ -259,8 +265,8 @@ def _table(title: str, first: str, headings: Iterable[str], narrow: bool) -> Tab
         table.add_column(first, style="bold", no_wrap=True)
     table.add_column(first if narrow else "", style="dim", no_wrap=True)
     for heading in headings:
-        told = heading.replace(", ", ",\n") if narrow else heading
-        table.add_column(Text(told), justify="right", no_wrap=True)
+        column_title = heading.replace(", ", ",\n") if narrow else heading
+        table.add_column(Text(column_title), justify="right", no_wrap=True)
     return table
 
 

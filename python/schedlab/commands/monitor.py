@@ -12,8 +12,8 @@ import click
 
 from schedlab.base.toolchain.policies import FAIR, STANDARD, PolicyChoice
 from schedlab.commands.options import (
+    EXISTING_PATH,
     MEMORY,
-    PLACE_THERE,
     SEED,
     SETTING,
     TICK,
@@ -26,7 +26,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.sim import Simulator
-from schedlab.runs.request import one_value_each
+from schedlab.runs.request import one_value_per_option
 from schedlab.workload.workload_files import is_workload_file
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def session_options(command: Callable[..., T]) -> Callable[..., T]:
 
 
 _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
-    click.argument("run", required=False, type=PLACE_THERE),
+    click.argument("run", required=False, type=EXISTING_PATH),
     click.option(
         "--machine",
         default="qemu",
@@ -315,13 +315,13 @@ def _workloads(
     """Files of the user's own, and the names of all that is to run from the beginning."""
     if "workloads" not in given:
         return (), () if request.run or request.machine == "host" else DEFAULT_WORKLOADS
-    files = tuple(Path(each) for each in request.workloads if is_workload_file(each))
+    files = tuple(Path(name) for name in request.workloads if is_workload_file(name))
     if files:
         from schedlab.runs.request import workload_file
 
-        for each in filter(Path.is_file, files):
-            workload_file(str(each), ())  # says what in it is not done as it says
-    names = tuple(Path(each).stem if is_workload_file(each) else each for each in request.workloads)
+        for file in filter(Path.is_file, files):
+            workload_file(str(file), ())  # says what in it is not done as it says
+    names = tuple(Path(name).stem if is_workload_file(name) else name for name in request.workloads)
     return files, names
 
 
@@ -342,7 +342,7 @@ def _setups(
         Setup(
             machine=request.machine,
             policy=policy,
-            settings=one_value_each("settings", request.settings),
+            settings=one_value_per_option("settings", request.settings),
             cpus=request.cpus,
             tick_ns=request.tick,
             seed=request.seed,

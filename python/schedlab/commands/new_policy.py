@@ -20,7 +20,7 @@ COLUMNS = 100
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _PLACEHOLDER = re.compile(r"@(name|prefix|PREFIX|source)@")
-_OWN_IDENTIFIER = re.compile(r"\w*@(?:prefix|PREFIX)@\w*")
+_TEMPLATE_IDENTIFIER = re.compile(r"\w*@(?:prefix|PREFIX)@\w*")
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 
 
@@ -80,10 +80,10 @@ def check_free(root: Path, name: str) -> None:
 
 def check_identifiers(root: Path, name: str) -> None:
     """Raises WrongUsage if what policies and their tests include has one of the new names in C."""
-    wanted = set(own_identifiers(name))
+    identifiers = set(template_identifiers(name))
     for folder in ("policies", "policies/support", "tests/host"):
         for header in sorted((root / folder).glob("*.h")):
-            clash = sorted(wanted & set(_IDENTIFIER.findall(header.read_text())))
+            clash = sorted(identifiers & set(_IDENTIFIER.findall(header.read_text())))
             if clash:
                 raise WrongUsage(
                     f"'{name}': its C name {clash[0]} is already used in "
@@ -91,10 +91,10 @@ def check_identifiers(root: Path, name: str) -> None:
                 )
 
 
-def own_identifiers(name: str) -> Iterator[str]:
+def template_identifiers(name: str) -> Iterator[str]:
     """Returns all names that the two files define or that a linker sees."""
     for template in ("policy.c", "policy_test.c"):
-        for match in _OWN_IDENTIFIER.findall((TEMPLATES / template).read_text()):
+        for match in _TEMPLATE_IDENTIFIER.findall((TEMPLATES / template).read_text()):
             yield filled(match, name, "")
 
 

@@ -19,7 +19,7 @@ from schedlab.base.host.disk import TRACE_LIMIT, TRACE_LIMIT_MIB
 from schedlab.base.toolchain.policies import (
     PolicyChoice,
     parse_choices,
-    parse_own_setting,
+    parse_policy_setting,
     parse_setting,
 )
 from schedlab.machines import MACHINES, machine_named
@@ -96,7 +96,7 @@ POLICIES = Parsed("POLICIES", parse_choices)
 SOURCES = Parsed("POLICY", read_sources)
 SETTING = Parsed("NAME=VALUE", parse_setting)
 BUDGET = Parsed("[SEEDS|TIME]", parse_budget)
-OWN_SETTING = Parsed("[POLICY.]NAME=VALUE", parse_own_setting)
+POLICY_SETTING = Parsed("[POLICY.]NAME=VALUE", parse_policy_setting)
 DELAY = Parsed("OPERATION=TIME", parse_delay)
 CHANGE = Parsed("PLACE=VALUE", parse_change)
 TICK = Parsed("TIME", time_between(*TICK_NS))
@@ -107,9 +107,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 PLACE = click.Path(path_type=Path)
 """A file or a folder, as the ones above, which need not be there yet."""
-FILE_THERE = click.Path(exists=True, dir_okay=False, path_type=Path)
-FOLDER_THERE = click.Path(exists=True, file_okay=False, path_type=Path)
-PLACE_THERE = click.Path(exists=True, path_type=Path)
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+EXISTING_PATH = click.Path(exists=True, path_type=Path)
 MEMORY = click.IntRange(*MEMORY_MIB)
 
 json_option = click.option(

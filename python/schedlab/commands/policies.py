@@ -101,11 +101,16 @@ def tunables_by_source(policy: Policy) -> Iterator[tuple[list[str], dict[str, Tu
     """The policy's tunables, then those of presets that have their own, with the presets' names."""
     if policy.tunables:
         yield [], policy.tunables
-    own = [each for each in policy.presets.values() if each.tunables not in ({}, policy.tunables)]
-    while own:
-        tunables = own[0].tunables
-        yield [f"{policy.name}:{each.name}" for each in own if each.tunables == tunables], tunables
-        own = [each for each in own if each.tunables != tunables]
+    presets = [
+        preset for preset in policy.presets.values() if preset.tunables not in ({}, policy.tunables)
+    ]
+    while presets:
+        tunables = presets[0].tunables
+        yield (
+            [f"{policy.name}:{preset.name}" for preset in presets if preset.tunables == tunables],
+            tunables,
+        )
+        presets = [preset for preset in presets if preset.tunables != tunables]
 
 
 def tunables_table(names: list[str], tunables: dict[str, Tunable]) -> Table:
@@ -127,8 +132,8 @@ def policies(names: tuple[str, ...], as_json: bool) -> None:
     from schedlab.machines.linux.published import PUBLISHED
 
     catalogue = {**read_catalogue(), FAIR.name: FAIR, PUBLISHED.name: PUBLISHED}
-    wanted = those_named(catalogue, names) if names else list(catalogue.values())
+    chosen = those_named(catalogue, names) if names else list(catalogue.values())
     if as_json:
-        echo_json({"policies": [asdict(policy) for policy in wanted]})
+        echo_json({"policies": [asdict(policy) for policy in chosen]})
     else:
-        click.echo(listing(wanted), nl=False)
+        click.echo(listing(chosen), nl=False)

@@ -15,12 +15,12 @@ from typing import Any
 import click
 
 from schedlab.base.display.working import begin_display
-from schedlab.commands.options import FILE_THERE
+from schedlab.commands.options import EXISTING_FILE
 from schedlab.errors import WrongUsage
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("file", required=False, type=FILE_THERE)
+@click.argument("file", required=False, type=EXISTING_FILE)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def python(file: Path | None, arguments: tuple[str, ...]) -> None:
     """Run a Python FILE or a notebook with schedlab and its libraries.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import click
 
 from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import new_table, print_whole, say, tell
+from schedlab.base.display.terminal import new_table, print_full_width, say, tell
 from schedlab.commands.options import FILE, echo_json
 from schedlab.errors import WrongUsage
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Format = Literal["table", "csv", "json", "parquet"]
-_TOLD_EVERY = 50
+_PROGRESS_STEP = 50
 """Runs after which progress is told."""
 
 
@@ -63,14 +63,14 @@ def query(
     if file_format == "parquet" and out is None:
         raise WrongUsage("--format parquet: cannot be shown in a terminal; name a file with --out")
     *places, sql = words
-    found = _found(places, sql, allow_files)
+    rows = _query_runs(places, sql, allow_files)
     if file_format == "table" and out is None:
-        _show(found)
+        _show(rows)
     else:
-        _write(found, "csv" if file_format == "table" else file_format, out)
+        _write(rows, "csv" if file_format == "table" else file_format, out)
 
 
-def _found(places: list[str], sql: str, allow_files: bool) -> pl.DataFrame:
+def _query_runs(places: list[str], sql: str, allow_files: bool) -> pl.DataFrame:
     from schedlab.analysis.tables import Run
     from schedlab.analysis.tables import query as ask
     from schedlab.machines.folder import TRACE_FILE
@@ -84,20 +84,20 @@ def _found(places: list[str], sql: str, allow_files: bool) -> pl.DataFrame:
             )
     if len(places) == 1 and as_runs.is_sweep(Path(places[0])):
         return _of_a_sweep(Path(places[0]), sql, allow_files)
-    found = read([Path(place) for place in places])
-    kept = [each for each in found if (each.folder / TRACE_FILE).is_file()]
-    if not kept:
+    runs = read([Path(place) for place in places])
+    with_trace = [run for run in runs if (run.folder / TRACE_FILE).is_file()]
+    if not with_trace:
         raise WrongUsage(
             f"{', '.join(places)}: no run has a trace; name a folder whose runs have traces"
         )
-    if len(kept) < len(found):
-        say(f"schedlab: skipped without a trace: {counted(len(found) - len(kept), 'run')}")
+    if len(with_trace) < len(runs):
+        say(f"schedlab: skipped without a trace: {counted(len(runs) - len(with_trace), 'run')}")
 
     def count(ready: int) -> None:
-        if ready % _TOLD_EVERY == 0 and ready < len(kept):
-            say(f"schedlab: {ready:,} of {len(kept):,} runs read")
+        if ready % _PROGRESS_STEP == 0 and ready < len(with_trace):
+            say(f"schedlab: {ready:,} of {len(with_trace):,} runs read")
 
-    return ask((Run(each) for each in kept), sql, count, allow_files)
+    return ask((Run(run) for run in with_trace), sql, count, allow_files)
 
 
 def _of_a_sweep(folder: Path, sql: str, allow_files: bool) -> pl.DataFrame:
@@ -110,15 +110,15 @@ def _of_a_sweep(folder: Path, sql: str, allow_files: bool) -> pl.DataFrame:
     return query_tables(tables, sql, allow_files)
 
 
-def _show(found: pl.DataFrame) -> None:
-    numbers = [kind.is_numeric() for kind in found.dtypes]
+def _show(rows: pl.DataFrame) -> None:
+    numbers = [kind.is_numeric() for kind in rows.dtypes]
     headings = [
-        f">{name}" if number else name for name, number in zip(found.columns, numbers, strict=True)
+        f">{name}" if number else name for name, number in zip(rows.columns, numbers, strict=True)
     ]
     table = new_table("", *headings)
-    for row in found.iter_rows():
+    for row in rows.iter_rows():
         table.add_row(*(_cell(value) for value in row))
-    print_whole(table)
+    print_full_width(table)
 
 
 def _cell(value: object) -> str:
@@ -129,35 +129,35 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _write(found: pl.DataFrame, file_format: str, out: Path | None) -> None:
+def _write(rows: pl.DataFrame, file_format: str, out: Path | None) -> None:
     from schedlab.base.display.names import json_text, write_csv
     from schedlab.base.files import placing
     from schedlab.base.files.whole import written
 
     if out is None:
         if file_format == "json":
-            echo_json(_rows(found))
+            echo_json(_rows(rows))
         else:
-            write_csv(found, sys.stdout.buffer)
+            write_csv(rows, sys.stdout.buffer)
         return
     place = out.absolute()
     placing.check_file("out", place, ours=False)
     with written(place) as new:
         if file_format == "json":
-            new.write_text(json_text(_rows(found), indent=2) + "\n")
+            new.write_text(json_text(_rows(rows), indent=2) + "\n")
         elif file_format == "csv":
-            write_csv(found, new)
+            write_csv(rows, new)
         else:
-            found.write_parquet(new)
-    tell(f"{place}: {counted(len(found), 'row')}")
+            rows.write_parquet(new)
+    tell(f"{place}: {counted(len(rows), 'row')}")
 
 
-def _rows(found: pl.DataFrame) -> list[dict[str, object]]:
+def _rows(rows_table: pl.DataFrame) -> list[dict[str, object]]:
     """JSON has no numbers that are not finite: they are null."""
     import polars as pl
 
-    floats = [name for name, kind in found.schema.items() if kind.is_float()]
-    return found.with_columns(
+    floats = [name for name, kind in rows_table.schema.items() if kind.is_float()]
+    return rows_table.with_columns(
         pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats
     ).to_dicts()
 
@@ -169,4 +169,4 @@ def _list() -> None:
         shown = new_table(f"{table.name}: {table.row}", "column", "", "meaning")
         for column in table.columns:
             shown.add_row(column.name, column.type_, column.meaning)
-        print_whole(shown)
+        print_full_width(shown)

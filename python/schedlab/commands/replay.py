@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from schedlab.base.display.terminal import new_table, print_whole, say, tell
+from schedlab.base.display.terminal import new_table, print_full_width, say, tell
 from schedlab.base.files.placing import check_file
 from schedlab.base.toolchain.policies import FAIR, PolicyChoice, check_choices, read_catalogue
 from schedlab.commands.options import (
-    PLACE_THERE,
+    EXISTING_PATH,
     echo_json,
     execution_options,
     given,
@@ -41,7 +41,7 @@ AS_RECORDED = "as recorded"
 
 
 @click.command()
-@click.argument("recording", type=PLACE_THERE)
+@click.argument("recording", type=EXISTING_PATH)
 @request_options(
     machine=SIMULATOR,
     without=("changes", "kernel", "memory", "ignore_limits"),
@@ -74,21 +74,21 @@ def replay(
     RECORDING is the folder of a run on any machine, a trace, or a folder of runs that differ only in their seeds.
     Settings without an option are taken from the recording.
     """
-    said = given(context, dict.fromkeys(context.params, ""))
-    own = {name: options[name] for name in options if name in said}
+    given_options = given(context, dict.fromkeys(context.params, ""))
+    replay_options = {name: options[name] for name in options if name in given_options}
     if what_if:
         for option in given(context, NOT_ON_THE_PAGE).values():
             raise WrongUsage(f"--what-if and {option}: exclude each other; leave one of them out")
         run_what_if(
             recording,
-            own.get("policies"),
-            own.get("tick"),
+            replay_options.get("policies"),
+            replay_options.get("tick"),
             options["out"],
             options["unchecked"],
             as_json,
         )
     else:
-        run_workload(of_recording(recording, **own), as_json, decide, dry_run)
+        run_workload(of_recording(recording, **replay_options), as_json, decide, dry_run)
 
 
 NOT_ON_THE_PAGE = {
@@ -110,18 +110,20 @@ NOT_ON_THE_PAGE = {
 def write_workload(place: Path, file: Path) -> Recording:
     """Puts a recording's workload into a file, to be read, changed and run by hand."""
     check_file("as_workload", file)
-    found = recording(place).with_switches()
+    source = recording(place).with_switches()
     command = (
-        f"schedlab-sim --policy {found.policy} --cpus {found.cpus} --processes {found.replay.processes()}"
-        f" --seed {found.seed} --tick {found.tick_ns} --costs {found.costs.text} --trace trace.bin"
+        f"schedlab-sim --policy {source.policy} --cpus {source.cpus} --processes {source.replay.processes()}"
+        f" --seed {source.seed} --tick {source.tick_ns} --costs {source.costs.text} --trace trace.bin"
     )
-    settings = ",".join(f"{name}={value}" for name, value in found.settings)
+    settings = ",".join(f"{name}={value}" for name, value in source.settings)
     command += f" --set {settings}" if settings else ""
     played = file.with_suffix(".steps").name
-    made = f"./schedlab workloads {file.name} --tick {format_time(found.tick_ns)} --output {played}"
-    head = f"# A {found.title}.\n# {made}\n# {command} {played}\n\n"
-    file.write_text(head + found.replay.source)
-    return found
+    made = (
+        f"./schedlab workloads {file.name} --tick {format_time(source.tick_ns)} --output {played}"
+    )
+    head = f"# A {source.title}.\n# {made}\n# {command} {played}\n\n"
+    file.write_text(head + source.replay.source)
+    return source
 
 
 RECORDED, REPLAYS, PAGE = "recorded", "replays", "page"
@@ -150,7 +152,7 @@ def run_what_if(
     from schedlab.report.build import facts, write_into
     from schedlab.report.model import Report
     from schedlab.report.what_if import TITLE, page
-    from schedlab.runs.collection import Collection, kept_run
+    from schedlab.runs.collection import Collection, load_run
 
     check_choices(read_catalogue(), policies or (), {})
     if recording.is_dir():
@@ -162,16 +164,16 @@ def run_what_if(
     for name in (REPLAYS, PAGE):
         if (place / name).exists():
             raise WrongUsage(f"--out {place}: already contains {name}; name another folder")
-    found = _found(folder, policies, place / REPLAYS, unchecked, notes)
-    replays = (kept_run(folder) for each in found.replays for folder in each.folders)
-    runs = Collection([*found.recorded, *replays])
-    report = Report(TITLE, (page(found),), facts(runs), found.findings)
+    answer = _found(folder, policies, place / REPLAYS, unchecked, notes)
+    replays = (load_run(folder) for replay in answer.replays for folder in replay.folders)
+    runs = Collection([*answer.recorded, *replays])
+    report = Report(TITLE, (page(answer),), facts(runs), answer.findings)
     written = write_into(report, place / PAGE)
     if as_json:
-        told = {"folder": str(place), "page": str(written), "findings": list(found.findings)}
-        echo_json({**told, **found.to_dict()})
+        summary = {"folder": str(place), "page": str(written), "findings": list(answer.findings)}
+        echo_json({**summary, **answer.to_dict()})
     else:
-        _show(found, written)
+        _show(answer, written)
 
 
 def _imported(file: Path, out: Path | None, tick: int | None) -> tuple[Path, Path, list[str]]:
@@ -199,41 +201,45 @@ def _found(
     notes: list[str],
 ) -> WhatIf:
     from schedlab import metrics
-    from schedlab.analysis.explanation import Asked, explain
+    from schedlab.analysis.explanation import WaitQuery, explain
     from schedlab.report.what_if import WhatIf
-    from schedlab.runs.collection import kept_run
+    from schedlab.runs.collection import load_run
     from schedlab.runs.recording import recordings
     from schedlab.runs.replay.nearness import pooled
     from schedlab.runs.request import of_recording
 
     sources = recordings(folder)
-    recorded = [kept_run(each.path.parent) for each in sources]
+    recorded = [load_run(source.path.parent) for source in sources]
     source, *others = sources
     ours = [PolicyChoice(name) for name in read_catalogue()]
-    own = source.policy if source.policy.name in read_catalogue() else None
-    asked = of_recording(folder, policies=(own or ours[0],))
-    traces = [each.trace() for each in recorded]
-    limits = {each.seed: _limit(each, trace) for each, trace in zip(sources, traces, strict=True)}
-    asked = replace(asked, out=place, unchecked=unchecked)
-    chosen = [each for each in policies or ours if each != own]
-    requests = [replace(asked, policies=tuple(chosen), settings=())] if chosen else []
-    if own:
+    recorded_policy = source.policy if source.policy.name in read_catalogue() else None
+    question = of_recording(folder, policies=(recorded_policy or ours[0],))
+    traces = [run.trace() for run in recorded]
+    limits = {
+        source.seed: _limit(source, trace) for source, trace in zip(sources, traces, strict=True)
+    }
+    question = replace(question, out=place, unchecked=unchecked)
+    chosen = [policy for policy in policies or ours if policy != recorded_policy]
+    requests = [replace(question, policies=tuple(chosen), settings=())] if chosen else []
+    if recorded_policy:
         requests.insert(
             0,
             replace(
-                asked,
-                policies=(own,),
+                question,
+                policies=(recorded_policy,),
                 settings=source.settings,
                 replay=source.with_switches(),
-                beside=tuple(each.with_switches() for each in others),
+                beside=tuple(run.with_switches() for run in others),
             ),
         )
-    measured = pooled([metrics.load(each.measured) for each in recorded])
+    measured = pooled([metrics.load(run.measured) for run in recorded])
     replays = _replayed(requests, limits)
-    nearest = replays[0] if own else _nearest(measured, replays)
-    explained = explain(traces[0], Asked(), read_catalogue())
-    notes += dict.fromkeys(note for each in sources for note in each.notes)
-    return WhatIf(recorded, measured, explained, replays, nearest, own is not None, notes)
+    nearest = replays[0] if recorded_policy else _nearest(measured, replays)
+    explained = explain(traces[0], WaitQuery(), read_catalogue())
+    notes += dict.fromkeys(note for source in sources for note in source.notes)
+    return WhatIf(
+        recorded, measured, explained, replays, nearest, recorded_policy is not None, notes
+    )
 
 
 def _limit(source: Recording, trace: Any) -> int:
@@ -252,25 +258,29 @@ def _replayed(requests: Sequence[Request], limits: Mapping[int, int]) -> list[Re
     SchedlabError if a replay fails. To reach its limit is no failure here."""
     from schedlab.commands.carrying_out import perform
     from schedlab.report.what_if import Replay
-    from schedlab.runs.collection import kept_run
+    from schedlab.runs.collection import load_run
     from schedlab.runs.replay.nearness import pooled
 
     plans = [request.plan() for request in requests]
     runs = (replace(run, limit_ns=limits[run.seed]) for plan in plans for run in plan.runs)
-    whole = replace(plans[0], runs=tuple(runs))
-    found: dict[str, list[Finished]] = {}
-    for each in perform(whole):
-        if each.metrics is None:
-            raise SchedlabError(f"{each.run.title}: {each.outcome.message}; kept in {each.folder}")
-        found.setdefault(kept_run(each.folder).setup.policy_title, []).append(each)
+    joint_plan = replace(plans[0], runs=tuple(runs))
+    finished_by_policy: dict[str, list[Finished]] = {}
+    for finished in perform(joint_plan):
+        if finished.metrics is None:
+            raise SchedlabError(
+                f"{finished.run.title}: {finished.outcome.message}; kept in {finished.folder}"
+            )
+        finished_by_policy.setdefault(load_run(finished.folder).setup.policy_title, []).append(
+            finished
+        )
     return [
         Replay(
             title,
             alike[0].run.policy,
-            [each.folder for each in alike],
-            pooled([each.metrics for each in alike if each.metrics]),
+            [finished.folder for finished in alike],
+            pooled([finished.metrics for finished in alike if finished.metrics]),
         )
-        for title, alike in found.items()
+        for title, alike in finished_by_policy.items()
     ]
 
 
@@ -278,27 +288,27 @@ def _nearest(recorded: Metrics, replays: Sequence[Replay]) -> Replay:
     """Of the policies that share the CPU by nice, as Linux does, that with the least error; of all, if none does."""
     from schedlab.runs.replay.nearness import FIGURES, error, nearness
 
-    def off(each: Replay) -> float:
-        groups = nearness(recorded, each.metrics)
+    def off(replay: Replay) -> float:
+        groups = nearness(recorded, replay.metrics)
         return sum(error(groups, figure) or 0.0 for figure in FIGURES)
 
-    def by_nice(each: Replay) -> bool:
-        return read_catalogue()[each.choice.name].shares_under(each.choice.preset) == "nice"
+    def by_nice(replay: Replay) -> bool:
+        return read_catalogue()[replay.choice.name].shares_under(replay.choice.preset) == "nice"
 
     return min(filter(by_nice, replays), key=off, default=None) or min(replays, key=off)
 
 
-def _show(found: WhatIf, written: Path) -> None:
-    from schedlab.commands.carrying_out import tell_findings
+def _show(answer: WhatIf, written: Path) -> None:
+    from schedlab.commands.carrying_out import print_findings
     from schedlab.report.what_if import told
 
     policy, *numbers = _SHOWN
     headings = (f">{heading}".replace(", ", "\n").replace("up ", "up\n") for heading in numbers)
     table = new_table("The same demand under each policy", policy, *headings)
-    for row in (found.as_recorded, *found.rows):
+    for row in (answer.as_recorded, *answer.rows):
         cells = told(row)
         table.add_row(*(cells[heading] for heading in _SHOWN))
-    print_whole(table)
-    tell_findings([found.trust, *found.findings])
+    print_full_width(table)
+    print_findings([answer.trust, *answer.findings])
     tell(f"Kept in {shlex.quote(str(written.parents[1]))}")
     tell(f"Page: {written}")

@@ -10,12 +10,12 @@ import click
 
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import tell
-from schedlab.commands.options import PLACE, PLACE_THERE, echo_json, json_option
+from schedlab.commands.options import EXISTING_PATH, PLACE, echo_json, json_option
 from schedlab.errors import WrongUsage
 
 
 @click.command()
-@click.argument("places", nargs=-1, required=True, metavar="RUN...", type=PLACE_THERE)
+@click.argument("places", nargs=-1, required=True, metavar="RUN...", type=EXISTING_PATH)
 @click.option(
     "--out", type=PLACE, help="Write the report to this folder. [default: report, next to the runs]"
 )

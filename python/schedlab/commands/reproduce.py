@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from schedlab.report.deciding import Budget
     from schedlab.studies.experiment import Depth
 
-STUDIES = {f"study-{each.number}": each.number for each in studies()}
+STUDIES = {f"study-{study.number}": study.number for study in studies()}
 
 
 class StudyOrExperiment(click.ParamType[str]):
@@ -89,9 +89,9 @@ def reproduce(
     `s3-cpu`. Experiments run under their own policies and all built-in ones. All work scales with the tick; the
     studies used 10ms. To continue an interrupted run, name its folder with --out.
     """
-    from schedlab.commands.carrying_out import tell_findings, tell_what_next
+    from schedlab.commands.carrying_out import print_findings, print_next_steps
     from schedlab.report import reproduction
-    from schedlab.report.deciding import tell_decided
+    from schedlab.report.deciding import print_decided
     from schedlab.report.output import findings_in
 
     if quick and full:
@@ -113,25 +113,27 @@ def reproduce(
             fix="name only studies or only experiments",
         )
     depth: Depth = "full" if full else "quick"
-    wanted = reproduction.Request(
+    request = reproduction.Request(
         numbers, depth, seed, filled.tick, filled.memory, machine, experiments, decide
     )
     if dry_run:
-        print_plan(reproduction.planned(wanted, out)[1].runs, as_json)
+        print_plan(reproduction.planned(request, out)[1].runs, as_json)
         return
-    done = reproduction.reproduce(wanted, out)
+    done = reproduction.reproduce(request, out)
     if as_json:
         runs = [{"folder": str(run.folder), "status": run.status} for run in done.runs]
         place = {"folder": str(done.folder), "report": str(done.report)}
         contests = done.contests
-        decided = {} if contests is None else {"contests": [each.to_dict() for each in contests]}
+        decided = (
+            {} if contests is None else {"contests": [contest.to_dict() for contest in contests]}
+        )
         echo_json({"schedlab": __version__, **place, "runs": runs, **decided})
     else:
         tell(f"Kept in {done.folder}")
         if done.contests is not None:
-            tell_decided(done.contests)
-        tell_findings(findings_in(done.report.parent))
-        tell_what_next([run.folder for run in done.runs if run.succeeded])
+            print_decided(done.contests)
+        print_findings(findings_in(done.report.parent))
+        print_next_steps([run.folder for run in done.runs if run.succeeded])
         tell(f"Report: {done.report}")
     if not done.succeeded:
         raise SystemExit(1)

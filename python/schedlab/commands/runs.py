@@ -13,9 +13,9 @@ import click
 
 from schedlab.base.display.names import visible, visible_line
 from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import new_table, print_whole, say, tell
+from schedlab.base.display.terminal import new_table, print_full_width, say, tell
 from schedlab.base.files import placing
-from schedlab.commands.options import FOLDER_THERE, echo_json, json_option
+from schedlab.commands.options import EXISTING_FOLDER, echo_json, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import RUNS
 from schedlab.runs import results
@@ -27,7 +27,7 @@ def runs() -> None:
 
 
 @runs.command("ls")
-@click.argument("place", required=False, type=FOLDER_THERE)
+@click.argument("place", required=False, type=EXISTING_FOLDER)
 @json_option
 def list_(place: Path | None, as_json: bool) -> None:
     """List the runs and the sweeps in the folders of PLACE.
@@ -35,12 +35,12 @@ def list_(place: Path | None, as_json: bool) -> None:
     PLACE is a folder of runs, or one that holds such folders, or sweeps. [default: runs/]
     """
     place = place or RUNS
-    is_kept = results.is_whole(place)
-    entries = [place] if is_kept else sorted(place.iterdir()) if place.is_dir() else []
+    is_complete = results.is_whole(place)
+    entries = [place] if is_complete else sorted(place.iterdir()) if place.is_dir() else []
     rows: list[dict[str, Any]] = [
-        {"folder": str(entry), **facts_of(found)}
+        {"folder": str(entry), **facts_of(folders)}
         for entry in entries
-        if (found := list(kept_folders(entry)))
+        if (folders := list(stored_run_folders(entry)))
     ]
     if as_json:
         echo_json(rows)
@@ -50,13 +50,13 @@ def list_(place: Path | None, as_json: bool) -> None:
         counts = (f"{row[name]:,}" for name in ("sweeps", "runs", "failed"))
         table.add_row(os.path.relpath(row["folder"]), *counts, f"{row['bytes'] / 1e6:,.1f}")
     if rows:
-        print_whole(table)
+        print_full_width(table)
     else:
         tell(f"{place} holds no run")
 
 
 @runs.command()
-@click.argument("places", nargs=-1, required=True, metavar="PLACE...", type=FOLDER_THERE)
+@click.argument("places", nargs=-1, required=True, metavar="PLACE...", type=EXISTING_FOLDER)
 @json_option
 def show(places: tuple[Path, ...], as_json: bool) -> None:
     """Show the metrics of kept runs side by side.
@@ -66,10 +66,10 @@ def show(places: tuple[Path, ...], as_json: bool) -> None:
     from schedlab.commands.metric_tables import print_metrics
     from schedlab.runs import collection
 
-    found = collection.read(places)
-    measured = [(run, run.metrics()) for run in found if run.measured.is_dir()]
+    runs = collection.read(places)
+    measured = [(run, run.metrics()) for run in runs if run.measured.is_dir()]
     if as_json:
-        metrics = {run.folder: own.to_dict() for run, own in measured}
+        metrics = {run.folder: run_metrics.to_dict() for run, run_metrics in measured}
         echo_json(
             [
                 {
@@ -77,24 +77,27 @@ def show(places: tuple[Path, ...], as_json: bool) -> None:
                     "manifest": dict(run.manifest),
                     "metrics": metrics.get(run.folder),
                 }
-                for run in found
+                for run in runs
             ]
         )
         return
-    for run in found:
+    for run in runs:
         setup = run.setup
         title = f"{setup.experiment} on {setup.machine}: {setup.policy_title}"
         tell(f"{title}, {counted(setup.cpus, 'CPU')}, seed {run.seed}: {run.status}; {run.folder}")
     print_metrics(
         [
-            (f"{run.setup.policy_title}, {counted(run.setup.cpus, 'CPU')}, seed {run.seed}", own)
-            for run, own in measured
+            (
+                f"{run.setup.policy_title}, {counted(run.setup.cpus, 'CPU')}, seed {run.seed}",
+                run_metrics,
+            )
+            for run, run_metrics in measured
         ]
     )
 
 
 @runs.command()
-@click.argument("places", nargs=-1, required=True, metavar="PLACE...", type=FOLDER_THERE)
+@click.argument("places", nargs=-1, required=True, metavar="PLACE...", type=EXISTING_FOLDER)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def rm(places: tuple[Path, ...], yes: bool) -> None:
     """Remove kept runs and sweeps.
@@ -103,27 +106,27 @@ def rm(places: tuple[Path, ...], yes: bool) -> None:
     as schedlab wrote it; of a sweep, its tables and traces are removed. Symbolic links, changed files and reports
     stay. The exit status is 1 if a run or a sweep stays.
     """
-    found = [folder for place in places for folder in kept_folders(place)]
-    if not found:
+    folders = [folder for place in places for folder in stored_run_folders(place)]
+    if not folders:
         raise WrongUsage(
             f"{visible_line(str(places[0]))}: no run and no sweep in this folder; name another"
         )
-    kept = {folder: reason for folder in found if (reason := why_kept(folder))}
-    once = {folder.resolve(): folder for folder in found}
-    ours = [folder for folder in once.values() if folder not in kept]
-    for folder, reason in kept.items():
+    retained = {folder: reason for folder in folders if (reason := reason_to_keep(folder))}
+    once = {folder.resolve(): folder for folder in folders}
+    ours = [folder for folder in once.values() if folder not in retained]
+    for folder, reason in retained.items():
         say(f"schedlab: {visible_line(str(folder))} is kept: {reason}")
     if ours:
         confirm(ours, yes)
-        told = counted_kept(ours)
+        remaining = summarize_refusals(ours)
         for folder in ours:
             remove(folder)
         for place in sorted(set(places), key=lambda place: len(place.parts), reverse=True):
             if place.is_dir() and not place.is_symlink() and not any(place.iterdir()):
                 place.rmdir()
-        tell(f"{told} removed")
-    if kept:
-        raise SchedlabError(f"{counted_kept(list(kept))} kept")
+        tell(f"{remaining} removed")
+    if retained:
+        raise SchedlabError(f"{summarize_refusals(list(retained))} kept")
 
 
 def confirm(folders: Sequence[Path], yes: bool) -> None:
@@ -131,7 +134,7 @@ def confirm(folders: Sequence[Path], yes: bool) -> None:
     if yes:
         return
     size = sum(map(bytes_in, folders)) / 1e6
-    question = f"Remove {counted_kept(folders)} ({size:,.1f} MB)?"
+    question = f"Remove {summarize_refusals(folders)} ({size:,.1f} MB)?"
     if not sys.stdin.isatty():
         raise WrongUsage(f"{question} There is no terminal to ask; add --yes")
     for folder in folders[:10]:
@@ -140,7 +143,7 @@ def confirm(folders: Sequence[Path], yes: bool) -> None:
         raise WrongUsage("nothing was removed: you answered no")
 
 
-def why_kept(folder: Path) -> str:
+def reason_to_keep(folder: Path) -> str:
     """Returns why a folder is not removed, or "" if it is."""
     try:
         if is_sweep(folder):
@@ -164,14 +167,14 @@ def remove(folder: Path) -> None:
         placing.remove(folder)
 
 
-def counted_kept(folders: Sequence[Path]) -> str:
+def summarize_refusals(folders: Sequence[Path]) -> str:
     """Returns how many runs and sweeps these are, in words."""
     sweeps = sum(map(is_sweep, folders))
     counts = {"run": len(folders) - sweeps, "sweep": sweeps}
     return " and ".join(counted(count, what) for what, count in counts.items() if count)
 
 
-def kept_folders(place: Path) -> Iterator[Path]:
+def stored_run_folders(place: Path) -> Iterator[Path]:
     """Returns the folder itself if it is a run's or a sweep's, else those below it. Links are not followed."""
     if place.is_symlink() or not place.is_dir():
         return
@@ -179,7 +182,7 @@ def kept_folders(place: Path) -> Iterator[Path]:
         yield place
         return
     for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
-        yield from kept_folders(Path(entry.path))
+        yield from stored_run_folders(Path(entry.path))
 
 
 def is_sweep(folder: Path) -> bool:
@@ -189,7 +192,7 @@ def is_sweep(folder: Path) -> bool:
 
 def facts_of(folders: Sequence[Path]) -> dict[str, int]:
     """Returns how many runs and sweeps there are, how many runs failed, and their size."""
-    sound = [each for folder in folders for each in soundness(folder)]
+    sound = [problem for folder in folders for problem in soundness(folder)]
     return {
         "sweeps": sum(map(is_sweep, folders)),
         "runs": len(sound),

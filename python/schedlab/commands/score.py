@@ -15,7 +15,7 @@ import click
 from schedlab.base.display.terminal import new_table, results
 from schedlab.commands.carrying_out import perform, print_plan
 from schedlab.commands.options import (
-    FILE_THERE,
+    EXISTING_FILE,
     POLICIES,
     echo_json,
     execution_options,
@@ -49,7 +49,7 @@ KEY_BYTES_MIN = 16
 @click.option(
     "--key",
     "key_file",
-    type=FILE_THERE,
+    type=EXISTING_FILE,
     help="Draw hidden variants of the workloads from this file of at least 16 bytes.",
 )
 @click.option(
@@ -92,7 +92,7 @@ def score(
     everyone = _everyone(workload_set, level, policies)
     if dry_run:
         keys = (SHOWN, key) if key else (SHOWN,)
-        missing = (missing_runs(workload_set, each, level, everyone) for each in keys)
+        missing = (missing_runs(workload_set, key, level, everyone) for key in keys)
         print_plan([run for runs in missing for run in runs], as_json)
         return
     cards, hidden, gaps = _cards(workload_set, level, policies, everyone, key)
@@ -124,7 +124,7 @@ def score(
                 workload_set, level, key, cards[name], hidden.get(name), gaps.get(name, {})
             ):
                 results().print(part, soft_wrap=isinstance(part, str))
-    if any(each.failure for each in (*cards.values(), *hidden.values())):
+    if any(card.failure for card in (*cards.values(), *hidden.values())):
         raise SystemExit(1)
 
 
@@ -194,9 +194,9 @@ def _listing(
     gaps: dict[str, Difference],
 ) -> Iterator[RenderableType]:
     sides = [("shown", shown), *([("hidden", hidden)] if hidden else [])]
-    for side, each in sides:
-        if each.failure:
-            yield f"{shown.policy} has no card: with {side} variants a run failed: {each.failure}"
+    for side, card in sides:
+        if card.failure:
+            yield f"{shown.policy} has no card: with {side} variants a run failed: {card.failure}"
             return
     columns = [column for side, _ in sides for column in (f">{side}", "best other")]
     table = new_table(
@@ -206,22 +206,22 @@ def _listing(
         *([">shown ÷ hidden"] if hidden else []),
     )
     for place, figure in enumerate(shown.figures):
-        cells = [cell for _, each in sides for cell in _cells(each.figures[place])]
+        cells = [cell for _, card in sides for cell in _cells(card.figures[place])]
         gap = gaps.get(figure.objective.name)
         table.add_row(figure.objective.title, *cells, *([_gap(gap)] if hidden else []))
     yield table
     if not level.against_all:
         yield f"Beside these alone, on Linux: {workload_set.reference}, and those that are named."
-    for side, each in sides:
-        where = f" with {side} variants" if hidden else ""
-        yield f"{_standing(each)}{where}."
+    for side, card in sides:
+        suffix = f" with {side} variants" if hidden else ""
+        yield f"{_rank_text(card)}{suffix}."
     weights = ", ".join(
-        f"{each.objective.name} {each.objective.weight:g}" for each in shown.figures
+        f"{figure.objective.name} {figure.objective.weight:g}" for figure in shown.figures
     )
-    told = ", ".join(
-        f"{each.score:.3f} {side}" if each.score else f"none {side}" for side, each in sides
+    scores = ", ".join(
+        f"{card.score:.3f} {side}" if card.score else f"none {side}" for side, card in sides
     )
-    yield f"In one number, with the weights {weights}: {told}."
+    yield f"In one number, with the weights {weights}: {scores}."
     if key:
         yield f"Key {hashlib.sha256(key).hexdigest()[:16]}."
     surer = [name for name, gap in gaps.items() if gap.low > 0]
@@ -234,7 +234,7 @@ def _cells(figure: Figure) -> tuple[str, str]:
     if not figure.better:
         return "no value", best
     mean, low, high = (
-        math.exp(each) for each in (figure.better.mean, figure.better.low, figure.better.high)
+        math.exp(bound) for bound in (figure.better.mean, figure.better.low, figure.better.high)
     )
     return f"{mean:.2f} [{low:.2f}, {high:.2f}]", best
 
@@ -245,21 +245,21 @@ def _gap(gap: Difference | None) -> str:
     return f"{math.exp(gap.change):.2f} [{math.exp(gap.low):.2f}, {math.exp(gap.high):.2f}]"
 
 
-def _standing(each: Card) -> str:
-    if not each.dominated_by:
-        return f"{each.policy} is on the Pareto front"
-    sure = f" (surely {', '.join(each.surely_dominated_by)})" if each.surely_dominated_by else ""
-    return f"{each.policy} is no better in anything than {', '.join(each.dominated_by)}{sure}"
+def _rank_text(card: Card) -> str:
+    if not card.dominated_by:
+        return f"{card.policy} is on the Pareto front"
+    sure = f" (surely {', '.join(card.surely_dominated_by)})" if card.surely_dominated_by else ""
+    return f"{card.policy} is no better in anything than {', '.join(card.dominated_by)}{sure}"
 
 
 def _gaps_dict(gaps: dict[str, Difference]) -> dict[str, Any]:
     return {
         name: {
-            "factor": math.exp(each.change),
-            "low": math.exp(each.low),
-            "high": math.exp(each.high),
+            "factor": math.exp(gap.change),
+            "low": math.exp(gap.low),
+            "high": math.exp(gap.high),
         }
-        for name, each in gaps.items()
+        for name, gap in gaps.items()
     }
 
 

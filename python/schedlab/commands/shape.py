@@ -41,12 +41,12 @@ def shape(shape: Shape | None, folder: str | None, out: Path | None, as_json: bo
     if folder:
         _make(Path(folder), out)
         return
-    told = [shape] if shape else [read(path) for path in ready().values()]
+    texts = [shape] if shape else [read(path) for path in ready().values()]
     if as_json:
-        echo_json([_told(each) for each in told])
+        echo_json([_as_dict(text) for text in texts])
         return
-    for each in told:
-        results().print(f"{each.name}: {_words(each)}\n    {each.description}", soft_wrap=True)
+    for text in texts:
+        results().print(f"{text.name}: {_words(text)}\n    {text.description}", soft_wrap=True)
 
 
 def _make(folder: Path, out: Path | None) -> None:
@@ -79,7 +79,7 @@ def _words(shape: Shape) -> str:
     return ", ".join(words)
 
 
-def _told(shape: Shape) -> dict[str, object]:
+def _as_dict(shape: Shape) -> dict[str, object]:
     return {
         "name": shape.name,
         "description": shape.description,

@@ -45,10 +45,10 @@ def soak(names: tuple[str, ...], duration_ns: int, out: Path | None, as_json: bo
 
     The exit status is 1 if a load failed. docs/soak.md has details.
     """
-    from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_there
+    from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_installed
 
     need_extra(*EXTRAS)
-    need_if_there("browser")
+    need_if_installed("browser")
     from schedlab_tools.soak import findings
     from schedlab_tools.soak.conduct import conduct
     from schedlab_tools.soak.loads import LOADS
@@ -96,7 +96,7 @@ class _Shown:
         if now < self.next:
             return
         self.next += self.step
-        living = ", ".join(name for name, each in parts.items() if each.status is None)
+        living = ", ".join(name for name, part in parts.items() if part.status is None)
         left = host_time(self.seconds - now)
         with suppress(OSError):  # the terminal may be gone
             messages().print(f"{left} left; running: {living or 'nothing'}")

@@ -14,9 +14,9 @@ from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import results, say, tell
 from schedlab.commands.carrying_out import SHOWN, ended_by_signal, print_planned
 from schedlab.commands.options import (
+    EXISTING_FOLDER,
     FILE,
     FOLDER,
-    FOLDER_THERE,
     echo_json,
     execution_options,
 )
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from schedlab.sweep.objectives import Objective
     from schedlab.sweep.plan import SweepPlan
 
-SAID = ("workloads", "changes", "policies", "settings", "conditions", "sample")
+DESCRIPTION_OPTIONS = ("workloads", "changes", "policies", "settings", "conditions", "sample")
 """What is run, besides what one value says."""
 
 
@@ -171,7 +171,7 @@ class Request:
 @click.option(
     "--from",
     "source",
-    type=FOLDER_THERE,
+    type=EXISTING_FOLDER,
     help="Run nothing, and rank the results in this sweep's folder.",
 )
 @click.option("--keep-traces", is_flag=True, help="Keep each run's folder, with its trace.")
@@ -191,7 +191,7 @@ def sweep(**options: Any) -> None:
     """
     from schedlab.sweep import best, reading
 
-    request = Request(**{each.name: options.pop(each.name) for each in fields(Request)})
+    request = Request(**{field.name: options.pop(field.name) for field in fields(Request)})
     objectives = best.objectives_of(request.metrics)
     effect = best.objective_of_effects(request.effects) if request.effects else None
     check_pictures(request, objectives)
@@ -199,7 +199,7 @@ def sweep(**options: Any) -> None:
         with_load(request, options)
     if request.source:
         check_source(request, request.source, any(options.values()), objectives)
-        show_found(request, request.source, objectives, effect)
+        show_answers(request, request.source, objectives, effect)
         if request.load:
             show_load(request, request.source, None)
         return
@@ -219,23 +219,23 @@ def run_and_show(
     from schedlab.commands.sweep_options import nodes
     from schedlab.sweep import command
 
-    said = {name: options.pop(name) for name in SAID}
+    given = {name: options.pop(name) for name in DESCRIPTION_OPTIONS}
     name = f"sweep-{request.file.stem if request.file else 'options'}"
     folder = (request.out or new_runs_folder(name)).absolute()
     if request.search:
-        search_for(request, nodes(**said, simple=options), folder, objectives)
+        search_for(request, nodes(**given, simple=options), folder, objectives)
         return
-    wanted = command.plan(request.file, nodes(**said, simple=options), loads_of(request))
+    plan = command.plan(request.file, nodes(**given, simple=options), loads_of(request))
     if request.dry_run:
-        show_plan(wanted, request.as_json)
+        show_plan(plan, request.as_json)
         return
-    done = carry_out(wanted, doing_of(request, folder))
-    asked = bool(objectives or effect)
-    if asked and done.runs > done.failed:
-        show_found(request, folder, objectives, effect)
+    done = carry_out(plan, doing_of(request, folder))
+    has_question = bool(objectives or effect)
+    if has_question and done.runs > done.failed:
+        show_answers(request, folder, objectives, effect)
     if request.load and done.runs > done.failed:
-        show_load(request, folder, wanted)
-    if not (asked and request.as_json):
+        show_load(request, folder, plan)
+    if not (has_question and request.as_json):
         show(done, request.as_json)
     if done.failed:
         raise SystemExit(1)
@@ -279,7 +279,7 @@ def doing_of(request: Request, folder: Path) -> Doing:
 
 
 def search_for(
-    request: Request, said: dict[str, Node], folder: Path, objectives: list[Objective]
+    request: Request, given: dict[str, Node], folder: Path, objectives: list[Objective]
 ) -> None:
     """Searches for the best setup, and prints what was found."""
     from schedlab.sweep import search
@@ -288,27 +288,27 @@ def search_for(
     assert request.search
     if request.load:
         raise WrongUsage("--search: works for one load; name it with --with load=0.8")
-    wanted = search.wanted(request.file, said, objectives, budget_of(request.search))
+    search_plan = search.request_of(request.file, given, objectives, budget_of(request.search))
     if request.dry_run:
-        setups, seeds = wanted.search().setups, len(wanted.description.seeds)
-        size = grid_size(wanted.description)
+        setups, seeds = search_plan.search().setups, len(search_plan.description.seeds)
+        size = grid_size(search_plan.description)
         if request.as_json:
             echo_json({"runs": setups * seeds, "setups": setups, "grid_setups": size})
             return
-        each = f"{counted(seeds, 'seed')} each"
+        per_point = f"{counted(seeds, 'seed')} each"
         tell(
-            f"at most {counted(setups, 'setup')} with {each}, of {search.rounded(size)} in the full grid"
+            f"at most {counted(setups, 'setup')} with {per_point}, of {search.rounded(size)} in the full grid"
         )
         return
-    with kept_if_interrupted(folder):
-        found = search.carry_out(wanted, doing_of(request, folder))
-    if found.done.runs > found.done.failed:
-        show_found(request, folder, objectives, None, {"search": found.to_dict()})
+    with report_if_interrupted(folder):
+        outcome = search.carry_out(search_plan, doing_of(request, folder))
+    if outcome.done.runs > outcome.done.failed:
+        show_answers(request, folder, objectives, None, {"search": outcome.to_dict()})
     if not request.as_json:
-        for line in found.lines(objectives[0]):
+        for line in outcome.lines(objectives[0]):
             tell(line)
-        show(found.done, False)
-    if found.done.failed:
+        show(outcome.done, False)
+    if outcome.done.failed:
         raise SystemExit(1)
 
 
@@ -323,21 +323,21 @@ def with_load(request: Request, options: dict[str, Any]) -> None:
         options["seeds"] = options["seeds"] or load_curves.SEEDS
 
 
-def show_load(request: Request, folder: Path, wanted: SweepPlan | None) -> None:
-    """Prints the curves as tables, and draws them: into the data set's folder if no place was named. `wanted`: what
+def show_load(request: Request, folder: Path, plan: SweepPlan | None) -> None:
+    """Prints the curves as tables, and draws them: into the data set's folder if no place was named. `plan`: what
     was run now; None: the folder says."""
     from schedlab.sweep import load_curves
 
     assert request.load
     place = request.chart or folder / "load.svg"
-    jobs = load_curves.jobs_of(wanted.points) if wanted else load_curves.jobs_kept(folder)
-    loads = None if wanted else load_curves.loads_of(request.load)
+    jobs = load_curves.jobs_of(plan.points) if plan else load_curves.load_jobs(folder)
+    loads = None if plan else load_curves.loads_of(request.load)
     scenes = list(load_curves.scenes(folder, request.group, jobs, loads))
     for number, scene in enumerate(scenes):
         if not request.as_json:
             results().print(load_curves.table(scene))
-        own = place.with_name(f"{place.stem}-{number + 1}{place.suffix}") if number else place
-        for path in load_curves.draw(scene, own, replaces=not request.chart):
+        file = place.with_name(f"{place.stem}-{number + 1}{place.suffix}") if number else place
+        for path in load_curves.draw(scene, file, replaces=not request.chart):
             say(f"schedlab: {path}")
 
 
@@ -368,7 +368,7 @@ def check_cluster(request: Request) -> None:
         of_scheduler(request.scheduler, request.certificate)
 
 
-def show_found(
+def show_answers(
     request: Request,
     folder: Path,
     objectives: list[Objective],
@@ -380,25 +380,25 @@ def show_found(
     from schedlab.sweep.listing import effects_tables
 
     if effect:
-        found = effects(folder, effect)
+        answer = effects(folder, effect)
         if request.chart and len(objectives) < 2:
-            draw_maps(request, folder, effect, found)
+            draw_maps(request, folder, effect, answer)
         if request.as_json:
-            told = {"folder": str(folder), "effects": {effect.text: found.to_dict()}}
-            echo_json(told)
+            result = {"folder": str(folder), "effects": {effect.text: answer.to_dict()}}
+            echo_json(result)
             return
-        for part in effects_tables(found, effect):
+        for part in effects_tables(answer, effect):
             results().print(part)
     if objectives:
         show_best(request, folder, objectives, more or {})
 
 
-def draw_maps(request: Request, folder: Path, effect: Objective, found: Effects) -> None:
+def draw_maps(request: Request, folder: Path, effect: Objective, answer: Effects) -> None:
     from schedlab.sweep import pictures
 
     assert request.chart
     pair = pictures.pair_of(request.pair) if request.pair else None
-    for path in pictures.draw(folder, effect, found, request.chart, pair):
+    for path in pictures.draw(folder, effect, answer, request.chart, pair):
         say(f"schedlab: {path}")
 
 
@@ -417,32 +417,32 @@ def show_best(
             say(f"schedlab: {path}")
 
 
-def show_plan(wanted: SweepPlan, as_json: bool) -> None:
+def show_plan(plan: SweepPlan, as_json: bool) -> None:
     """Prints how many runs there are, and some of them."""
     from schedlab.sweep.plan import spread, title_of
 
-    shown = [title_of(point) for point in spread(wanted.points, SHOWN)]
-    print_planned(len(wanted.points), shown, as_json, dimensions=wanted.dimensions)
+    shown = [title_of(point) for point in spread(plan.points, SHOWN)]
+    print_planned(len(plan.points), shown, as_json, dimensions=plan.dimensions)
 
 
-def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
+def carry_out(plan: SweepPlan, doing: Doing) -> Done:
     """Says how to go on if it is interrupted."""
     from schedlab.sweep import command
 
-    with kept_if_interrupted(doing.out):
-        return command.carry_out(wanted, doing)
+    with report_if_interrupted(doing.out):
+        return command.carry_out(plan, doing)
 
 
-def kept_if_interrupted(folder: Path) -> AbstractContextManager[None]:
+def report_if_interrupted(folder: Path) -> AbstractContextManager[None]:
     """Says, if a signal ends the block, what is there, and how to go on."""
     from schedlab.sweep.dataset import read_statuses
 
-    def what_is_there(_: object) -> str:
+    def describe_finished(_: object) -> str:
         count = len(read_statuses(folder))
         are = "is" if count == 1 else "are"
         return f"; {counted(count, 'run')} {are} finished and kept. The same command with --out {folder} goes on"
 
-    return ended_by_signal(what_is_there)
+    return ended_by_signal(describe_finished)
 
 
 def show(done: Done, as_json: bool) -> None:

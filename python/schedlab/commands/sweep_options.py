@@ -34,21 +34,23 @@ def nodes(
     simple: Mapping[str, str | None],
 ) -> dict[str, Node]:
     """Returns what was given, by the keys of a file. Raises WrongUsage."""
-    found: dict[str, Node] = {}
+    nodes_by_name: dict[str, Node] = {}
     if workloads:
-        found["workloads"] = _workloads(workloads, changes)
+        nodes_by_name["workloads"] = _workloads(workloads, changes)
     elif changes:
         raise WrongUsage("--with: changes a workload file; name it with --workload FILE.json")
     if policies:
-        found["policies"] = _policies(policies, settings, conditions, sample)
+        nodes_by_name["policies"] = _policies(policies, settings, conditions, sample)
     elif settings or conditions or sample:
         given = "--set" if settings else "--where" if conditions else "--sample"
         raise WrongUsage(f"{given}: applies to a policy; name it with --policy NAME")
     for key, option in SIMPLE.items():
         text = simple.get(key)
         if text is not None:
-            found[key] = _list(option, text) if key in _LISTS else _node(option, scalar_of(text))
-    return found
+            nodes_by_name[key] = (
+                _list(option, text) if key in _LISTS else _node(option, scalar_of(text))
+            )
+    return nodes_by_name
 
 
 _LISTS = ("machines", "tick", "shapes")
@@ -69,7 +71,7 @@ def _workloads(workloads: Sequence[str], changes: Sequence[str]) -> Node:
         return _node(option, tuple(_node(option, text) for text in workloads))
     changed = _pairs("--with", changes)
     objects = [Object((("file", _node(option, text)), ("with", changed))) for text in workloads]
-    return _node(option, tuple(_node(option, each) for each in objects))
+    return _node(option, tuple(_node(option, value) for value in objects))
 
 
 def _policies(
@@ -77,29 +79,31 @@ def _policies(
 ) -> Node:
     option = "--policy"
     names = [name.strip() for text in policies for name in text.split(",")]
-    told = [_told("--set", text) for text in settings]
+    setting_choices = [_parse_setting("--set", text) for text in settings]
     twice = next(
-        (name for name, count in Counter(name for name, _ in told).items() if count > 1), None
+        (name for name, count in Counter(name for name, _ in setting_choices).items() if count > 1),
+        None,
     )
     if twice:
         raise WrongUsage(f"--set {twice}: given twice; give it once")
-    check_owners((choice for name in names for choice in _choices(name)), told)
+    check_owners((choice for name in names for choice in _choices(name)), setting_choices)
     more: list[tuple[str, Node]] = []
     if conditions:
-        where = tuple(_node("--where", text) for text in conditions)
-        more.append(("where", _node("--where", where)))
+        limits = tuple(_node("--where", text) for text in conditions)
+        more.append(("where", _node("--where", limits)))
     if sample:
         more.append(("sample", _sample(sample)))
     entries = [
-        Object((("policy", _node(option, name)), *_set(name, told), *more)) for name in names
+        Object((("policy", _node(option, name)), *_set(name, setting_choices), *more))
+        for name in names
     ]
-    return _node(option, tuple(_node(option, each) for each in entries))
+    return _node(option, tuple(_node(option, entry) for entry in entries))
 
 
-def _set(name: str, told: Sequence[tuple[str, str]]) -> tuple[tuple[str, Node], ...]:
+def _set(name: str, settings: Sequence[tuple[str, str]]) -> tuple[tuple[str, Node], ...]:
     """What is set of a policy: for all, or `POLICY.NAME=VALUES` for that one. What is no policy is refused later."""
-    own = [pair for choice in _choices(name) for pair in settings_for(choice, told)]
-    return (("set", _values("--set", own)),) if own else ()
+    pairs = [pair for choice in _choices(name) for pair in settings_for(choice, settings)]
+    return (("set", _values("--set", pairs)),) if pairs else ()
 
 
 def _choices(name: str) -> tuple[PolicyChoice, ...]:
@@ -107,18 +111,18 @@ def _choices(name: str) -> tuple[PolicyChoice, ...]:
 
 
 def _pairs(option: str, texts: Sequence[str]) -> Node:
-    return _values(option, [_told(option, text) for text in texts])
+    return _values(option, [_parse_setting(option, text) for text in texts])
 
 
-def _told(option: str, text: str) -> tuple[str, str]:
+def _parse_setting(option: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value.strip():
         raise WrongUsage(f"{option} {text}: expected NAME=VALUES, such as boost=0,480")
     return name.strip(), value.strip()
 
 
-def _values(option: str, told: Sequence[tuple[str, str]]) -> Node:
-    members = ((name, Node(scalar_of(value), 0, f"{option} {name}")) for name, value in told)
+def _values(option: str, settings: Sequence[tuple[str, str]]) -> Node:
+    members = ((name, Node(scalar_of(value), 0, f"{option} {name}")) for name, value in settings)
     return _node(option, Object(tuple(members)))
 
 

@@ -35,14 +35,14 @@ def test(arguments: tuple[str, ...]) -> None:
         TESTS,
         need,
         need_extra,
-        need_if_there,
+        need_if_installed,
     )
 
     need_checkout("tests")
     need_extra(*EXTRAS)
     if sys.platform == "linux":
         need("system-compiler", "dtc", "qemu", *(LINUX_GUEST if is_complete() else ()))
-    need_if_there(*TESTS)
+    need_if_installed(*TESTS)
     if "--fast" in arguments:
         # A second process would read all tests once more, which costs as much as it saves.
         start(["-n", "0", "--ignore", HOUSE, *arguments])

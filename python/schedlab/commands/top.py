@@ -36,7 +36,7 @@ def top(context: click.Context, /, **options: Any) -> None:
 def _need_terminal() -> None:
     """Raises WrongUsage if there is no terminal to draw on and to hear keys from."""
     # Standard output may lead elsewhere: the library draws on standard error.
-    if not all(each is not None and each.isatty() for each in (sys.stdin, sys.stderr)):
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         raise WrongUsage(
             "top: standard input and standard error are not a terminal; use "
             "`./schedlab monitor` to watch in a browser"

@@ -10,14 +10,14 @@ import click
 
 from schedlab.base.display.terminal import say, tell
 from schedlab.base.files.whole import written
-from schedlab.commands.options import FILE, PLACE, PLACE_THERE, echo_json, given, json_option
+from schedlab.commands.options import EXISTING_PATH, FILE, PLACE, echo_json, given, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 
 Format = Literal["perfetto", "parquet", "csv"]
 
 
 @click.command()
-@click.argument("run", type=PLACE_THERE)
+@click.argument("run", type=EXISTING_PATH)
 @click.option(
     "--format",
     "file_format",
@@ -91,12 +91,12 @@ def export_workload(context: click.Context, run: Path, file: Path, as_json: bool
 
     for option in given(context, {"file_format": "--format", "out": "--out"}).values():
         raise WrongUsage(f"--as-workload and {option}: exclude each other; leave one out")
-    found = write_workload(run, file)
+    workload = write_workload(run, file)
     if as_json:
-        echo_json({"file": str(file.absolute()), "replay_of": found.facts})
+        echo_json({"file": str(file.absolute()), "replay_of": workload.facts})
     else:
-        tell(f"{file.absolute()}: {found.title}")
-    for note in found.notes:
+        tell(f"{file.absolute()}: {workload.title}")
+    for note in workload.notes:
         say(f"schedlab: {run}: {note}")
 
 

@@ -15,7 +15,7 @@ from schedlab.base.display.terminal import say, tell
 from schedlab.base.files.whole import file_hash
 from schedlab.commands.carrying_out import ended_by_signal, perform, print_plan
 from schedlab.commands.options import (
-    PLACE_THERE,
+    EXISTING_PATH,
     echo_json,
     execution_options,
     no_kvm_option,
@@ -27,11 +27,11 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.paths import new_runs_folder
 from schedlab.runs import branching, results
 from schedlab.runs.plan import Plan
-from schedlab.runs.results import looks_at, note_looks
+from schedlab.runs.results import read_sequential_checks, write_sequential_checks
 
 if TYPE_CHECKING:
     from schedlab.machines.spec import RunSpec
-    from schedlab.report.proof import Held as HeldFigure
+    from schedlab.report.proof import FigureCheck
     from schedlab.runs.carrying_out import Finished
 
 Traces = Mapping[Path, str | None]
@@ -39,7 +39,7 @@ Traces = Mapping[Path, str | None]
 
 
 @dataclass(frozen=True)
-class Held:
+class Check:
     """A kept run, and what came of it now."""
 
     kept: Path
@@ -74,7 +74,7 @@ class Held:
 
 
 @click.command()
-@click.argument("place", type=PLACE_THERE)
+@click.argument("place", type=EXISTING_PATH)
 @out_option
 @trust_options
 @no_kvm_option
@@ -100,13 +100,13 @@ def verify(
         print_plan(list(planned.values()), as_json)
         return
     folder = _folder(place, out)
-    held = _carry_out(planned, folder, {each: _trace_hash(each) for each in planned})
+    checks = _carry_out(planned, folder, {run: _trace_hash(run) for run in planned})
     if as_json:
-        echo_json({"folder": str(folder), "runs": [each.to_dict() for each in held]})
+        echo_json({"folder": str(folder), "runs": [check.to_dict() for check in checks]})
     else:
-        _tell(held)
+        _print_checks(checks)
         tell(f"Kept in {folder}")
-    if not _all_same(held):
+    if not _all_same(checks):
         raise SystemExit(1)
 
 
@@ -129,18 +129,18 @@ def _prove(file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: 
         folder = _folder(file.with_suffix(""), out)
         if (folder / FIGURES).exists():
             raise WrongUsage(f"--out {folder}: already contains {FIGURES}; name another folder")
-        held = _carry_out(planned, folder, traces)
-        again = {each.kept: each.again for each in held}
+        checks = _carry_out(planned, folder, traces)
+        again = {check.kept: check.again for check in checks}
         figures = proof.hold(artifact, again, folder / FIGURES)
         if as_json:
-            told = [{**vars(each.figure), "same": each.same} for each in figures]
-            runs = [{**each.to_dict(), "folder": f"runs/{each.kept.name}"} for each in held]
-            echo_json({"folder": str(folder), "runs": runs, "figures": told})
+            figure_rows = [{**vars(figure.figure), "same": figure.same} for figure in figures]
+            runs = [{**check.to_dict(), "folder": f"runs/{check.kept.name}"} for check in checks]
+            echo_json({"folder": str(folder), "runs": runs, "figures": figure_rows})
         else:
-            _tell(held)
-            _tell_figures(figures, _why(held, other))
+            _print_checks(checks)
+            _print_figures(figures, _why(checks, other))
             tell(f"Kept in {folder}")
-    if not _all_same(held) or not all(each.same for each in figures):
+    if not _all_same(checks) or not all(figure.same for figure in figures):
         raise SystemExit(1)
 
 
@@ -152,10 +152,10 @@ def _runs_in(place: Path) -> list[Path]:
     """Returns the folder itself if it is a run's, else the runs in it."""
     if results.is_whole(place):
         return [place]
-    found = sorted(entry for entry in place.iterdir() if results.is_whole(entry))
-    if not found:
+    run_folders = sorted(entry for entry in place.iterdir() if results.is_whole(entry))
+    if not run_folders:
         raise WrongUsage(f"{place}: contains no run; name a folder of runs")
-    return found
+    return run_folders
 
 
 def planned_runs(folders: Sequence[Path], option: str, consent: Consent) -> dict[Path, RunSpec]:
@@ -174,10 +174,10 @@ def planned_runs(folders: Sequence[Path], option: str, consent: Consent) -> dict
     return planned
 
 
-def _carry_out(planned: Mapping[Path, RunSpec], folder: Path, traces: Traces) -> list[Held]:
+def _carry_out(planned: Mapping[Path, RunSpec], folder: Path, traces: Traces) -> list[Check]:
     """Carries out the runs of folders in another one, and holds each against its folder."""
     finished = carry_out(planned, folder, with_metrics=False)
-    return [_hold(kept, traces[kept], finished[kept]) for kept in planned]
+    return [_hold(run_folder, traces[run_folder], finished[run_folder]) for run_folder in planned]
 
 
 def carry_out(
@@ -185,19 +185,19 @@ def carry_out(
 ) -> dict[Path, Finished]:
     """Carries out the runs of folders in another one. Runs of one name, such as those of two files of one name, go
     into folders of their own."""
-    branches = {kept: spec for kept, spec in planned.items() if spec.branch}
+    branches = {original: spec for original, spec in planned.items() if spec.branch}
     parts: list[dict[str, Path]] = []
-    for kept, spec in planned.items():
-        if kept in branches:
+    for original, spec in planned.items():
+        if original in branches:
             continue
         part = next((part for part in parts if spec.name not in part), None)
         if part is None:
             parts.append(part := {})
-        part[spec.name] = kept
+        part[spec.name] = original
     plans = [
         Plan(
             folder / str(number) if number > 1 else folder,
-            tuple(planned[each] for each in part.values()),
+            tuple(planned[name] for name in part.values()),
         )
         for number, part in enumerate(parts, start=1)
     ]
@@ -205,31 +205,33 @@ def carry_out(
         plan.check()
         plan.check_new()
     finished = {
-        kept: done
+        original: done
         for plan, part in zip(plans, parts, strict=True)
-        for kept, done in _perform(plan, part, with_metrics)
+        for original, done in _perform(plan, part, with_metrics)
     }
     for plan, part in zip(plans, parts, strict=True):
-        note_looks(plan.folder, max(looks_at(kept.parent) for kept in part.values()))
+        write_sequential_checks(
+            plan.folder, max(read_sequential_checks(original.parent) for original in part.values())
+        )
     return {**finished, **_carry_out_branches(branches, folder)}
 
 
 def _carry_out_branches(branches: Mapping[Path, RunSpec], folder: Path) -> dict[Path, Finished]:
     """One past after the other."""
     groups: dict[tuple[RunSpec, int], list[Path]] = {}
-    for kept, spec in branches.items():
+    for original, spec in branches.items():
         assert spec.branch
-        groups.setdefault((spec.past, spec.branch.at_ns), []).append(kept)
+        groups.setdefault((spec.past, spec.branch.at_ns), []).append(original)
     finished: dict[Path, Finished] = {}
     for alike in groups.values():
-        specs = {kept.name: branches[kept] for kept in alike}
+        specs = {original.name: branches[original] for original in alike}
         with ended_by_signal(lambda _: ""):
             finished.update(zip(alike, branching.carry_out(specs, folder), strict=True))
     return finished
 
 
 def _perform(
-    plan: Plan, kept: Mapping[str, Path], with_metrics: bool
+    plan: Plan, originals: Mapping[str, Path], with_metrics: bool
 ) -> list[tuple[Path, Finished]]:
     """One machine after the other."""
     machines = dict.fromkeys(run.machine for run in plan.runs)
@@ -238,17 +240,17 @@ def _perform(
         for machine in machines
     )
     return [
-        (kept[each.run.name], each)
+        (originals[finished.run.name], finished)
         for part in parts
-        for each in perform(part, with_metrics=with_metrics)
+        for finished in perform(part, with_metrics=with_metrics)
     ]
 
 
-def _hold(kept: Path, trace: str | None, finished: Finished) -> Held:
-    before, now = results.read_manifest(kept), finished.manifest
+def _hold(original: Path, trace: str | None, finished: Finished) -> Check:
+    before, now = results.read_manifest(original), finished.manifest
     alike = before["status"] == now["status"] and _message(before) == _message(now)
-    return Held(
-        kept,
+    return Check(
+        original,
         finished.folder,
         alike and trace == _trace_hash(finished.folder),
         finished.run.machine.repeatable,
@@ -270,30 +272,30 @@ def _trace_hash(folder: Path) -> str | None:
     return file_hash(trace) if trace.is_file() else None
 
 
-def _all_same(held: Sequence[Held]) -> bool:
-    return all(each.same for each in held if each.repeatable)
+def _all_same(checks: Sequence[Check]) -> bool:
+    return all(check.same for check in checks if check.repeatable)
 
 
-def _tell(held: Sequence[Held]) -> None:
-    for each in held:
-        if not each.same:
-            say(each.told)
-    count = sum(each.same for each in held)
-    click.echo(f"{count} of {len(held)} runs came out the same, byte for byte.")
+def _print_checks(checks: Sequence[Check]) -> None:
+    for check in checks:
+        if not check.same:
+            say(check.told)
+    count = sum(check.same for check in checks)
+    click.echo(f"{count} of {len(checks)} runs came out the same, byte for byte.")
 
 
-def _why(held: Sequence[Held], other: str) -> str:
+def _why(checks: Sequence[Check], other: str) -> str:
     """What makes figures come out otherwise, in words."""
-    count = sum(not each.same for each in held)
+    count = sum(not check.same for check in checks)
     if count:
         return f"{count} runs came out otherwise"
     return other or "although all its runs came out the same: a library may have another version"
 
 
-def _tell_figures(figures: Sequence[HeldFigure], why: str) -> None:
-    for each in figures:
-        if not each.same:
-            name = visible(f"{each.figure.label}, {each.figure.name}")
-            say(f"schedlab: {name}: other data: {visible(each.difference)}; {why}")
-    count = sum(each.same for each in figures)
+def _print_figures(figures: Sequence[FigureCheck], why: str) -> None:
+    for figure in figures:
+        if not figure.same:
+            name = visible(f"{figure.figure.label}, {figure.figure.name}")
+            say(f"schedlab: {name}: other data: {visible(figure.difference)}; {why}")
+    count = sum(figure.same for figure in figures)
     click.echo(f"{count} of {len(figures)} figures and tables have the same data, byte for byte.")

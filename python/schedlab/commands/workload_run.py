@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.base.display.terminal import new_table, print_whole, results, say, tell
-from schedlab.commands.carrying_out import perform, print_plan, tell_what_next
+from schedlab.base.display.terminal import new_table, print_full_width, results, say, tell
+from schedlab.commands.carrying_out import perform, print_next_steps, print_plan
 from schedlab.errors import WrongUsage
 from schedlab.report.deciding import FEWEST_SEEDS
 
@@ -30,18 +30,18 @@ def run_workload(
     if budget:
         check_decidable(request)
         request = replace(request, repeats=max(request.repeats, FEWEST_SEEDS))
-    instead = request.kernel_instead()
-    wanted = request.plan()
+    kernel_request = request.kernel_overrides()
+    plan = request.plan()
     if dry_run:
-        print_plan(wanted.runs, as_json)
+        print_plan(plan.runs, as_json)
         return
-    finished = perform(wanted, instead=instead)
+    finished = perform(plan, instead=kernel_request)
     if budget:
-        contests = decide(wanted, budget, instead, finished)
+        contests = decide(plan, budget, kernel_request, finished)
         show_decided(finished, contests, as_json)
     else:
         show(finished, as_json)
-    if not all(each.outcome.succeeded for each in finished):
+    if not all(run.outcome.succeeded for run in finished):
         raise SystemExit(1)
 
 
@@ -68,39 +68,39 @@ def show(finished: list[Finished], as_json: bool) -> None:
 
 
 def decide(
-    wanted: Plan, budget: Budget, instead: Instead, finished: list[Finished]
+    requested: Plan, budget: Budget, kernel_request: Instead, finished: list[Finished]
 ) -> list[Contest]:
     """Adds runs with other seeds, and to `finished` what came of them. Returns what is decided then."""
     from schedlab.analysis.comparison.suites import Suite, suites
     from schedlab.report import deciding
-    from schedlab.runs.collection import Collection, kept_run
+    from schedlab.runs.collection import Collection, load_run
 
     def perform_added(added: Plan) -> None:
         added.check_new()
-        finished.extend(perform(added, instead=instead))
+        finished.extend(perform(added, instead=kernel_request))
 
     def compared(plan: Plan) -> list[Suite]:
-        return suites(Collection(kept_run(plan.place(run)) for run in plan.runs))
+        return suites(Collection(load_run(plan.place(run)) for run in plan.runs))
 
-    return deciding.decide(wanted, budget, perform_added, compared)[1]
+    return deciding.decide(requested, budget, perform_added, compared)[1]
 
 
 def show_decided(finished: list[Finished], contests: list[Contest], as_json: bool) -> None:
     """Prints which policy is best for what, as far as it is told; or JSON."""
-    from schedlab.report.deciding import tell_decided
+    from schedlab.report.deciding import print_decided
     from schedlab.runs import carrying_out as runs
 
     if as_json:
-        click.echo(runs.as_json(finished, contests=[each.to_dict() for each in contests]))
+        click.echo(runs.as_json(finished, contests=[contest.to_dict() for contest in contests]))
     else:
         table = new_table("", ">CPUs", "goal", "best", "not told from it, or as good", ">seeds")
-        for each in contests:
-            best, *others = each.left
-            row = (each.measure.title, best, ", ".join(others), str(len(each.suite.seeds)))
-            table.add_row(str(each.suite.cpus), *row)
-        results().print(runs.summary([each.run for each in finished]))
-        print_whole(table)
-        tell_decided(contests)
+        for contest in contests:
+            best, *others = contest.left
+            row = (contest.measure.title, best, ", ".join(others), str(len(contest.suite.seeds)))
+            table.add_row(str(contest.suite.cpus), *row)
+        results().print(runs.summary([finished_run.run for finished_run in finished]))
+        print_full_width(table)
+        print_decided(contests)
         folder = finished[0].folder.parent
         tell(f"Kept in {folder}; pages with charts: ./schedlab report {shlex.quote(str(folder))}")
     show_failures(finished)
@@ -119,21 +119,19 @@ def show_failures(finished: list[Finished]) -> bool:
 def show_tables(finished: list[Finished]) -> None:
     from schedlab.runs import carrying_out as runs
 
-    measured = [each for each in finished if each.metrics]
+    measured = [run for run in finished if run.metrics]
     if measured:
         from schedlab.commands.metric_tables import print_figures, print_metrics
         from schedlab.runs.results import printed
 
-        several = len({each.run.seed for each in measured}) > 1
-        labelled = [
-            (runs.label(each.run, several), each.metrics) for each in measured if each.metrics
-        ]
-        results().print(runs.summary([each.run for each in measured]))
+        several = len({run.run.seed for run in measured}) > 1
+        labelled = [(runs.label(run.run, several), run.metrics) for run in measured if run.metrics]
+        results().print(runs.summary([run.run for run in measured]))
         print_metrics(labelled)
-        told = [
-            (runs.label(each.run, several), printed(each.folder, each.run.workload))
-            for each in measured
+        output_by_run = [
+            (runs.label(run.run, several), printed(run.folder, run.run.workload))
+            for run in measured
         ]
-        print_figures([(heading, own) for heading, own in told if own])
+        print_figures([(heading, output) for heading, output in output_by_run if output])
     tell(f"Kept in {finished[0].folder.parent}")
-    tell_what_next([each.folder for each in measured])
+    print_next_steps([run.folder for run in measured])

@@ -9,7 +9,7 @@ from schedlab.machines.linux.machine import FreeLinux, Linux
 from schedlab.machines.qemu import Qemu
 from schedlab.machines.sim import Simulator
 from schedlab.machines.spec import Branching, Machine, Release, machine_named, register
-from schedlab.machines.spike import Spike, runs_here
+from schedlab.machines.spike import Spike, can_run_spike
 
 KERNEL_MACHINES = ("spike", "qemu")
 """Machines that run the schedlab kernel."""
@@ -21,7 +21,7 @@ HOST = HostLinux.name
 LINUX_KERNELS = (*LINUX_MACHINES, HOST)
 MACHINES = (*KERNEL_MACHINES, SIMULATOR, *LINUX_KERNELS)
 register(Spike(), Qemu(), Simulator(), Linux(), FreeLinux(), HostLinux())
-STANDARD_MACHINE = KERNEL_MACHINES[0] if runs_here() else SIMULATOR
+STANDARD_MACHINE = KERNEL_MACHINES[0] if can_run_spike() else SIMULATOR
 """Default machine of commands: the kernel on Spike, or the simulator where Spike is not available."""
 
 

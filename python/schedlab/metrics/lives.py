@@ -123,7 +123,7 @@ def names(trace: Facts, who: LifeTable) -> list[str | None]:
     """Returns each life's last name: of its last EXEC, or its name when found, or its parent's name at the fork."""
     rows = trace.texts["row"].to_numpy()
     naming = np.flatnonzero(np.isin(rows, trace.rows(Kind.EXEC, Kind.FOUND)))
-    index = _inherited(who, *_own(trace, who, rows[naming]))
+    index = _inherited(who, *_set_values(trace, who, rows[naming]))
     text = trace.texts["text"].to_list()
     return [text[naming[at]] if at >= 0 else None for at in index.tolist()]
 
@@ -132,7 +132,7 @@ def labels(trace: Facts, who: LifeTable) -> list[str | None]:
     """Returns each life's MARK_GROUP label: its last one, or its parent's at the fork."""
     rows = trace.rows(Kind.MARK)
     rows = rows[trace.at("first", rows) == MarkKind.GROUP]
-    index = _inherited(who, *_own(trace, who, rows))
+    index = _inherited(who, *_set_values(trace, who, rows))
     values = trace.at("second", rows).tolist()
     return [mark_text(values[at]) if at >= 0 else None for at in index.tolist()]
 
@@ -172,7 +172,7 @@ def attribute_at(
     return values[index]
 
 
-def _own(trace: Facts, who: LifeTable, rows: Integers) -> tuple[Integers, Integers]:
+def _set_values(trace: Facts, who: LifeTable, rows: Integers) -> tuple[Integers, Integers]:
     """Returns the lives of these records, and the rows."""
     return who.life_at(trace.at("process", rows).astype(np.int64), rows), rows
 

@@ -37,10 +37,10 @@ def called_by(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
 
 def people(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
     """Returns the processes alive in the window, one row each: names, groups, roles and times."""
-    return people_called(trace, who, window, called_by(trace, who, window))
+    return processes_by_name(trace, who, window, called_by(trace, who, window))
 
 
-def people_called(
+def processes_by_name(
     trace: Facts, who: LifeTable, window: Window, called: pl.DataFrame
 ) -> pl.DataFrame:
     """Like `people`, with names and groups that `called_by` already computed."""

@@ -110,7 +110,7 @@ class Metric:
     """True if it is computed when needed and not stored in the run's summary and groups."""
     may_lack: bool = True
     """True if a run may have no value."""
-    only_asked: bool = False
+    only_if_requested: bool = False
     """True if comparisons show it only on request. Many more metrics would produce random findings."""
     in_tables: bool = True
     """False if the tables of `run` omit it. No table shows a metric without a family."""
@@ -173,7 +173,7 @@ def _tail(of: str, ends: str, part: str, prefix: str = "", family: str = "") -> 
         f"{of}-{name}",
         better="lower",
         derived=True,
-        only_asked=True,
+        only_if_requested=True,
     )
 
 
@@ -251,7 +251,7 @@ def _steady() -> Iterator[Metric]:
                 "lower" if better else None,
                 best if statistic == "mean" else "",
                 derived=True,
-                only_asked=True,
+                only_if_requested=True,
                 in_tables=statistic == "mean",
                 in_reports=bool(name),
                 error=f"steady_{of}_error{ends}",
@@ -281,7 +281,7 @@ METRICS: tuple[Metric, ...] = (
            value=pl.col("exit_ns").count(), may_lack=False, **_HIDDEN),
     *_times("turnaround", "from fork to exit", "the process's own work and sleeps"),
     Metric("slowdown_mean", "turnaround ÷ (time on a CPU + time blocked): mean over processes", "slowdown", "mean",
-           "slowdown", better="lower", best="1", derived=True, only_asked=True),
+           "slowdown", better="lower", best="1", derived=True, only_if_requested=True),
     *(_tail("slowdown", "", part) for part in _TAILS),
     *_times("response", "from fork to the first run", "0"),
     *_times("waiting", "runnable and not running", "0", has_tails=False),
@@ -347,7 +347,7 @@ METRICS: tuple[Metric, ...] = (
            rows="cpus", value=pl.col("switches_from_idle").sum(), may_lack=False, in_reports=False),
     Metric("energy_proxy_ns", "CPU time in use, a tenth of the idle time, and 20 µs for each CPU that wakes from idle",
            title="energy (proxy)", name="energy", better="lower", of="run", rows="cpus", value=_ENERGY,
-           only_asked=True, may_lack=False, **_HIDDEN),
+           only_if_requested=True, may_lack=False, **_HIDDEN),
     Metric("fairness_turnaround", "Jain's index over turnaround", "fairness (Jain)", "of turnaround", "fairness",
            "fairness of turnaround (Jain)", "higher", "1, which processes of unequal work cannot reach", of="run"),
     Metric("fairness_share", "Jain's index over share ÷ asked share", "fairness (Jain)", "of share ÷ ideal",

@@ -11,14 +11,14 @@ import polars as pl
 from schedlab.base.display.numbers import duration, milliseconds, percent
 from schedlab.metrics.lives import LifeTable, last_before
 from schedlab.metrics.window import Window
-from schedlab.trace import Facts, Kind, MarkKind, mark_text, said_text
+from schedlab.trace import Facts, Kind, MarkKind, annotation_text, mark_text
 from schedlab.trace.model import Integers
 
 LATE = "late"
 """Name of the value that contains by how many nanoseconds an arrival was late."""
 LATE_PART = 10
 """An arrival is late if it is delayed by more than a tick ÷ LATE_PART. A fork in the kernel takes some time."""
-SAID_SCHEMA = {"words": pl.String, "times": pl.Int64, "last_ns": pl.Int64, "last": pl.String}
+ANNOTATION_SCHEMA = {"words": pl.String, "times": pl.Int64, "last_ns": pl.Int64, "last": pl.String}
 
 
 def remarks(trace: Facts, window: Window) -> pl.DataFrame:
@@ -30,7 +30,7 @@ def remarks(trace: Facts, window: Window) -> pl.DataFrame:
     rows = trace.rows(Kind.SAID)
     rows = rows[window.holds(rows)]
     if not len(rows):
-        return pl.DataFrame(schema=SAID_SCHEMA)
+        return pl.DataFrame(schema=ANNOTATION_SCHEMA)
     annotation_texts = trace.texts.filter(pl.Series(np.isin(trace.texts["row"].to_numpy(), rows)))
     at = annotation_texts["row"].to_numpy()
     annotations = pl.DataFrame(
@@ -46,10 +46,10 @@ def remarks(trace: Facts, window: Window) -> pl.DataFrame:
     )
     return pl.DataFrame(
         [
-            (words, times, time_ns, said_text(words, first, second))
+            (words, times, time_ns, annotation_text(words, first, second))
             for words, times, time_ns, first, second in grouped.iter_rows()
         ],
-        schema=SAID_SCHEMA,
+        schema=ANNOTATION_SCHEMA,
         orient="row",
     )
 
@@ -61,7 +61,7 @@ def unrecorded(trace: Facts, window: Window, processes: pl.DataFrame, cpu_ns: in
     """
     workload = processes.filter((pl.col("role") == "workload") & (pl.col("unknown_ns") > 0))
     if not cpu_ns and workload.is_empty():
-        return pl.DataFrame(schema=SAID_SCHEMA)
+        return pl.DataFrame(schema=ANNOTATION_SCHEMA)
     total_ns = max(trace.header.cpus * window.elapsed_ns, 1)
     unknown_ns = int(workload["unknown_ns"].sum())
     words = (
@@ -69,23 +69,23 @@ def unrecorded(trace: Facts, window: Window, processes: pl.DataFrame, cpu_ns: in
         f" {milliseconds(unknown_ns)} of processes' time ({len(workload)} of them)"
     )
     annotation = ("unknown, since it was not recorded", 1, window.end_ns, words)
-    return pl.DataFrame([annotation], schema=SAID_SCHEMA, orient="row")
+    return pl.DataFrame([annotation], schema=ANNOTATION_SCHEMA, orient="row")
 
 
 def late_arrivals(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.DataFrame:
     """Returns a row like those of `remarks` if processes arrived late, else none. `values`: reported values."""
     if values.is_empty():
-        return pl.DataFrame(schema=SAID_SCHEMA)
+        return pl.DataFrame(schema=ANNOTATION_SCHEMA)
     root = 0 if window.root_pid is None else window.root_pid
     late = values.filter(
         (pl.col("name") == LATE) & (pl.col("pid") == root) & (pl.col("value") * LATE_PART > tick_ns)
     )
     if late.is_empty():
-        return pl.DataFrame(schema=SAID_SCHEMA)
+        return pl.DataFrame(schema=ANNOTATION_SCHEMA)
     mean, most = late.select(pl.col("value").mean(), pl.col("value").max().alias("most")).row(0)
     words = f"{duration(mean)} on the mean, {duration(most)} at most"
     annotation = ("arrivals that came late", len(late), late["time_ns"][-1], words)
-    return pl.DataFrame([annotation], schema=SAID_SCHEMA, orient="row")
+    return pl.DataFrame([annotation], schema=ANNOTATION_SCHEMA, orient="row")
 
 
 VALUES_SCHEMA = {
@@ -97,7 +97,7 @@ VALUES_SCHEMA = {
 }
 
 
-def told_values(trace: Facts, who: LifeTable, groups: Sequence[str]) -> pl.DataFrame:
+def printed_values_of(trace: Facts, who: LifeTable, groups: Sequence[str]) -> pl.DataFrame:
     """Returns each MARK_VALUE of the whole trace in order, with the last name that its process gave.
 
     `groups`: the group of each life. The name is null if the trace does not contain it.

@@ -179,7 +179,7 @@ KINDS: dict[Weights, AttributeKind] = {
     "nice": AttributeKind.NICE,
     "groups": AttributeKind.TASKGROUP,
 }
-_OWN_WEIGHTS: dict[Weights, AttributeKind] = {
+_WEIGHT_ATTRIBUTES: dict[Weights, AttributeKind] = {
     **KINDS,
     "groups": AttributeKind.NICE,
     "currencies": AttributeKind.TICKETS,
@@ -270,7 +270,7 @@ def _weights(
 ) -> Integers:
     if choice == "equal":
         return np.ones(len(life), np.int64)
-    kind = _OWN_WEIGHTS[choice]
+    kind = _WEIGHT_ATTRIBUTES[choice]
     return weight_of(kind, _values(trace, who, window, life, kind))
 
 

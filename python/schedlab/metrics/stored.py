@@ -16,7 +16,7 @@ from schedlab.errors import FileRefused
 from schedlab.metrics.compute import compute
 from schedlab.metrics.model import TABLES, Metrics
 from schedlab.metrics.registry import BY_COLUMN
-from schedlab.metrics.said import SAID_SCHEMA, VALUES_SCHEMA
+from schedlab.metrics.said import ANNOTATION_SCHEMA, VALUES_SCHEMA
 from schedlab.trace import Trace
 from schedlab.trace.model import EVENTS_SCHEMA, TEXTS_SCHEMA, Header
 
@@ -27,7 +27,7 @@ _OTHERS = (
     ("values", "name"),
 )
 """Nullable columns of tables, in addition to metrics."""
-_LATER = {"values": VALUES_SCHEMA, "said": SAID_SCHEMA}
+_LATER = {"values": VALUES_SCHEMA, "said": ANNOTATION_SCHEMA}
 """Tables that older folders may lack."""
 
 

@@ -49,7 +49,7 @@ def wakeups_untold(trace: Facts) -> bool:
     return bool((trace.at("first", trace.rows(Kind.LOST)) == LossKind.OF_WAKEUPS).any())
 
 
-def without_untold(metrics: Metrics, pattern: re.Pattern[str]) -> Metrics:
+def drop_unknown(metrics: Metrics, pattern: re.Pattern[str]) -> Metrics:
     """Returns the metrics with null in the columns that match."""
     return replace(
         metrics,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import trace
-from schedlab.analysis.explanation import Asked, explain
+from schedlab.analysis.explanation import WaitQuery, explain
 from schedlab.analysis.explanation.waits import KINDS
 from schedlab.base.toolchain.policies import Catalogue, unknown
 from schedlab.errors import WrongUsage
@@ -49,7 +49,7 @@ def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
     Raises Refused if the trace has no such process.
     """
     read = trace.read(path)
-    request = Asked(
+    request = WaitQuery(
         str(question.pid),
         question.kinds,
         _WORST,

@@ -15,12 +15,12 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor import worker
 from schedlab.monitor.recorder import facts_of
 from schedlab.monitor.session import Session
-from schedlab.monitor.standing import Standing
+from schedlab.monitor.standing import TraceState
 from schedlab.monitor.system import Refused
 from schedlab.monitor.systems.kernel import KernelSystem
 from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.monitor.watched import Watched
-from schedlab.monitor.worker import Tell
+from schedlab.monitor.worker import Report
 from schedlab.paths import new_runs_folder
 from schedlab.runs import results
 from schedlab.trace import read_records
@@ -46,7 +46,7 @@ class Change:
 
 
 async def what_if(
-    session: Session, system: Watched, at_ns: int, change: Change, show: Tell
+    session: Session, system: Watched, at_ns: int, change: Change, show: Report
 ) -> dict[str, str]:
     """Runs and shows the unchanged and the changed branch of a moment, both paused at that moment.
 
@@ -102,7 +102,7 @@ def _manifest(
 ) -> dict[str, Any]:
     """Returns a branch's manifest: that of a recording, plus its source, branch point and change."""
     assert system.tape and system.system
-    now = _standing(folder, at_ns)
+    now = _state_at(folder, at_ns)
     facts = facts_of(system.setup, system.workload, "", system.tape.standing, session.software)
     settings = {} if change.policy else dict(now.tunables)
     what = ", ".join([change.policy, *(f"{name}={value}" for name, value in change.settings)])
@@ -126,10 +126,10 @@ def _manifest(
     }
 
 
-def _standing(folder: Path, at_ns: int) -> Standing:
+def _state_at(folder: Path, at_ns: int) -> TraceState:
     """Returns a run's state just before a moment."""
     records = read_records(folder / TRACE_FILE)
-    state = Standing(records.header.cpus)
+    state = TraceState(records.header.cpus)
     for place in range(0, len(records), _PIECE):
         piece = records.piece(place, min(place + _PIECE, len(records)))
         later = piece["time"] >= at_ns

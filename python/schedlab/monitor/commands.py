@@ -23,12 +23,12 @@ from schedlab.monitor.system import Ability, Life, Refused, Setup
 from schedlab.monitor.systems.simulator import workload_text
 from schedlab.monitor.watched import Watched
 from schedlab.runs.plan import TICK_NS
-from schedlab.runs.request import one_value_each
+from schedlab.runs.request import one_value_per_option
 from schedlab.trace.format import AttributeKind
 from schedlab.workload.model import ATTRIBUTES
 
 Message = Mapping[str, Any]
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
 _ALL = "*"
 _WINDOW_S = (0.1, 600.0)
@@ -41,7 +41,7 @@ _ACT = re.compile(
 _SETTING = re.compile(r"([A-Za-z0-9_-]{1,63})=(-?\d{1,18})")
 
 
-async def perform(session: Session, message: Message, show: Tell = lambda line: None) -> Any:
+async def perform(session: Session, message: Message, show: Report = lambda line: None) -> Any:
     """Performs a message's command and returns the result.
 
     `show` receives progress lines of long commands.
@@ -53,10 +53,11 @@ async def perform(session: Session, message: Message, show: Tell = lambda line: 
     systems = systems_of(session, message)
     if action in _TOGETHER:
         return await _TOGETHER[action](session, systems, message, show)
-    if action not in _EACH:
-        raise WrongUsage(unknown("command", action, [*_EACH, *_TOGETHER]))
+    if action not in _PER_SYSTEM:
+        raise WrongUsage(unknown("command", action, [*_PER_SYSTEM, *_TOGETHER]))
     done = await asyncio.gather(
-        *(_EACH[action](session, system, message) for system in systems), return_exceptions=True
+        *(_PER_SYSTEM[action](session, system, message) for system in systems),
+        return_exceptions=True,
     )
     problems = _problems(systems, done)
     if problems:
@@ -228,7 +229,7 @@ async def _follow(session: Session, system: Watched, message: Message) -> None:
     await system.follow(setup, acts, whole(message, "time_ns"))
 
 
-async def _text_of(session: Session, each: Watched, message: Message) -> str:
+async def _text_of(session: Session, system: Watched, message: Message) -> str:
     """Returns the text of a workload, for a page that runs it in the browser."""
     name = _text(message, "workload")
     session.choices.check_workloads([name])
@@ -247,7 +248,7 @@ async def _restart(session: Session, system: Watched, message: Message) -> None:
     await system.restart(setup)
     others = [other.common_ns for other in session.systems.values() if other.is_on]
     system.join(min(others, default=0))
-    session.tell_change()
+    session.announce_change()
     if system.life is Life.FAILED:
         raise Refused(system.message)
 
@@ -282,7 +283,7 @@ async def _blame(session: Session, system: Watched, message: Message) -> dict[st
     return all_visible(explanation)
 
 
-_EACH: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
+_PER_SYSTEM: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
     "policy": _policy,
     "tunable": _tunable,
     "tunables": _tunables,
@@ -303,7 +304,9 @@ _EACH: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
 # --- of the session
 
 
-async def _pace(session: Session, systems: Sequence[Watched], message: Message, tell: Tell) -> None:
+async def _pace(
+    session: Session, systems: Sequence[Watched], message: Message, report: Report
+) -> None:
     speed = _number(message, "speed", 0, _SPEED_MAX)
     played = [system for system in systems if system.is_played]
     if not played:
@@ -314,14 +317,14 @@ async def _pace(session: Session, systems: Sequence[Watched], message: Message, 
 
 
 async def _window(
-    session: Session, systems: Sequence[Watched], message: Message, tell: Tell
+    session: Session, systems: Sequence[Watched], message: Message, report: Report
 ) -> None:
     session.window_ns = int(_number(message, "seconds", *_WINDOW_S) * 1e9)
-    session.tell_change()
+    session.announce_change()
 
 
 async def _record(
-    session: Session, systems: Sequence[Watched], message: Message, show: Tell
+    session: Session, systems: Sequence[Watched], message: Message, show: Report
 ) -> Any:
     on = message.get("on")
     if not isinstance(on, bool):
@@ -361,14 +364,14 @@ async def stop_recording(session: Session, systems: Sequence[Watched]) -> dict[s
 
 
 async def _report(
-    session: Session, systems: Sequence[Watched], message: Message, show: Tell
+    session: Session, systems: Sequence[Watched], message: Message, show: Report
 ) -> str:
     """Ends recordings in progress and writes one report of all recorded runs."""
     async with session.reporting:
         return await _make_report(session, show)
 
 
-async def _make_report(session: Session, show: Tell) -> str:
+async def _make_report(session: Session, show: Report) -> str:
     if any(system.recording for system in session.systems.values()):
         show("the metrics of what was recorded")
         await stop_recording(session, list(session.systems.values()))
@@ -379,14 +382,14 @@ async def _make_report(session: Session, show: Tell) -> str:
 
 
 async def _branch(
-    session: Session, systems: Sequence[Watched], message: Message, show: Tell
+    session: Session, systems: Sequence[Watched], message: Message, show: Report
 ) -> dict[str, str]:
     system = systems[0]
     policy = message.get("policy") or ""
     if policy:
         choice = _policy_choice(_text(message, "policy"))
         session.choices.check_policy(replace(system.setup, policy=choice, settings=()))
-    settings = one_value_each("settings", _settings(message))
+    settings = one_value_per_option("settings", _settings(message))
     if not policy and not settings:
         raise WrongUsage("branch: nothing to change; choose a policy or set a tunable")
     at_ns = whole(message, "time_ns")
@@ -405,7 +408,7 @@ def _settings(message: Message) -> tuple[tuple[str, int], ...]:
     return tuple(pairs)
 
 
-_TOGETHER: dict[str, Callable[[Session, Sequence[Watched], Message, Tell], Awaitable[Any]]] = {
+_TOGETHER: dict[str, Callable[[Session, Sequence[Watched], Message, Report], Awaitable[Any]]] = {
     "pace": _pace,
     "window": _window,
     "record": _record,

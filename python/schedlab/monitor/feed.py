@@ -17,7 +17,7 @@ from schedlab.trace.writer import header_bytes
 
 _PIECE = 32_768
 """Records per message: 1 MB."""
-_ITS_OWN_CLOCK = "spike"
+_SEPARATE_CLOCK = "spike"
 """Its time advances with executed instructions, not with the host's clock."""
 
 
@@ -51,19 +51,19 @@ class Feed:
     @property
     def behind(self) -> int:
         """Number of records not yet sent."""
-        tape = self._told_tape
+        tape = self._announced_tape
         if tape is None:
             return 0
         return tape.recent.end - (self._sent if tape is self._tape else tape.recent.begin)
 
     @property
-    def _told_tape(self) -> Tape | None:
+    def _announced_tape(self) -> Tape | None:
         """The tape to send, or None if the page runs the system itself."""
         return None if self.watched.is_played_by_page else self.watched.tape
 
     def next(self, pace: float) -> Message | None:
         """Returns the next message, or None if the page is up to date."""
-        tape = self._told_tape
+        tape = self._announced_tape
         if tape and (tape is not self._tape or self._sent < tape.recent.begin):
             return self._begin(tape, pace)
         if self.behind and tape:
@@ -121,7 +121,7 @@ class Feed:
         watched = self.watched
         if self.behind or watched.tape is not self._tape or not watched.is_on or watched.held:
             return None
-        return watched.known_ns if watched.setup.machine != _ITS_OWN_CLOCK else None
+        return watched.known_ns if watched.setup.machine != _SEPARATE_CLOCK else None
 
     def _new_status(self) -> list[dict[str, object]] | None:
         status = self.watched.status

@@ -27,7 +27,7 @@ _STEP = ("text", "until", "act", "ask")
 _ACTS = ("policy", "tunable", "value", "start", "pace")
 _UNTIL = ("time", "event", "of")
 _QUESTION = ("question", "options", "answer", "because")
-_WHOLE = (-(2**63), 2**63 - 1)
+_INTEGERS = (-(2**63), 2**63 - 1)
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def _lesson(node: Node) -> Lesson:
         policies=parse_choices(_text(node_fields["policies"])),
         cpus=whole(node_fields["cpus"], 1, 1024) if "cpus" in node_fields else 1,
         tick_ns=parse_time(_text(node_fields["tick"]) if "tick" in node_fields else "10ms"),
-        seed=whole(node_fields["seed"], 0, _WHOLE[1]) if "seed" in node_fields else 1,
-        settings=tuple((name, whole(value, *_WHOLE)) for name, value in settings),
+        seed=whole(node_fields["seed"], 0, _INTEGERS[1]) if "seed" in node_fields else 1,
+        settings=tuple((name, whole(value, *_INTEGERS)) for name, value in settings),
         workloads=tuple(_text(name) for name in names),
         told=_plain(node),
     )
@@ -105,7 +105,7 @@ def _check_step(step: Node) -> None:
     act = by_key(node_fields["act"], "an object", _ACTS) if "act" in node_fields else {}
     for key, value in act.items():
         if key == "value":
-            whole(value, *_WHOLE)
+            whole(value, *_INTEGERS)
         elif key == "pace":
             real(value, 1e-9, 1000)
         else:

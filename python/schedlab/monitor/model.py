@@ -149,14 +149,14 @@ class Model:
 
     def frame(self, max_runs: int = 2000) -> ModelFrame:
         """Returns the current state, and the events since the last call."""
-        return cast(ModelFrame, self._told(self._c.model_frame(self._model, max_runs)))
+        return cast(ModelFrame, self._convert(self._c.model_frame(self._model, max_runs)))
 
     def history(self) -> Past:
         """Returns the kept events up to the last frame: 60 s of runs, 1,000 marks, 500 decisions.
 
         If there were many runs, they are merged with their neighbours.
         """
-        return cast(Past, self._told(self._c.model_history(self._model)))
+        return cast(Past, self._convert(self._c.model_history(self._model)))
 
     def explain(self, pid: int) -> Explanation:
         """Explains the waits of a process in the window.
@@ -167,9 +167,9 @@ class Model:
         explanation = self._c.model_explain(self._model, pid) if known else self._ffi.NULL
         if explanation == self._ffi.NULL:
             raise KeyError(pid)
-        return cast(Explanation, self._told(explanation))
+        return cast(Explanation, self._convert(explanation))
 
-    def _told(self, pointer: Any) -> Any:
+    def _convert(self, pointer: Any) -> Any:
         assert pointer != self._ffi.NULL, "a message had no room"
         length = self._ffi.cast("struct model_message *", pointer).bytes
         return message.read(self._ffi.buffer(pointer, length)[:])

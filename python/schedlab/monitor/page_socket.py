@@ -78,7 +78,7 @@ class Socket(WebSocketHandler, Quiet):
         self._questions = 0
         """Number of unanswered questions."""
         self._sending: asyncio.Task[None] | None = None
-        self._gone = False
+        self._closed_by_page = False
         """True once the page has left.
 
         The sending task then ends by itself; cancelling its write would print a traceback.
@@ -110,7 +110,7 @@ class Socket(WebSocketHandler, Quiet):
 
     def on_close(self) -> None:
         self.server.clients.discard(self)
-        self._gone = True
+        self._closed_by_page = True
         self._work.set()
         self._read.set()
 
@@ -156,7 +156,7 @@ class Socket(WebSocketHandler, Quiet):
             while True:
                 await self._work.wait()
                 self._work.clear()
-                if self._gone:
+                if self._closed_by_page:
                     return
                 while message := self._next():
                     await self.write_message(message.data, binary=message.is_binary)
@@ -190,7 +190,7 @@ class Socket(WebSocketHandler, Quiet):
 
     async def on_message(self, message: str | bytes) -> None:
         """Answers a question. Tornado delivers the next one only after this coroutine has finished."""
-        while self._unread > UNREAD_BYTES_MAX and not self._gone:
+        while self._unread > UNREAD_BYTES_MAX and not self._closed_by_page:
             self._read.clear()
             await self._read.wait()
         try:

@@ -23,7 +23,7 @@ from schedlab.monitor.watched import Watched
 
 _PIECE = 4096
 """Records per call of the model, which takes less than 1 ms for them."""
-_ITS_OWN_CLOCK = "spike"
+_SEPARATE_CLOCK = "spike"
 """Its time advances with executed instructions, not with the host's clock."""
 
 
@@ -99,7 +99,7 @@ class Picture:
 
     def _reach(self, model: Model) -> None:
         """Advances the model's time when the trace is silent."""
-        if self.watched.is_played or self.watched.setup.machine != _ITS_OWN_CLOCK:
+        if self.watched.is_played or self.watched.setup.machine != _SEPARATE_CLOCK:
             model.reach(self.watched.known_ns)
 
     # --- output

@@ -17,7 +17,7 @@ from schedlab.errors import SchedlabError
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor import worker
-from schedlab.monitor.standing import Standing
+from schedlab.monitor.standing import TraceState
 from schedlab.monitor.system import Records, Setup
 from schedlab.monitor.trace_file import TraceFile
 from schedlab.runs import results
@@ -35,7 +35,7 @@ class Recorder:
         place: Path,
         header: Header,
         facts: Mapping[str, Any],
-        state: Standing,
+        state: TraceState,
         excluded: Iterable[int] = (),
         marks: bool = False,
     ) -> None:
@@ -112,7 +112,7 @@ class Recorder:
 
 
 def facts_of(
-    setup: Setup, title: str, label: str, state: Standing, software: Mapping[str, Any]
+    setup: Setup, title: str, label: str, state: TraceState, software: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns the manifest entries of a system that is being recorded.
 

@@ -59,8 +59,8 @@ class Server:
                 fix="choose another, or leave `port=` out for any that is free",
             ) from None
         self.port: int = self._sockets[0].getsockname()[1]
-        self._names = self._own_names(address)
-        self._told_s = 0.0
+        self._names = self._host_names(address)
+        self._sent_s = 0.0
         self.entered = asyncio.Event()
         """Set when the first page has connected."""
         self._http = BoundedServer(self._application())
@@ -129,7 +129,7 @@ class Server:
             return False
         return (port or 80) == self.port and name in self._names
 
-    def _own_names(self, address: str) -> frozenset[str]:
+    def _host_names(self, address: str) -> frozenset[str]:
         """Returns the host names that browsers may use for this server."""
         names = {str(listener.getsockname()[0]) for listener in self._sockets} | {
             address,
@@ -155,9 +155,9 @@ class Server:
     async def turn(self) -> None:
         """Sends new records and states to pages."""
         now = time.monotonic()
-        due = now >= self._told_s + STATE_S
+        due = now >= self._sent_s + STATE_S
         if due:
-            self._told_s = max(self._told_s + STATE_S, now - STATE_S)
+            self._sent_s = max(self._sent_s + STATE_S, now - STATE_S)
         for client in list(self.clients):
             client.go_on(due)
 

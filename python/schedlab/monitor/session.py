@@ -99,7 +99,7 @@ class Session:
             choices,
             make,
             self.scratch,
-            self.tell_change,
+            self.announce_change,
             self._first,
             self.kept,
             lambda: self.pace,
@@ -120,7 +120,7 @@ class Session:
         self._listeners: list[Listener] = []
         self._asking: dict[str, asyncio.Task[None]] = {}
         """Status requests in progress, by system."""
-        self._asked_s: dict[str, float] = {}
+        self._asked_at_s: dict[str, float] = {}
         self._titles: list[tuple[str, bool]] = []
         """Titles in the last hello message, and whether each trace is still missing."""
         self.publish: Callable[[Path], str] = str
@@ -204,7 +204,7 @@ class Session:
             await future.begin()
             self.systems[letter] = future
             self._futures.append(letter)
-        self.tell_change()
+        self.announce_change()
         return letters
 
     async def _drop(self, letter: str) -> None:
@@ -236,7 +236,7 @@ class Session:
         """Returns the number of records that the fastest listener has not shown."""
         return min((listener.behind(system) for listener in self._listeners), default=0)
 
-    def tell_change(self) -> None:
+    def announce_change(self) -> None:
         """Notifies listeners that the result of hello() has changed."""
         for listener in list(self._listeners):
             listener.changed()
@@ -280,7 +280,7 @@ class Session:
             "end_ns": watched.played.end_ns if watched.is_played else None,
             "plays": self._played(watched) if watched.is_played_by_page else None,
             "abilities": sorted(ability.value for ability in system.abilities) if system else [],
-            "setup": _told(watched.setup),
+            "setup": _setup_dict(watched.setup),
         }
 
     def _played(self, watched: Watched) -> dict[str, Any] | None:
@@ -311,7 +311,7 @@ class Session:
         titles = [(system.title, system.tape is None) for system in self.systems.values()]
         if titles != self._titles:
             self._titles = titles
-            self.tell_change()
+            self.announce_change()
         await self._keep_step()
         for listener in list(self._listeners):
             await listener.turn()
@@ -338,7 +338,7 @@ class Session:
             ahead_ns = system.common_ns - slowest
             try:
                 if system.held and ahead_ns <= limit_ns / 4 and not system.lock.locked():
-                    await system.resume_held()
+                    await system.resume_stopped()
                 elif not system.held and ahead_ns > limit_ns:
                     await system.hold()
             except Exception as error:  # a broken adapter fails this system only
@@ -353,8 +353,8 @@ class Session:
             if system.held or (system.paused and (self.page_plays or not system.is_played)):
                 continue
             period_s = float(getattr(system.system, "status_period_s", _STATUS_S))
-            if now >= self._asked_s.get(letter, 0.0) + period_s:
-                self._asked_s[letter] = now
+            if now >= self._asked_at_s.get(letter, 0.0) + period_s:
+                self._asked_at_s[letter] = now
                 self._asking[letter] = asyncio.create_task(self._ask(system))
 
     async def _ask(self, system: Watched) -> None:
@@ -367,7 +367,7 @@ class Session:
             self._asking.pop(system.letter, None)
 
 
-def _told(setup: Setup) -> dict[str, Any]:
+def _setup_dict(setup: Setup) -> dict[str, Any]:
     content = asdict(setup)
     content["policy"] = str(setup.policy)
     content["settings"] = dict(setup.settings)

@@ -72,7 +72,7 @@ class Opening(NamedTuple):
     """Labels of processes that are not running; only running processes can record their own label."""
 
 
-class Standing:
+class TraceState:
     """Tracks the state of a run while it reads the trace from the beginning."""
 
     def __init__(self, cpus: int) -> None:
@@ -261,7 +261,7 @@ def _texts(rows: Iterable[tuple[int, int, int, int, int]]) -> dict[int, str]:
 class _OpeningWriter:
     """Writes START, the running process and its pending events for each CPU; all other state goes to CPU 0."""
 
-    def __init__(self, state: Standing, excluded_pids: frozenset[int]) -> None:
+    def __init__(self, state: TraceState, excluded_pids: frozenset[int]) -> None:
         self.standing = state
         self.own = excluded_pids
         self.time = state.time_ns

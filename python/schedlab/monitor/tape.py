@@ -13,7 +13,7 @@ from schedlab.machines.outcome import Outcome
 from schedlab.monitor import worker
 from schedlab.monitor.making import RECORDED
 from schedlab.monitor.recorder import Recorder, facts_of, free_name
-from schedlab.monitor.standing import Standing
+from schedlab.monitor.standing import TraceState
 from schedlab.monitor.system import Records, Refused, Setup
 from schedlab.monitor.trace_file import Recent
 from schedlab.trace.model import Header
@@ -40,7 +40,7 @@ class Tape:
     def __init__(self, header: Header, setup: Setup) -> None:
         self.header = header
         self.setup = setup
-        self.standing = Standing(header.cpus)
+        self.standing = TraceState(header.cpus)
         self.recorder: Recorder | None = None
         self.recent = Recent(header)
         self._steered: list[str] = []

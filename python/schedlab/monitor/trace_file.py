@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from schedlab.monitor.standing import Opening, Standing
+from schedlab.monitor.standing import Opening, TraceState
 from schedlab.monitor.system import Records
 from schedlab.trace.format import RECORD, Kind, MarkKind
 from schedlab.trace.model import Header
@@ -185,7 +185,7 @@ class Recent:
         """Number of records so far."""
         self._most = most
         self._part = min(_PART, most // 8)
-        self._before = Standing(header.cpus)
+        self._before = TraceState(header.cpus)
         """State before the first kept record."""
         self._parts: deque[tuple[int, Records]] = deque()
         """Parts, with the number of their first record."""

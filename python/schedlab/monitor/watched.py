@@ -101,7 +101,7 @@ class Watched(Followed):
         async with self.lock:
             system = self._able(*abilities)
             if self.held:
-                await self.resume_held()
+                await self.resume_stopped()
             yield system
 
     def _able(self, *abilities: Ability) -> System:
@@ -139,7 +139,7 @@ class Watched(Followed):
         done = 0
         async with self.asking(Ability.ATTRIBUTES) as system:
             for pid in pids:
-                done += await self._each(
+                done += await self._count_done(
                     len(pids) == 1,
                     f"{kind.name.lower()} {pid} {value}",
                     system.set_attribute(pid, kind, value),
@@ -151,10 +151,10 @@ class Watched(Followed):
         done = 0
         async with self.asking(Ability.START) as system:
             for pid in pids:
-                done += await self._each(len(pids) == 1, f"kill {pid}", system.kill(pid))
+                done += await self._count_done(len(pids) == 1, f"kill {pid}", system.kill(pid))
         return done
 
-    async def _each(self, alone: bool, what: str, doing: Awaitable[None]) -> int:
+    async def _count_done(self, alone: bool, what: str, doing: Awaitable[None]) -> int:
         """Performs an action on one process; in a group, ignores processes that have just ended."""
         try:
             await self.steer(what, doing)
@@ -198,7 +198,7 @@ class Watched(Followed):
                 self.clock.stands(time.monotonic())
                 self.held = True
 
-    async def resume_held(self) -> None:
+    async def resume_stopped(self) -> None:
         """Releases a held system. The caller holds the lock, or no other task does."""
         if self.held and self.system:
             await limited(self.system.resume())
@@ -254,7 +254,7 @@ class Watched(Followed):
 
     def record(self, request: Request) -> None:
         """Starts a recording. Raises Refused if there is no trace yet."""
-        tape = self._whole_tape("record")
+        tape = self._full_tape("record")
         assert self.system
         tape.record(request, self.workload, self.system.own_pids, self.log.since(0))
         self.note("recording begins")
@@ -276,7 +276,7 @@ class Watched(Followed):
 
     async def export(self, folder: Path) -> Path:
         """Writes a file for ui.perfetto.dev (Tape.export)."""
-        tape = self._whole_tape("show")
+        tape = self._full_tape("show")
         assert self.system
         self._exports += 1
         excluded_pids = self.system.own_pids
@@ -291,7 +291,7 @@ class Watched(Followed):
         Requests run one at a time, because each copies the kept trace.
         """
         async with self.blaming:
-            tape = self._whole_tape("explain")
+            tape = self._full_tape("explain")
             assert self.system
             place = folder / f"{self.letter}-waits.bin"
             try:
@@ -302,7 +302,7 @@ class Watched(Followed):
             finally:
                 place.unlink(missing_ok=True)
 
-    def _whole_tape(self, purpose: str) -> Tape:
+    def _full_tape(self, purpose: str) -> Tape:
         if self.system is None or self.tape is None:
             raise Refused(f"nothing to {purpose}: {self.message or self.life.value}")
         return self.tape

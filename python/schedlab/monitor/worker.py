@@ -14,7 +14,7 @@ from schedlab.base.host.supervision import end_group, to_the_end
 from schedlab.errors import SchedlabError
 from schedlab.machines.outcome import Outcome
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 """Receives progress lines."""
 
 _LAST_LINES = 4
@@ -30,7 +30,7 @@ async def perfetto(trace: Path, file: Path) -> None:
     await _call(exported, trace=trace, file=file)
 
 
-async def report(folders: list[Path], out: Path, show: Tell) -> Path:
+async def report(folders: list[Path], out: Path, show: Report) -> Path:
     """Writes a report of runs; returns the file to open."""
     return Path(await _call(reported, show, folders=folders, out=out))
 
@@ -41,7 +41,7 @@ async def branch(
     policy: str,
     settings: Sequence[tuple[str, int]],
     out: Path,
-    show: Tell,
+    show: Report,
 ) -> list[Path]:
     """Runs two branches of a run: unchanged, and with another policy or tunables.
 
@@ -52,7 +52,7 @@ async def branch(
 
 
 async def _call(
-    function: Callable[..., Any], show: Tell = lambda line: None, **request: Any
+    function: Callable[..., Any], show: Report = lambda line: None, **request: Any
 ) -> Any:
     """Calls a function in a separate process. Raises SchedlabError with the last lines if it fails."""
     process = await asyncio.create_subprocess_exec(
@@ -66,7 +66,9 @@ async def _call(
     try:
         process.stdin.write(request_text(**request).encode())
         process.stdin.close()
-        output, words = await asyncio.gather(process.stdout.read(), _told(process.stderr, show))
+        output, words = await asyncio.gather(
+            process.stdout.read(), _read_progress(process.stderr, show)
+        )
         if await process.wait():
             raise SchedlabError("\n".join(words[-_LAST_LINES:]) or f"{function.__name__} failed")
         return json.loads(output)
@@ -75,7 +77,7 @@ async def _call(
             await to_the_end(end_group(process))
 
 
-async def _told(stream: asyncio.StreamReader, show: Tell) -> list[str]:
+async def _read_progress(stream: asyncio.StreamReader, show: Report) -> list[str]:
     lines = []
     while line := await stream.readline():
         lines.append(line.decode(errors="replace").rstrip().removeprefix("schedlab: "))

@@ -46,7 +46,7 @@ _IN_NO_TEXT = re.compile(rb"[\x00-\x08]")
 _SAMPLE_BYTES = 1 << 16
 _CPUS_MAX = 8192
 """More CPUs than Linux supports."""
-_CPUS_TOLD = re.compile(r"^(?:cpus=|#.*#P:)(\d+)", re.MULTILINE)
+_STATED_CPUS = re.compile(r"^(?:cpus=|#.*#P:)(\d+)", re.MULTILINE)
 """The number of CPUs in the header that trace-cmd and the kernel print."""
 
 
@@ -182,17 +182,17 @@ def _read_with(tool: Tool | None, path: Path) -> Recording:
         if is_babeltrace(text):
             return Recording(parse(as_ftrace(text)), 0, {}, "babeltrace2's text")
         facts = _facts(text[:_SAMPLE_BYTES])
-        cpus = int(facts.get("cpus", 0)) or _cpus_told(text)
+        cpus = int(facts.get("cpus", 0)) or _stated_cpus(text)
         return Recording(parse(text), cpus, facts)
     _require(tool, path)
     if tool is PERF:
         return _read_perf(path)
     text = _report(tool, path)
-    return Recording(parse(text), _cpus_told(text), {}, version(tool))
+    return Recording(parse(text), _stated_cpus(text), {}, version(tool))
 
 
-def _cpus_told(text: str) -> int:
-    match = _CPUS_TOLD.search(text)
+def _stated_cpus(text: str) -> int:
+    match = _STATED_CPUS.search(text)
     return min(int(match[1]), _CPUS_MAX) if match else 0
 
 

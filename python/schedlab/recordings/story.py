@@ -145,7 +145,7 @@ class Story:
 
     def begin(self) -> None:
         """Writes the policy, and the threads that exist when the trace begins."""
-        initial = _there_at_first(self.events, self.coverage)
+        initial = _present_at_start(self.events, self.coverage)
         first = {
             event.cpu: event.previous
             for event in self.events.events[::-1]
@@ -463,7 +463,7 @@ class _Present(NamedTuple):
     """The CPU where it ran, if it ran."""
 
 
-def _there_at_first(events: Events, coverage: Coverage) -> list[_Present]:
+def _present_at_start(events: Events, coverage: Coverage) -> list[_Present]:
     """Returns all threads that existed at the beginning, according to their first events.
 
     After a loss, unknown threads may be new, so they are added when they appear. A thread that gets

@@ -60,7 +60,7 @@ _MOVE = (re.compile(r"(?s)comm=(.*) pid=(\d+) prio=(-?\d+) orig_cpu=(\d+) dest_c
 _RECORDED_FORK = (re.compile(r"\((\d+):(\d+)\):\((-?\d+):(-?\d+)\)"),)
 _RECORDED_LOSS = (re.compile(r"lost (\d+)"),)
 _IN_INTERRUPT = re.compile(r"[hHsZz]")
-_UNREADABLE_KEPT = 3
+_UNREADABLE_SHOWN = 3
 _HEADER_MAX = 64
 """Longest header in characters; a name has at most 15."""
 _TRACEPOINTS = (*WAKEUPS, "sched_wakeup_new", "sched_migrate_task", "sched_process_fork")
@@ -139,7 +139,7 @@ class _Parser:
                     self.found.see(self.time_ns, int(cpu), self.thread)
                 make(int(cpu), match.groups(), flags)
                 return
-        if len(self.found.unreadable) < _UNREADABLE_KEPT:
+        if len(self.found.unreadable) < _UNREADABLE_SHOWN:
             self.found.unreadable.append(f"{what}: {rest}")
 
     def count(self, what: str) -> None:
@@ -255,12 +255,14 @@ def as_ftrace(printed: str) -> str:
             values
         ):
             continue
-        arguments = " ".join(f"{name}={_told(name, values.get(name, ''))}" for name in names)
+        arguments = " ".join(
+            f"{name}={_argument_text(name, values.get(name, ''))}" for name in names
+        )
         lines.append(f"[{cpu[1]}] {day * _DAY_S + second}.{nanoseconds}: {what}: {arguments}\n")
     return "".join(lines)
 
 
-def _told(name: str, value: str) -> str:
+def _argument_text(name: str, value: str) -> str:
     return str(int(value) + _PRIORITY_OFFSET) if name.endswith("prio") else value
 
 

@@ -35,60 +35,60 @@ _MEANINGS: dict[Tone, str] = {"good": "near", "bad": "off"}
 def page(collection: Collection) -> Page | None:
     """Returns the page, or None if no experiment of a study was run on both machines."""
     every = judged(cells(collection), _ranges(collection))
-    found = [each for each in every if each.cell.key.experiment in EXPERIMENTS]
-    if not found:
+    compared = [cell for cell in every if cell.cell.key.experiment in EXPERIMENTS]
+    if not compared:
         return None
-    studies = sorted({_study(each) for each in found})
+    studies = sorted({_study(cell) for cell in compared})
     return Page(
         NAME,
         "Simulator and kernel",
-        _lead(found),
+        _lead(compared),
         (
             Section("How they are compared", (_how(),)),
-            Section("By policy", (_policies(found),)),
-            *(_section(collection, study, found) for study in studies),
+            Section("By policy", (_policies(compared),)),
+            *(_section(collection, study, compared) for study in studies),
         ),
     )
 
 
 def _ranges(collection: Collection) -> variants.Ranges:
     """Returns what `./schedlab dev bench agreement` found, and left beside the folders of both machines."""
-    found: dict[Key, variants.Range] = {}
+    ranges: dict[Key, variants.Range] = {}
     for folder in sorted({run.folder.parent.parent for run in collection}):
-        found.update(variants.read(folder))
-    return found
+        ranges.update(variants.read(folder))
+    return ranges
 
 
-def _study(each: Judged) -> int:
-    return EXPERIMENTS[each.cell.key.experiment].study
+def _study(cell: Judged) -> int:
+    return EXPERIMENTS[cell.cell.key.experiment].study
 
 
-def _lead(found: Sequence[Judged]) -> str:
-    near = _count(found, "near")
-    told = (
-        f"Of {counted(len(found), 'figure')} that both machines gave, {near:,} are within"
+def _lead(cells: Sequence[Judged]) -> str:
+    near = _count(cells, "near")
+    text = (
+        f"Of {counted(len(cells), 'figure')} that both machines gave, {near:,} are within"
         f" {_NEAR} or a tick of each other."
     )
-    sensitive = _count(found, "microseconds")
-    known, open_ = _count(found, "known"), _count(found, "off", "near after all")
-    unclear, failed = _count(found, "not told apart"), _count(found, "failed")
+    sensitive = _count(cells, "microseconds")
+    known, open_ = _count(cells, "known"), _count(cells, "off", "near after all")
+    unclear, failed = _count(cells, "not told apart"), _count(cells, "failed")
     if known:
-        told += f" {known:,} are further apart for a reason that is told."
+        text += f" {known:,} are further apart for a reason that is told."
     if sensitive:
-        told += f" In {sensitive:,} microseconds decide, and the simulator gives either."
+        text += f" In {sensitive:,} microseconds decide, and the simulator gives either."
     if unclear:
-        told += (
+        text += (
             f" {unclear:,} are further apart, but by no more than the choice of seeds may explain."
         )
     if open_:
-        told += f" **Of {open_:,} the reason is not known.**"
+        text += f" **Of {open_:,} the reason is not known.**"
     if failed:
-        told += f" {failed:,} could not be compared."
-    return told
+        text += f" {failed:,} could not be compared."
+    return text
 
 
-def _count(found: Sequence[Judged], *judgements: str) -> int:
-    return sum(each.judgement in judgements for each in found)
+def _count(cells: Sequence[Judged], *judgements: str) -> int:
+    return sum(cell.judgement in judgements for cell in cells)
 
 
 def _how() -> Text:
@@ -99,10 +99,10 @@ def _how() -> Text:
     )
 
 
-def _policies(found: Sequence[Judged]) -> Table:
-    policies = in_policy_order({each.cell.key.policy for each in found})
+def _policies(cells: Sequence[Judged]) -> Table:
+    policies = in_policy_order({cell.cell.key.policy for cell in cells})
     rows = [
-        _policy(policy, [e for e in found if e.cell.key.policy == policy]) for policy in policies
+        _policy(policy, [e for e in cells if e.cell.key.policy == policy]) for policy in policies
     ]
     columns = (
         Column("policy", align="left"),
@@ -120,41 +120,41 @@ def _policies(found: Sequence[Judged]) -> Table:
         "Figures of each policy",
         columns,
         tuple(rows),
-        table(found),
+        table(cells),
         caption="*Mean* of all relative differences: further from 0 than most single ones could"
         " tell, it would show a bias. *Size*: the same without their signs.",
         meanings={"bad": "no reason is known"},
     )
 
 
-def _policy(policy: str, own: Sequence[Judged]) -> Row:
+def _policy(policy: str, cells: Sequence[Judged]) -> Row:
     relative = [
-        each.cell.relative for each in own if not each.cell.failure and each.cell.kernel_mean > 0
+        cell.cell.relative for cell in cells if not cell.cell.failure and cell.cell.kernel_mean > 0
     ]
     mean = sum(relative) / len(relative) if relative else 0.0
     size = sum(abs(value) for value in relative) / len(relative) if relative else 0.0
-    unexplained = _count(own, "off", "near after all", "failed")
+    unexplained = _count(cells, "off", "near after all", "failed")
     return (
         Cell(policy),
-        Cell(f"{len(own):,}"),
-        Cell(f"{_count(own, 'near'):,}"),
-        Cell(f"{_count(own, 'known'):,}"),
-        Cell(f"{_count(own, 'microseconds'):,}"),
-        Cell(f"{_count(own, 'not told apart'):,}"),
+        Cell(f"{len(cells):,}"),
+        Cell(f"{_count(cells, 'near'):,}"),
+        Cell(f"{_count(cells, 'known'):,}"),
+        Cell(f"{_count(cells, 'microseconds'):,}"),
+        Cell(f"{_count(cells, 'not told apart'):,}"),
         Cell(f"{unexplained:,}", "bad" if unexplained else "plain"),
         Cell(f"{100 * mean:+.2f} %"),
         Cell(percent(size, 2)),
     )
 
 
-def _section(collection: Collection, study: int, found: Sequence[Judged]) -> Section:
-    own = [each for each in found if _study(each) == study]
-    near = [each for each in own if each.judgement == "near"]
-    shown = [each for each in own if each.judgement != "near"] + near[:_SHOWN]
-    order = {id(each): place for place, each in enumerate(own)}
-    shown.sort(key=lambda each: order[id(each)])
-    left_out = len(own) - len(shown)
-    caption = _provenance(collection, own)
+def _section(collection: Collection, study: int, all_cells: Sequence[Judged]) -> Section:
+    cells = [cell for cell in all_cells if _study(cell) == study]
+    near = [cell for cell in cells if cell.judgement == "near"]
+    shown = [cell for cell in cells if cell.judgement != "near"] + near[:_SHOWN]
+    order = {id(cell): place for place, cell in enumerate(cells)}
+    shown.sort(key=lambda cell: order[id(cell)])
+    left_out = len(cells) - len(shown)
+    caption = _provenance(collection, cells)
     if left_out:
         caption += f" The table leaves out {left_out:,} that are nearer still; its files have all."
     shown_table = Table(
@@ -165,8 +165,8 @@ def _section(collection: Collection, study: int, found: Sequence[Judged]) -> Sec
             for title in HEADINGS
             if title != "CPUs"
         ),
-        tuple(_row(each) for each in shown),
-        table(own),
+        tuple(_row(cell) for cell in shown),
+        table(cells),
         caption=caption,
         meanings=_MEANINGS,
         is_list=True,
@@ -174,22 +174,22 @@ def _section(collection: Collection, study: int, found: Sequence[Judged]) -> Sec
     return Section(f"Study {study}", (shown_table,))
 
 
-def _provenance(collection: Collection, own: Sequence[Judged]) -> str:
-    keys = {(each.cell.key.experiment, each.cell.key.policy, each.cell.key.cpus) for each in own}
+def _provenance(collection: Collection, cells: Sequence[Judged]) -> str:
+    keys = {(cell.cell.key.experiment, cell.cell.key.policy, cell.cell.key.cpus) for cell in cells}
     setups = [
-        each
-        for setup, each in collection.repeated.items()
+        repeated
+        for setup, repeated in collection.repeated.items()
         if setup.machine in (KERNEL, SIMULATOR)
         and (setup.experiment, setup.policy_title, setup.cpus) in keys
     ]
     return provenance(setups, brackets=False)
 
 
-def _row(each: Judged) -> Row:
-    experiment, policy, count, *words, verdict = row(each)
-    if each.reason and each.judgement in ("known", "near after all"):
-        verdict = each.judgement
-    why = each.reason.text if each.reason and each.judgement == "known" else ""
+def _row(judged: Judged) -> Row:
+    experiment, policy, count, *words, verdict = row(judged)
+    if judged.reason and judged.judgement in ("known", "near after all"):
+        verdict = judged.judgement
+    why = judged.reason.text if judged.reason and judged.judgement == "known" else ""
     setup = f"{policy}, {cpus([int(count)])}"
-    told = (Cell(word) for word in (experiment, setup, *words))
-    return (*told, Cell(verdict, _TONES[each.judgement], why))
+    row_cells = (Cell(word) for word in (experiment, setup, *words))
+    return (*row_cells, Cell(verdict, _TONES[judged.judgement], why))

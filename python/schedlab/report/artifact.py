@@ -40,8 +40,8 @@ from schedlab.report.runs import page_name
 from schedlab.report.workload_tables import workloads
 from schedlab.runs import results
 from schedlab.runs.again import command_of
-from schedlab.runs.collection import Collection, Kept
-from schedlab.runs.results import LOOKS, looks_text
+from schedlab.runs.collection import Collection, StoredRun
+from schedlab.runs.results import LOOKS, sequential_checks_json
 from schedlab.studies.experiments import EXPERIMENTS
 
 FORMAT = 1
@@ -50,7 +50,7 @@ FIGURES = "figures"
 SUFFIX = ".zip"
 CHANGES = "changes.patch"
 _README = Path(__file__).parent / "templates" / "artifact.md"
-_WHOLE = (
+_ALL_FILES = (
     *(results.MANIFEST, TRACE_FILE, CONSOLE, TYPED, SHAPE_FILE),
     *(WORKLOAD_FILE, WORKLOAD_PLAYED, WORKLOAD_TEXT),
 )
@@ -70,33 +70,33 @@ class Figure:
 
 def figures_in(report: Path) -> list[Figure]:
     """Returns all tables and charts of the report in a folder, except lists, which are of no paper."""
-    told = json.loads((report / MARK).read_text(encoding="utf-8"))
+    content = json.loads((report / MARK).read_text(encoding="utf-8"))
     return [
         Figure(block["name"], block["label"], block["title"], page["name"])
-        for page in told["pages"]
+        for page in content["pages"]
         for block in page["blocks"]
         if not block["list"]
     ]
 
 
-def chosen(figures: Sequence[Figure], wanted: Sequence[str]) -> list[Figure]:
+def chosen(figures: Sequence[Figure], names: Sequence[str]) -> list[Figure]:
     """Returns those that are named: by name, number (`4` is Figure 4) or label (`table 12`). () means all.
 
     Raises WrongUsage for what is not there.
     """
-    by_word = {word: each for each in figures for word in (each.name, each.label.lower())}
-    found = []
-    for word in wanted:
+    by_word = {word: figure for figure in figures for word in (figure.name, figure.label.lower())}
+    chosen_figures = []
+    for word in names:
         label = f"figure {word}" if re.fullmatch(r"\d+", word) else " ".join(word.lower().split())
-        each = by_word.get(word) or by_word.get(label)
-        if each is None:
+        figure = by_word.get(word) or by_word.get(label)
+        if figure is None:
             raise WrongUsage(
                 "the report has no such figure or table",
                 what=parameter("figures", word),
                 fix="use a number, as `4` or `table 12`, or a name, the last part of its address",
             )
-        found.append(each)
-    return found or list(figures)
+        chosen_figures.append(figure)
+    return chosen_figures or list(figures)
 
 
 def check_place(place: Path) -> None:
@@ -113,27 +113,27 @@ def check_place(place: Path) -> None:
 
 
 def write_artifact(
-    place: Path, collection: Collection, report: Path, wanted: Sequence[str]
+    place: Path, collection: Collection, report: Path, names: Sequence[str]
 ) -> list[Figure]:
     """Writes the artifact of figures of a report, which is in a folder, of these runs; returns the figures."""
-    figures = chosen(figures_in(report), wanted)
-    data = {each.name: (report / FILES / f"{each.name}.csv").read_bytes() for each in figures}
-    runs = needed(collection, figures, data) if wanted else collection
+    figures = chosen(figures_in(report), names)
+    data = {figure.name: (report / FILES / f"{figure.name}.csv").read_bytes() for figure in figures}
+    runs = needed(collection, figures, data) if names else collection
     sources = commit()
     patch = changes() if "changes_sha256" in sources else b""
     _warn(runs, sources)
-    kept = [(f"runs/{number}", run) for number, run in enumerate(runs, start=1)]
+    run_folders = [(f"runs/{number}", run) for number, run in enumerate(runs, start=1)]
     listing = {
         "format": FORMAT,
         "schedlab": __version__,
         **sources,
         "figures": [
-            {**vars(each), "sha256": hashlib.sha256(data[each.name]).hexdigest()}
-            for each in figures
+            {**vars(figure), "sha256": hashlib.sha256(data[figure.name]).hexdigest()}
+            for figure in figures
         ],
         "runs": [
             {"folder": name, "repeated": is_repeated(run), "trace_sha256": trace_hash(run.folder)}
-            for name, run in kept
+            for name, run in run_folders
         ],
     }
     files: dict[str, bytes | Path] = {
@@ -141,21 +141,23 @@ def write_artifact(
         "README.md": _readme(place.name, figures, runs, sources).encode(),
         "schedlab.bib": citation().encode(),
         **({CHANGES: patch} if patch else {}),
-        f"runs/{LOOKS}": looks_text(max((run.looks for run in runs), default=1)).encode(),
+        f"runs/{LOOKS}": sequential_checks_json(
+            max((run.looks for run in runs), default=1)
+        ).encode(),
     }
-    for each in figures:
-        for path in sorted((report / FILES).glob(f"{each.name}.*")):
+    for figure in figures:
+        for path in sorted((report / FILES).glob(f"{figure.name}.*")):
             if path.suffix in (".csv", ".svg"):
                 files[f"{FIGURES}/{path.name}"] = path
-    for name, run in kept:
-        for own in _OF_AGAIN if is_repeated(run) else _WHOLE:
-            if (run.folder / own).is_file():
-                files[f"{name}/{own}"] = run.folder / own
+    for name, run in run_folders:
+        for file in _OF_AGAIN if is_repeated(run) else _ALL_FILES:
+            if (run.folder / file).is_file():
+                files[f"{name}/{file}"] = run.folder / file
     write_archive(place, files)
     return figures
 
 
-def is_repeated(run: Kept) -> bool:
+def is_repeated(run: StoredRun) -> bool:
     """Can it be carried out again, with the same outcome? Of any other, the artifact holds the trace."""
     return bool(run.manifest.get("repeatable", True)) and command_of(run.manifest) is not None
 
@@ -173,13 +175,15 @@ def data_of(collection: Collection, figures: Iterable[Figure]) -> dict[str, byte
 
 def blocks_of(collection: Collection, figures: Iterable[Figure]) -> dict[str, Table | Chart]:
     """Returns the figures, as a report of these runs has them: those that there are, by name."""
-    wanted = {each.name: each.page for each in figures}
+    page_by_figure = {figure.name: figure.page for figure in figures}
     return {
         block.name: block
-        for page in only_pages(collection, set(wanted.values()))
-        for each in page.blocks()
-        for block in ((each, *each.still) if isinstance(each, Chart) else (each,))
-        if not isinstance(block, Text) and block.name in wanted
+        for page in only_pages(collection, set(page_by_figure.values()))
+        for page_block in page.blocks()
+        for block in (
+            (page_block, *page_block.still) if isinstance(page_block, Chart) else (page_block,)
+        )
+        if not isinstance(block, Text) and block.name in page_by_figure
     }
 
 
@@ -198,28 +202,32 @@ def needed(
 ) -> Collection:
     """Returns the runs of the studies and workloads on whose pages figures stand, if these give the same data;
     else all runs."""
-    own = _of(collection, _of_pages(collection, {each.page for each in figures}))
-    return own if len(own) and data_of(own, figures) == data else collection
+    needed_figures = _of(collection, _of_pages(collection, {figure.page for figure in figures}))
+    return (
+        needed_figures
+        if len(needed_figures) and data_of(needed_figures, figures) == data
+        else collection
+    )
 
 
 def _of(collection: Collection, labels: Iterable[str]) -> Collection:
-    wanted = set(labels)
-    return Collection(run for run in collection if run.setup.experiment in wanted)
+    label_set = set(labels)
+    return Collection(run for run in collection if run.setup.experiment in label_set)
 
 
 def _of_pages(collection: Collection, pages: set[str]) -> list[str]:
     """Returns the experiments of studies and workloads that have a page of these names, which may be a part of it,
     or [] if another page is among them."""
-    found: dict[str, None] = {}
+    labels: dict[str, None] = {}
     named = set()
     for workload in workloads(collection):
         label = workload.first.experiment
         study = EXPERIMENTS[label].study if label in EXPERIMENTS else None
         for page in pages:
             if page == page_name(workload) or f"{page}-".startswith(f"study-{study}-"):
-                found[label] = None
+                labels[label] = None
                 named.add(page)
-    return list(found) if named == pages else []
+    return list(labels) if named == pages else []
 
 
 # --- what is said of it
@@ -235,7 +243,7 @@ def _warn(runs: Collection, sources: Mapping[str, Any]) -> None:
         )
 
 
-def _is_of(run: Kept, sources: Mapping[str, Any]) -> bool:
+def _is_of(run: StoredRun, sources: Mapping[str, Any]) -> bool:
     """Was it made by these sources?"""
     same = all(run.manifest.get(key) == sources.get(key) for key in ("commit", "changes_sha256"))
     # A run of an earlier release does not say which changes there were.
@@ -255,8 +263,8 @@ def _readme(
     ]
     others = sum(not is_repeated(run) for run in runs)
     rows = (
-        f"| {each.label} | {literal(plain_title(each.title))} | `{FIGURES}/{each.name}.csv` |"
-        for each in figures
+        f"| {figure.label} | {literal(plain_title(figure.title))} | `{FIGURES}/{figure.name}.csv` |"
+        for figure in figures
     )
     machines = dict.fromkeys(
         f"{run.manifest['machine']} {run.manifest.get('machine_version') or ''}".strip()
@@ -268,7 +276,7 @@ def _readme(
         changed=f" with the changes in `{CHANGES}`" if patched else "",
         steps="\n".join(f"    {step}" for step in steps),
         runs=len(runs),
-        machines="; ".join(literal(each) for each in machines),
+        machines="; ".join(literal(machine) for machine in machines),
         figures="\n".join(rows),
         others=f"\n{others} of the runs cannot be carried out again; their traces are in the file, and are measured"
         " again."

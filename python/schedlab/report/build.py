@@ -107,10 +107,10 @@ def write(
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
     """Returns all pages that there is something to say on. The first leads to the others."""
-    found = compared_in(collection)
-    pages = make_pages(collection, lambda: found, progress)
-    said = tuple(each.text for each in findings(found))
-    return Report(TITLE, tuple(pages), facts(collection), said)
+    compared_suites = compared_in(collection)
+    pages = make_pages(collection, lambda: compared_suites, progress)
+    texts = tuple(finding.text for finding in findings(compared_suites))
+    return Report(TITLE, tuple(pages), facts(collection), texts)
 
 
 def only_pages(collection: Collection, names: set[str]) -> list[Page]:
@@ -120,11 +120,11 @@ def only_pages(collection: Collection, names: set[str]) -> list[Page]:
 
 def make_pages(
     collection: Collection,
-    found: Callable[[], list[Suite]],
+    find_suites: Callable[[], list[Suite]],
     progress: Progress = lambda what, done, of: None,
     only: set[str] | None = None,
 ) -> list[Page]:
-    """Makes them in the order of the report. `found`: what was compared of the runs. `only`: their names."""
+    """Makes them in the order of the report. `find_suites`: what was compared of the runs. `only`: their names."""
     from schedlab.report import agreement, comparison, proposals
 
     of_studies = without_simulated(collection)
@@ -132,7 +132,7 @@ def make_pages(
     makers: dict[str, Callable[[], Page | None]] = {
         **{f"study-{n}": partial(page_maker(n), of_studies) for n in (s.number for s in studies())},
         proposals.NAME: lambda: proposals.page(collection),
-        comparison.NAME: lambda: comparison.page(compared, found()),
+        comparison.NAME: lambda: comparison.page(compared, find_suites()),
         agreement.NAME: lambda: agreement.page(collection),
         runs.NAME: lambda: runs.page(collection),
     }
@@ -140,7 +140,9 @@ def make_pages(
     total = len(makers) + len(of_workloads) + 1
     pages: list[Page] = []
     for number, (name, maker) in enumerate(makers.items()):
-        if only is None or any(each == name or each.startswith(f"{name}-") for each in only):
+        if only is None or any(
+            short_name == name or short_name.startswith(f"{name}-") for short_name in only
+        ):
             progress(f"making page {name}", number, total)
             page = maker()
             pages += divided(page) if page else []
@@ -150,7 +152,7 @@ def make_pages(
             pages.append(make())
     if only is None or index.NAME in only:
         progress(f"making page {index.NAME}", total - 1, total)
-        pages.insert(0, index.page(collection, found()))
+        pages.insert(0, index.page(collection, find_suites()))
     return pages
 
 
@@ -198,21 +200,21 @@ def facts(collection: Collection) -> dict[str, str]:
     now = datetime.now(timezone.utc)
     return {
         "schedlab": __version__,
-        "commit": _each(
+        "commit": _unique(
             f"{manifest.get('commit')}{', changed' if manifest.get('changed') else ''}"
             for manifest in manifests
         ),
-        "machine": _each(
+        "machine": _unique(
             f"{manifest['machine']} {manifest.get('machine_version') or ''}".strip()
             for manifest in manifests
         ),
-        "host": _each(str(manifest.get("host")) for manifest in manifests),
+        "host": _unique(str(manifest.get("host")) for manifest in manifests),
         "run": _period([manifest["started"] for manifest in manifests if "started" in manifest]),
         "report made": f"{now:%Y-%m-%d %H:%M} UTC",
     }
 
 
-def _each(values: Iterable[str]) -> str:
+def _unique(values: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(values))
 
 

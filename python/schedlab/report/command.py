@@ -20,7 +20,7 @@ from schedlab.report import artifact as artifacts
 from schedlab.report.build import write_report
 from schedlab.report.output import check_place
 from schedlab.runs import collection as runs
-from schedlab.runs.collection import Collection, Kept
+from schedlab.runs.collection import Collection, StoredRun
 from schedlab.runs.worker import evaluate
 
 Work = tuple[Path, Path, Outcome]
@@ -43,16 +43,16 @@ def remeasured(
         (run.folder, folder / str(number), _outcome_of(run))
         for number, run in enumerate(collection)
     ]
-    kept = []
+    remeasured_runs = []
     with worker_pool(min(workers or host_processors(), max(len(work), 1))) as pool:
         outcomes = pool.map(_measure, work, chunksize=4)
         for run, (_, place, _), outcome in zip(collection, work, outcomes, strict=True):
-            kept.append(_with_metrics(run, place, outcome))
-            progress("measuring", len(kept), len(work))
-    return Collection(kept)
+            remeasured_runs.append(_with_metrics(run, place, outcome))
+            progress("measuring", len(remeasured_runs), len(work))
+    return Collection(remeasured_runs)
 
 
-def _outcome_of(run: Kept) -> Outcome:
+def _outcome_of(run: StoredRun) -> Outcome:
     """Returns how its machine ended: a trace that could not be measured then may be measured now."""
     status = "success" if run.status == "unmeasured" else run.status
     return Outcome(status, "" if status == "success" else str(run.manifest.get("message", "")))
@@ -63,7 +63,7 @@ def _measure(work: Work) -> Outcome:
     return evaluate(folder, outcome, place)[1]
 
 
-def _with_metrics(run: Kept, place: Path, outcome: Outcome) -> Kept:
+def _with_metrics(run: StoredRun, place: Path, outcome: Outcome) -> StoredRun:
     manifest = {**run.manifest, "status": outcome.status, "message": outcome.message}
     return replace(run, manifest=manifest, metrics_folder=place)
 
@@ -87,14 +87,14 @@ def report(
     check_place(place)
     if artifact:
         artifacts.check_place(artifact)
-    collection = runs.read(places, measured_anew=from_traces)
+    collection = runs.read(places, remeasure=from_traces)
     with ExitStack() as stack:
-        tell = stack.enter_context(progress())
+        show = stack.enter_context(progress())
         if from_traces:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-"))
-            collection = remeasured(collection, Path(folder), tell)
+            collection = remeasured(collection, Path(folder), show)
         first = write_report(
-            collection, place, formats, tell, pictures=pictures or artifact is not None
+            collection, place, formats, show, pictures=pictures or artifact is not None
         )
         if artifact:
             artifacts.write_artifact(artifact, collection, place, figures)

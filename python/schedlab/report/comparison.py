@@ -20,7 +20,11 @@ from schedlab.base.display.numbers import Quantity, counted, fitting
 from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.report import turns
 from schedlab.report.comparison_charts import chooser, relative, trade_off
-from schedlab.report.comparison_stills import each_metric, each_own, means_of_own
+from schedlab.report.comparison_stills import (
+    each_metric,
+    each_user_workload,
+    means_of_user_workloads,
+)
 from schedlab.report.findings import FEW_POLICIES, Score, contests, score
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.wording import prose
@@ -37,44 +41,46 @@ _MARK = "•"
 """The mark of the winner and of policies that are tied for best."""
 
 
-def page(collection: Collection, found: Sequence[Suite]) -> Page | None:
+def page(collection: Collection, suites: Sequence[Suite]) -> Page | None:
     """Returns the page of all suites that ran under two policies or more, or None if there are none.
 
-    `found`: what suites() says of the collection.
+    `suites`: what suites() says of the collection.
     """
-    if not found:
+    if not suites:
         return None
-    contest = contests(found)
+    contest = contests(suites)
     sections = [_best_section(contest)] if contest else []
     reason = turns.section(collection, contest)
     sections += [reason] if reason else []
     return Page(
         NAME,
         "All policies compared",
-        _lead(found, contest),
+        _lead(suites, contest),
         (
             *sections,
-            _pictures(contest or found),
-            _tables(found),
+            _pictures(contest or suites),
+            _tables(suites),
             Section("Limits", (Text(prose("limits"), "note"),)),
         ),
     )
 
 
-def _lead(found: Sequence[Suite], contest: Sequence[Suite]) -> str:
-    seeds = sorted({len(suite.seeds) for suite in found})
+def _lead(suites: Sequence[Suite], contest: Sequence[Suite]) -> str:
+    seeds = sorted({len(suite.seeds) for suite in suites})
     spread = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else counted(seeds[0], "seed")
-    told = sum(len(suite.as_good(measure)) == 1 for suite in contest for measure in suite.contests)
-    asked = sum(len(suite.contests) for suite in contest)
+    decided = sum(
+        len(suite.as_good(measure)) == 1 for suite in contest for measure in suite.contests
+    )
+    total = sum(len(suite.contests) for suite in contest)
     beginning = (
-        f"{counted(len(found), 'suite')} (a workload on a number of CPUs), with {spread} each, which are the"
+        f"{counted(len(suites), 'suite')} (a workload on a number of CPUs), with {spread} each, which are the"
         " same for all policies of a suite."
     )
-    if not asked:
+    if not total:
         return f"{beginning} With so few policies or seeds there is no winner."
     return (
-        f"{beginning} {_never_worse(contest)} Of {asked} comparisons (a metric in which policies differ, on a"
-        f" suite of {FEW_POLICIES} policies or more), {told} {'has' if told == 1 else 'have'} a winner; in the"
+        f"{beginning} {_never_worse(contest)} Of {total} comparisons (a metric in which policies differ, on a"
+        f" suite of {FEW_POLICIES} policies or more), {decided} {'has' if decided == 1 else 'have'} a winner; in the"
         " others, several policies are tied for best."
     )
 
@@ -98,8 +104,8 @@ def _never_worse(contest: Sequence[Suite]) -> str:
 
 def _best_section(contest: Sequence[Suite]) -> Section:
     tables = (_digest(contest), _distances(contest), _winners(contest))
-    looks = max(each.looks for each in contest)
-    added = (Text(prose("looks", looks=str(looks))),) if looks > 1 else ()
+    checks = max(suite.looks for suite in contest)
+    added = (Text(prose("looks", looks=str(checks))),) if checks > 1 else ()
     return Section("Best for what", (Text(prose("contest")), *added, *tables))
 
 
@@ -108,18 +114,20 @@ def _digest(contest: Sequence[Suite]) -> Table:
     measures = _measures(contest)
     policies = in_policy_order(policy for suite in contest for policy in suite.policies)
     scores = {
-        (policy, each): score(contest, policy, each) for policy in policies for each in measures
+        (policy, measure): score(contest, policy, measure)
+        for policy in policies
+        for measure in measures
     }
     data = pl.DataFrame(
         [
             {
                 "policy": policy,
                 "metric": measure.name,
-                "suites": each.suites,
-                "winner": each.wins,
-                "tied": each.tied,
+                "suites": metric.suites,
+                "winner": metric.wins,
+                "tied": metric.tied,
             }
-            for (policy, measure), each in scores.items()
+            for (policy, measure), metric in scores.items()
         ]
     )
     return Table(
@@ -136,11 +144,11 @@ def _digest(contest: Sequence[Suite]) -> Table:
     )
 
 
-def _score_cell(own: Score) -> Cell:
-    if not own.suites:
+def _score_cell(policy_score: Score) -> Cell:
+    if not policy_score.suites:
         return NOTHING
-    alone = f" ({own.wins})" if own.wins else ""
-    return Cell(f"{own.possible} of {own.suites}{alone}")
+    alone = f" ({policy_score.wins})" if policy_score.wins else ""
+    return Cell(f"{policy_score.possible} of {policy_score.suites}{alone}")
 
 
 def _distances(contest: Sequence[Suite]) -> Table:
@@ -148,7 +156,7 @@ def _distances(contest: Sequence[Suite]) -> Table:
     most = max(len(suite.policies) for suite in contest)
     wide = [suite for suite in contest if 2 * len(suite.policies) >= most]
     policies = in_policy_order(policy for suite in wide for policy in suite.policies)
-    everywhere = [each for each in policies if all(each in suite.policies for suite in wide)]
+    everywhere = [policy for policy in policies if all(policy in suite.policies for suite in wide)]
     measures = _measures(wide)
     data = [
         {**_identity(suite), "policy": policy, "metric": measure.name, "times_the_best": times}
@@ -176,8 +184,8 @@ def _distances(contest: Sequence[Suite]) -> Table:
 
 
 def _distance_cell(frame: pl.DataFrame, policy: str, measure: Measure) -> Cell:
-    own = frame.filter((pl.col("policy") == policy) & (pl.col("metric") == measure.name))
-    times = own["times_the_best"].sort().to_list()
+    distances = frame.filter((pl.col("policy") == policy) & (pl.col("metric") == measure.name))
+    times = distances["times_the_best"].sort().to_list()
     if not times:
         return NOTHING
     worst = f"{times[-1]:,.2f}" if times[-1] < _FAR else f"over {_FAR:,}"
@@ -192,7 +200,7 @@ def _winners(contest: Sequence[Suite]) -> Table:
     for _, tests in groupby(contest, key=lambda suite: suite.study):
         sections.append(len(rows))
         for suite in tests:
-            rows.append((*_names(suite), *(_winner_cell(suite, each) for each in measures)))
+            rows.append((*_names(suite), *(_winner_cell(suite, measure) for measure in measures)))
             data += [row for measure in suite.measures for row in _ranked(suite, measure)]
     return Table(
         "comparison-best",
@@ -244,9 +252,9 @@ def _ranked(suite: Suite, measure: Measure) -> Iterable[dict[str, object]]:
         }
 
 
-def _measures(found: Sequence[Suite]) -> list[Measure]:
+def _measures(suites: Sequence[Suite]) -> list[Measure]:
     """Returns the measures that any of the suites has."""
-    return [each for each in COMPARED if any(each in suite.measures for suite in found)]
+    return [measure for measure in COMPARED if any(measure in suite.measures for suite in suites)]
 
 
 def _identity(suite: Suite) -> dict[str, object]:
@@ -262,38 +270,38 @@ def _identity(suite: Suite) -> dict[str, object]:
 # --- pictures
 
 
-def _pictures(found: Sequence[Suite]) -> Section:
-    measures = _measures(found)
-    behind = relative(found, measures)
+def _pictures(suites: Sequence[Suite]) -> Section:
+    measures = _measures(suites)
+    behind = relative(suites, measures)
     blocks: list[Block] = [
         Text(
             "Choose a suite and a metric below each picture; a policy has the same colour in all. On paper, each"
             " workload that is of no study has its pictures."
         ),
-        replace(chooser(found, measures), still=means_of_own(found, measures)),
-        replace(behind, still=each_metric(behind, found, measures)),
+        replace(chooser(suites, measures), still=means_of_user_workloads(suites, measures)),
+        replace(behind, still=each_metric(behind, suites, measures)),
     ]
-    both = [suite for suite in found if len(suite.measures) > 1]
+    both = [suite for suite in suites if len(suite.measures) > 1]
     if both:
         two = trade_off(both, _measures(both))
-        blocks.append(replace(two, still=each_own(two, both)))
+        blocks.append(replace(two, still=each_user_workload(two, both)))
     return Section("To look at", tuple(blocks))
 
 
 # --- tables
 
 
-def _tables(found: Sequence[Suite]) -> Section:
+def _tables(suites: Sequence[Suite]) -> Section:
     """Returns the tables by study, and test."""
     sections = []
-    for study, of_study in groupby(found, key=lambda suite: suite.study):
+    for study, of_study in groupby(suites, key=lambda suite: suite.study):
         title = "Other workloads" if study is None else f"Study {study}"
         tests: dict[tuple[str, int, str], list[Suite]] = {}
         for suite in of_study:
             tests.setdefault((suite.experiment, suite.tick_ns, suite.machine), []).append(suite)
-        tables = tuple(_test_table(each, number) for number, each in enumerate(tests.values()))
+        tables = tuple(_test_table(test, number) for number, test in enumerate(tests.values()))
         sections.append(Section(title, tables))
-    meanings = [f"- *{each.title}*: {each.ideal}" for each in _measures(found)]
+    meanings = [f"- *{measure.title}*: {measure.ideal}" for measure in _measures(suites)]
     how = Text(
         f"Means over the seeds, with their intervals of 95 %. {_MARK} the winner or tied for best, where"
         " others are worse. What each metric is:\n\n" + "\n".join(meanings)
@@ -316,8 +324,8 @@ def _test_table(tests: Sequence[Suite], number: int) -> Table:
         sections.append(len(rows))
         for policy in suite.policies:
             cells = [
-                _mean_cell(suite, policy, each, units[each.name], digits[each.name])
-                for each in measures
+                _mean_cell(suite, policy, measure, units[measure.name], digits[measure.name])
+                for measure in measures
             ]
             rows.append((Cell(str(suite.cpus)), Cell(policy), *cells))
             data += list(_long(suite, policy))
@@ -345,12 +353,12 @@ def _test_table(tests: Sequence[Suite], number: int) -> Table:
 
 def _unit(tests: Sequence[Suite], measure: Measure) -> Quantity:
     """One for the whole column."""
-    return fitting(measure.quantity, max((each.mean for each in _of(tests, measure)), default=0.0))
+    return fitting(measure.quantity, max((mean.mean for mean in _of(tests, measure)), default=0.0))
 
 
 def _of(tests: Sequence[Suite], measure: Measure) -> Iterator[Estimate]:
     for suite in tests:
-        yield from (each for (_, name), each in suite.means.items() if name == measure.name)
+        yield from (mean for (_, name), mean in suite.means.items() if name == measure.name)
 
 
 def _mean_cell(suite: Suite, policy: str, measure: Measure, unit: Quantity, decimals: int) -> Cell:
@@ -362,8 +370,8 @@ def _mean_cell(suite: Suite, policy: str, measure: Measure, unit: Quantity, deci
     if measure.name not in suite.rankings:
         return Cell(text)
     good = suite.as_good(measure)
-    told = len(good) < len(suite.having(measure))
-    return Cell(f"{_MARK} {text}" if told and policy in good else text)
+    is_decided = len(good) < len(suite.having(measure))
+    return Cell(f"{_MARK} {text}" if is_decided and policy in good else text)
 
 
 def _long(suite: Suite, policy: str) -> Iterable[dict[str, object]]:

@@ -15,7 +15,7 @@ from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.names import json_text
 from schedlab.base.display.numbers import TIME, Quantity
 from schedlab.base.toolchain.policies import in_policy_order
-from schedlab.report.charts.parts import NUMBERS, Looks, chart_of
+from schedlab.report.charts.parts import NUMBERS, Styles, chart_of
 from schedlab.report.charts.theme import ANNOTATION, BLUE, WIDTH
 from schedlab.report.model import Chart
 
@@ -27,24 +27,26 @@ _PREFERRED = ("turnaround", "wakeup-99th")
 """Metrics that a trade-off begins with, where they are there."""
 
 
-def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
+def chooser(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     """Each policy's mean with its interval."""
-    rows = pl.DataFrame([row for suite in found for row in _means(suite, measures)])
-    start = _start(found)
-    there = [each for each in measures if each in start.measures]
-    metric = next((each for each in there if each in start.contests), there[0])
-    suite_choice = _choice("suite", "Suite ", [label(suite) for suite in found], label(start))
-    metric_choice = _choice("metric", "Metric ", [named(each) for each in measures], named(metric))
-    looks = Looks(in_policy_order(rows["policy"]), policies=True)
+    rows = pl.DataFrame([row for suite in suites for row in _means(suite, measures)])
+    start = _start(suites)
+    available = [measure for measure in measures if measure in start.measures]
+    metric = next((measure for measure in available if measure in start.contests), available[0])
+    suite_choice = _choice("suite", "Suite ", [label(suite) for suite in suites], label(start))
+    metric_choice = _choice(
+        "metric", "Metric ", [named(measure) for measure in measures], named(metric)
+    )
+    styles = Styles(in_policy_order(rows["policy"]), policies=True)
     lacking = [
         {"suite": label(suite), "metric": named(measure)}
-        for suite in found
+        for suite in suites
         for measure in measures
         if measure not in suite.measures
     ]
     chosen = "datum.suite == suite && datum.metric == metric"
     base = chart_of(rows.rename({"policy": "series"})).transform_filter(chosen)
-    y = alt.Y("series:N", title=None, sort=looks.series, axis=alt.Axis(ticks=False, domain=False))
+    y = alt.Y("series:N", title=None, sort=styles.series, axis=alt.Axis(ticks=False, domain=False))
     x, low = (
         alt.X(
             f"{bound}:Q",
@@ -54,7 +56,7 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         )
         for bound in ("mean", "low")
     )
-    colour = looks.channel(alt.Color)
+    colour = styles.channel(alt.Color)
     picture = alt.layer(
         base.mark_rule(strokeWidth=2).encode(low, alt.X2("high:Q"), y, colour),
         base.mark_point(filled=True, size=60).encode(x, y, colour, tooltip=_tooltip()),
@@ -62,7 +64,7 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         _axis_title("x", "metric"),
     ).properties(
         width=WIDTH,
-        height=_ROW * max(len(suite.policies) for suite in found),
+        height=_ROW * max(len(suite.policies) for suite in suites),
         title=alt.TitleParams(alt.ExprRef("metric + ' of ' + suite")),
     )
     return Chart(
@@ -73,11 +75,11 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         "Points: means over the seeds; lines: their intervals of 95 %. The axis need not begin at zero. Arrow"
         " in the metric's name: what is better. An interval that seems missing is narrower than its point.",
         f"Means of all policies in a suite and metric that can be chosen; at first {named(metric)}"
-        f" of {label(start)}: {_told(start, metric)}.",
+        f" of {label(start)}: {_interval_text(start, metric)}.",
     )
 
 
-def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
+def relative(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     """Draws how many times as bad as the best each policy is: suites × policies."""
     rows = pl.DataFrame(
         [
@@ -88,15 +90,15 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
                 "times": _finite(suite.ratio(policy, measure)),
                 "tied_or_winner": policy in suite.as_good(measure),
             }
-            for suite in found
+            for suite in suites
             for measure in suite.measures
             for policy in suite.having(measure)
         ]
     )
     metric_choice = _choice(
-        "relative_metric", "Metric ", [named(each) for each in measures], named(measures[0])
+        "relative_metric", "Metric ", [named(measure) for measure in measures], named(measures[0])
     )
-    policies, labels = in_policy_order(rows["policy"]), [label(suite) for suite in found]
+    policies, labels = in_policy_order(rows["policy"]), [label(suite) for suite in suites]
     base = (
         chart_of(rows, 3)
         .transform_filter("datum.metric == relative_metric")
@@ -123,7 +125,7 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         ),
     ).properties(
         width=max(WIDTH - 260, 44 * len(policies)),
-        height=(_ROW - 4) * len(found),
+        height=(_ROW - 4) * len(suites),
         title=alt.TitleParams(alt.ExprRef("relative_metric + ', times the best'")),
     )
     return Chart(
@@ -140,18 +142,18 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     )
 
 
-def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
+def trade_off(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     """Two metrics of one suite against each other."""
-    rows = pl.DataFrame([row for suite in found for row in _means(suite, measures)])
+    rows = pl.DataFrame([row for suite in suites for row in _means(suite, measures)])
     keys = {measure.name.replace("-", "_"): measure for measure in measures}
-    start, (across, up) = _start_of_two(found, measures)
+    start, (across, up) = _start_of_two(suites, measures)
     choices = [
-        _choice("trade_suite", "Suite ", [label(suite) for suite in found], label(start)),
+        _choice("trade_suite", "Suite ", [label(suite) for suite in suites], label(start)),
         _keyed("trade_x", "Horizontal ", keys, across.name.replace("-", "_")),
         _keyed("trade_y", "Vertical ", keys, up.name.replace("-", "_")),
     ]
-    looks = Looks(in_policy_order(rows["policy"]), policies=True)
-    wide = [_wide(suite, policy, keys) for suite in found for policy in suite.policies]
+    styles = Styles(in_policy_order(rows["policy"]), policies=True)
+    wide = [_wide(suite, policy, keys) for suite in suites for policy in suite.policies]
     base = chart_of(pl.DataFrame(wide, infer_schema_length=None))
     base = base.transform_filter("datum.suite == trade_suite")
     for axis in "xy":
@@ -159,14 +161,14 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
             field = f"datum[trade_{axis} + '_{bound}']"
             base = base.transform_calculate(**{f"{axis}_{bound}": field})
         numbers = [f"format(datum.{axis}_{bound}, ',.4~g')" for bound in ("mean", "low", "high")]
-        told = "{} + ': ' + {} + ' [' + {} + ', ' + {} + ']'"
-        told = told.format(f"{_names(keys)}[trade_{axis}]", *numbers)
-        base = base.transform_calculate(**{f"{axis}_told": told})
+        expression = "{} + ': ' + {} + ' [' + {} + ', ' + {} + ']'"
+        expression = expression.format(f"{_names(keys)}[trade_{axis}]", *numbers)
+        base = base.transform_calculate(**{f"{axis}_told": expression})
     base = base.transform_filter("isValid(datum.x_mean) && isValid(datum.y_mean)")
     x, y = (_axis(channel, axis) for channel, axis in ((alt.X, "x"), (alt.Y, "y")))
-    within = json_text({label(suite): list(suite.policies) for suite in found})
+    within = json_text({label(suite): list(suite.policies) for suite in suites})
     legend = {"values": alt.ExprRef(f"{within}[trade_suite]")}
-    colour = looks.colour(**legend)
+    colour = styles.colour(**legend)
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6)
     picture = alt.layer(
         bars.encode(_axis(alt.X, "x", "low"), alt.X2("x_high:Q"), y, colour),
@@ -175,7 +177,7 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
             x,
             y,
             colour,
-            looks.shape(**legend),
+            styles.shape(**legend),
             tooltip=[
                 alt.Tooltip("series:N", title="policy"),
                 alt.Tooltip("x_told:N", title="across"),
@@ -183,7 +185,7 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
             ],
         ),
         _nothing(
-            [{"suite": label(suite), **_there(suite, keys)} for suite in found],
+            [{"suite": label(suite), **_available(suite, keys)} for suite in suites],
             "datum.suite == trade_suite && !(datum[trade_x] && datum[trade_y])",
         ),
         *(_axis_title(axis, f"{_names(keys)}[trade_{axis}]") for axis in "xy"),
@@ -212,7 +214,7 @@ def _nothing(rows: list[dict[str, Any]], chosen: str) -> alt.Chart:
     return written
 
 
-def _there(suite: Suite, keys: dict[str, Measure]) -> dict[str, bool]:
+def _available(suite: Suite, keys: dict[str, Measure]) -> dict[str, bool]:
     return {key: measure in suite.measures for key, measure in keys.items()}
 
 
@@ -258,23 +260,25 @@ def _wide(suite: Suite, policy: str, keys: dict[str, Measure]) -> dict[str, Any]
     return row
 
 
-def _start(found: Sequence[Suite]) -> Suite:
+def _start(suites: Sequence[Suite]) -> Suite:
     """Returns a suite that says much: of those with the most metrics, the one where most policies are worse."""
 
     def out(suite: Suite) -> int:
-        return sum(len(suite.having(each)) - len(suite.as_good(each)) for each in suite.measures)
+        return sum(
+            len(suite.having(measure)) - len(suite.as_good(measure)) for measure in suite.measures
+        )
 
-    return max(found, key=lambda suite: (len(suite.measures), out(suite), len(suite.policies)))
+    return max(suites, key=lambda suite: (len(suite.measures), out(suite), len(suite.policies)))
 
 
 def _start_of_two(
-    found: Sequence[Suite], measures: Sequence[Measure]
+    suites: Sequence[Suite], measures: Sequence[Measure]
 ) -> tuple[Suite, tuple[Measure, Measure]]:
-    preferred = [each for each in measures if each.name in _PREFERRED]
-    both = [suite for suite in found if all(each in suite.measures for each in preferred)]
+    preferred = [measure for measure in measures if measure.name in _PREFERRED]
+    both = [suite for suite in suites if all(measure in suite.measures for measure in preferred)]
     if len(preferred) == len(_PREFERRED) and both:
         return _start(both), (preferred[0], preferred[1])
-    start = _start(found)
+    start = _start(suites)
     return start, (start.measures[0], start.measures[1])
 
 
@@ -283,14 +287,14 @@ def _choice(name: str, words: str, options: list[str], value: str) -> alt.Parame
 
 
 def _keyed(name: str, words: str, keys: dict[str, Measure], value: str) -> alt.Parameter:
-    labels = [named(each) for each in keys.values()]
+    labels = [named(measure) for measure in keys.values()]
     bind = alt.binding_select(options=list(keys), labels=labels, name=words)
     return alt.param(name=name, value=value, bind=bind)
 
 
 def _names(keys: dict[str, Measure]) -> str:
     """A Vega expression: the metrics' names by their keys."""
-    return "{" + ", ".join(f"{key}: '{named(each)}'" for key, each in keys.items()) + "}"
+    return "{" + ", ".join(f"{key}: '{named(measure)}'" for key, measure in keys.items()) + "}"
 
 
 def _axis(channel: Any, axis: str, bound: str = "mean") -> Any:
@@ -338,7 +342,7 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _told(suite: Suite, measure: Measure) -> str:
+def _interval_text(suite: Suite, measure: Measure) -> str:
     factor = unit_of(measure).factor
     return ", ".join(
         f"{policy} {suite.means[policy, measure.name].mean * factor:,.4g}"

@@ -19,16 +19,22 @@ from schedlab.report.wording import cpus
 from schedlab.units import format_time
 
 
-def means_of_own(found: Sequence[Suite], measures: Sequence[Measure]) -> tuple[Chart, ...]:
+def means_of_user_workloads(
+    compared: Sequence[Suite], measures: Sequence[Measure]
+) -> tuple[Chart, ...]:
     """Returns a chart of each metric of each workload that is of no study."""
-    own: dict[tuple[str, str, int], list[Suite]] = {}
-    for suite in found:
+    suites_by_workload: dict[tuple[str, str, int], list[Suite]] = {}
+    for suite in compared:
         if suite.study is None:
-            own.setdefault((suite.experiment, suite.machine, suite.tick_ns), []).append(suite)
-    stems = unique_slugs([f"{name} {on} {format_time(tick)}" for name, on, tick in own], "workload")
+            suites_by_workload.setdefault(
+                (suite.experiment, suite.machine, suite.tick_ns), []
+            ).append(suite)
+    stems = unique_slugs(
+        [f"{name} {on} {format_time(tick)}" for name, on, tick in suites_by_workload], "workload"
+    )
     return tuple(
         chart
-        for stem, suites in zip(stems, own.values(), strict=True)
+        for stem, suites in zip(stems, suites_by_workload.values(), strict=True)
         for measure in measures
         for chart in _means(f"{slug(measure.name)}-of-{stem}", suites, measure)
     )
@@ -47,8 +53,8 @@ def _means(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Cha
         return
     data = pl.DataFrame(rows, schema=["policy", "cpus", "value"], orient="row")
     first, counts = suites[0], sorted(set(data["cpus"]))
-    where = "" if len(counts) > 1 else f", {cpus(counts)}"
-    title = f"{first.title}{where}: {measure.title}"
+    suffix = "" if len(counts) > 1 else f", {cpus(counts)}"
+    title = f"{first.title}{suffix}: {measure.title}"
     caption = f"Machine {first.machine}, tick {format_time(first.tick_ns)}."
     if len(counts) > 1:
         yield from drawn(
@@ -77,10 +83,10 @@ def _means(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Cha
 
 
 def each_metric(
-    chart: Chart, found: Sequence[Suite], measures: Sequence[Measure]
+    chart: Chart, suites: Sequence[Suite], measures: Sequence[Measure]
 ) -> tuple[Chart, ...]:
     """Returns the chart of how far all are from the best, for each metric that a workload of no study has."""
-    own = [suite for suite in found if suite.study is None]
+    user_suites = [suite for suite in suites if suite.study is None]
     return tuple(
         _chosen(
             chart,
@@ -90,19 +96,19 @@ def each_metric(
             relative_metric=named(measure),
         )
         for measure in measures
-        if any(measure in suite.measures for suite in own)
+        if any(measure in suite.measures for suite in user_suites)
     )
 
 
-def each_own(chart: Chart, found: Sequence[Suite]) -> tuple[Chart, ...]:
+def each_user_workload(chart: Chart, suites: Sequence[Suite]) -> tuple[Chart, ...]:
     """Returns the chart of two metrics for each workload of no study that has them."""
     across, up = (
-        next(each["value"] for each in chart.plain["params"] if each["name"] == name)
+        next(parameter["value"] for parameter in chart.plain["params"] if parameter["name"] == name)
         for name in ("trade_x", "trade_y")
     )
-    own = [
+    user_suites = [
         suite
-        for suite in found
+        for suite in suites
         if suite.study is None
         and {across, up} <= {measure.name.replace("-", "_") for measure in suite.measures}
     ]
@@ -115,7 +121,7 @@ def each_own(chart: Chart, found: Sequence[Suite]) -> tuple[Chart, ...]:
             trade_suite=label(suite),
         )
         for suite, stem in zip(
-            own, unique_slugs([label(suite) for suite in own], "suite"), strict=True
+            user_suites, unique_slugs([label(suite) for suite in user_suites], "suite"), strict=True
         )
     )
 
@@ -142,7 +148,9 @@ class _Chosen:
         """Returns the specification. It is not held against the schema, whatever `validate` says."""
         plain = self._chart.plain
         parameters = [
-            {**each, "value": self._values[each["name"]]} if each["name"] in self._values else each
-            for each in plain["params"]
+            {**parameter, "value": self._values[parameter["name"]]}
+            if parameter["name"] in self._values
+            else parameter
+            for parameter in plain["params"]
         ]
         return {**plain, "params": parameters}

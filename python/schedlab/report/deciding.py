@@ -14,7 +14,7 @@ from schedlab.base.display.numbers import counted, percent
 from schedlab.base.display.terminal import say, tell
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
-from schedlab.runs.results import note_looks
+from schedlab.runs.results import write_sequential_checks
 from schedlab.units import parse_time
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Contest:
 
 
 def decide(
-    wanted: Plan,
+    plan: Plan,
     budget: Budget,
     perform: Callable[[Plan], None],
     suites: Callable[[Plan], Sequence[Suite]],
@@ -109,28 +109,28 @@ def decide(
     reads what there is of a plan. The same command adds the same seeds, unless its budget is a time.
     """
     began = time.monotonic()
-    found = suites(wanted)
-    looks = budget.looks(min((len(each.seeds) for each in found), default=budget.seeds))
-    note_looks(wanted.folder, looks)
-    found = suites(wanted)
+    all_suites = suites(plan)
+    checks = budget.looks(min((len(suite.seeds) for suite in all_suites), default=budget.seeds))
+    write_sequential_checks(plan.folder, checks)
+    all_suites = suites(plan)
     while True:
-        undecided = [each for each in found if _open(each)]
-        added = tuple(run for each in undecided for run in _more(wanted, each, budget))
+        undecided = [suite for suite in all_suites if _open(suite)]
+        added = tuple(run for suite in undecided for run in _more(plan, suite, budget))
         if not added:
             break
         if budget.seconds is not None and time.monotonic() - began > budget.seconds:
             say(f"schedlab: time budget reached ({budget})")
             break
 
-        contests = sum(len(_open(each)) for each in undecided)
+        contests = sum(len(_open(suite)) for suite in undecided)
         say(
             f"schedlab: adding seeds to {counted(len(undecided), 'test')} with "
             f"{counted(contests, 'undecided comparison')}: {len(added):,} runs"
         )
-        perform(replace(wanted, runs=added))
-        wanted = replace(wanted, runs=(*wanted.runs, *added))
-        found = suites(wanted)
-    return wanted, [Contest(each, measure) for each in found for measure in each.contests]
+        perform(replace(plan, runs=added))
+        plan = replace(plan, runs=(*plan.runs, *added))
+        all_suites = suites(plan)
+    return plan, [Contest(suite, measure) for suite in all_suites for measure in suite.contests]
 
 
 def _is_decided(suite: Suite, measure: Measure) -> bool:
@@ -141,16 +141,18 @@ def _open(suite: Suite) -> list[Measure]:
     return [measure for measure in suite.contests if not _is_decided(suite, measure)]
 
 
-def _more(wanted: Plan, suite: Suite, budget: Budget) -> Iterator[RunSpec]:
+def _more(plan: Plan, suite: Suite, budget: Budget) -> Iterator[RunSpec]:
     """Gives the runs that a test has in its next round: of all its policies, as they are compared seed by seed."""
     seeds = budget.after(len(suite.seeds))
-    own = [run for run in wanted.runs if _key(run) == _key_of(suite)]
-    for first in {(run.policy, run.settings): run for run in reversed(own)}.values():
-        there = {
-            run.seed for run in own if (run.policy, run.settings) == (first.policy, first.settings)
+    suite_runs = [run for run in plan.runs if _key(run) == _key_of(suite)]
+    for first in {(run.policy, run.settings): run for run in reversed(suite_runs)}.values():
+        run_seeds = {
+            run.seed
+            for run in suite_runs
+            if (run.policy, run.settings) == (first.policy, first.settings)
         }
         for seed in range(min(suite.seeds), min(suite.seeds) + (seeds or 0)):
-            if seed not in there:
+            if seed not in run_seeds:
                 yield replace(first, seed=seed)
 
 
@@ -162,14 +164,14 @@ def _key_of(suite: Suite) -> tuple[str, int, int, str]:
     return suite.experiment, suite.cpus, suite.tick_ns, suite.machine
 
 
-def tell_decided(contests: Sequence[Contest]) -> None:
+def print_decided(contests: Sequence[Contest]) -> None:
     """Prints what was decided, and the first of what was not."""
 
     if not contests:
         tell("Nothing to decide: no test ran under several policies that differ.")
         return
-    undecided = [each for each in contests if not each.decided]
-    best = sum(each.decided and len(each.left) == 1 for each in contests)
+    undecided = [contest for contest in contests if not contest.decided]
+    best = sum(contest.decided and len(contest.left) == 1 for contest in contests)
     alike = len(contests) - len(undecided) - best
     tell(
         f"Of {counted(len(contests), 'contest')} (a goal, on a test and a number of CPUs), {best}"
@@ -178,18 +180,20 @@ def tell_decided(contests: Sequence[Contest]) -> None:
     )
     if best:
         fewest = min(
-            len(each.suite.seeds) for each in contests if each.decided and not each.left[1:]
+            len(contest.suite.seeds)
+            for contest in contests
+            if contest.decided and not contest.left[1:]
         )
         tell(
             "This assumes that no policy loses much in rare seeds that did not run:"
             f" {fewest} seeds may all miss a loss that occurs in {percent(unseen_rate(fewest), 0)} of seeds."
         )
-    for each in undecided[:_SHOWN]:
-        suite = each.suite
-        more = f" and {len(each.left) - _NAMED} more" if len(each.left) > _NAMED else ""
+    for contest in undecided[:_SHOWN]:
+        suite = contest.suite
+        more = f" and {len(contest.left) - _NAMED} more" if len(contest.left) > _NAMED else ""
         tell(
-            f"- {each.measure.title}, {suite.experiment}, {counted(suite.cpus, 'CPU')}:"
-            f" {', '.join(each.left[:_NAMED])}{more} ({len(suite.seeds)} seeds)"
+            f"- {contest.measure.title}, {suite.experiment}, {counted(suite.cpus, 'CPU')}:"
+            f" {', '.join(contest.left[:_NAMED])}{more} ({len(suite.seeds)} seeds)"
         )
     if len(undecided) > _SHOWN:
         tell(f"- and {len(undecided) - _SHOWN} more")

@@ -37,24 +37,24 @@ def draw(work: tuple[Mapping[str, Any], str]) -> None:
     Path(f"{stem}.png").write_bytes(chart_library().svg_to_png(picture, scale=_PNG_SCALE))
 
 
-def narrowed(specification: Mapping[str, Any], wanted: float) -> str:
-    """Returns the picture with plots so narrow, or so wide, that all of it is `wanted` pixels wide; of plots side
+def narrowed(specification: Mapping[str, Any], width: float) -> str:
+    """Returns the picture with plots so narrow, or so wide, that all of it is `width` pixels wide; of plots side
     by side, as wide as it is."""
-    fewer = _with_legends_for(dict(specification), wanted)
-    change = wanted - size(svg(fewer))[0]
-    return svg(_widened(fewer, change, wanted / 3))
+    fewer = _with_legends_for(dict(specification), width)
+    change = width - size(svg(fewer))[0]
+    return svg(_widened(fewer, change, width / 3))
 
 
 def _with_legends_for(part: Any, width: float) -> Any:
     """Returns the specification with as many names side by side in its legends as there is room for: they are
     written for plots of WIDTH, and a wide legend would leave narrow ones no room."""
     if isinstance(part, list):
-        return [_with_legends_for(each, width) for each in part]
+        return [_with_legends_for(item, width) for item in part]
     if not isinstance(part, dict):
         return part
     changed = {
-        name: each if name == "datasets" else _with_legends_for(each, width)
-        for name, each in part.items()
+        name: item if name == "datasets" else _with_legends_for(item, width)
+        for name, item in part.items()
     }
     legend = changed.get("legend")
     if isinstance(legend, dict) and "columns" in legend:
@@ -67,18 +67,18 @@ def _widened(specification: Mapping[str, Any], change: float, least: float) -> d
     """Returns it with each of its plots, which stand one below the other, so much wider."""
     changed = dict(specification)
     if "vconcat" in specification:
-        changed["vconcat"] = [_widened(each, change, least) for each in specification["vconcat"]]
-    own = specification.get("width")
-    if isinstance(own, int | float):
-        changed["width"] = max(own + change, least)
+        changed["vconcat"] = [_widened(item, change, least) for item in specification["vconcat"]]
+    current_width = specification.get("width")
+    if isinstance(current_width, int | float):
+        changed["width"] = max(current_width + change, least)
     return changed
 
 
 def size(picture: str) -> tuple[float, float]:
     """Returns width and height, in pixels."""
-    found = _SIZE.search(picture)
-    assert found, "Vega gives each picture a size"
-    return float(found[1]), float(found[2])
+    match = _SIZE.search(picture)
+    assert match, "Vega gives each picture a size"
+    return float(match[1]), float(match[2])
 
 
 def sized(picture: str, width: float) -> str:

@@ -9,7 +9,7 @@ from math import ceil
 
 import polars as pl
 
-from schedlab.analysis.explanation import Asked, Blames, Explained, explain
+from schedlab.analysis.explanation import Blames, Explained, WaitQuery, explain
 from schedlab.analysis.explanation.explained import ExplainedWait
 from schedlab.analysis.explanation.waits import Wait
 from schedlab.analysis.explanation.words import Names, described
@@ -21,11 +21,11 @@ from schedlab.base.toolchain.policies import known_policies
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.metrics import wakeup_latencies
 from schedlab.report import charts
-from schedlab.report.charts.processes import people_of
+from schedlab.report.charts.processes import processes_of
 from schedlab.report.model import Block, Cell, Chart, Column, Row, Table, Text
 from schedlab.report.wording import cpus
 from schedlab.report.workload_tables import Links, ShownWait, Workload
-from schedlab.runs.collection import Kept, Repeated
+from schedlab.runs.collection import Repeated, StoredRun
 
 _SETUPS = 12
 """The most setups of a workload of which a run is explained."""
@@ -44,28 +44,28 @@ def explanations(workload: Workload) -> tuple[Sequence[Block], Links]:
     """What waiting went by with, and the longest wait of each setup, of its first seed's run; and pictures of single
     waits."""
     places = [
-        place for place, each in enumerate(workload.setups[:_SETUPS]) if _can_be_explained(each)
+        place for place, setup in enumerate(workload.setups[:_SETUPS]) if _can_be_explained(setup)
     ]
     several = len({workload.setups[place].setup.cpus for place in places}) > 1
     waited: list[tuple[Repeated, Explained]] = []
     pictures: list[Chart] = []
     links: dict[tuple[int, str], ShownWait] = {}
     for place in places:
-        each = workload.setups[place]
-        trace = each.runs[0].trace()
+        setup = workload.setups[place]
+        trace = setup.runs[0].trace()
         tables = TraceTables(trace)
-        told = explain(trace, Asked(worst=1), known_policies(), tables)
-        if not told.waits:
+        explained = explain(trace, WaitQuery(worst=1), known_policies(), tables)
+        if not explained.waits:
             continue
-        waited.append((each, told))
+        waited.append((setup, explained))
         if len(waited) > _PICTURES:
             continue
-        for columns, what, wait in _those_shown(tables, told.longest[0].wait):
-            found = list(charts.drawn(_picture, workload, each, tables, several, what, wait))
-            pictures += found
+        for columns, what, wait in _those_shown(tables, explained.longest[0].wait):
+            drawn = list(charts.drawn(_picture, workload, setup, tables, several, what, wait))
+            pictures += drawn
             links |= {
                 (place, column): ShownWait(chart.name, wait.duration_ns)
-                for chart in found
+                for chart in drawn
                 for column in columns
             }
     return list(_blocks(workload, waited, several, pictures)), links
@@ -79,13 +79,13 @@ def _blocks(
 ) -> Iterator[Block]:
     if not waited:
         return
-    seeds = sorted({each.runs[0].seed for each, _ in waited})
+    seeds = sorted({setup.runs[0].seed for setup, _ in waited})
     caption = (
         f"All waits in what is measured, of one run of each: seed {', '.join(map(str, seeds))}."
     )
     data = pl.concat(
-        told.delays.select(pl.lit(_name(each, several)).alias("setup"), pl.all())
-        for each, told in waited
+        explained.delays.select(pl.lit(_name(setup, several)).alias("setup"), pl.all())
+        for setup, explained in waited
     )
     yield from charts.drawn(
         charts.causes,
@@ -97,7 +97,7 @@ def _blocks(
     yield waits_table(
         f"longest-waits-{workload.stem}",
         "The longest wait under each policy",
-        [(_setup(each), told.longest[0]) for each, told in waited],
+        [(_setup(setup), explained.longest[0]) for setup, explained in waited],
     )
     yield from pictures
     yield Text(f"More of any run: {code(_command(waited[0][0].runs[0]))}.")
@@ -105,19 +105,19 @@ def _blocks(
 
 def _those_shown(tables: TraceTables, longest: Wait) -> Iterator[tuple[Sequence[str], str, Wait]]:
     """The waits of a run that have pictures: columns of the summary that tell of each, what it is, and the wait."""
-    told = dict(_wakeups_told(tables))
-    same = [column for column, wait in told.items() if _is_one(wait, longest)]
+    groups = dict(_wakeup_waits(tables))
+    same = [column for column, wait in groups.items() if _is_one(wait, longest)]
     yield same, "longest", longest
-    typical = told.get(_P99)
+    typical = groups.get(_P99)
     if typical and not _is_one(typical, longest):
         yield [_P99], "p99", typical
 
 
-def _wakeups_told(tables: TraceTables) -> Iterator[tuple[str, Wait]]:
+def _wakeup_waits(tables: TraceTables) -> Iterator[tuple[str, Wait]]:
     """The wake-ups of which columns of the summary tell. Between two that a percentile lies between: the longer."""
-    people = people_of(tables.trace)
-    workload = people.names.filter(pl.col("role") == "workload")["life"]
-    woken = wakeup_latencies(tables.states, people.window)
+    processes = processes_of(tables.trace)
+    workload = processes.names.filter(pl.col("role") == "workload")["life"]
+    woken = wakeup_latencies(tables.states, processes.window)
     woken = woken.filter(pl.col("life").is_in(workload.implode())).sort("latency_ns", "begin_ns")
     for column, part in ((_P99, 0.99), (_MAXIMUM, 1.0)):
         if len(woken):
@@ -131,7 +131,7 @@ def _is_one(wait: Wait, other: Wait) -> bool:
 
 def _picture(
     workload: Workload,
-    each: Repeated,
+    setup: Repeated,
     tables: TraceTables,
     several: bool,
     what: str,
@@ -149,34 +149,34 @@ def _picture(
     )
     called = "The longest wait" if what == "longest" else "The 99th percentile of wake-up latency"
     return charts.one_wait(
-        f"{what}-wait-{workload.stem}-{slug(_name(each, several))}",
+        f"{what}-wait-{workload.stem}-{slug(_name(setup, several))}",
         tables.trace,
-        title=f"{called} under {_name(each, several)}: {names[wait.life]}, after {AFTER[wait.kind]}",
-        caption=f"Between the dashed lines: {duration(wait.duration_ns)}. Machine {literal(each.setup.machine)},"
-        f" seed {each.runs[0].seed}.",
+        title=f"{called} under {_name(setup, several)}: {names[wait.life]}, after {AFTER[wait.kind]}",
+        caption=f"Between the dashed lines: {duration(wait.duration_ns)}. Machine {literal(setup.setup.machine)},"
+        f" seed {setup.runs[0].seed}.",
         lives=[wait.life, *list(others)[:_ROWS]],
         begin_ns=wait.begin_ns,
         end_ns=wait.end_ns,
     )
 
 
-def _can_be_explained(each: Repeated) -> bool:
-    first = each.runs[0]
+def _can_be_explained(setup: Repeated) -> bool:
+    first = setup.runs[0]
     file = first.folder / TRACE_FILE
     return first.succeeded and file.is_file() and file.stat().st_size <= _TRACE_BYTES
 
 
-def _name(each: Repeated, several: bool) -> str:
-    policy = each.setup.policy_title
-    return f"{policy}, {cpus([each.setup.cpus])}" if several else policy
+def _name(setup: Repeated, several: bool) -> str:
+    policy = setup.setup.policy_title
+    return f"{policy}, {cpus([setup.setup.cpus])}" if several else policy
 
 
-def _setup(each: Repeated) -> Mapping[str, object]:
+def _setup(setup: Repeated) -> Mapping[str, object]:
     """What a row begins with."""
-    return {"policy": each.setup.policy_title, "CPUs": each.setup.cpus}
+    return {"policy": setup.setup.policy_title, "CPUs": setup.setup.cpus}
 
 
-def _command(run: Kept) -> str:
+def _command(run: StoredRun) -> str:
     return shlex.join(("./schedlab", "explain", str(run.folder)))
 
 
@@ -199,8 +199,8 @@ def waits_table(
             Column("waited"),
             Column("went by with", align="left"),
         ),
-        rows=tuple(_row(begin, told) for begin, told in waits),
-        data=pl.DataFrame([part for begin, told in waits for part in _parts(begin, told)]),
+        rows=tuple(_row(begin, wait) for begin, wait in waits),
+        data=pl.DataFrame([part for begin, wait in waits for part in _parts(begin, wait)]),
         caption="The parts of a wait add up to it exactly; the largest are told here, all in the data.",
         keys=len(lead),
     )
@@ -214,13 +214,13 @@ AFTER = {
 }
 
 
-def _row(lead: Mapping[str, object], told: ExplainedWait) -> Row:
-    wait, shares = told.wait, told.shares
+def _row(lead: Mapping[str, object], explained: ExplainedWait) -> Row:
+    wait, shares = explained.wait, explained.shares
     words = "; ".join(f"{share.words} ({duration(share.duration_ns)})" for share in shares[:WORDS])
     hidden = f"; {len(shares) - WORDS} more" if len(shares) > WORDS else ""
     return (
         *(Cell(str(value)) for value in lead.values()),
-        Cell(told.name),
+        Cell(explained.name),
         Cell(AFTER[wait.kind]),
         Cell(f"{wait.begin_ns / 1e6:,.3f}"),
         Cell(duration(wait.duration_ns)),
@@ -228,14 +228,14 @@ def _row(lead: Mapping[str, object], told: ExplainedWait) -> Row:
     )
 
 
-def _parts(lead: Mapping[str, object], told: ExplainedWait) -> Iterator[dict[str, object]]:
-    for share in told.shares:
+def _parts(lead: Mapping[str, object], wait: ExplainedWait) -> Iterator[dict[str, object]]:
+    for share in wait.shares:
         yield {
             **{key.lower(): value for key, value in lead.items()},
-            "process": told.name,
-            "kind": told.wait.kind,
-            "begin_ns": told.wait.begin_ns,
-            "wait_ns": told.wait.duration_ns,
+            "process": wait.name,
+            "kind": wait.wait.kind,
+            "begin_ns": wait.wait.begin_ns,
+            "wait_ns": wait.wait.duration_ns,
             "part": share.words,
             "part_ns": share.duration_ns,
         }

@@ -34,9 +34,9 @@ def check_names(report: Report) -> None:
     """Raises ValueError for a name that is no file's, or that two have."""
     taken: set[str] = set()
     for page in report.pages:
-        blocks = [each for each in page.blocks() if not isinstance(each, Text)]
-        stills = [each for block in blocks if isinstance(block, Chart) for each in block.still]
-        for name in (page.name, *(each.name for each in (*blocks, *stills))):
+        blocks = [block for block in page.blocks() if not isinstance(block, Text)]
+        stills = [still for block in blocks if isinstance(block, Chart) for still in block.still]
+        for name in (page.name, *(block.name for block in (*blocks, *stills))):
             if not _NAME.fullmatch(name):
                 raise ValueError(f"{name!r}: names are letters, digits and hyphens")
             if name.lower() in taken:
@@ -48,9 +48,11 @@ def write_files(report: Report, folder: Path, *, on_paper: bool) -> None:
     """Writes the data behind all tables and charts into `folder`; with `on_paper`, of the charts that stand for
     others there, too."""
     folder.mkdir(parents=True, exist_ok=True)
-    blocks = [each for page in report.pages for each in page.blocks() if not isinstance(each, Text)]
+    blocks = [
+        block for page in report.pages for block in page.blocks() if not isinstance(block, Text)
+    ]
     stills = charts_of(report) if on_paper else []
-    for block in {each.name: each for each in (*blocks, *stills)}.values():
+    for block in {block.name: block for block in (*blocks, *stills)}.values():
         write_data(block.data, folder / block.name)
 
 

@@ -17,7 +17,7 @@ from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.names import json_text, visible_in_chart
 from schedlab.base.display.numbers import TIME, Quantity, fitting
 from schedlab.base.toolchain.policies import in_policy_order
-from schedlab.report.charts.parts import CUT, NUMBERS, Looks, Reach, chart_of, reach_of, sentences
+from schedlab.report.charts.parts import CUT, NUMBERS, Reach, Styles, chart_of, reach_of, sentences
 from schedlab.report.charts.theme import ANNOTATION, BLUE, SMALL_TEXT_SIZE, WIDTH
 from schedlab.report.findings import (
     contenders,
@@ -53,15 +53,15 @@ _SHARES = "share-error"
 """What is of interest in itself: how near shares are to what tickets or weights ask for."""
 
 
-def headlines(found: Sequence[Suite]) -> list[Chart]:
+def headlines(suites: Sequence[Suite]) -> list[Chart]:
     """Returns up to three charts, of different goals as far as there are; none if nothing can be told."""
-    contest = contests(found)
+    contest = contests(suites)
     return list(_charts(contest))[:CHARTS] if contest else []
 
 
 def _charts(contest: Sequence[Suite]) -> Iterator[Chart]:
     order = _by_interest(contest)
-    times = [each for each in order if each.name in _TIMES] or order
+    times = [measure for measure in order if measure.name in _TIMES] or order
     shown = set()
     if times:
         shown.add(times[0])
@@ -69,8 +69,10 @@ def _charts(contest: Sequence[Suite]) -> Iterator[Chart]:
     pair = _pair(contest)
     if pair:
         yield _trade_off(contest, *pair)
-    rest = [each for each in order if each not in shown and (not pair or each not in pair)]
-    rest.sort(key=lambda each: each.name != _SHARES)
+    rest = [
+        measure for measure in order if measure not in shown and (not pair or measure not in pair)
+    ]
+    rest.sort(key=lambda measure: measure.name != _SHARES)
     for measure in rest:
         yield _means(contest, measure)
 
@@ -79,8 +81,8 @@ def _by_interest(contest: Sequence[Suite]) -> list[Measure]:
     """Returns the goals; those come first in which the most policies are worse than the best."""
 
     def worse(measure: Measure) -> int:
-        suites = [each for each in contest if measure in each.contests]
-        return sum(len(each.having(measure)) - len(each.as_good(measure)) for each in suites)
+        suites = [suite for suite in contest if measure in suite.contests]
+        return sum(len(suite.having(measure)) - len(suite.as_good(measure)) for suite in suites)
 
     return sorted(goals(contest), key=worse, reverse=True)
 
@@ -93,7 +95,7 @@ def _pair(contest: Sequence[Suite]) -> tuple[Measure, Measure] | None:
             return across, up
     order = _by_interest(contest)
     several = ((one, other) for one in order for other in order if one is not other)
-    return next((each for each in several if telling(contest, *each)), None)
+    return next((measures for measures in several if telling(contest, *measures)), None)
 
 
 # --- a goal by policy
@@ -139,7 +141,7 @@ def _verdict(good: Sequence[str], names: Sequence[str]) -> str:
 
 
 def _points(data: pl.DataFrame, names: list[str], reach: Reach, title: str) -> Any:
-    looks = Looks(in_policy_order(names), policies=True)
+    styles = Styles(in_policy_order(names), policies=True)
     y = alt.Y(
         "series:N",
         title=None,
@@ -147,7 +149,7 @@ def _points(data: pl.DataFrame, names: list[str], reach: Reach, title: str) -> A
         axis=alt.Axis(ticks=False, domain=False, labelExpr=_label_expression(names)),
     )
     x, low = (_axis(alt.X, bound, reach, title) for bound in ("mean", "low"))
-    colour = looks.channel(alt.Color)
+    colour = styles.channel(alt.Color)
     base = chart_of(data)
     return alt.layer(
         base.mark_rule(strokeWidth=2, clip=True).encode(low, alt.X2("high:Q"), y, colour),
@@ -163,7 +165,7 @@ def _points(data: pl.DataFrame, names: list[str], reach: Reach, title: str) -> A
 def _trade_off(contest: Sequence[Suite], across: Measure, up: Measure) -> Chart:
     suite = telling(contest, across, up)
     assert suite, "the pair was chosen so"
-    names = [each for each in suite.having(across) if each in suite.having(up)]
+    names = [policy for policy in suite.having(across) if policy in suite.having(up)]
     units = _unit(suite, across), _unit(suite, up)
     data = pl.DataFrame(
         [
@@ -177,7 +179,7 @@ def _trade_off(contest: Sequence[Suite], across: Measure, up: Measure) -> Chart:
     )
     data = data.with_columns(undominated=pl.Series(_undominated(suite, names, across, up)))
     x_reach, y_reach = (_reach(data, (f"{axis}_mean",)) for axis in "xy")
-    best = " and ".join(_direction(each, axis) for each, axis in ((across, 0), (up, 1)))
+    best = " and ".join(_direction(measure, axis) for measure, axis in ((across, 0), (up, 1)))
     cut = _cuts(x_reach, data, "x_low", "x_high") or _cuts(y_reach, data, "y_low", "y_high")
     return Chart(
         f"headline-{across.name}-{up.name}",
@@ -200,13 +202,13 @@ def _trade_off(contest: Sequence[Suite], across: Measure, up: Measure) -> Chart:
 
 def _undominated(suite: Suite, names: Sequence[str], *measures: Measure) -> list[bool]:
     """Tells of each policy whether no other has a better mean in all of these metrics."""
-    ratios = {name: tuple(suite.ratio(name, each) for each in measures) for name in names}
+    ratios = {name: tuple(suite.ratio(name, measure) for measure in measures) for name in names}
     return [
         not any(
-            other != own and all(one <= two for one, two in zip(other, own, strict=True))
+            other != point and all(one <= two for one, two in zip(other, point, strict=True))
             for other in ratios.values()
         )
-        for own in ratios.values()
+        for point in ratios.values()
     ]
 
 
@@ -217,14 +219,14 @@ def _direction(measure: Measure, axis: int) -> str:
 def _plane(
     data: pl.DataFrame, names: list[str], reaches: tuple[Reach, Reach], titles: tuple[str, str]
 ) -> Any:
-    looks = Looks(in_policy_order(names), policies=True)
+    styles = Styles(in_policy_order(names), policies=True)
     x, y = (
         _axis(channel, f"{axis}_mean", reach, title)
         for channel, axis, reach, title in zip((alt.X, alt.Y), "xy", reaches, titles, strict=True)
     )
     across = _axis(alt.X, "x_low", reaches[0], titles[0])
     up = _axis(alt.Y, "y_low", reaches[1], titles[1])
-    colour = looks.channel(alt.Color)
+    colour = styles.channel(alt.Color)
     base = chart_of(data)
     bars = base.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6)
     named = _named(data, reaches)
@@ -271,7 +273,7 @@ def _label_expression(names: Sequence[str]) -> str:
 
 def _bounds(suite: Suite, policy: str, measure: Measure, unit: Quantity) -> dict[str, float]:
     mean = suite.means[policy, measure.name]
-    return {each: getattr(mean, each) * unit.factor for each in ("mean", "low", "high")}
+    return {bound: getattr(mean, bound) * unit.factor for bound in ("mean", "low", "high")}
 
 
 def _prefixed(prefix: str, named: dict[str, float]) -> dict[str, float]:
@@ -324,7 +326,7 @@ def _ticks(reach: Reach) -> dict[str, Any]:
     powers = range(math.floor(math.log10(reach.low)), math.ceil(math.log10(reach.high)) + 1)
     steps = (1, 2, 5) if len(powers) <= _FEW_POWERS else (1,)
     values = (step * 10.0**power for power in powers for step in steps)
-    return {"values": [each for each in values if reach.low <= each <= reach.high]}
+    return {"values": [value for value in values if reach.low <= value <= reach.high]}
 
 
 def _tooltip(title: str, prefix: str) -> list[alt.Tooltip]:
@@ -352,10 +354,10 @@ _HATCH = 0.035
 """Columns from one line of a hatch to the next."""
 
 
-def strip(found: Sequence[Suite]) -> Chart | None:
+def strip(suites: Sequence[Suite]) -> Chart | None:
     """Returns goals × policies, or None if nothing can be compared: how often each policy is the winner, tied for best
     and worse."""
-    contest = contests(found)
+    contest = contests(suites)
     measures = goals(contest)
     if not measures:
         return None
@@ -381,7 +383,7 @@ def strip(found: Sequence[Suite]) -> Chart | None:
     return Chart(
         "goals",
         "Which policy for what",
-        _strip(data, names, [each.title for each in measures]),
+        _strip(data, names, [measure.title for measure in measures]),
         data.drop("place"),
         "A bar shows a policy's comparisons of a metric: full where it is the winner, hatched where it is tied"
         " for best, empty where it is worse. The numbers are those of winner or tied for best. On the right:"
@@ -393,9 +395,9 @@ def strip(found: Sequence[Suite]) -> Chart | None:
 
 def _read_aloud(title: str, rows: Sequence[dict[str, Any]]) -> str:
     """Returns a goal's row in words: the policies that are the winner or tied for best most often."""
-    own = [row for row in rows if row["goal"] == title]
-    parts = [(row["winner"] + row["tied"]) / row["suites"] for row in own]
-    leaders = [row for row, part in zip(own, parts, strict=True) if part == max(parts)]
+    title_rows = [row for row in rows if row["goal"] == title]
+    parts = [(row["winner"] + row["tied"]) / row["suites"] for row in title_rows]
+    leaders = [row for row, part in zip(title_rows, parts, strict=True) if part == max(parts)]
     names = ", ".join(policy_label(row["policy"]) for row in leaders)
     return f"{_capital(title)}: {names} most often, in {max(parts):.0%} of comparisons."
 
@@ -403,7 +405,7 @@ def _read_aloud(title: str, rows: Sequence[dict[str, Any]]) -> str:
 def _needs(contest: Sequence[Suite], measure: Measure) -> tuple[str, str]:
     """Two short lines: how many comparisons have no winner, and what would settle them."""
     needed = undecided(contest, measure)
-    known = [each for each in needed if each is not None]
+    known = [needed_seeds for needed_seeds in needed if needed_seeds is not None]
     near = len(needed) - len(known)
     if not needed:
         return "all have a winner", ""
@@ -449,17 +451,17 @@ def _strip_bars(data: pl.DataFrame, names: Sequence[str], y: alt.Y) -> list[Any]
         alt.Tooltip("worse:Q"),
     ]
     base = chart_of(bars).encode(y, tooltip=tooltip)
-    looks: dict[str, Any] = {"size": _THICK, "yOffset": -_THICK // 2, "color": BLUE}
+    styles: dict[str, Any] = {"size": _THICK, "yOffset": -_THICK // 2, "color": BLUE}
     numbers = (
         base.mark_text(align="left", dx=1, dy=9, fontSize=SMALL_TEXT_SIZE)
         .encode(x, text=alt.Text("words:N"))
         .transform_calculate(words="datum.winner + datum.tied + ' of ' + datum.suites")
     )
     return [
-        base.mark_bar(**looks, fillOpacity=0.08).encode(x, alt.X2("whole:Q")),
-        base.mark_bar(**looks, fillOpacity=0.18).encode(x, alt.X2("end:Q")),
-        *_hatches(bars, y, looks),
-        base.mark_bar(**looks).encode(x, alt.X2("sure:Q")),
+        base.mark_bar(**styles, fillOpacity=0.08).encode(x, alt.X2("whole:Q")),
+        base.mark_bar(**styles, fillOpacity=0.18).encode(x, alt.X2("end:Q")),
+        *_hatches(bars, y, styles),
+        base.mark_bar(**styles).encode(x, alt.X2("sure:Q")),
         numbers,
     ]
 
@@ -483,7 +485,7 @@ def _columns(names: Sequence[str]) -> alt.X:
     )
 
 
-def _hatches(bars: pl.DataFrame, y: alt.Y, looks: dict[str, Any]) -> list[Any]:
+def _hatches(bars: pl.DataFrame, y: alt.Y, styles: dict[str, Any]) -> list[Any]:
     lines = [
         {"goal": row["goal"], "at": at}
         for row in bars.iter_rows(named=True)
@@ -491,15 +493,15 @@ def _hatches(bars: pl.DataFrame, y: alt.Y, looks: dict[str, Any]) -> list[Any]:
     ]
     if not lines:
         return []
-    ticks = chart_of(pl.DataFrame(lines)).mark_tick(**looks, thickness=1.5, aria=False)
+    ticks = chart_of(pl.DataFrame(lines)).mark_tick(**styles, thickness=1.5, aria=False)
     return [ticks.encode(alt.X("at:Q"), y)]
 
 
 def _strip_words(data: pl.DataFrame, columns: int, y: alt.Y) -> list[Any]:
     """Writes at the right what would decide a goal."""
-    told = data.group_by("goal", maintain_order=True).first()
-    told = told.select("goal", "open", "seeds_needed", at=pl.lit(columns + _GAP))
-    right = chart_of(told).encode(alt.X("at:Q"), y)
+    texts = data.group_by("goal", maintain_order=True).first()
+    texts = texts.select("goal", "open", "seeds_needed", at=pl.lit(columns + _GAP))
+    right = chart_of(texts).encode(alt.X("at:Q"), y)
     return [
         right.mark_text(align="left", fontSize=SMALL_TEXT_SIZE, dy=dy).encode(
             text=alt.Text(f"{name}:N")

@@ -108,8 +108,8 @@ class _PageWriter:
 
     def contents(self, sections: Sequence[Section]) -> tuple[Heading, ...]:
         return tuple(
-            Heading(self.section_id(each), each.title, self.contents(each.sections))
-            for each in sections
+            Heading(self.section_id(section), section.title, self.contents(section.sections))
+            for section in sections
         )
 
     def resolve(self, target: str) -> str:
@@ -140,7 +140,7 @@ class _PageWriter:
 
     def cards(self, with_picture: bool) -> list[tuple[Page, str]]:
         """Returns the pages that the first one leads to, and their files."""
-        return [each for each in self.pages()[1:] if bool(each[0].picture) == with_picture]
+        return [page for page in self.pages()[1:] if bool(page[0].picture) == with_picture]
 
     def chart_of(self, page: Page) -> Chart:
         """Returns the chart that represents a page on the first page."""
@@ -331,13 +331,13 @@ def bundle(name: str, ours: str) -> str:
     """
     made_of = f"{version('vl-convert-python')} {VEGA_LITE} {ours}"
     key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    kept = in_caches(f"{name}-{key}.js")
+    cache_file = in_caches(f"{name}-{key}.js")
     try:
-        return kept.read_text()
+        return cache_file.read_text()
     except OSError:
         script = str(chart_library().javascript_bundle(ours, vl_version=VEGA_LITE))
         with suppress(OSError):  # a cache that cannot be written is no error
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with written(kept) as new:
+            cache_file.parent.mkdir(parents=True, exist_ok=True)
+            with written(cache_file) as new:
                 new.write_text(script)
         return script

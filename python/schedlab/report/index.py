@@ -18,24 +18,24 @@ from schedlab.report.numbering import MEANINGS, SIGNS
 from schedlab.report.policy_labels import policy_label
 from schedlab.report.trials import of_suite
 from schedlab.report.wording import cpus, is_repeatable, listed, message, prose, provenance, ranges
-from schedlab.runs.collection import Collection, Kept, Repeated, Setup
+from schedlab.runs.collection import Collection, Repeated, Setup, StoredRun
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.proposals import is_of_proposals
 
 NAME = "index"
 
 
-def page(collection: Collection, found: Sequence[Suite]) -> Page:
-    """Returns the first page of a report of these runs. `found`: what was compared of them."""
+def page(collection: Collection, suites: Sequence[Suite]) -> Page:
+    """Returns the first page of a report of these runs. `suites`: what was compared of them."""
     failed = [run for run in collection if not run.succeeded]
-    statements = findings(found)
+    statements = findings(suites)
     trials = dict(_trials(collection, statements))
     return Page(
         name=NAME,
         title="Which scheduler for what",
         lead=_lead(collection, failed),
         sections=(
-            _findings(statements, trials, found),
+            _findings(statements, trials, suites),
             Section("What was run", (_table(collection),)),
             Section("What failed", (_failures(failed),)),
             Section("How to read the tables", (Text(_guide(collection)),)),
@@ -45,7 +45,7 @@ def page(collection: Collection, found: Sequence[Suite]) -> Page:
 
 
 def _findings(
-    statements: Sequence[Finding], trials: Mapping[str, Trial], found: Sequence[Suite]
+    statements: Sequence[Finding], trials: Mapping[str, Trial], suites: Sequence[Suite]
 ) -> Section:
     """Returns the differences; below them, what is settled and how to read the charts."""
     if not statements:
@@ -53,13 +53,13 @@ def _findings(
     text = "\n".join(
         f"- {_finding(one, trials)}" for one in statements if one.measure
     ) + _trial_note(trials)
-    picture = strip(found)
-    baseline = literal(policy_label(contenders(contests(found))[0]))
+    picture = strip(suites)
+    baseline = literal(policy_label(contenders(contests(suites))[0]))
     none = f"No policy is significantly better than {baseline} in a metric that tasks notice."
     rest = "\n\n".join(one.text for one in statements if not one.measure)
     settled: tuple[Block, ...] = (Text(rest), *((picture,) if picture else ()))
     guide = Text(prose("read-charts", baseline=baseline))
-    charts = tuple(headlines(found))
+    charts = tuple(headlines(suites))
     return Section(
         "Findings",
         (Text(text or none, "note"),),
@@ -95,12 +95,12 @@ def _trial_note(trials: Mapping[str, Trial]) -> str:
     differs = listed(
         list(dict.fromkeys(trial.differs for trial in trials.values() if trial.differs))
     )
-    there = f" Its runs differ from these: {differs}." if differs else ""
+    note = f" Its runs differ from these: {differs}." if differs else ""
     link = f"[Try it]({TRIAL}{next(iter(trials))})"
-    return f"\n\n{link} opens both policies in a page that needs no installation.{there}"
+    return f"\n\n{link} opens both policies in a page that needs no installation.{note}"
 
 
-def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
+def _lead(collection: Collection, failed: Sequence[StoredRun]) -> str:
     setups = collection.repeated
     policies = counted(count_policies(setups), "policy", "policies")
     workloads = counted(len({setup.experiment for setup in setups}), "workload")
@@ -140,16 +140,16 @@ def _table(collection: Collection) -> Table:
             [
                 {
                     "what": name,
-                    "experiment": each.setup.experiment,
-                    "policy": each.setup.policy_title,
-                    "cpus": each.setup.cpus,
-                    "machine": each.setup.machine,
-                    "tick_ns": each.setup.tick_ns,
-                    "runs": len(each.runs),
-                    "failed": len(each.failed),
+                    "experiment": setup.setup.experiment,
+                    "policy": setup.setup.policy_title,
+                    "cpus": setup.setup.cpus,
+                    "machine": setup.setup.machine,
+                    "tick_ns": setup.setup.tick_ns,
+                    "runs": len(setup.runs),
+                    "failed": len(setup.failed),
                 }
                 for name, setups in together.items()
-                for each in setups
+                for setup in setups
             ]
         ),
         caption="Seeds: those of one setup, from the fewest to the most.",
@@ -164,18 +164,18 @@ def _origin(experiment: str) -> str:
 
 
 def _row(name: str, setups: Sequence[Repeated]) -> Row:
-    runs = [run for each in setups for run in each.runs]
+    runs = [run for setup in setups for run in setup.runs]
     failed = sum(not run.succeeded for run in runs)
     machines = sorted(
         {f"{run.setup.machine}{'' if is_repeatable(run) else ' (not repeatable)'}" for run in runs}
     )
-    counts = [len(each.runs) for each in setups]
+    counts = [len(setup.runs) for setup in setups]
     seeds = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)}–{max(counts)}"
     return (
         Cell(name),
-        Cell(str(len({each.setup.experiment for each in setups}))),
-        Cell(str(count_policies(each.setup for each in setups))),
-        Cell(ranges(each.setup.cpus for each in setups)),
+        Cell(str(len({setup.setup.experiment for setup in setups}))),
+        Cell(str(count_policies(setup.setup for setup in setups))),
+        Cell(ranges(setup.setup.cpus for setup in setups)),
         Cell(seeds),
         Cell(listed(machines)),
         Cell(f"{len(runs):,}"),
@@ -183,7 +183,7 @@ def _row(name: str, setups: Sequence[Repeated]) -> Row:
     )
 
 
-def _failures(failed: Sequence[Kept]) -> Text:
+def _failures(failed: Sequence[StoredRun]) -> Text:
     if not failed:
         return Text("Nothing: every run ended as it should.")
     lines = [

@@ -25,7 +25,7 @@ _PIXELS_PER_MM = 96 / 25.4
 _POINTS_PER_MM = 72 / 25.4
 _TEMPLATES = Path(__file__).parent / "templates" / "latex"
 _SPECIAL = {
-    **{each: f"\\{each}" for each in "#$%&_{}"},
+    **{character: f"\\{character}" for character in "#$%&_{}"},
     "\\": "\\textbackslash{}",
     "~": "\\textasciitilde{}",
     "^": "\\textasciicircum{}",
@@ -78,8 +78,8 @@ def write_latex(report: Report, folder: Path, advance: Advance = lambda name: No
     (place / "preamble.tex").write_text(_of_release("preamble.tex"))
     (place / "schedlab.bib").write_text(citation())
     document = (_TEMPLATES / DOCUMENT).read_text()
-    told = {"title": _title(report.title), "content": "\n".join(parts)}
-    (place / DOCUMENT).write_text(Template(document).substitute(told))
+    fields = {"title": _title(report.title), "content": "\n".join(parts)}
+    (place / DOCUMENT).write_text(Template(document).substitute(fields))
     return place / DOCUMENT
 
 
@@ -110,11 +110,11 @@ def _table(table: Table) -> Iterator[str]:
         yield "\\schedlabfit{%"
         yield from _tabular(shown, part, notes)
         yield "}"
-    told = [f"\\textsuperscript{{{number}}}~{inline(why)}" for why, number in notes.items()]
-    told += [f"{plain(sign)}~{plain(meaning)}." for sign, meaning in used_tones(shown).items()]
-    told += [inline(table.caption)] if table.caption else []
-    if told:
-        yield f"\\par\\smallskip\\begin{{minipage}}{{\\linewidth}}\\footnotesize {' '.join(told)}"
+    texts = [f"\\textsuperscript{{{number}}}~{inline(why)}" for why, number in notes.items()]
+    texts += [f"{plain(sign)}~{plain(meaning)}." for sign, meaning in used_tones(shown).items()]
+    texts += [inline(table.caption)] if table.caption else []
+    if texts:
+        yield f"\\par\\smallskip\\begin{{minipage}}{{\\linewidth}}\\footnotesize {' '.join(texts)}"
         yield "\\end{minipage}"
     yield "\\end{table}"
 
@@ -165,8 +165,8 @@ def _numbers(text: str) -> str:
     parts = inner.split(", ") if inner != text else [text]
     if not all(_NUMBER.fullmatch(part) for part in parts):
         return plain(text)
-    told = ", ".join(f"\\num{{{part.replace(',', '').replace('−', '-')}}}" for part in parts)
-    return f"{{[}}{told}{{]}}" if inner != text else told
+    texts = ", ".join(f"\\num{{{part.replace(',', '').replace('−', '-')}}}" for part in parts)
+    return f"{{[}}{texts}{{]}}" if inner != text else texts
 
 
 # --- text
@@ -174,10 +174,13 @@ def _numbers(text: str) -> str:
 
 def plain(text: str) -> str:
     """Any text, so that LaTeX prints it as it is; `?` for a character that pdfLaTeX does not have."""
-    return "".join(_SPECIAL.get(each) or (each if _is_there(each) else "?") for each in text)
+    return "".join(
+        _SPECIAL.get(character) or (character if _has_glyph(character) else "?")
+        for character in text
+    )
 
 
-def _is_there(character: str) -> bool:
+def _has_glyph(character: str) -> bool:
     return character < _AFTER_LATIN or character in _PUNCTUATION
 
 
@@ -198,15 +201,15 @@ def inline(markdown: str) -> str:
         "em_open": "\\emph{", "em_close": "}", "strong_open": "\\textbf{", "strong_close": "}",
         "softbreak": " ", "hardbreak": " ",
     }  # fmt: skip
-    told = []
+    texts = []
     for token in markup.tokens(markdown):
         if token.type == "code_inline":
-            told.append(_code(token.content))
+            texts.append(_code(token.content))
         elif token.type == "text":
-            told.append(plain(token.content))
+            texts.append(plain(token.content))
         else:
-            told.append(marks.get(token.type, ""))
-    return "".join(told).strip()
+            texts.append(marks.get(token.type, ""))
+    return "".join(texts).strip()
 
 
 # --- figures

@@ -67,7 +67,7 @@ def parts(table: Table) -> list[Part]:
             made.append(current)
             current = ()
         current += together
-    return [keys + each for each in (*made, current)]
+    return [keys + part for part in (*made, current)]
 
 
 def _inseparable(table: Table, columns: Part, room: int) -> Iterator[Part]:

@@ -43,9 +43,9 @@ class Numbering:
                 elif isinstance(block, Chart):
                     figures += 1
                     self.labels[block.name] = f"Figure {figures}"
-                    for number, each in enumerate(block.still, start=1):
-                        self.labels[each.name] = f"Figure {figures}.{number}"
-                        self._pages[each.name] = page
+                    for number, still in enumerate(block.still, start=1):
+                        self.labels[still.name] = f"Figure {figures}.{number}"
+                        self._pages[still.name] = page
                 else:
                     continue
                 self.blocks[block.name] = block

@@ -19,8 +19,8 @@ MARK = "report.json"
 
 def findings_in(report: Path) -> list[str]:
     """Returns what the report in this folder says first, in Markdown."""
-    said: list[str] = json.loads((report / MARK).read_text(encoding="utf-8"))["findings"]
-    return said
+    texts: list[str] = json.loads((report / MARK).read_text(encoding="utf-8"))["findings"]
+    return texts
 
 
 def check_place(place: Path) -> None:

@@ -46,7 +46,7 @@ def perfetto_of(recording: Recording) -> str:
 
 def address_of(trial: Trial) -> str:
     """Returns the address of the page with this setup, as seen from the report's pages: as `page/link.js` has it."""
-    parts = [("policy", each) for each in trial.policies]
+    parts = [("policy", policy) for policy in trial.policies]
     parts += [("cpus", str(trial.cpus)), ("seed", str(trial.seed)), ("pace", str(_PACE))]
     parts += [("workload", trial.workload)] if trial.workload else []
     parts += [("text", trial.text)] if trial.text else []
@@ -74,7 +74,7 @@ def write(report: Report, folder: Path) -> None:
         if recording.is_sound:
             _write_for_perfetto(recording.trace, folder / perfetto_of(recording))
         packed = gzip.compress(recording.trace.read_bytes(), _COMPRESSION, mtime=0)
-        told = {
+        content = {
             "title": recording.title,
             "policy": recording.policy,
             "trace": base64.b64encode(packed).decode(),
@@ -86,7 +86,7 @@ def write(report: Report, folder: Path) -> None:
                 for_perfetto=recording.is_sound and Path(perfetto_of(recording)).name,
                 more=[(Markup(to_inline_html(what)), words) for what, words in recording.more],
                 page=PAGE.name,
-                told=json_in_script(told),
+                told=json_in_script(content),
                 script=script,
                 allowed=allowed,
             )

@@ -41,27 +41,27 @@ class Artifact:
     @property
     def figures(self) -> list[Figure]:
         return [
-            Figure(each["name"], each["label"], each["title"], each["page"])
-            for each in self.listing["figures"]
+            Figure(figure["name"], figure["label"], figure["title"], figure["page"])
+            for figure in self.listing["figures"]
         ]
 
     @property
     def runs(self) -> list[Path]:
         """The folders of all runs, in the order of the report."""
-        return [self.folder / each["folder"] for each in self.listing["runs"]]
+        return [self.folder / run["folder"] for run in self.listing["runs"]]
 
     @property
     def traces(self) -> dict[Path, str | None]:
         """The traces' hashes, of the runs that are to be carried out again; None: it had no trace."""
         return {
-            self.folder / each["folder"]: each.get("trace_sha256")
-            for each in self.listing["runs"]
-            if each["repeated"]
+            self.folder / run["folder"]: run.get("trace_sha256")
+            for run in self.listing["runs"]
+            if run["repeated"]
         }
 
 
 @dataclass(frozen=True)
-class Held:
+class FigureCheck:
     """A figure of an artifact, and what came of it now."""
 
     figure: Figure
@@ -93,39 +93,41 @@ def other_sources(artifact: Artifact) -> str:
     """Returns how this checkout is another than that of the artifact, in words; "" if it is the same."""
     then, now = artifact.listing, commit()
     return (
-        "" if _told(then) == _told(now) else f"it was made at {_told(then)}; this is {_told(now)}"
+        ""
+        if _source_text(then) == _source_text(now)
+        else f"it was made at {_source_text(then)}; this is {_source_text(now)}"
     )
 
 
-def hold(artifact: Artifact, again: Mapping[Path, Path], out: Path) -> list[Held]:
+def hold(artifact: Artifact, again: Mapping[Path, Path], out: Path) -> list[FigureCheck]:
     """Makes the figures of the runs that were carried out `again`, and of the others as they are; writes them
     into `out`."""
     folders = [again.get(run, run) for run in artifact.runs]
     for run in set(artifact.runs) & set(folders):
         if results.succeeded(results.read_manifest(run)):
             measure(run)
-    found = blocks_of(collection.read(folders), artifact.figures)
+    blocks = blocks_of(collection.read(folders), artifact.figures)
     out.mkdir(parents=True)
-    for name, block in found.items():
+    for name, block in blocks.items():
         (out / f"{name}.csv").write_bytes(as_csv(block))
         if isinstance(block, Chart):
             drawing.draw((for_paper(block), str(out / name)))
-    return [_held(artifact, each, out) for each in artifact.figures]
+    return [_check_figure(artifact, figure, out) for figure in artifact.figures]
 
 
-def _held(artifact: Artifact, figure: Figure, out: Path) -> Held:
+def _check_figure(artifact: Artifact, figure: Figure, out: Path) -> FigureCheck:
     then = (artifact.folder / FIGURES / f"{figure.name}.csv").read_bytes()
     place = out / f"{figure.name}.csv"
     if not place.is_file():
-        return Held(figure, False, "these runs do not give it")
+        return FigureCheck(figure, False, "these runs do not give it")
     now = place.read_bytes()
     if now == then:
-        return Held(figure, True, "")
-    return Held(figure, False, _first_difference(then, now))
+        return FigureCheck(figure, True, "")
+    return FigureCheck(figure, False, _first_difference(then, now))
 
 
 def _first_difference(then: bytes, now: bytes) -> str:
-    lines = zip_longest(*(each.decode(errors="replace").splitlines() for each in (then, now)))
+    lines = zip_longest(*(data.decode(errors="replace").splitlines() for data in (then, now)))
     for number, (one, other) in enumerate(lines, start=1):
         if one != other:
             return f"line {number} was {_short(one)} and is {_short(other)}"
@@ -136,7 +138,7 @@ def _short(line: str | None) -> str:
     return "missing" if line is None else repr(line[:_SHOWN])
 
 
-def _told(sources: Mapping[str, Any]) -> str:
+def _source_text(sources: Mapping[str, Any]) -> str:
     changes = sources.get("changes_sha256")
     return f"commit {sources.get('commit')}" + (f" with changes {changes[:12]}" if changes else "")
 

@@ -48,7 +48,7 @@ class Outcome:
     @property
     def was_run(self) -> bool:
         """Was either side, even if it failed?"""
-        return any(each.values or each.missing != NOT_RUN for each in (self.off, self.on))
+        return any(side.values or side.missing != NOT_RUN for side in (self.off, self.on))
 
     @property
     def change(self) -> Difference | None:
@@ -77,17 +77,17 @@ class Outcome:
 
 def page(collection: Collection) -> Page | None:
     """Returns the page, or None if no test of a proposal was run."""
-    own = Collection(run for run in collection if is_of_proposals(run.setup.experiment))
-    if not len(own):
+    runs = Collection(run for run in collection if is_of_proposals(run.setup.experiment))
+    if not len(runs):
         return None
-    every = list(outcomes(own))
-    found = [each for each in every if each.was_run]
+    every = list(outcomes(runs))
+    tested = [outcome for outcome in every if outcome.was_run]
     return Page(
         NAME,
         "What the studies proposed",
-        _lead(found, len(every) - len(found)),
+        _lead(tested, len(every) - len(tested)),
         (
-            Section("One by one", (_table(found),)),
+            Section("One by one", (_table(tested),)),
             Section("How to read it", (Text(prose("proposals")),)),
         ),
     )
@@ -95,8 +95,10 @@ def page(collection: Collection) -> Page | None:
 
 def outcomes(collection: Collection) -> Iterator[Outcome]:
     """All tests of the studies of which one was run."""
-    run = {each.setup.experiment for each in collection}
-    shown = {each.study for each in proposals() if run & {test.label for test in each.tests}}
+    run = {run.setup.experiment for run in collection}
+    shown = {
+        proposal.study for proposal in proposals() if run & {test.label for test in proposal.tests}
+    }
     for proposal in proposals(shown) if shown else ():
         for test in proposal.tests:
             off, on = (_measured(collection, test, policy) for policy in (test.off, test.on))
@@ -118,18 +120,18 @@ def _measured(collection: Collection, test: Test, policy: str) -> Measured:
 
 def _setup(collection: Collection, test: Test, policy: str) -> Repeated | None:
     name, *settings = policy.split()
-    wanted = dict(parse_setting(each) for each in settings)
-    found = collection.select(experiment=test.label, policy=name, cpus=int(test.cpus))
-    return next((each for each in found if dict(each.setup.settings) == wanted), None)
+    setting_values = dict(parse_setting(setting) for setting in settings)
+    setups = collection.select(experiment=test.label, policy=name, cpus=int(test.cpus))
+    return next((setup for setup in setups if dict(setup.setup.settings) == setting_values), None)
 
 
-def _lead(found: list[Outcome], not_run: int) -> str:
+def _lead(outcomes: list[Outcome], not_run: int) -> str:
     words = ("helps", "harms", "does nothing", "not told apart")
-    counts = {word: sum(each.verdict == word for each in found) for word in words}
-    left = len(found) - sum(counts.values())
-    built = len({(each.proposal.study, each.proposal.name) for each in found})
+    counts = {word: sum(outcome.verdict == word for outcome in outcomes) for word in words}
+    left = len(outcomes) - sum(counts.values())
+    built = len({(outcome.proposal.study, outcome.proposal.name) for outcome in outcomes})
     return (
-        f"{built} proposals of the studies, and bundles of them, in {len(found)} tests:"
+        f"{built} proposals of the studies, and bundles of them, in {len(outcomes)} tests:"
         f" {counts['helps']} help, {counts['harms']} harm, {counts['does nothing']} do nothing, and"
         f" {counts['not told apart']} cannot be told apart with so many seeds."
         + (f" {left} failed, or have one side alone." if left else "")
@@ -137,27 +139,30 @@ def _lead(found: list[Outcome], not_run: int) -> str:
     )
 
 
-def _table(found: list[Outcome]) -> Table:
-    shown = {each.proposal.study for each in found}
-    missing = [each for each in proposals(shown) if each.missing]
-    rows = [*(_row(each) for each in found), *(_missing_row(each) for each in missing)]
+def _table(outcomes: list[Outcome]) -> Table:
+    shown = {outcome.proposal.study for outcome in outcomes}
+    missing = [proposal for proposal in proposals(shown) if proposal.missing]
+    rows = [
+        *(_row(outcome) for outcome in outcomes),
+        *(_missing_row(proposal) for proposal in missing),
+    ]
     data = pl.DataFrame(
         [
             {
-                "study": each.proposal.study,
-                "proposal": each.proposal.name,
-                "test": each.test.shows,
-                "cpus": int(each.test.cpus),
+                "study": outcome.proposal.study,
+                "proposal": outcome.proposal.name,
+                "test": outcome.test.shows,
+                "cpus": int(outcome.test.cpus),
                 "setup": setup,
                 "policy": policy,
-                "column": each.test.column,
+                "column": outcome.test.column,
                 "seed": seed,
                 "value": value,
             }
-            for each in found
+            for outcome in outcomes
             for setup, policy, side in (
-                ("off", each.test.off, each.off),
-                ("on", each.test.on, each.on),
+                ("off", outcome.test.off, outcome.off),
+                ("on", outcome.test.on, outcome.on),
             )
             for seed, value in enumerate(side.values)
         ]
@@ -173,20 +178,20 @@ def _table(found: list[Outcome]) -> Table:
     )
 
 
-def _row(each: Outcome) -> Row:
-    test, change = each.test, each.change
+def _row(outcome: Outcome) -> Row:
+    test, change = outcome.test, outcome.change
     quantity = measure_of("", "", test.column, test.better, "").quantity
     if change:
         quantity = fitting(quantity, max(change.before.mean, change.after.mean))
     unit = f", {quantity.unit}" if quantity.unit else ""
     cpus = "" if test.cpus == "1" else f", {test.cpus} CPUs"
     return (
-        *_place(each.proposal),
+        *_place(outcome.proposal),
         Cell(f"{'↑ ' if test.better == 'higher' else ''}{test.shows}{cpus}{unit}"),
-        Cell(each.verdict, _TONES.get(each.verdict, "plain")),
+        Cell(outcome.verdict, _TONES.get(outcome.verdict, "plain")),
         Cell(_percent(change)),
-        _value(each.off, quantity),
-        _value(each.on, quantity),
+        _value(outcome.off, quantity),
+        _value(outcome.on, quantity),
         Cell(test.off),
         Cell(test.on),
     )
@@ -200,8 +205,8 @@ def _place(proposal: Proposal) -> tuple[Cell, Cell]:
 
 def _missing_row(proposal: Proposal) -> Row:
     verdict, _, why = proposal.missing.replace("`", "").partition(": ")
-    told = (Cell(each or "–", "muted") for each in (why, verdict))
-    return (*_place(proposal), *told, *([Cell("–", "muted")] * 5))
+    cells = (Cell(text or "–", "muted") for text in (why, verdict))
+    return (*_place(proposal), *cells, *([Cell("–", "muted")] * 5))
 
 
 def _value(side: Measured, quantity: Quantity) -> Cell:
@@ -214,5 +219,5 @@ def _percent(change: Difference | None) -> str:
     if change is None or not change.before.mean:
         return "–"
     scale = 100 / change.before.mean
-    mean, low, high = (each * scale for each in (change.change, change.low, change.high))
+    mean, low, high = (value * scale for value in (change.change, change.low, change.high))
     return f"{mean:+.1f} [{low:.1f}, {high:.1f}]"

@@ -22,10 +22,10 @@ from schedlab.paths import new_runs_folder
 from schedlab.report.deciding import Budget, Contest, decide
 from schedlab.report.output import check_place
 from schedlab.runs.carrying_out import Finished, Interrupted, Software, describe
-from schedlab.runs.collection import Collection, Kept, kept_run
+from schedlab.runs.collection import Collection, StoredRun, load_run
 from schedlab.runs.perform import perform, still_to_run, unfinished
 from schedlab.runs.plan import Plan
-from schedlab.runs.progress import Durations, Whole
+from schedlab.runs.progress import Durations, OverallProgress
 from schedlab.runs.results import is_whole
 from schedlab.studies.experiment import TICK_NS, Depth
 from schedlab.studies.experiments import EXPERIMENTS
@@ -138,15 +138,15 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
     A failed run ends nothing: the report shows it. A signal ends the program; what was finished
     is kept, and a message says how to go on.
     """
-    plans, wanted = planned(request, out)
-    folder = wanted.folder
+    plans, plan = planned(request, out)
+    folder = plan.folder
     check_place(folder / REPORT)
-    with to_be_continued(request, wanted):
-        carry_out(plans, wanted)
+    with to_be_continued(request, plan):
+        carry_out(plans, plan)
         contests = None
         if request.decide:
-            wanted, contests = decide(wanted, request.decide, perform_added, contests_of)
-        runs = Collection(carried_out(wanted))
+            plan, contests = decide(plan, request.decide, perform_added, contests_of)
+        runs = Collection(carried_out(plan))
         say_progress(f"schedlab: making the report of {len(runs):,} runs")
         return Reproduction(folder, make_report(runs, folder / REPORT), runs, contests)
 
@@ -158,58 +158,60 @@ def planned(request: Request, out: Path | None) -> tuple[dict[str, Plan], Plan]:
     if request.experiments:
         labels = set(request.experiments)
         plans = {
-            name: Plan(folder, tuple(run for run in each.runs if run.label in labels))
-            for name, each in plans.items()
+            name: Plan(folder, tuple(run for run in study_plan.runs if run.label in labels))
+            for name, study_plan in plans.items()
         }
-    wanted = Plan(folder, tuple(run for each in plans.values() for run in each.runs))
-    if not wanted.runs:
+    plan = Plan(folder, tuple(run for study_plan in plans.values() for run in study_plan.runs))
+    if not plan.runs:
         raise WrongUsage(
             f"--machine {request.machine}: runs none of {' '.join(request.names)}; leave --machine out"
             + (f", or name study-{LINUX_STUDY}" if request.machine in LINUX_MACHINES else "")
         )
-    wanted.check()
-    return plans, wanted
+    plan.check()
+    return plans, plan
 
 
 def perform_added(added: Plan) -> None:
     """Runs what is not there yet of the seeds that were added, on each machine."""
     for name in dict.fromkeys(run.machine.name for run in added.runs):
-        own = Plan(added.folder, tuple(run for run in added.runs if run.machine.name == name))
-        report_failures(perform(own, unfinished, with_metrics=False))
+        machine_plan = Plan(
+            added.folder, tuple(run for run in added.runs if run.machine.name == name)
+        )
+        report_failures(perform(machine_plan, unfinished, with_metrics=False))
 
 
-def contests_of(wanted: Plan) -> list[Suite]:
+def contests_of(plan: Plan) -> list[Suite]:
     """Returns the tests that tell which policy is best, as the report has them."""
     from schedlab.report.build import compared_in
     from schedlab.report.findings import contests
 
-    return contests(compared_in(Collection(carried_out(wanted))))
+    return contests(compared_in(Collection(carried_out(plan))))
 
 
-def carry_out(plans: Mapping[str, Plan], wanted: Plan) -> None:
-    """Executes the runs of `wanted`, the machines' plans together, that do not exist yet."""
+def carry_out(plans: Mapping[str, Plan], plan: Plan) -> None:
+    """Executes the runs of `plan`, the machines' plans together, that do not exist yet."""
     parts = in_parts(plans)
-    left = [tuple(still_to_run(own)) for _, own in parts]
+    left = [tuple(still_to_run(part)) for _, part in parts]
     count = sum(map(len, left))
-    there = len(wanted.runs) - count
+    finished = len(plan.runs) - count
     say_progress(
-        f"schedlab: {count:,} runs, in {wanted.folder}"
-        + (f"; {there:,} are there already" if there else "")
+        f"schedlab: {count:,} runs, in {plan.folder}"
+        + (f"; {finished:,} are there already" if finished else "")
     )
     began = time.monotonic()
-    for number, (name, own) in enumerate(parts):
+    for number, (name, part) in enumerate(parts):
         done = sum(map(len, left[:number]))
         later = tuple(run for runs in left[number + 1 :] for run in runs)
-        whole = Whole(done, later, len(wanted.runs), began)
-        if own.runs:
-            select = partial(unfinished_of, own)
-            report_failures(perform(plans[name], select, with_metrics=False, whole=whole))
+        progress_of_all = OverallProgress(done, later, len(plan.runs), began)
+        if part.runs:
+            select = partial(unfinished_of, part)
+            report_failures(perform(plans[name], select, with_metrics=False, whole=progress_of_all))
 
 
-def unfinished_of(part: Plan, wanted: Plan, base: Software) -> Plan:
+def unfinished_of(part: Plan, plan: Plan, base: Software) -> Plan:
     """Returns what is left of a part. Runs of another make are refused wherever they are in the plan, before any of it
     is run."""
-    left = set(unfinished(wanted, base).runs)
+    left = set(unfinished(plan, base).runs)
     return Plan(part.folder, tuple(run for run in part.runs if run in left))
 
 
@@ -237,7 +239,7 @@ def plans_of(machines: Iterable[str], request: Request, folder: Path) -> dict[st
 
 def plan_on(machine: str, request: Request, folder: Path) -> Plan:
     """Returns the part of it that this machine runs."""
-    found = plan(
+    planned_studies = plan(
         folder,
         request.depth,
         request.studies,
@@ -247,14 +249,14 @@ def plan_on(machine: str, request: Request, folder: Path) -> Plan:
         machine,
     )
     if machine == LINUX and request.with_column:
-        return Plan(folder, tuple(run for run in found.runs if run.label == SYSBENCH))
-    return found
+        return Plan(folder, tuple(run for run in planned_studies.runs if run.label == SYSBENCH))
+    return planned_studies
 
 
 def only_simulated(request: Request, folder: Path) -> tuple[RunSpec, ...]:
     """Returns the runs of experiments that no other machine can run."""
-    found = plan_on(SIMULATOR, request, folder)
-    return tuple(run for run in found.runs if EXPERIMENTS[run.label].machine == SIMULATOR)
+    simulated = plan_on(SIMULATOR, request, folder)
+    return tuple(run for run in simulated.runs if EXPERIMENTS[run.label].machine == SIMULATOR)
 
 
 def proposed(machine: str, request: Request, folder: Path) -> Plan:
@@ -264,7 +266,7 @@ def proposed(machine: str, request: Request, folder: Path) -> Plan:
 
 def at_hand(request: Request) -> list[str]:
     """Its machines. Linux is left out, with the reason, unless it alone was asked for."""
-    found = []
+    available = []
     for name in request.machines:
         try:
             if request.machine is None and name in LINUX_MACHINES:
@@ -273,8 +275,8 @@ def at_hand(request: Request) -> list[str]:
         except MachineUnfit as unfit:
             say(f"schedlab: skipping study {LINUX_STUDY} on Linux (NOT RUN): {unfit}")
             break
-        found.append(name)
-    return found
+        available.append(name)
+    return available
 
 
 def need_guest(request: Request) -> None:
@@ -286,12 +288,12 @@ def need_guest(request: Request) -> None:
         )
 
 
-def carried_out(wanted: Plan) -> Iterator[Kept]:
+def carried_out(plan: Plan) -> Iterator[StoredRun]:
     """Gives the runs of a plan that are there."""
-    for run in wanted.runs:
-        place = wanted.place(run)
+    for run in plan.runs:
+        place = plan.place(run)
         if is_whole(place):
-            yield kept_run(place)
+            yield load_run(place)
 
 
 def make_report(runs: Collection, folder: Path) -> Path:
@@ -300,8 +302,8 @@ def make_report(runs: Collection, folder: Path) -> Path:
     from schedlab.report.command import progress
 
     began = time.monotonic()
-    with progress() as tell:
-        made = write_report(runs, folder, progress=tell)
+    with progress() as show:
+        made = write_report(runs, folder, progress=show)
     durations = Durations()
     durations.learn_report(len(runs), time.monotonic() - began)
     durations.save()
@@ -318,7 +320,7 @@ def report_failures(finished: Sequence[Finished]) -> None:
 
 
 @contextmanager
-def to_be_continued(request: Request, wanted: Plan) -> Iterator[None]:
+def to_be_continued(request: Request, plan: Plan) -> Iterator[None]:
     """Tells how to go on if a signal ends the block."""
     try:
         yield
@@ -328,9 +330,9 @@ def to_be_continued(request: Request, wanted: Plan) -> Iterator[None]:
         number = signal.SIGINT
     else:
         return
-    count = len(list(carried_out(wanted)))
+    count = len(list(carried_out(plan)))
     say(
-        f"schedlab: interrupted; {count} of {len(wanted.runs)} runs are finished "
-        f"and kept. To continue:\n {request.command(wanted.folder)}"
+        f"schedlab: interrupted; {count} of {len(plan.runs)} runs are finished "
+        f"and kept. To continue:\n {request.command(plan.folder)}"
     )
     raise SystemExit(128 + number)

@@ -35,7 +35,7 @@ from schedlab.report.workload_tables import (
 )
 from schedlab.runs import collection as runs
 from schedlab.runs.again import command_of, commands
-from schedlab.runs.collection import Collection, Kept
+from schedlab.runs.collection import Collection, StoredRun
 from schedlab.studies.experiment import Experiment
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.workload.changes import workload_title
@@ -74,15 +74,20 @@ def page(collection: Collection) -> Page:
 def workload_makers(collection: Collection) -> dict[str, Callable[[], Page]]:
     """Returns what makes a page for each workload, by the page's name: what it gave under each policy, and how it
     is run again."""
-    found = workloads(collection)
-    drawn = [each for each in found if each.first.experiment not in EXPERIMENTS][:_DRAWN]
-    return {page_name(each): partial(_workload, collection, each, each in drawn) for each in found}
+    all_workloads = workloads(collection)
+    drawn = [
+        workload for workload in all_workloads if workload.first.experiment not in EXPERIMENTS
+    ][:_DRAWN]
+    return {
+        page_name(workload): partial(_workload, collection, workload, workload in drawn)
+        for workload in all_workloads
+    }
 
 
-def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
+def _lead(collection: Collection, failed: Sequence[StoredRun]) -> str:
     setups = collection.repeated
     count = counted(len({setup.experiment for setup in setups}), "workload")
-    several = any(len(each.runs) > 1 for each in setups.values())
+    several = any(len(setup.runs) > 1 for setup in setups.values())
     seeds = (
         "A mean is followed by its interval of 95 % over seeds: runs of one setup differ because"
         " their seeds do."
@@ -96,7 +101,7 @@ def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
     )
 
 
-def _workloads(found: Sequence[Workload]) -> Table:
+def _workloads(workloads: Sequence[Workload]) -> Table:
     """A row for each workload, which leads to its page."""
     return Table(
         name="all-workloads",
@@ -110,19 +115,19 @@ def _workloads(found: Sequence[Workload]) -> Table:
             Column("runs"),
             Column("failed"),
         ),
-        rows=tuple(_overview(each) for each in found),
+        rows=tuple(_overview(workload) for workload in workloads),
         data=pl.DataFrame(
             [
                 {
-                    "workload": each.title,
-                    "study": study.study if (study := _study(each)) else None,
-                    "machine": each.first.machine,
-                    "policies": len(_policies(each)),
-                    "runs": sum(len(setup.runs) for setup in each.setups),
-                    "failed": sum(len(setup.failed) for setup in each.setups),
-                    "page": page_name(each),
+                    "workload": workload.title,
+                    "study": study.study if (study := _study(workload)) else None,
+                    "machine": workload.first.machine,
+                    "policies": len(_policies(workload)),
+                    "runs": sum(len(setup.runs) for setup in workload.setups),
+                    "failed": sum(len(setup.failed) for setup in workload.setups),
+                    "page": page_name(workload),
                 }
-                for each in found
+                for workload in workloads
             ],
             schema_overrides={"study": pl.Int64},
         ),
@@ -133,14 +138,14 @@ def _workloads(found: Sequence[Workload]) -> Table:
 
 def _overview(workload: Workload) -> Row:
     study = _study(workload)
-    failed = sum(len(each.failed) for each in workload.setups)
+    failed = sum(len(setup.failed) for setup in workload.setups)
     return (
         Cell(workload.title, link=f"#{page_name(workload)}"),
         Cell(str(study.study) if study else NOTHING),
         Cell(workload.first.machine),
         Cell(str(len(_policies(workload)))),
-        Cell(ranges(each.setup.cpus for each in workload.setups)),
-        Cell(f"{sum(len(each.runs) for each in workload.setups):,}"),
+        Cell(ranges(setup.setup.cpus for setup in workload.setups)),
+        Cell(f"{sum(len(setup.runs) for setup in workload.setups):,}"),
         Cell(str(failed), "failed" if failed else "muted"),
     )
 
@@ -151,7 +156,7 @@ def _study(workload: Workload) -> Experiment | None:
 
 
 def _policies(workload: Workload) -> set[str]:
-    return {each.setup.policy_title for each in workload.setups}
+    return {setup.setup.policy_title for setup in workload.setups}
 
 
 def page_name(workload: Workload) -> str:
@@ -185,10 +190,10 @@ def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
 
 def _again(workload: Workload) -> Text | None:
     """Returns the commands that carry out its runs again, or None if there are none."""
-    told = commands(run.manifest for each in workload.setups for run in each.runs)
-    if not told:
+    command_lines = commands(run.manifest for setup in workload.setups for run in setup.runs)
+    if not command_lines:
         return None
-    return Text(f"{prose('again')}\n\n{listing(chr(10).join(told))}")
+    return Text(f"{prose('again')}\n\n{listing(chr(10).join(command_lines))}")
 
 
 def _described(workload: Workload) -> str:
@@ -196,14 +201,14 @@ def _described(workload: Workload) -> str:
     setups = workload.setups
     command = code(workload_title(setups[0].runs[0].manifest))
     policies = counted(len(_policies(workload)), "policy", "policies")
-    extent = counted(sum(len(each.runs) for each in setups), "run")
-    numbers = cpus(each.setup.cpus for each in setups)
+    extent = counted(sum(len(setup.runs) for setup in setups), "run")
+    numbers = cpus(setup.setup.cpus for setup in setups)
     known = _study(workload)
     study = f" Of study {known.study}: {literal(known.title)}." if known else ""
     return f"{command}, {policies} on {numbers}, {extent}.{study}"
 
 
-def _failures(failed: Sequence[Kept]) -> Section:
+def _failures(failed: Sequence[StoredRun]) -> Section:
     """Each run that did not succeed, with what it said."""
     blocks = [
         Text(
@@ -216,7 +221,7 @@ def _failures(failed: Sequence[Kept]) -> Section:
     return Section("What failed", tuple(blocks))
 
 
-def _title(run: Kept) -> str:
+def _title(run: StoredRun) -> str:
     setup = run.setup
     return f"{setup.experiment}, {setup.policy_title}, {cpus([setup.cpus])}, seed {run.seed}"
 
@@ -271,7 +276,7 @@ def _list(collection: Collection) -> Table:
     )
 
 
-def _listed(run: Kept, recording: Recording | None) -> Row:
+def _listed(run: StoredRun, recording: Recording | None) -> Row:
     setup = run.setup
     seconds = run.manifest.get("host_seconds")
     status = Cell("success")
@@ -289,11 +294,11 @@ def _listed(run: Kept, recording: Recording | None) -> Row:
     )
 
 
-def _more(run: Kept, recording: Recording | None = None) -> tuple[tuple[str, str], ...]:
+def _more(run: StoredRun, recording: Recording | None = None) -> tuple[tuple[str, str], ...]:
     """What can be done with a run: each a word and a command, or where its trace is. A recording has its trace for
     Perfetto beside the page."""
-    there = recording and recording.is_sound and playing.perfetto_of(recording)
-    perfetto = there or playing.PERFETTO
+    has_recording = recording and recording.is_sound and playing.perfetto_of(recording)
+    perfetto = has_recording or playing.PERFETTO
     again = command_of(run.manifest)
     lines = [("run", again)] if again else []
     if (run.folder / TRACE_FILE).is_file():

@@ -40,22 +40,22 @@ def _specification(
     chart: Chart, config: Mapping[str, Any], resolve: Callable[[str], str] | None
 ) -> dict[str, Any]:
     plain = all_visible(chart.plain, visible_in_chart)
-    own = merged(_LAYOUT, config)
-    linked = {name: _with_links(each, resolve) for name, each in plain.items()}
-    return {**linked, "config": merged(own, plain.get("config", {}))}
+    specification = merged(_LAYOUT, config)
+    linked = {name: _with_links(item, resolve) for name, item in plain.items()}
+    return {**linked, "config": merged(specification, plain.get("config", {}))}
 
 
 def _with_links(part: Any, resolve: Callable[[str], str] | None) -> Any:
     """Returns it with the addresses of what its marks lead to; None: without any."""
     if isinstance(part, list):
-        return [_with_links(each, resolve) for each in part]
+        return [_with_links(item, resolve) for item in part]
     if not isinstance(part, dict):
         return part
     return {
-        name: resolve(each)
-        if resolve and isinstance(each, str) and name == HREF
-        else _with_links(each, resolve)
-        for name, each in part.items()
+        name: resolve(item)
+        if resolve and isinstance(item, str) and name == HREF
+        else _with_links(item, resolve)
+        for name, item in part.items()
         if resolve or name != HREF
     }
 

@@ -30,7 +30,7 @@ def divided(page: Page) -> list[Page]:
             for number, section in enumerate(page.sections)
         ),
     )
-    return [index, *(each for part in parts.values() for each in divided(part))]
+    return [index, *(part_section for part in parts.values() for part_section in divided(part))]
 
 
 def _moved(sections: Sequence[Section]) -> set[int]:
@@ -52,30 +52,30 @@ def _figures(section: Section) -> list[Block]:
 
 
 def _part(page: Page, section: Section) -> Page:
-    own = (Section("", section.blocks),) if section.blocks else ()
+    subsections = (Section("", section.blocks),) if section.blocks else ()
     return Page(
         f"{page.name}-{slug(section.title)}",
         section.title,
         f"A part of [{title_markdown(page.title)}](#{page.name}): {_counted(section)}.",
-        (*own, *section.sections),
+        (*subsections, *section.sections),
         above=page.above or page.name,
         trials={name: trial for name, trial in page.trials.items() if name != NAME},
     )
 
 
 def _leading_to(part: Page, section: Section) -> Section:
-    within = [title_markdown(each.title) for each in section.sections]
-    told = f" It has {listed(within)}." if within else ""
+    within = [title_markdown(subsection.title) for subsection in section.sections]
+    sentence = f" It has {listed(within)}." if within else ""
     link = f"[{title_markdown(part.title)}](#{part.name})"
     return Section(
-        section.title, (Text(f"{link}, on a page of its own: {_counted(section)}.{told}"),)
+        section.title, (Text(f"{link}, on a page of its own: {_counted(section)}.{sentence}"),)
     )
 
 
 def _counted(section: Section) -> str:
     figures = _figures(section)
-    tables = sum(isinstance(each, Table) for each in figures)
-    charts = sum(isinstance(each, Chart) for each in figures)
+    tables = sum(isinstance(figure, Table) for figure in figures)
+    charts = sum(isinstance(figure, Chart) for figure in figures)
     return listed(
         [
             counted(number, what)

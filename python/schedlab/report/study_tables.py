@@ -25,7 +25,7 @@ from schedlab.studies.agreement import is_near, tolerance
 from schedlab.studies.causes import Cause, cause_of
 
 if TYPE_CHECKING:
-    from schedlab.runs.collection import Kept, Repeated
+    from schedlab.runs.collection import Repeated, StoredRun
     from schedlab.studies import Figure
 
 NOT_RUN = "not run"
@@ -108,19 +108,19 @@ def measure(
     if repeated.failed:
         how = f"failed ({len(repeated.failed)} of {len(repeated.runs)})"
         return Measured((), how, _failures(repeated.failed), failed=True, runs=runs)
-    values = tuple(each for each in runs if each is not None)
+    values = tuple(run for run in runs if run is not None)
     if len(values) < len(runs):
         return Measured((), NOTHING, "The run was whole, but holds no such value.", runs=runs)
     return Measured(values, within=within, runs=runs)
 
 
-def _failures(failed: Iterable[Kept]) -> str:
-    told = {
+def _failures(failed: Iterable[StoredRun]) -> str:
+    reasons = {
         f"seed {run.seed}: {run.status}"
         + (f", {message}" if (message := str(run.manifest.get("message", "")).strip()) else "")
         for run in failed
     }
-    return "; ".join(sorted(told))
+    return "; ".join(sorted(reasons))
 
 
 Kind = Literal["expected", "published", "rerun", "measured", "difference", "study_costs", "ideal"]
@@ -316,22 +316,24 @@ def compared_table(
     kinds = {part: _kinds(lines, part) for part in dict.fromkeys(_parts(lines))}
     columns = [
         *(Column(label, align="left") for label in labels),
-        *(Column(_TITLES[kind], part) for part, each in kinds.items() for kind in each),
+        *(Column(_TITLES[kind], part) for part, kind_group in kinds.items() for kind in kind_group),
     ]
     shown, sections = label_cells([line.labels for line in lines])
     rows = [
         (
-            *own,
+            *cells_of_labels,
             *(
                 line.parts.get(part, Comparison()).cell(kind)
-                for part, each in kinds.items()
-                for kind in each
+                for part, kind_group in kinds.items()
+                for kind in kind_group
             ),
         )
-        for own, line in zip(shown, lines, strict=True)
+        for cells_of_labels, line in zip(shown, lines, strict=True)
     ]
     theirs = any(
-        each.study_costs and each.published for line in lines for each in line.parts.values()
+        comparison.study_costs and comparison.published
+        for line in lines
+        for comparison in line.parts.values()
     )
     return Table(
         name,
@@ -351,12 +353,12 @@ def label_cells(labels: Sequence[Sequence[str]]) -> tuple[list[Row], tuple[int, 
     a line is drawn, if that is not each."""
     starts = [
         number
-        for number, own in enumerate(labels)
-        if number == 0 or own[0] != labels[number - 1][0]
+        for number, row_labels in enumerate(labels)
+        if number == 0 or row_labels[0] != labels[number - 1][0]
     ]
     rows = [
-        (Cell(own[0] if number in starts else ""), *map(Cell, own[1:]))
-        for number, own in enumerate(labels)
+        (Cell(row_labels[0] if number in starts else ""), *map(Cell, row_labels[1:]))
+        for number, row_labels in enumerate(labels)
     ]
     return rows, tuple(starts[1:]) if len(starts) < len(labels) else ()
 
@@ -388,9 +390,9 @@ def _data(labels: Sequence[str], lines: Sequence[Line]) -> pl.DataFrame:
     )
     return pl.DataFrame(
         [
-            {**dict(zip(labels, line.labels, strict=True)), "quantity": part, **each.record()}
+            {**dict(zip(labels, line.labels, strict=True)), "quantity": part, **comparison.record()}
             for line in lines
-            for part, each in line.parts.items()
+            for part, comparison in line.parts.items()
         ],
         schema_overrides={
             **dict.fromkeys(numbers, pl.Float64),

@@ -16,7 +16,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines.folder import WORKLOAD_FILE
 from schedlab.report.model import Trial
 from schedlab.report.wording import cpus, listed
-from schedlab.runs.collection import Collection, Kept, Repeated
+from schedlab.runs.collection import Collection, Repeated, StoredRun
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES
 from schedlab.studies.pack import Study
@@ -37,7 +37,7 @@ _LINES = 400
 """The most lines of a workload that an address holds."""
 _OTHER_COSTS = "operations as quick as on our kernel"
 _ALIKE = "CPUs that are alike"
-_INSTEAD = "a workload file in place of the program"
+_FILE_REASON = "a workload file in place of the program"
 _NEAREST = "the workload file that is nearest to the command"
 _AS_IT_IS = "the file without its changes"
 
@@ -56,14 +56,14 @@ class _Load:
 def of_setups(setups: Sequence[Repeated]) -> Trial | None:
     """Returns a trial of setups that ran the same workload: under up to four policies, on that number of CPUs on
     which most of them ran; None if the page has none of the policies, or nothing like the workload."""
-    there = [each for each in setups if _is_known(each.setup.policy)]
-    counts = [each.setup.cpus for each in there]
+    known_setups = [setup for setup in setups if _is_known(setup.setup.policy)]
+    counts = [setup.setup.cpus for setup in known_setups]
     count = max(sorted(set(counts)), key=counts.count, default=0)
-    chosen = [each for each in there if each.setup.cpus == count][:SYSTEMS]
+    chosen = [setup for setup in known_setups if setup.setup.cpus == count][:SYSTEMS]
     if not chosen:
         return None
     load = _load_of(chosen[0].runs[0])
-    policies = [_in_link(each.setup.policy_title) for each in chosen]
+    policies = [_in_link(setup.setup.policy_title) for setup in chosen]
     if load is None:
         return None
     return _trial(load, policies, count, chosen[0].runs[0].seed, chosen[0].setup.tick_ns)
@@ -72,8 +72,8 @@ def of_setups(setups: Sequence[Repeated]) -> Trial | None:
 def of_suite(collection: Collection, suite: Suite, policies: Sequence[str]) -> Trial | None:
     """Returns a trial of some policies of a suite, as `of_setups` does."""
     ran = {
-        setup.policy_title: each
-        for setup, each in collection.repeated.items()
+        setup.policy_title: repeated
+        for setup, repeated in collection.repeated.items()
         if (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
         == (suite.experiment, suite.cpus, suite.tick_ns, suite.machine)
     }
@@ -83,20 +83,20 @@ def of_suite(collection: Collection, suite: Suite, policies: Sequence[str]) -> T
 def of_study(study: Study) -> Trial | None:
     """Returns the trial that `try` of its study.yaml names, or None if it names none: an experiment, policies,
     and CPUs."""
-    said = study.facts.get("try")
-    if not said:
+    trial = study.facts.get("try")
+    if not trial:
         return None
-    count = int(said["cpus"])
-    load = _load_of_experiment(said["experiment"], count)
+    count = int(trial["cpus"])
+    load = _load_of_experiment(trial["experiment"], count)
     if load is None:
         return None
-    return _trial(load, [_in_link(each) for each in said["policies"]], count, 1, TICK_NS)
+    return _trial(load, [_in_link(name) for name in trial["policies"]], count, 1, TICK_NS)
 
 
 def _trial(load: _Load, policies: Sequence[str], count: int, seed: int, tick_ns: int) -> Trial:
     tick = () if tick_ns == TICK_NS else (f"ticks of {format_time(TICK_NS)}",)
     return Trial(
-        f"{load.title} under {listed([code(each) for each in policies])} on {cpus([count])}",
+        f"{load.title} under {listed([code(policy) for policy in policies])} on {cpus([count])}",
         tuple(policies),
         count,
         seed,
@@ -118,7 +118,7 @@ def _in_link(policy: str) -> str:
 # --- what runs there
 
 
-def _load_of(run: Kept) -> _Load | None:
+def _load_of(run: StoredRun) -> _Load | None:
     """Returns the workload of a run, or what is nearest to it; None if nothing is."""
     file = run.folder / WORKLOAD_FILE
     known = EXPERIMENTS.get(run.setup.experiment)
@@ -130,8 +130,8 @@ def _load_of(run: Kept) -> _Load | None:
             *((_ALIKE,) if "shape" in run.manifest else ()),
         )
         return _load_of_file(file, run.setup.changes, run.seed, notes)
-    own = _load_of_experiment(run.setup.experiment, run.setup.cpus)
-    return own or _load_of_program(str(run.manifest["workload"]))
+    experiment_load = _load_of_experiment(run.setup.experiment, run.setup.cpus)
+    return experiment_load or _load_of_program(str(run.manifest["workload"]))
 
 
 def _load_of_file(
@@ -141,22 +141,22 @@ def _load_of_file(
     if name and not changes:
         return _Load(code(name), name, notes=notes)
     try:
-        found = read(file, changes)
+        workload = read(file, changes)
     except WrongUsage:  # of another version
         return None
     title = f"{code(name)}, changed," if name else "its workload"
-    if length(found) > _LINES:
+    if length(workload) > _LINES:
         return _Load(code(name), name, notes=(*notes, _AS_IT_IS)) if name else None
-    return _Load(title, text=text_of(found, seed, TICK_NS), notes=notes)
+    return _Load(title, text=text_of(workload, seed, TICK_NS), notes=notes)
 
 
 def _load_of_experiment(experiment: str, count: int) -> _Load | None:
     known = EXPERIMENTS.get(experiment)
-    found = FILES.get((known and known.repeats) or experiment)
-    if known is None or found is None:
+    file = FILES.get((known and known.repeats) or experiment)
+    if known is None or file is None:
         return None
-    notes = (_INSTEAD, _OTHER_COSTS) if known.repeats else (_INSTEAD,)
-    return _load_of_file(found.path, found.changed("full", count), 1, notes)
+    notes = (_FILE_REASON, _OTHER_COSTS) if known.repeats else (_FILE_REASON,)
+    return _load_of_file(file.path, file.changed("full", count), 1, notes)
 
 
 def _load_of_program(command: str) -> _Load | None:
@@ -171,7 +171,8 @@ def _load_of_program(command: str) -> _Load | None:
 def _known_files() -> dict[str, str]:
     """Returns the names of the workloads in the page, by what is in their files."""
     return {
-        hashlib.sha256(each.file.read_bytes()).hexdigest(): name for name, each in palette().items()
+        hashlib.sha256(entry.file.read_bytes()).hexdigest(): name
+        for name, entry in palette().items()
     }
 
 

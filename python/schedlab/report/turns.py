@@ -25,11 +25,11 @@ def section(collection: Collection, contest: Sequence[Suite]) -> Section | None:
     """Returns the section on the suite of equal CPU-bound processes that shows it best, or None if
     there is none."""
     equal = _of_equal_work(collection)
-    fit = [suite for suite in contest if all(each in suite.measures for each in _SHOWN)]
+    fit = [suite for suite in contest if all(measure in suite.measures for measure in _SHOWN)]
     fit = [suite for suite in fit if (suite.experiment, suite.cpus) in equal]
     if not fit:
         return None
-    suite = max(fit, key=lambda each: each.ratio(each.order(TURNAROUND)[-1], TURNAROUND))
+    suite = max(fit, key=lambda suite: suite.ratio(suite.order(TURNAROUND)[-1], TURNAROUND))
     turns = _turns(collection, suite)
     processes = equal[suite.experiment, suite.cpus]
     return Section(
@@ -72,17 +72,17 @@ def _turns(collection: Collection, suite: Suite) -> dict[str, Estimate]:
         & pl.col("seed").is_in(suite.seeds)
         & pl.col("policy").is_in(suite.having(TURNAROUND))
     ).select("policy", turn=pl.col("running_ns") / pl.col("selections"))
-    found = {
+    turns = {
         policy: estimate(part["turn"].to_list(), BY_NAME["turnaround"].within)
         for (policy,), part in mine.partition_by("policy", as_dict=True).items()
     }
-    return dict(sorted(found.items(), key=lambda item: item[1].mean))
+    return dict(sorted(turns.items(), key=lambda item: item[1].mean))
 
 
 def _words(suite: Suite, turns: dict[str, Estimate], processes: int) -> str:
     highest, long = suite.order(TURNAROUND)[-1], list(turns)[-1]
 
-    def told(policy: str, measure: Measure) -> str:
+    def words_of(policy: str, measure: Measure) -> str:
         return number_as_text(suite.means[policy, measure.name].mean, measure.quantity)
 
     def turn(policy: str) -> str:
@@ -95,11 +95,11 @@ def _words(suite: Suite, turns: dict[str, Estimate], processes: int) -> str:
         " block. If n such processes advance together on m CPUs, all end at the end; if one ends"
         " after the other, the mean turnaround is (n + m) ÷ 2n of that, here"
         f" {percent(bound)}. The highest mean is that of `{highest}`, in turns of {turn(highest)}:"
-        f" {told(highest, TURNAROUND)}. The longest turns, those of `{long}` ({turn(long)}), give"
-        f" {told(long, TURNAROUND)}: {percent(ratio)}. Where turns are short, but chance or levels"
+        f" {words_of(highest, TURNAROUND)}. The longest turns, those of `{long}` ({turn(long)}), give"
+        f" {words_of(long, TURNAROUND)}: {percent(ratio)}. Where turns are short, but chance or levels"
         " let some get ahead of others, it is between. The price of long turns is the wait for the"
-        f" first one, {told(long, RESPONSE)} against {told(highest, RESPONSE)} on average, and the"
-        f" gain is overhead, {told(long, OVERHEAD)} against {told(highest, OVERHEAD)}. That is a"
+        f" first one, {words_of(long, RESPONSE)} against {words_of(highest, RESPONSE)} on average, and the"
+        f" gain is overhead, {words_of(long, OVERHEAD)} against {words_of(highest, OVERHEAD)}. That is a"
         " setting more than an algorithm: with a tunable for the length of a turn (a slice"
         " or a quantum) a policy can be moved along this line. Where processes"
         " sleep and wake up, long turns of others are what they wait for."
@@ -120,7 +120,7 @@ def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
         for measure in _SHOWN
     ]
     units = [
-        fitting(quantity, max(each.mean for each in means.values()))
+        fitting(quantity, max(mean.mean for mean in means.values()))
         for _, quantity, means in columns
     ]
     digits = [
@@ -138,9 +138,9 @@ def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
         for policy in turns
     ]
     data = [
-        {"policy": policy, "figure": title, "mean": each.mean, "low": each.low, "high": each.high}
+        {"policy": policy, "figure": title, "mean": mean.mean, "low": mean.low, "high": mean.high}
         for title, _, means in columns
-        for policy, each in means.items()
+        for policy, mean in means.items()
     ]
     return Table(
         "comparison-turns",

@@ -22,7 +22,7 @@ from schedlab.report import charts
 from schedlab.report.explained import AFTER, waits_table
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text, Tone
 from schedlab.report.workload_tables import groups_table, metrics_table, workloads
-from schedlab.runs.collection import Collection, Kept
+from schedlab.runs.collection import Collection, StoredRun
 from schedlab.runs.replay.nearness import FIGURES, error, figures, nearness
 
 TITLE = "What if"
@@ -48,7 +48,7 @@ class Replay:
 class WhatIf:
     """A recording, or several that differ in their seeds, and its replays."""
 
-    recorded: Sequence[Kept]
+    recorded: Sequence[StoredRun]
     measured: Metrics
     """Of them all. Names are as they were recorded: by these replays have theirs."""
     explained: Explained
@@ -56,7 +56,7 @@ class WhatIf:
     replays: Sequence[Replay]
     own: Replay
     """The replay under the recording's own policy; or, where that is none of ours, the one that comes nearest."""
-    is_own: bool
+    is_of_user: bool
     notes: Sequence[str]
     """What is to be known of recording and replays."""
 
@@ -73,10 +73,10 @@ class WhatIf:
     @cached_property
     def as_recorded(self) -> dict[str, Any]:
         """The recording itself, as a row of the table of policies."""
-        told = figures(self.measured, self.measured)
+        figure_values = figures(self.measured, self.measured)
         return {
             "policy": f"recorded: {self.recorded[0].setup.policy_title}",
-            **told,
+            **figure_values,
             "change": None,
         }
 
@@ -86,14 +86,21 @@ class WhatIf:
         waiting against that of the own policy's replay; `is_told`: the change is larger than the replay's error."""
         base = figures(self.measured, self.own.metrics)["waiting_mean_ns"]
         off = self.errors["waiting"]
-        found = []
-        for each in self.replays:
-            told = figures(self.measured, each.metrics)
-            waiting = told["waiting_mean_ns"]
+        table_rows = []
+        for replay in self.replays:
+            replay_figures = figures(self.measured, replay.metrics)
+            waiting = replay_figures["waiting_mean_ns"]
             change = waiting / base - 1 if base and waiting is not None else None
-            is_told = change is not None and off is not None and abs(change) > off
-            found.append({"policy": each.policy, **told, "change": change, "is_told": is_told})
-        return sorted(found, key=lambda row: row["waiting_mean_ns"] or 0.0)
+            is_beyond_error = change is not None and off is not None and abs(change) > off
+            table_rows.append(
+                {
+                    "policy": replay.policy,
+                    **replay_figures,
+                    "change": change,
+                    "is_told": is_beyond_error,
+                }
+            )
+        return sorted(table_rows, key=lambda row: row["waiting_mean_ns"] or 0.0)
 
     # --- in words, in Markdown
 
@@ -105,7 +112,7 @@ class WhatIf:
             literal(self.own.policy),
         )
         whose = f"The recording, replayed under its own policy, {policy}, is off"
-        if not self.is_own:
+        if not self.is_of_user:
             choice = self.own.choice
             likewise = known_policies()[choice.name].shares_under(choice.preset) == "nice"
             of = "ours that shares the CPU likewise" if likewise else "those that were asked for"
@@ -113,15 +120,16 @@ class WhatIf:
                 f"The recording ran under {policy}, which the simulator does not have, so its own policy cannot be"
                 f" replayed. The nearest of {of} is {nearest}: its replay is off"
             )
-        told = [
+        texts = [
             f"in {figure} by {percent(off)}"
             for figure, off in self.errors.items()
             if off is not None
         ]
-        if not told:
+        if not texts:
             return f"{whose} by nothing that can be told: the recording has neither turnaround nor waiting."
         return (
-            f"{whose} {', '.join(told)} (the means of groups, each weighed by its processes). What differs less between"
+            f"{whose} {', '.join(texts)} (the means of groups, each weighed by its processes). What differs"
+            f" less between"
             " policies than that is not told by these replays."
         )
 
@@ -149,15 +157,16 @@ class WhatIf:
             .agg(pl.col("duration_ns").sum())
             .sort(["duration_ns", "because_of"], descending=[True, False])
         )
-        whole = int(causes["duration_ns"].sum())
-        if not whole:
+        total_ns = int(causes["duration_ns"].sum())
+        if not total_ns:
             return "No process delayed another one, as far as the recording tells."
         cause, spent = str(causes["because_of"][0]), int(causes["duration_ns"][0])
         words = (
             f"{literal(cause)} ran" if not cause.startswith("(") else f"a CPU was {literal(cause)}"
         )
         return (
-            f"**Of all {duration(whole)} that processes waited** for a CPU, {percent(spent / whole)} went by while"
+            f"**Of all {duration(total_ns)} that processes waited** for a CPU, {percent(spent / total_ns)}"
+            f" went by while"
             f" {words}."
         )
 
@@ -181,36 +190,36 @@ class WhatIf:
         """All of it, ready for JSON."""
         return {
             "recorded": {
-                "folders": [str(each.folder) for each in self.recorded],
+                "folders": [str(run.folder) for run in self.recorded],
                 "policy": self.recorded[0].manifest["policy"],
                 **figures(self.measured, self.measured),
             },
             "explained": self.explained.to_dict(),
             "own_policy": {
                 "policy": self.own.policy,
-                "is_own": self.is_own,
+                "is_own": self.is_of_user,
                 "error": dict(self.errors),
                 "groups": self.groups.to_dicts(),
             },
             "policies": self.rows,
             "replays": {
-                each.policy: [str(folder) for folder in each.folders] for each in self.replays
+                replay.policy: [str(folder) for folder in replay.folders] for replay in self.replays
             },
             "notes": list(self.notes),
         }
 
 
-def page(found: WhatIf) -> Page:
+def page(answer: WhatIf) -> Page:
     """All that is said of it."""
     sections: dict[str, list[Block]] = {
-        "In short": [Text("\n".join(f"- {each}" for each in found.findings), "note")],
-        "What happened": list(_happened(found)),
-        "The worst waits": list(_worst_waits(found)),
-        "Who delays whom": list(_delays(found)),
-        "Under other policies": list(_policies(found)),
-        "Again": [Text(f"More of it is told by\n\n{listing(_commands(found))}")],
+        "In short": [Text("\n".join(f"- {finding}" for finding in answer.findings), "note")],
+        "What happened": list(_happened(answer)),
+        "The worst waits": list(_worst_waits(answer)),
+        "Who delays whom": list(_delays(answer)),
+        "Under other policies": list(_policies(answer)),
+        "Again": [Text(f"More of it is told by\n\n{listing(_commands(answer))}")],
     }
-    recorded = found.recorded[0]
+    recorded = answer.recorded[0]
     return Page(
         name="index",
         title=TITLE,
@@ -225,25 +234,25 @@ def page(found: WhatIf) -> Page:
     )
 
 
-def _happened(found: WhatIf) -> Iterator[Block]:
-    collection = Collection(found.recorded)
+def _happened(answer: WhatIf) -> Iterator[Block]:
+    collection = Collection(answer.recorded)
     (workload,) = workloads(collection)
-    if found.notes:
-        yield Text("\n".join(f"- {literal(each)}" for each in found.notes), "warning")
+    if answer.notes:
+        yield Text("\n".join(f"- {literal(note)}" for note in answer.notes), "warning")
     yield metrics_table(collection, workload)
     groups = groups_table(collection, workload)
     if groups:
         yield groups
 
 
-def _worst_waits(found: WhatIf) -> Iterator[Block]:
-    longest = found.explained.longest
+def _worst_waits(answer: WhatIf) -> Iterator[Block]:
+    longest = answer.explained.longest
     if longest:
-        yield waits_table("worst-waits", "The worst waits", [({}, each) for each in longest])
+        yield waits_table("worst-waits", "The worst waits", [({}, wait) for wait in longest])
 
 
-def _delays(found: WhatIf) -> Iterator[Block]:
-    delays = found.explained.delays
+def _delays(answer: WhatIf) -> Iterator[Block]:
+    delays = answer.explained.delays
     if not delays["duration_ns"].sum():
         return
     yield from charts.drawn(
@@ -253,7 +262,7 @@ def _delays(found: WhatIf) -> Iterator[Block]:
         title="What waiting went by with",
         caption="All waits for a CPU in what is measured.",
     )
-    whole = delays["duration_ns"].sum()
+    total = delays["duration_ns"].sum()
     largest = delays.sort("duration_ns", descending=True).head(_PAIRS)
     yield Table(
         name="delays",
@@ -269,7 +278,7 @@ def _delays(found: WhatIf) -> Iterator[Block]:
                 Cell(row["waiting"]),
                 Cell(row["because_of"]),
                 Cell(duration(row["duration_ns"])),
-                Cell(percent(row["duration_ns"] / whole)),
+                Cell(percent(row["duration_ns"] / total)),
             )
             for row in largest.iter_rows(named=True)
         ),
@@ -301,10 +310,10 @@ def told(row: Mapping[str, Any]) -> dict[str, str]:
 CHANGE = "waiting, change"
 
 
-def _policies(found: WhatIf) -> Iterator[Block]:
-    yield Text(found.trust, "note")
-    rows = [tuple(map(Cell, told(found.as_recorded).values()))]
-    for row in found.rows:
+def _policies(answer: WhatIf) -> Iterator[Block]:
+    yield Text(answer.trust, "note")
+    rows = [tuple(map(Cell, told(answer.as_recorded).values()))]
+    for row in answer.rows:
         policy, *numbers, change = told(row).values()
         tone: Tone = ("good" if row["change"] < 0 else "bad") if row["is_told"] else "muted"
         rows.append((Cell(policy), *map(Cell, numbers), Cell(change, tone)))
@@ -313,27 +322,27 @@ def _policies(found: WhatIf) -> Iterator[Block]:
         title="The same demand under each policy",
         columns=tuple(
             Column(heading, align="left" if heading == "policy" else "right")
-            for heading in told(found.as_recorded)
+            for heading in told(answer.as_recorded)
         ),
         rows=tuple(rows),
-        data=pl.DataFrame(found.rows),
+        data=pl.DataFrame(answer.rows),
         sections=(1,),
         caption=(
-            f"The change is against {literal(found.own.policy)}, replayed. All is of processes whose groups the"
+            f"The change is against {literal(answer.own.policy)}, replayed. All is of processes whose groups the"
             " recording measured, except switches, which are those of the whole machine."
-            f" {counted(len(found.recorded), 'replay')} each in the simulator, as long as the recording where that is"
+            f" {counted(len(answer.recorded), 'replay')} each in the simulator, as long as the recording where that is"
             " of a whole machine. A change that is smaller than the replay's own error is grey."
         ),
         meanings={"good": "waits less", "bad": "waits more", "muted": "not told from none"},
     )
-    yield _near(found)
+    yield _near(answer)
 
 
-def _near(found: WhatIf) -> Table:
-    groups = found.groups.sort("waiting_ns", descending=True, nulls_last=True)
+def _near(answer: WhatIf) -> Table:
+    groups = answer.groups.sort("waiting_ns", descending=True, nulls_last=True)
     return Table(
         name="nearness",
-        title=f"How near the replay under {found.own.policy} comes to the recording",
+        title=f"How near the replay under {answer.own.policy} comes to the recording",
         columns=(
             Column("group", align="left"),
             Column("processes"),
@@ -363,12 +372,12 @@ def _time(nanoseconds: float | None) -> str:
     return NOTHING if nanoseconds is None else duration(nanoseconds)
 
 
-def _commands(found: WhatIf) -> str:
-    folder = found.recorded[0].folder
+def _commands(answer: WhatIf) -> str:
+    folder = answer.recorded[0].folder
     return "\n".join(
         (
             f"./schedlab explain {folder}",
             f"./schedlab monitor {folder}",
-            f"./schedlab compare {folder} {found.own.folders[0]}",
+            f"./schedlab compare {folder} {answer.own.folders[0]}",
         )
     )

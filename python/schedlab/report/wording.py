@@ -13,7 +13,7 @@ from schedlab.analysis.comparison.statistics import Estimate, estimate
 from schedlab.base.display.markdown import literal
 from schedlab.base.display.numbers import NOTHING, TIME, Quantity, counted, fitting
 from schedlab.report.model import Cell
-from schedlab.runs.collection import Kept, Repeated
+from schedlab.runs.collection import Repeated, StoredRun
 from schedlab.units import format_time
 
 COUNT = Quantity(digits=0)
@@ -31,16 +31,16 @@ def time_unit(nanoseconds: Iterable[float | None]) -> Quantity:
 def mean_of(values: Sequence[float | None], unit: Quantity) -> Estimate | None:
     """Returns the mean over seeds, or None if a seed has no such value: the mean would be one of the
     others."""
-    there = [float(value) for value in values if value is not None]
-    return estimate(there, unit.within) if there and len(there) == len(values) else None
+    present = [float(value) for value in values if value is not None]
+    return estimate(present, unit.within) if present and len(present) == len(values) else None
 
 
 def in_a_column(unit: Quantity, means: Iterable[Estimate | None]) -> Quantity:
     """Returns the unit with the decimals of all numbers of its column, unless it says them."""
-    there = [each for each in means if each is not None]
-    if unit.digits is not None or not there:
+    present = [mean for mean in means if mean is not None]
+    if unit.digits is not None or not present:
         return unit
-    return replace(unit, digits=column_decimals(there, unit))
+    return replace(unit, digits=column_decimals(present, unit))
 
 
 def with_interval(mean: Estimate | None, unit: Quantity) -> str:
@@ -78,10 +78,10 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def repeatable(setups: Iterable[Repeated]) -> bool:
     """Do their machines give the same run every time?"""
-    return all(is_repeatable(run) for each in setups for run in each.runs)
+    return all(is_repeatable(run) for setup in setups for run in setup.runs)
 
 
-def is_repeatable(run: Kept) -> bool:
+def is_repeatable(run: StoredRun) -> bool:
     """Returns what its machine said when it was run."""
     return bool(run.manifest.get("repeatable", True))
 
@@ -97,7 +97,7 @@ def provenance(setups: Sequence[Repeated], *, brackets: bool = True) -> str:
     `brackets`: intervals are printed, in brackets after means.
     """
     words = [f"Machine {_machines(setups)}, {_ticks(setups)}, {seeds(setups)}."]
-    if max(len(each.runs) for each in setups) > 1:
+    if max(len(setup.runs) for setup in setups) > 1:
         if brackets:
             words.append("In brackets: the 95 % interval of the mean over seeds.")
         words.append("Runs of one setup differ because their seeds do.")
@@ -111,29 +111,29 @@ def provenance(setups: Sequence[Repeated], *, brackets: bool = True) -> str:
 def _machines(setups: Sequence[Repeated]) -> str:
     """Each with the mode that it ran in, if it has several."""
     names = {
-        f"{each.setup.machine}{f', {mode}' if (mode := run.manifest.get('mode')) else ''}"
-        for each in setups
-        for run in each.runs
+        f"{setup.setup.machine}{f', {mode}' if (mode := run.manifest.get('mode')) else ''}"
+        for setup in setups
+        for run in setup.runs
     }
     return literal(listed(sorted(names)))
 
 
 def _ticks(setups: Sequence[Repeated]) -> str:
-    lengths = sorted({each.setup.tick_ns for each in setups})
+    lengths = sorted({setup.setup.tick_ns for setup in setups})
     return f"tick {listed([format_time(length) for length in lengths])}"
 
 
 def seeds(setups: Sequence[Repeated]) -> str:
     """`seed 1`; `seeds 1–5`; with how many a setup has, if that is fewer than there are."""
-    all_of_them = sorted({run.seed for each in setups for run in each.runs})
+    all_of_them = sorted({run.seed for setup in setups for run in setup.runs})
     if len(all_of_them) == 1:
         return f"seed {all_of_them[0]}"
-    counts = sorted({len(each.runs) for each in setups})
-    own = "" if counts == [len(all_of_them)] else f" ({ranges(counts)} for each setup)"
-    return f"seeds {ranges(all_of_them)}{own}"
+    counts = sorted({len(setup.runs) for setup in setups})
+    suffix = "" if counts == [len(all_of_them)] else f" ({ranges(counts)} for each setup)"
+    return f"seeds {ranges(all_of_them)}{suffix}"
 
 
-def message(run: Kept) -> str:
+def message(run: StoredRun) -> str:
     """Returns how a run ended, in words."""
     return str(run.manifest.get("message") or run.status)
 

@@ -30,10 +30,10 @@ def workload_charts(collection: Collection, workload: Workload, links: Links) ->
         yield from _distribution(collection, workload, metric)
     yield from _latencies(collection, workload, links)
     for shown, length_ns in _drawn_one_by_one(workload):
-        for each, stem in shown:
-            yield from charts.drawn(_lane, workload, each, stem, length_ns)
-        for each, stem in shown:
-            yield from charts.drawn(_lag, workload, each, stem, length_ns)
+        for chart, stem in shown:
+            yield from charts.drawn(_lane, workload, chart, stem, length_ns)
+        for chart, stem in shown:
+            yield from charts.drawn(_lag, workload, chart, stem, length_ns)
 
 
 def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
@@ -84,26 +84,26 @@ def _distribution(collection: Collection, workload: Workload, metric: str) -> It
 
 def _latencies(collection: Collection, workload: Workload, links: Links) -> Iterator[Chart]:
     """Draws all wake-up latencies: a curve for each policy, a picture for each number of CPUs."""
-    setups = [each for each in workload.setups if each.succeeded]
+    setups = [setup for setup in workload.setups if setup.succeeded]
     rows = workload.rows_of(collection.summary)
-    many = sum(len(each.runs) for each in setups) > _TRACES
+    many = sum(len(setup.runs) for setup in setups) > _TRACES
     if many or not setups or "wakeups" not in rows.columns or not rows["wakeups"].sum():
         return
-    counts = sorted({each.setup.cpus for each in setups})
+    counts = sorted({setup.setup.cpus for setup in setups})
     panels = {count: cpus([count]) if len(counts) > 1 else "" for count in counts}
     waits = {
-        (panels[own.cpus], own.policy_title, shown.duration_ns): shown.chart
+        (panels[setup_key.cpus], setup_key.policy_title, shown.duration_ns): shown.chart
         for (place, column), shown in links.items()
-        if column.startswith("wakeup_latency") and (own := workload.setups[place].setup)
+        if column.startswith("wakeup_latency") and (setup_key := workload.setups[place].setup)
     }
     yield from charts.drawn(
         charts.latencies_in_panels,
         f"latencies-{workload.stem}",
         {
             panels[count]: {
-                each.setup.policy_title: [run.trace() for run in each.runs]
-                for each in setups
-                if each.setup.cpus == count
+                setup.setup.policy_title: [run.trace() for run in setup.runs]
+                for setup in setups
+                if setup.setup.cpus == count
             }
             for count in counts
         },
@@ -119,49 +119,49 @@ def _drawn_one_by_one(
     """The setups of which each process is drawn, from the first seed's run, with their stems; and how much of
     them: under each policy, on as many CPUs as are first; on more, as far as _LANES reach."""
     stems = unique_slugs(
-        [f"{each.setup.policy_title} {each.setup.cpus}cpu" for each in workload.setups], "setup"
+        [f"{setup.setup.policy_title} {setup.setup.cpus}cpu" for setup in workload.setups], "setup"
     )
     drawn = 0
     for _, members in groupby(
-        zip(workload.setups, stems, strict=True), key=lambda each: each[0].setup.cpus
+        zip(workload.setups, stems, strict=True), key=lambda pair: pair[0].setup.cpus
     ):
         setups = list(members)
         if drawn and drawn + len(setups) > _LANES:
             return
-        shown = [each for each in setups[:_LANES] if each[0].runs[0].succeeded]
-        length_ns = charts.readable_length_ns(each.runs[0].trace() for each, _ in shown)
+        shown = [pair for pair in setups[:_LANES] if pair[0].runs[0].succeeded]
+        length_ns = charts.readable_length_ns(setup.runs[0].trace() for setup, _ in shown)
         yield shown, length_ns
         drawn += len(setups)
 
 
-def _lane(workload: Workload, each: Repeated, stem: str, length_ns: int | None) -> Chart:
+def _lane(workload: Workload, setup: Repeated, stem: str, length_ns: int | None) -> Chart:
     return charts.lanes(
         f"lanes-{workload.stem}-{stem}",
-        each.runs[0].trace(),
-        title=_title(workload, each),
-        caption=_caption(each),
+        setup.runs[0].trace(),
+        title=_title(workload, setup),
+        caption=_caption(setup),
         length_ns=length_ns,
     )
 
 
-def _lag(workload: Workload, each: Repeated, stem: str, length_ns: int | None) -> Chart:
+def _lag(workload: Workload, setup: Repeated, stem: str, length_ns: int | None) -> Chart:
     return charts.lag_over_time(
         f"lag-{workload.stem}-{stem}",
-        each.runs[0].trace(),
-        title=f"{_title(workload, each)}: lag",
-        caption=_caption(each),
+        setup.runs[0].trace(),
+        title=f"{_title(workload, setup)}: lag",
+        caption=_caption(setup),
         length_ns=length_ns,
     )
 
 
-def _title(workload: Workload, each: Repeated) -> str:
-    setup = each.setup
-    return f"{workload.title}: {setup.policy_title} on {cpus([setup.cpus])}{mark([each])}"
+def _title(workload: Workload, repeated: Repeated) -> str:
+    setup = repeated.setup
+    return f"{workload.title}: {setup.policy_title} on {cpus([setup.cpus])}{mark([repeated])}"
 
 
-def _caption(each: Repeated) -> str:
-    setup, seed = each.setup, each.runs[0].seed
-    doubt = "" if repeatable([each]) else " Not repeatable."
+def _caption(repeated: Repeated) -> str:
+    setup, seed = repeated.setup, repeated.runs[0].seed
+    doubt = "" if repeatable([repeated]) else " Not repeatable."
     return (
         f"Machine {literal(setup.machine)}, tick {format_time(setup.tick_ns)}, seed {seed}.{doubt}"
     )

@@ -104,11 +104,11 @@ def workloads(collection: Collection) -> list[Workload]:
 
 
 def _in_order(setups: Sequence[Repeated]) -> tuple[Repeated, ...]:
-    policies = in_policy_order(each.setup.policy_title for each in setups)
+    policies = in_policy_order(setup.setup.policy_title for setup in setups)
     return tuple(
         sorted(
             setups,
-            key=lambda each: (each.setup.cpus, policies.index(each.setup.policy_title)),
+            key=lambda setup: (setup.setup.cpus, policies.index(setup.setup.policy_title)),
         )
     )
 
@@ -116,12 +116,12 @@ def _in_order(setups: Sequence[Repeated]) -> tuple[Repeated, ...]:
 def rows_of(frame: pl.DataFrame, setups: Sequence[Repeated]) -> pl.DataFrame:
     """The rows of these setups in a frame of the whole collection."""
     keys = ("experiment", "policy", "cpus", "machine", "tick_ns")
-    wanted = pl.DataFrame(
-        [{key: runs.identity(each.runs[0])[key] for key in keys} for each in setups]
+    identities = pl.DataFrame(
+        [{key: runs.identity(setup.runs[0])[key] for key in keys} for setup in setups]
     )
     if frame.is_empty():
         return frame
-    return frame.join(wanted, on=keys, how="semi", maintain_order="left")
+    return frame.join(identities, on=keys, how="semi", maintain_order="left")
 
 
 def _who(setup: Setup) -> tuple[Cell, Cell]:
@@ -146,14 +146,16 @@ def metrics_table(collection: Collection, workload: Workload, links: Links | Non
         and metric.of != "group"
         and _has_values(data, metric.error or metric.column)
     ]
-    rows = [rows_of(data, [each]) if each.succeeded else None for each in workload.setups]
+    rows = [rows_of(data, [setup]) if setup.succeeded else None for setup in workload.setups]
     means, units = {}, {}
     for metric in shown:
         name, unit = metric.column, _unit(metric, data)
-        means[name] = [None if own is None else _mean(own, metric, unit) for own in rows]
+        means[name] = [
+            None if setup_rows is None else _mean(setup_rows, metric, unit) for setup_rows in rows
+        ]
         units[name] = in_a_column(unit, means[name])
     single = any(metric.error for metric in shown) and any(
-        own is not None and len(own) == 1 for own in rows
+        setup_rows is not None and len(setup_rows) == 1 for setup_rows in rows
     )
     columns = [
         Column(units[metric.column].heading(metric.short.replace(" ÷ ", _DIVIDED)), metric.family)
@@ -165,16 +167,16 @@ def metrics_table(collection: Collection, workload: Workload, links: Links | Non
         columns=(*_WHO, *(columns or [Column("ended")]), Column("runs")),
         rows=tuple(
             (
-                *_who(each.setup),
+                *_who(setup.setup),
                 *_metric_cells(
-                    each,
+                    setup,
                     [means[name][place] for name in units],
                     units.values(),
                     [links.get((place, name)) for name in units],
                 ),
-                Cell(str(len(each.runs)), "muted"),
+                Cell(str(len(setup.runs)), "muted"),
             )
-            for place, each in enumerate(workload.setups)
+            for place, setup in enumerate(workload.setups)
         ),
         data=data,
         caption=(_LINKED if links else "")
@@ -196,12 +198,12 @@ def _unit(metric: Metric, data: pl.DataFrame) -> Quantity:
     return replace(kind.quantity, unit=unit, digits=kind.digits, within=kind.within)
 
 
-def _mean(own: pl.DataFrame, metric: Metric, unit: Quantity) -> Estimate | None:
+def _mean(setup_rows: pl.DataFrame, metric: Metric, unit: Quantity) -> Estimate | None:
     """Of a setup's runs. Of a single run the interval is by batches of its processes, if these are enough."""
-    mean = mean_of(own[metric.column].to_list(), unit)
+    mean = mean_of(setup_rows[metric.column].to_list(), unit)
     if mean is None or not metric.error or mean.count > 1 or "_mean" not in metric.column:
         return mean
-    error = own[metric.error].item() or 0.0
+    error = setup_rows[metric.error].item() or 0.0
     return replace(mean, low=mean.mean - error, high=mean.mean + error, count=BATCHES)
 
 
@@ -226,13 +228,13 @@ def _has_values(data: pl.DataFrame, column: str) -> bool:
 
 
 def _metric_cells(
-    each: Repeated,
+    setup: Repeated,
     means: Sequence[Estimate | None],
     units: Iterable[Quantity],
     links: Iterable[ShownWait | None],
 ) -> list[Cell]:
-    if not each.succeeded:
-        return failure_cells(each, max(len(means), 1))
+    if not setup.succeeded:
+        return failure_cells(setup, max(len(means), 1))
     return [
         Cell(with_interval(mean, unit), link=f"#{shown.chart}" if shown else "")
         for mean, unit, shown in zip(means, units, links, strict=True)
@@ -260,8 +262,8 @@ def groups_table(collection: Collection, workload: Workload) -> Table | None:
             *(Column(SHARE.heading(title), name) for name in names for title in ("share", "ideal")),
         ),
         rows=tuple(
-            (*_who(each.setup), *_share_cells(each, rows_of(data, [each]), names))
-            for each in workload.setups
+            (*_who(setup.setup), *_share_cells(setup, rows_of(data, [setup]), names))
+            for setup in workload.setups
         ),
         data=data,
         caption=(
@@ -273,17 +275,17 @@ def groups_table(collection: Collection, workload: Workload) -> Table | None:
     )
 
 
-def _share_cells(each: Repeated, own: pl.DataFrame, names: Sequence[str]) -> list[Cell]:
-    if not each.succeeded:
-        return failure_cells(each, 2 * len(names))
+def _share_cells(setup: Repeated, setup_rows: pl.DataFrame, names: Sequence[str]) -> list[Cell]:
+    if not setup.succeeded:
+        return failure_cells(setup, 2 * len(names))
     cells = []
     for name in names:
-        group = own.filter(pl.col("group") == name)
+        group = setup_rows.filter(pl.col("group") == name)
         mean, ideal = (
             mean_of(group[column].to_list(), PERCENT_OF_SHARES)
             for column in ("share", "ideal_share")
         )
-        if mean is None or ideal is None or len(group) < len(each.runs):
+        if mean is None or ideal is None or len(group) < len(setup.runs):
             cells += [Cell(NOTHING), Cell(NOTHING, "muted")]
             continue
         near = abs(mean.mean - ideal.mean) * 100 < NOTABLE_POINTS
@@ -317,18 +319,18 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
     them has, such as the turnaround of those that never end, has no column."""
     if len(workload.setups) > _SETUPS_SHOWN:
         return None
-    shown = [each for each in workload.setups if each.runs[0].succeeded]
-    seeds = {each.runs[0].seed for each in shown}
+    shown = [setup for setup in workload.setups if setup.runs[0].succeeded]
+    seeds = {setup.runs[0].seed for setup in shown}
     if not shown or len(seeds) > 1:
         return None
     data = rows_of(collection.processes, shown).filter(
         (pl.col("role") == "workload") & pl.col("seed").is_in(seeds)
     )
-    parts = [rows_of(data, [each]) for each in shown]
+    parts = [rows_of(data, [setup]) for setup in shown]
     if not data.height or max(part.height for part in parts) > _PROCESSES_SHOWN:
         return None
-    told = (column for column in _PROCESS_TIMES if data[column].count())
-    units = {column: _of_column(data[column]) for column in told}
+    present = (column for column in _PROCESS_TIMES if data[column].count())
+    units = {column: _of_column(data[column]) for column in present}
     lengths = [part.height for part in parts]
     return Table(
         name=f"processes-{workload.stem}",
@@ -343,10 +345,10 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
         ),
         rows=tuple(
             (
-                *(_who(each.setup) if number == 0 else (Cell(""), Cell(""))),
+                *(_who(setup.setup) if number == 0 else (Cell(""), Cell(""))),
                 *_process_cells(row, units),
             )
-            for each, part in zip(shown, parts, strict=True)
+            for setup, part in zip(shown, parts, strict=True)
             for number, row in enumerate(part.iter_rows(named=True))
         ),
         data=data,

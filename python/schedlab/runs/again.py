@@ -36,7 +36,9 @@ def commands(manifests: Iterable[Manifest]) -> list[str]:
         json.dumps([manifest.get(key) for key in (*_FIXED, *_VARIED)]): manifest
         for manifest in manifests
     }
-    repeatable_manifests = [manifest for manifest in once.values() if _can_be_told(manifest)]
+    repeatable_manifests = [
+        manifest for manifest in once.values() if _is_repeatable_by_command(manifest)
+    ]
     return [
         command
         for group in _grouped(repeatable_manifests, _FIXED)
@@ -46,10 +48,10 @@ def commands(manifests: Iterable[Manifest]) -> list[str]:
 
 def command_of(manifest: Manifest) -> str | None:
     """Returns the command that repeats this run, or None if no command can express it."""
-    return _command([manifest]) if _can_be_told(manifest) else None
+    return _command([manifest]) if _is_repeatable_by_command(manifest) else None
 
 
-def _can_be_told(manifest: Manifest) -> bool:
+def _is_repeatable_by_command(manifest: Manifest) -> bool:
     has_user_files = any(manifest.get(key, "").endswith(")") for key in ("costs", "shape"))
     return (
         manifest["machine"] in MACHINES and not has_user_files and not set(_OTHER) & manifest.keys()
@@ -89,9 +91,9 @@ def _command(manifests: Sequence[Manifest]) -> str:
     words = [
         *_COMMAND,
         *("--workload", first["workload"]),
-        *_each("--with", first.get("with", {}).items()),
+        *_option_words("--with", first.get("with", {}).items()),
         *("--policy", ",".join(policies)),
-        *_each("--set", first["tunables"].items()),
+        *_option_words("--set", first["tunables"].items()),
         *("--cpus", ",".join(map(str, cpus))),
         *("--machine", first["machine"]),
         *(("--runs", str(len(seeds))) if len(seeds) > 1 else ()),
@@ -99,7 +101,7 @@ def _command(manifests: Sequence[Manifest]) -> str:
         *("--tick", format_time(first["tick_ns"])),
         *(("--limit", format_time(first["limit_ns"])) if "limit_ns" in first else ()),
         *(("--memory", str(first["memory_mib"])) if first.get("memory_mib") else ()),
-        *_each(
+        *_option_words(
             "--delay", (delay.split("=") for delay in first.get("delays", "").split(",") if delay)
         ),
         *(("--shape", first["shape"]) if "shape" in first else ()),
@@ -109,5 +111,5 @@ def _command(manifests: Sequence[Manifest]) -> str:
     return shlex.join(words)
 
 
-def _each(option: str, values: Iterable[Sequence[object]]) -> list[str]:
+def _option_words(option: str, values: Iterable[Sequence[object]]) -> list[str]:
     return [word for name, value in values for word in (option, f"{name}={value}")]

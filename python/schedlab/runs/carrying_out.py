@@ -95,7 +95,7 @@ def carry_out(
         Task(run.name, run, {**inputs(run, base), "host": host}, plan.place(run))
         for run in plan.runs
     ]
-    digest = _whole if with_metrics else _nothing
+    digest = _all_frames if with_metrics else _nothing
     laboratory = Laboratory(base.parts, digest)
     collected = _Collected(board)
     with local(slots, processes=False) as workers:
@@ -108,7 +108,7 @@ def carry_out(
     return finished
 
 
-def _whole(metrics: Metrics) -> Metrics:
+def _all_frames(metrics: Metrics) -> Metrics:
     return metrics
 
 

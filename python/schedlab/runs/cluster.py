@@ -155,8 +155,12 @@ def executor(scheduler: str, folder: Path | None = None) -> Iterator[Executor]:
 
 @contextmanager
 def _connected(scheduler: str, folder: Path | None) -> Iterator[Client]:
-    found = certificate.of_scheduler(scheduler, folder)
-    with dask.config.set(_SETTINGS), _quiet_logs(), _client(scheduler, found) as client:
+    scheduler_certificate = certificate.of_scheduler(scheduler, folder)
+    with (
+        dask.config.set(_SETTINGS),
+        _quiet_logs(),
+        _client(scheduler, scheduler_certificate) as client,
+    ):
         yield client
 
 

@@ -19,7 +19,7 @@ from schedlab.base.files.whole import file_hash
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.runs import results
-from schedlab.runs.results import looks_at
+from schedlab.runs.results import read_sequential_checks
 from schedlab.workload.changes import workload_title
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredRun:
     """A stored run."""
 
     folder: Path
@@ -74,7 +74,7 @@ class Kept:
     @property
     def looks(self) -> int:
         """The most evaluations of the runs in its folder, with more seeds each time."""
-        return looks_at(self.folder.parent)
+        return read_sequential_checks(self.folder.parent)
 
     @cached_property
     def setup(self) -> Setup:
@@ -142,11 +142,11 @@ class Repeated:
     """Runs of one configuration with different seeds."""
 
     setup: Setup
-    runs: tuple[Kept, ...]
+    runs: tuple[StoredRun, ...]
     """The runs, by seed."""
 
     @property
-    def failed(self) -> tuple[Kept, ...]:
+    def failed(self) -> tuple[StoredRun, ...]:
         return tuple(run for run in self.runs if not run.succeeded)
 
     @property
@@ -158,23 +158,23 @@ class Repeated:
 class Collection:
     """Runs from one or more folders."""
 
-    def __init__(self, runs: Iterable[Kept]) -> None:
+    def __init__(self, runs: Iterable[StoredRun]) -> None:
         self.runs = tuple(runs)
 
     def __len__(self) -> int:
         return len(self.runs)
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[StoredRun]:
         return iter(self.runs)
 
-    def of(self, runs: Sequence[Kept]) -> Collection:
+    def of(self, runs: Sequence[StoredRun]) -> Collection:
         """Returns a collection of some of the runs."""
         return Collection(runs)
 
     @cached_property
     def repeated(self) -> dict[Setup, Repeated]:
         """Runs by configuration, in the order of the runs."""
-        by_setup: dict[Setup, list[Kept]] = {}
+        by_setup: dict[Setup, list[StoredRun]] = {}
         for run in self.runs:
             by_setup.setdefault(run.setup, []).append(run)
         return {
@@ -279,7 +279,7 @@ def _read_tables(table: str, places: list[str]) -> pl.DataFrame:
     return read_tables([Path(place) for place in places], schema, include_file_paths=_PLACE)
 
 
-def identity(run: Kept) -> dict[str, Any]:
+def identity(run: StoredRun) -> dict[str, Any]:
     """Returns the columns that identify the run of a row."""
     setup = run.setup
     return {
@@ -293,16 +293,16 @@ def identity(run: Kept) -> dict[str, Any]:
     }
 
 
-def read(places: Sequence[Path], measured_anew: bool = False) -> Collection:
+def read(places: Sequence[Path], remeasure: bool = False) -> Collection:
     """Reads all complete runs in some folders. Each is the folder of a run, or contains runs at any depth.
 
     Duplicates of a repeatable run are read once. If runs with equal names have different inputs,
     such as another workload file or simulator, they become separate configurations.
 
-    `measured_anew`: ignores which version of the code measured the runs. Raises WrongUsage for a
+    `remeasure`: ignores which version of the code measured the runs. Raises WrongUsage for a
     folder without runs, and for different inputs within one experiment of the studies.
     """
-    runs: dict[Path, Kept] = {}
+    runs: dict[Path, StoredRun] = {}
     for place in places:
         place_runs = list(_runs_in(place))
         if not place_runs:
@@ -316,17 +316,17 @@ def read(places: Sequence[Path], measured_anew: bool = False) -> Collection:
             )
         for run in single_runs:
             runs.setdefault(run.folder.resolve(), run)
-    passed_over = ("measuring",) if measured_anew else ()
+    passed_over = ("measuring",) if remeasure else ()
     parts = {key: what for key, what in results.MADE_OF.items() if key not in passed_over}
-    return Collection(_once_each(told_apart(list(runs.values()), parts), passed_over))
+    return Collection(_without_duplicates(distinguish(list(runs.values()), parts), passed_over))
 
 
-def told_apart(runs: Sequence[Kept], parts: Mapping[str, str]) -> Iterator[Kept]:
+def distinguish(runs: Sequence[StoredRun], parts: Mapping[str, str]) -> Iterator[StoredRun]:
     """Yields the runs. Runs with equal names and different inputs become separate configurations.
 
     `parts`: the relevant manifest entries, with their display names.
     """
-    by_setup: dict[Setup, list[Kept]] = {}
+    by_setup: dict[Setup, list[StoredRun]] = {}
     for run in runs:
         by_setup.setdefault(run.setup, []).append(run)
     differing = {
@@ -343,7 +343,7 @@ def told_apart(runs: Sequence[Kept], parts: Mapping[str, str]) -> Iterator[Kept]
         yield replace(run, apart=words) if words else run
 
 
-def _two_that_differ(runs: Sequence[Kept], key: str) -> tuple[Kept, Kept]:
+def _two_that_differ(runs: Sequence[StoredRun], key: str) -> tuple[StoredRun, StoredRun]:
     first = runs[0]
     return first, next(
         run
@@ -352,8 +352,10 @@ def _two_that_differ(runs: Sequence[Kept], key: str) -> tuple[Kept, Kept]:
     )
 
 
-def _once_each(runs: Iterable[Kept], passed_over: Sequence[str] = ()) -> Iterator[Kept]:
-    seen: dict[tuple[Setup, int], list[Kept]] = {}
+def _without_duplicates(
+    runs: Iterable[StoredRun], passed_over: Sequence[str] = ()
+) -> Iterator[StoredRun]:
+    seen: dict[tuple[Setup, int], list[StoredRun]] = {}
     for run in runs:
         others = seen.setdefault((run.setup, run.seed), [])
         if others and run.manifest.get("repeatable"):
@@ -364,35 +366,35 @@ def _once_each(runs: Iterable[Kept], passed_over: Sequence[str] = ()) -> Iterato
         yield run
 
 
-def _check_same(one: Kept, other: Kept, passed_over: Sequence[str]) -> None:
+def _check_same(one: StoredRun, other: StoredRun, passed_over: Sequence[str]) -> None:
     """Raises WrongUsage if runs of one configuration and seed differ on a repeatable machine."""
     for key, what in results.DECISIVE.items():
         if key not in passed_over and one.manifest.get(key) != other.manifest.get(key):
             _refuse(one, other, what)
 
 
-def _refuse(one: Kept, other: Kept, what: str) -> NoReturn:
+def _refuse(one: StoredRun, other: StoredRun, what: str) -> NoReturn:
     raise WrongUsage(
         f"{one.folder} and {other.folder}: runs of the same configuration with "
         f"different {what}; report them separately, or use `./schedlab compare`"
     )
 
 
-def _is_sweep(run: Kept) -> bool:
+def _is_sweep(run: StoredRun) -> bool:
     """True for a sweep, whose tables contain the rows of many runs that were not stored."""
     return "dimensions" in run.manifest
 
 
-def _runs_in(place: Path) -> Iterator[Kept]:
+def _runs_in(place: Path) -> Iterator[StoredRun]:
     """Yields the runs in a folder, and the data sets of sweeps, which may also contain folders of runs."""
     if results.is_whole(place):
-        run = kept_run(place)
+        run = load_run(place)
         if not _is_sweep(run):
             yield run
             return
     for folder in sorted(_folders(place)):
         if results.is_whole(folder):
-            yield kept_run(folder)
+            yield load_run(folder)
 
 
 def _folders(place: Path) -> Iterator[Path]:
@@ -409,9 +411,9 @@ def _folders(place: Path) -> Iterator[Path]:
             yield folder
 
 
-def kept_run(folder: Path) -> Kept:
+def load_run(folder: Path) -> StoredRun:
     """Returns a run or a sweep, without validating the manifest of a sweep."""
     path = folder / results.MANIFEST
     content = read_object(path, {})
-    is_sweep = _is_sweep(Kept(folder, content))
-    return Kept(folder, content if is_sweep else results.checked_manifest(path, content))
+    is_sweep = _is_sweep(StoredRun(folder, content))
+    return StoredRun(folder, content if is_sweep else results.checked_manifest(path, content))

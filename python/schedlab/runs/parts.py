@@ -20,7 +20,7 @@ def supply(names: Iterable[str], replacement: Instead | None = None) -> dict[str
     """Returns the parts in the order of the names, built if necessary."""
     supplied = dict(replacement or {})
     for name, path in supplied.items():
-        check_own(name, path)
+        check_user_part(name, path)
     names = list(dict.fromkeys(names))
     needed = [name for name in names if name not in supplied]
     made = [name for name in needed if name in PARTS]
@@ -36,14 +36,14 @@ def supply(names: Iterable[str], replacement: Instead | None = None) -> dict[str
     return {name: parts[name] for name in names}
 
 
-def check_there(names: Iterable[str]) -> None:
+def check_parts_exist(names: Iterable[str]) -> None:
     """Raises WrongUsage if an installed package lacks one of the parts; they then need a checkout."""
     for name in names:
         if name not in PARTS or not PARTS[name].exists():
             need_checkout(name)
 
 
-def check_own(name: str, path: Path) -> None:
+def check_user_part(name: str, path: Path) -> None:
     """Raises WrongUsage or MachineUnfit if the file cannot replace that part."""
     if not path.is_file():
         raise WrongUsage(

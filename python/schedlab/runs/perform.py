@@ -9,7 +9,7 @@ from dataclasses import replace
 from schedlab.base.display.terminal import say
 from schedlab.base.files import placing
 from schedlab.base.host.processor import host_processors
-from schedlab.base.toolchain.kept import kept_listing
+from schedlab.base.toolchain.kept import committed_listing
 from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.policies import (
     FAIR,
@@ -26,9 +26,9 @@ from schedlab.machines.spec import RunSpec
 from schedlab.paths import INSTALLED
 from schedlab.runs import results
 from schedlab.runs.carrying_out import Finished, Software, carry_out, inputs, software
-from schedlab.runs.parts import Instead, check_there, supply
+from schedlab.runs.parts import Instead, check_parts_exist, supply
 from schedlab.runs.plan import Plan
-from schedlab.runs.progress import Board, Whole
+from schedlab.runs.progress import Board, OverallProgress
 
 Selection = Callable[[Plan, Software], Plan]
 """Selects the runs of a plan to perform, given the programs that they start from."""
@@ -39,7 +39,7 @@ def perform(
     select: Selection | None = None,
     with_metrics: bool = True,
     instead: Instead | None = None,
-    whole: Whole | None = None,
+    whole: OverallProgress | None = None,
 ) -> list[Finished]:
     """Performs the plan, or the selected part of it, and returns the runs in order. `whole`: what
     the plan is a part of.
@@ -50,7 +50,7 @@ def perform(
     if not plan.runs:
         return []
     machine = plan.runs[0].machine
-    check_there(machine.parts)
+    check_parts_exist(machine.parts)
     if not INSTALLED:
         need(*machine.needs)  # reports all missing tools at once
     machine.release()
@@ -68,7 +68,7 @@ def perform(
 
 def check_changed(plan: Plan) -> None:
     """Checks policies in the checked simulator if they changed since their last check. Raises RuleBroken."""
-    if kept_listing() is not None:
+    if committed_listing() is not None:
         return  # no source changed since the repository's tests passed
     from schedlab.machines.checked import check_once, sources_of, unchecked
 

@@ -44,7 +44,7 @@ _LINES_MAX = 40
 """If a plan has at most this many runs, each gets a line when it ends. Larger plans have _STEPS lines."""
 _STEPS = 20
 _FAILURES_SHOWN = 10
-_BAR, _BESIDE = 16, 48
+_BAR, _TEXT_WIDTH = 16, 48
 """Characters of a bar, and of everything but the name in a run's line."""
 _SURE_S = 5.0
 """Weight, in seconds, given to earlier duration estimates."""
@@ -108,7 +108,7 @@ class Durations:
 
 
 @dataclass(frozen=True)
-class Whole:
+class OverallProgress:
     """What a plan is a part of: other machines may perform further parts, and a report may follow."""
 
     done: int = 0
@@ -128,19 +128,19 @@ class Board:
         runs: Sequence[RunSpec],
         slots: int,
         durations: Durations | None = None,
-        whole: Whole | None = None,
+        whole: OverallProgress | None = None,
         total: int | None = None,
     ) -> None:
         """`total`: the number of runs, if they are too many for individual estimates; `runs` is then empty."""
         self.runs = runs
         self.slots = slots
-        self.whole = whole or Whole()
+        self.whole = whole or OverallProgress()
         self.foresees = total is None
         self.all = self.whole.done + (total or len(runs)) + len(self.whole.later)
         self.durations = durations or Durations()
         self.running: dict[RunSpec, tuple[float, Path | None]] = {}
         self.done = self.failed = 0
-        self.foreseen_s = self.taken_s = 0.0
+        self.estimated_s = self.taken_s = 0.0
         """Estimated and actual durations of finished runs; their ratio shows how busy the host is."""
         self.learned: set[str] = set()
         """Keys of durations learned since the program start, which already reflect how busy the host is."""
@@ -204,7 +204,7 @@ class Board:
             return
         estimate = self.durations.of(run)
         if estimate is not None and self.durations.key(run) not in self.learned:
-            self.foreseen_s += estimate
+            self.estimated_s += estimate
             self.taken_s += seconds
         self.learned.add(self.durations.key(run))
         self.durations.learn(run, seconds)
@@ -243,7 +243,7 @@ class Board:
     @property
     def busy(self) -> float:
         """The ratio of actual to estimated durations."""
-        return (self.taken_s + _SURE_S) / (self.foreseen_s + _SURE_S)
+        return (self.taken_s + _SURE_S) / (self.estimated_s + _SURE_S)
 
     def left(self) -> float | None:
         """Returns the estimated remaining time in seconds, including the report, or None if it is unknown."""
@@ -267,7 +267,7 @@ class Board:
         and one for all runs.
         """
         grid = Table.grid(padding=(0, 2))
-        room = max(messages().width - _BESIDE, _BAR)
+        room = max(messages().width - _TEXT_WIDTH, _BAR)
         for run, (began, place) in list(self.running.items())[: self.slots]:
             elapsed = time.monotonic() - began
             estimate = self.durations.of(run)

@@ -24,7 +24,7 @@ from schedlab.workload.delays import delayed_costs, delays_of
 from schedlab.workload.model import STANDARD_LIMIT_NS
 
 if TYPE_CHECKING:
-    from schedlab.runs.replay import Otherwise, Replayed
+    from schedlab.runs.replay import ReplayChanges, Replayed
     from schedlab.trace import Trace
 
 STANDARD_TICK_NS = 1_000_000
@@ -52,7 +52,7 @@ class Recording:
     """The machine's costs if they are known; otherwise those of the schedlab kernel on Spike."""
     keep_switches: bool = False
     """True to repeat changes of policies and tunables during the recording."""
-    otherwise: Otherwise | None = None
+    otherwise: ReplayChanges | None = None
     """Changed properties or behaviour of processes."""
     changes: str = ""
     """The changes as text."""
@@ -116,7 +116,7 @@ class Recording:
         processes = min(max(least, self.replayed.processes), most)
         return Replay(self.sha256, self.facts, self.replayed.text, processes)
 
-    def but(self, change: Otherwise, changes: str) -> Recording:
+    def but(self, change: ReplayChanges, changes: str) -> Recording:
         """Returns the recording with changed properties or behaviour of processes; `changes` describes them."""
         return replace(self, otherwise=change, changes=changes)
 

@@ -116,7 +116,7 @@ class Request:
         assert self.cpus is not None
         assert self.tick is not None
         assert self.memory is not None
-        values = one_value_each("settings", self.settings)
+        values = one_value_per_option("settings", self.settings)
         workload = self.workload
         if not self.replay:
             workload = found(workload, self.machine.programs)
@@ -134,7 +134,7 @@ class Request:
             self.memory,
             file=file,
             costs=recorded_costs or costs.choose(self.costs or "kernel"),
-            delays=one_value_each("delays", self.delays),
+            delays=one_value_per_option("delays", self.delays),
             changes=file.changes if file else (),
             shape=self.shape,
             replay=self.replay.replay if self.replay else None,
@@ -177,7 +177,7 @@ class Request:
             say(f"schedlab: {parameter('shape', self.shape.name)} on {self.machine}: {note}")
         return requested
 
-    def kernel_instead(self) -> dict[str, Path]:
+    def kernel_overrides(self) -> dict[str, Path]:
         """Returns the part that the user's own kernel replaces."""
         if self.kernel is None:
             return {}
@@ -281,7 +281,7 @@ def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | 
     return file
 
 
-def one_value_each(
+def one_value_per_option(
     parameter_name: str, settings: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...]:
     """Returns the settings in the given order. Raises WrongUsage for a repeated name."""

@@ -240,23 +240,23 @@ Adding seeds until policies differ significantly means several tests, each with 
 Conclusions must account for their number (docs/comparing.md). It is stored, because later
 evaluations need it, too.
 """
-_LOOKS_FIELDS: dict[str, Field] = {"looks": whole(1, 100, required=True)}
+_CHECKS_FIELDS: dict[str, Field] = {"looks": whole(1, 100, required=True)}
 
 
-def looks_at(folder: Path) -> int:
+def read_sequential_checks(folder: Path) -> int:
     """Returns the stored number of evaluations; 1 by default. Raises FileRefused."""
     place = folder / LOOKS
-    return int(read_object(place, _LOOKS_FIELDS)["looks"]) if place.is_file() else 1
+    return int(read_object(place, _CHECKS_FIELDS)["looks"]) if place.is_file() else 1
 
 
-def note_looks(folder: Path, checks: int) -> None:
+def write_sequential_checks(folder: Path, checks: int) -> None:
     """Stores the number of evaluations if it is larger than before."""
-    if checks > looks_at(folder):
+    if checks > read_sequential_checks(folder):
         with written(folder / LOOKS) as new:
-            new.write_text(looks_text(checks))
+            new.write_text(sequential_checks_json(checks))
 
 
-def looks_text(checks: int) -> str:
+def sequential_checks_json(checks: int) -> str:
     """Returns the content of the file."""
     return json_text({"looks": checks}, indent=2) + "\n"
 

@@ -65,7 +65,7 @@ class Result:
     """The manifest in the run's folder; empty if there is none."""
 
 
-def _accept(where: str) -> None:
+def _accept(address: str) -> None:
     pass
 
 

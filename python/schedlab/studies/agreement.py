@@ -24,7 +24,7 @@ def tolerance(figure: Figure) -> float:
     """Returns the tolerance of the figure, in its unit. Raises ValueError if it is not a number."""
     if figure.unit.startswith("%"):
         return NEAR_POINTS
-    least = NEAR_TICKS if _in_whole_ticks(figure) else 0.0
+    least = NEAR_TICKS if _is_integer_ticks(figure) else 0.0
     return max(NEAR * figure.value, least)
 
 
@@ -41,9 +41,9 @@ def is_close(figure: Figure, value: float) -> bool:
 def is_near_by_tick(figure: Figure, value: float) -> bool:
     """True if the value is near the figure only because of the tick."""
     return is_near(figure, value) and (
-        _in_whole_ticks(figure) and abs(value - figure.value) > NEAR * figure.value
+        _is_integer_ticks(figure) and abs(value - figure.value) > NEAR * figure.value
     )
 
 
-def _in_whole_ticks(figure: Figure) -> bool:
+def _is_integer_ticks(figure: Figure) -> bool:
     return figure.unit == "ticks" and figure.decimals == 0

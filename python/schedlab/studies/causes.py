@@ -64,12 +64,12 @@ class Cause:
 
 def causes(study: int, folder: Path = STUDIES) -> tuple[Cause, ...]:
     """Returns the causes of a study. Raises FileRefused."""
-    return next((_causes(each) for each in studies(folder) if each.number == study), ())
+    return next((_causes(entry) for entry in studies(folder) if entry.number == study), ())
 
 
 def cause_of(figure: Figure) -> Cause | None:
     """Returns the first cause that covers the figure, or None."""
-    return next((each for each in causes(figure.study) if each.covers(figure)), None)
+    return next((cause for cause in causes(figure.study) if cause.covers(figure)), None)
 
 
 @cache
@@ -78,9 +78,10 @@ def _causes(study: Study) -> tuple[Cause, ...]:
     return read_list(study.folder / CAUSES, partial(_cause, study.number), expected)
 
 
-def _cause(study: int, said: Mapping[str, Any]) -> Cause:
+def _cause(study: int, entry: Mapping[str, Any]) -> Cause:
     effects = {
-        column: (float(before), float(after)) for column, (before, after) in said["effects"].items()
+        column: (float(before), float(after))
+        for column, (before, after) in entry["effects"].items()
     }
-    lists = {name: tuple(said.get(name, ())) for name in ("places", "rows")}
-    return Cause(**{**said, **lists, "study": study, "effects": effects})
+    lists = {name: tuple(entry.get(name, ())) for name in ("places", "rows")}
+    return Cause(**{**entry, **lists, "study": study, "effects": effects})

@@ -48,8 +48,8 @@ class Longer:
     def on(self, cpus: int) -> float:
         """Returns the additional ticks on this many CPUs. Outside the range of the file, the nearest value applies."""
         known = sorted(self.ticks)
-        below = max((each for each in known if each <= cpus), default=known[0])
-        above = min((each for each in known if each >= cpus), default=known[-1])
+        below = max((count for count in known if count <= cpus), default=known[0])
+        above = min((count for count in known if count >= cpus), default=known[-1])
         if below == above:
             return self.ticks[below]
         part = (cpus - below) / (above - below)
@@ -68,14 +68,14 @@ class StudyCosts:
     def of(self, policy: str, cpus: int, tick_ns: int, without: str = "") -> tuple[Delay, ...]:
         """Returns the delays of a run under this policy in nanoseconds, except that of one operation."""
         return tuple(
-            (each.operation, _STEP_NS * round(each.on(cpus) * tick_ns / _STEP_NS))
-            for each in self.delays
-            if policy in each.policies and each.operation != without
+            (delay.operation, _STEP_NS * round(delay.on(cpus) * tick_ns / _STEP_NS))
+            for delay in self.delays
+            if policy in delay.policies and delay.operation != without
         )
 
     def arguments(self, without: str = "") -> str:
         """Returns the habits as the kernel reads them, except one: `recheck`."""
-        return " ".join(each for each in self.habits if each.partition("=")[0] != without)
+        return " ".join(habit for habit in self.habits if habit.partition("=")[0] != without)
 
     def gave(self, place: str, row: str, column: str) -> bool:
         """True if this figure determined a constant."""
@@ -92,10 +92,10 @@ def costs_of(study: int, folder: Path = STUDIES) -> StudyCosts:
     if not path.exists():
         return StudyCosts()
     try:
-        said = read_yaml(path)
-        calibrated = tuple(Calibrated(**each) for each in said.get("calibrated", ()))
-        delays = tuple(_longer(each) for each in said["delays"])
-        return StudyCosts(calibrated, delays, dict(said.get("habits", {})))
+        content = read_yaml(path)
+        calibrated = tuple(Calibrated(**entry) for entry in content.get("calibrated", ()))
+        delays = tuple(_longer(entry) for entry in content["delays"])
+        return StudyCosts(calibrated, delays, dict(content.get("habits", {})))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FileRefused(
             f"{path}: expected `calibrated`, a list of place, row, column and gives, "
@@ -103,11 +103,11 @@ def costs_of(study: int, folder: Path = STUDIES) -> StudyCosts:
         ) from None
 
 
-def _longer(said: Mapping[str, Any]) -> Longer:
-    if said["operation"] not in OPERATIONS:
-        raise ValueError(f"{said['operation']}: expected one of {', '.join(OPERATIONS)}")
-    policies: Sequence[str] = said["policies"]
-    ticks = {int(cpus): float(longer) for cpus, longer in said["ticks"].items()}
+def _longer(entry: Mapping[str, Any]) -> Longer:
+    if entry["operation"] not in OPERATIONS:
+        raise ValueError(f"{entry['operation']}: expected one of {', '.join(OPERATIONS)}")
+    policies: Sequence[str] = entry["policies"]
+    ticks = {int(cpus): float(longer) for cpus, longer in entry["ticks"].items()}
     if not ticks or min(ticks.values()) < 0:
         raise ValueError("ticks: expected a number of at least 0 for one number of CPUs or more")
-    return Longer(said["operation"], tuple(policies), ticks)
+    return Longer(entry["operation"], tuple(policies), ticks)

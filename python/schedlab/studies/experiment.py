@@ -79,14 +79,14 @@ class Experiment:
 
     def on_their_costs(self, quick: Share, full: Share, *policies: str) -> Experiment:
         """Returns the experiment repeated with the study's costs; by default under its own policies."""
-        own = policies or self.own
+        study_policies = policies or self.own
         return replace(
             self,
             name=on_their_costs(self.name),
             title=f"{self.title}, study costs",
-            own=own,
-            quick=(Part(own, quick),),
-            full=(Part(own, full),),
+            own=study_policies,
+            quick=(Part(study_policies, quick),),
+            full=(Part(study_policies, full),),
             repeats=self.name,
         )
 

@@ -79,19 +79,19 @@ def _study_1() -> Iterable[Experiment]:
 
 
 def _timing_suite() -> Iterable[Experiment]:
-    own = ("rr:table-scan",)
+    policies = ("rr:table-scan",)
     for test, title in TIMING_TESTS.items():
-        each = Experiment(
+        experiment = Experiment(
             f"s1-timing-{test}",
             1,
             title,
             f"timingtests {test}",
-            own,
-            quick=(Part(own, Share(ALL_CPUS, 3)), Part(OTHERS, Share((2,), 3))),
-            full=(Part(own, Share(ALL_CPUS, 5)), Part(OTHERS, Share((1, 2, 4), 5))),
+            policies,
+            quick=(Part(policies, Share(ALL_CPUS, 3)), Part(OTHERS, Share((2,), 3))),
+            full=(Part(policies, Share(ALL_CPUS, 5)), Part(OTHERS, Share((1, 2, 4), 5))),
         )
-        yield each
-        slow = each.on_their_costs(*_ON_THEIR_COSTS)
+        yield experiment
+        slow = experiment.on_their_costs(*_ON_THEIR_COSTS)
         yield slow
         if test in SLEEPING_TESTS:
             yield slow.lacking("recheck", *_ON_THEIR_COSTS)
@@ -103,47 +103,47 @@ def _priority_suite() -> Iterable[Experiment]:
 
     In the latter, the preset removes the priorities of PIDs above 100.
     """
-    own, by_text = (BY_PASSES,), (BY_TEXT,)
+    policies, by_text = (BY_PASSES,), (BY_TEXT,)
     for test, title in TIMING_TESTS.items():
         compared = ("priority:proposed", *OTHERS) if test in PRIORITY_TESTS else ()
-        each = Experiment(
+        experiment = Experiment(
             f"s1-priority-{test}",
             1,
             title,
             f"prioritytest {test}",
-            own,
-            quick=(Part(own, Share(ALL_CPUS, 3)), Part(compared, Share((2,), 3))),
+            policies,
+            quick=(Part(policies, Share(ALL_CPUS, 3)), Part(compared, Share((2,), 3))),
             full=(
-                Part((*own, *by_text), Share(ALL_CPUS, 5)),
+                Part((*policies, *by_text), Share(ALL_CPUS, 5)),
                 Part(compared, Share((1, 2, 4), 5)),
             ),
         )
-        yield each
-        yield each.on_their_costs(Share((), 0), Share(ALL_CPUS, 5), *own, *by_text)
+        yield experiment
+        yield experiment.on_their_costs(Share((), 0), Share(ALL_CPUS, 5), *policies, *by_text)
     deleted = Experiment(
         BURSTS_DELETED,
         1,
         "I/O-bound, its bursts deleted",
         "prioritytest io-bound -b 0",
-        own,
-        quick=(Part(own, Share(ALL_CPUS, 1)),),
-        full=(Part(own, Share(ALL_CPUS, 5)),),
+        policies,
+        quick=(Part(policies, Share(ALL_CPUS, 1)),),
+        full=(Part(policies, Share(ALL_CPUS, 5)),),
     )
     in_a_row = Experiment(
         "s1-priority-suite",
         1,
         "all seven tests in a row, five times each",
         "prioritytest -r 5 -b 0",
-        own,
-        quick=(Part(own, Share(ALL_CPUS, 1)),),
-        full=(Part((*own, *by_text), Share(ALL_CPUS, 5)),),
+        policies,
+        quick=(Part(policies, Share(ALL_CPUS, 1)),),
+        full=(Part((*policies, *by_text), Share(ALL_CPUS, 5)),),
     )
     yield deleted
     yield deleted.on_their_costs(*_ON_THEIR_COSTS)
     yield in_a_row
-    slow = in_a_row.on_their_costs(*_ON_THEIR_COSTS, *own, *by_text)
+    slow = in_a_row.on_their_costs(*_ON_THEIR_COSTS, *policies, *by_text)
     yield slow
-    yield replace(slow, own=own).lacking("recheck", *_ON_THEIR_COSTS)
+    yield replace(slow, own=policies).lacking("recheck", *_ON_THEIR_COSTS)
 
 
 _SLOW_ORIGINALS = ("switch",)
@@ -156,8 +156,8 @@ def _lottery_test(test: str) -> Iterable[Experiment]:
     The first is a competition, whose shares are comparable with the ideal. The second is the
     study's program: measured after 50 ticks of 10 ms, with processes that yield and end.
     """
-    own = ("lottery:thesis", "lottery")
-    thesis = own[:1]
+    policies = ("lottery:thesis", "lottery")
+    thesis = policies[:1]
     counted = (COUNTED,) if test == "low" else ()
     bursts = STARVE_BURSTS if test == "starve" else dict.fromkeys(ALL_CPUS, _BURST)
     compared = OTHERS if test in _LOTTERY_TESTS_OTHERS_QUICK else ()
@@ -166,9 +166,9 @@ def _lottery_test(test: str) -> Iterable[Experiment]:
         1,
         f"lottery, {test}",
         f"lotterytest {test}",
-        own,
-        quick=(Part(own, Share((1, 2, 5), 3)), Part(compared, Share((2,), 3))),
-        full=(Part(own, Share(ALL_CPUS, 5)), Part(OTHERS, Share((1, 2, 4), 5))),
+        policies,
+        quick=(Part(policies, Share((1, 2, 5), 3)), Part(compared, Share((2,), 3))),
+        full=(Part(policies, Share(ALL_CPUS, 5)), Part(OTHERS, Share((1, 2, 4), 5))),
         quick_options=" -t 50 -u 20",
     )
     original = Experiment(
@@ -192,22 +192,22 @@ def _lottery_test(test: str) -> Iterable[Experiment]:
 
 def _study_2() -> Iterable[Experiment]:
     """Five runs. The study does not state the number of CPUs; its figures correspond to two."""
-    for suite, program, own in (
+    for suite, program, policies in (
         ("timing", "timingtests", ("rr:table-scan",)),
         ("priority", "prioritytest", ("priority aging_interval=0",)),
     ):
         for test, title in TIMING_TESTS.items():
-            each = Experiment(
+            experiment = Experiment(
                 f"s2-{suite}-{test}",
                 2,
                 title,
                 f"{program} {test} -v 2",
-                own,
-                quick=(Part(own, Share((2,), 3)),),
-                full=(Part(own, Share((1, 2), 5)),),
+                policies,
+                quick=(Part(policies, Share((2,), 3)),),
+                full=(Part(policies, Share((1, 2), 5)),),
             )
-            yield each
-            slow = each.on_their_costs(Share((2,), 1), Share((1, 2), 5))
+            yield experiment
+            slow = experiment.on_their_costs(Share((2,), 1), Share((1, 2), 5))
             yield slow
             if (suite, test) == ("timing", "creation"):
                 yield slow.lacking("exec", Share((2,), 1), Share((1, 2), 5))
@@ -215,27 +215,27 @@ def _study_2() -> Iterable[Experiment]:
 
 def _study_3() -> Iterable[Experiment]:
     """Ten runs on three CPUs, the default of its kernel. The feedback queue's time slices have two interpretations."""
-    own = ("rr:table-scan", "lottery:equal-lfsr", "mlfq:four-quanta")
-    readings = (*own, "mlfq:whole-quanta")
+    policies = ("rr:table-scan", "lottery:equal-lfsr", "mlfq:four-quanta")
+    readings = (*policies, "mlfq:whole-quanta")
     for test, title in (("cpu", "CPU-bound"), ("io", "IO-bound"), ("mixed", "Mixed")):
         few, many = Share((3,), 3), Share((3,), 10)
-        each = Experiment(
+        experiment = Experiment(
             f"s3-{test}",
             3,
             title,
             f"study3 {test}",
-            own,
+            policies,
             quick=(Part(readings, many), Part(OTHERS, few)),
             full=(Part((*readings, *OTHERS), many),),
         )
-        yield each
-        yield each.on_their_costs(few, many)
+        yield experiment
+        yield experiment.on_their_costs(few, many)
     yield Experiment(
         "s3-inversion",
         3,
         "priority inversion",
         "study3 inversion",
-        own,
+        policies,
         quick=(Part((*readings, *OTHERS), Share((1,), 3)),),
         full=(Part((*readings, *OTHERS), Share((1,), 10)),),
     )
@@ -245,39 +245,39 @@ def _study_4() -> Iterable[Experiment]:
     """Study 4 on one CPU, where 20 other processes make the sleeper wait for 20 ticks. It ran once;
     only the trace needs a single run.
     """
-    own = ("rr:table-scan", "mlfq:allotment-boost")
-    once = (Part(own, Share((1,), 1)),)
+    policies = ("rr:table-scan", "mlfq:allotment-boost")
+    once = (Part(policies, Share((1,), 1)),)
     yield Experiment(
         "s4-trace",
         4,
         "three CPU-bound processes",
         "study4 trace -d 145 -i 344",
-        own,
+        policies,
         quick=once,
         full=once,
     )
     for size in MIXED_SIZES:
-        yield _mixed_benchmark(size, own)
-    yield from _mixed_benchmark_as_theirs(own)
+        yield _mixed_benchmark(size, policies)
+    yield from _mixed_benchmark_as_theirs(policies)
     for name, title, options in (
         ("s4-sleeper", "the sleeper, right after the others", ""),
         ("s4-sleeper-late", "the sleeper, 200 ticks later", " -d 200"),
     ):
-        each = Experiment(
+        experiment = Experiment(
             name,
             4,
             title,
             f"study4 sleeper{options}",
-            own,
-            quick=(Part(own, Share((1,), 3)),),
-            full=(Part((*own, *OTHERS), Share((1,), 5)),),
+            policies,
+            quick=(Part(policies, Share((1,), 3)),),
+            full=(Part((*policies, *OTHERS), Share((1,), 5)),),
             quick_options=" -i 20",
         )
-        yield each
-        yield each.on_their_costs(Share((1,), 3), Share((1,), 5))
+        yield experiment
+        yield experiment.on_their_costs(Share((1,), 3), Share((1,), 5))
 
 
-def _mixed_benchmark_as_theirs(own: tuple[str, ...]) -> Iterable[Experiment]:
+def _mixed_benchmark_as_theirs(policies: tuple[str, ...]) -> Iterable[Experiment]:
     """Yields all sizes in one boot, as the study ran them, so that the phase between boosts depends
     on earlier rounds.
 
@@ -289,11 +289,11 @@ def _mixed_benchmark_as_theirs(own: tuple[str, ...]) -> Iterable[Experiment]:
         4,
         "mixed benchmark, all rounds in one boot",
         "study4 rounds",
-        own,
-        quick=(Part(own, one),),
-        full=(Part(own, five),),
+        policies,
+        quick=(Part(policies, one),),
+        full=(Part(policies, five),),
     )
-    feedback = own[1:]
+    feedback = policies[1:]
     phases = Experiment(
         "s4-phases",
         4,
@@ -317,36 +317,36 @@ def _mixed_benchmark_as_theirs(own: tuple[str, ...]) -> Iterable[Experiment]:
     yield phases.on_their_costs(eight, eight)
 
 
-def _mixed_benchmark(size: int, own: tuple[str, ...]) -> Experiment:
+def _mixed_benchmark(size: int, policies: tuple[str, ...]) -> Experiment:
     compared = OTHERS if size in _MIXED_SIZES_OTHERS else ()
     quick: tuple[Part, ...] = ()
     if size == _MIXED_SIZES_OTHERS[0]:
-        quick = (Part((*own, *OTHERS), Share((1,), 3)),)
+        quick = (Part((*policies, *OTHERS), Share((1,), 3)),)
     elif size in _MIXED_SIZES_QUICK:
-        quick = (Part(own, Share((1,), 1)),)
+        quick = (Part(policies, Share((1,), 1)),)
     return Experiment(
         f"s4-mixed-{size}",
         4,
         f"mixed benchmark, {size} CPU-bound",
         f"study4 mixed -c {size}",
-        own,
+        policies,
         quick=quick,
-        full=(Part(own, Share((1,), 5)), Part(compared, Share((1,), 5))),
+        full=(Part(policies, Share((1,), 5)), Part(compared, Share((1,), 5))),
     )
 
 
 def _study_5() -> Iterable[Experiment]:
     """Three runs of one thread, where a scheduler has nothing to decide; and of eight threads."""
-    own = ("rr", "cfs", "wrr:linux", "lottery:linux")
+    policies = ("rr", "cfs", "wrr:linux", "lottery:linux")
     few, many = Share((1,), 3), Share((1,), 5)
     yield Experiment(
         "s5-cpubench",
         5,
         "one thread",
         "cpubench",
-        own,
-        quick=(Part(own, few),),
-        full=(Part((*own, *OTHERS), many),),
+        policies,
+        quick=(Part(policies, few),),
+        full=(Part((*policies, *OTHERS), many),),
         scaled=False,
         quick_options=" -t 250",
     )
@@ -355,9 +355,9 @@ def _study_5() -> Iterable[Experiment]:
         5,
         "eight threads",
         "cpubench -n 8",
-        own,
-        quick=(Part((*own, *OTHERS), few),),
-        full=(Part((*own, *OTHERS), many),),
+        policies,
+        quick=(Part((*policies, *OTHERS), few),),
+        full=(Part((*policies, *OTHERS), many),),
         scaled=False,
     )
     two = Share((2,), 3)
@@ -366,17 +366,17 @@ def _study_5() -> Iterable[Experiment]:
         5,
         "message processes wake workers, beside two that compute",
         "wakeups -c 2",
-        own,
-        quick=(Part((*own, "mlfq"), two),),
-        full=(Part((*own, *OTHERS), Share((2,), 5)),),
+        policies,
+        quick=(Part((*policies, "mlfq"), two),),
+        full=(Part((*policies, *OTHERS), Share((2,), 5)),),
         scaled=False,
     )
     yield from linux_experiments(OTHERS)
 
 
 EXPERIMENTS = {
-    each.name: each
+    experiment.name: experiment
     for of_study in (_study_1, _study_2, _study_3, _study_4, _study_5)
-    for each in of_study()
-} | {each.experiment.name: each.experiment for each in simulated()}
+    for experiment in of_study()
+} | {entry.experiment.name: entry.experiment for entry in simulated()}
 """All experiments by name, in the order of runs and reports."""

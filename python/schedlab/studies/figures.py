@@ -118,13 +118,13 @@ def _selected(
     source: Source | None,
 ) -> tuple[Figure, ...]:
     return tuple(
-        each
-        for each in _published()
-        if study in (None, each.study)
-        and place in (None, each.place)
-        and kind in (None, each.kind)
-        and quantity in (None, each.quantity)
-        and source in (None, each.source)
+        figure
+        for figure in _published()
+        if study in (None, figure.study)
+        and place in (None, figure.place)
+        and kind in (None, figure.kind)
+        and quantity in (None, figure.quantity)
+        and source in (None, figure.source)
     )
 
 
@@ -144,7 +144,8 @@ def frame() -> pl.DataFrame:
     import polars as pl
 
     rows = [
-        {**asdict(each), "value": each.value if each.finished else None} for each in _published()
+        {**asdict(figure), "value": figure.value if figure.finished else None}
+        for figure in _published()
     ]
     return pl.DataFrame(
         rows,
@@ -174,12 +175,12 @@ def read_figures(lines: Iterable[str], study: int) -> list[Figure]:
     for line in reader:
         try:
             figure = _figure(line, study)
-            where = _key(figure)
-            if where in figures:
+            key = _key(figure)
+            if key in figures:
                 raise ValueError("this place has a figure already")
         except ValueError as error:
             raise ValueError(f"line {reader.line_num}: {error}") from None
-        figures[where] = figure
+        figures[key] = figure
     return list(figures.values())
 
 
@@ -230,5 +231,5 @@ def _figure(line: Mapping[str, str | None], study: int) -> Figure:
 
 def _is_number(text: str) -> bool:
     """True for a non-negative decimal number; studies print no others."""
-    whole, _, part = text.partition(".")
-    return (whole + part).isdecimal() and whole.isdecimal() and not text.endswith(".")
+    integer, _, part = text.partition(".")
+    return (integer + part).isdecimal() and integer.isdecimal() and not text.endswith(".")

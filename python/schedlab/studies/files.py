@@ -166,7 +166,7 @@ FILES: dict[str, Described] = {
     name: described
     for of_study in (_study_1, _study_2, _study_3, _study_4, _study_5)
     for name, described in of_study()
-} | {each.experiment.name: Described(each.workload, each.changes) for each in simulated()}
+} | {entry.experiment.name: Described(entry.workload, entry.changes) for entry in simulated()}
 """Workload files by experiment (schedlab.studies.experiments)."""
 
 WITHOUT: dict[str, str] = {
@@ -178,8 +178,8 @@ WITHOUT: dict[str, str] = {
     "s5-wakeups": "Rounds begin until a time is over, and a file has no loop that the clock ends.",
     **{
         name: "It is run on Linux, most of it by programs that are not ours."
-        for name, each in EXPERIMENTS.items()
-        if each.machine and name not in FILES
+        for name, experiment in EXPERIMENTS.items()
+        if experiment.machine and name not in FILES
     },
 }
 """Experiments that no workload file can describe, with the reasons."""

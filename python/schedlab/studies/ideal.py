@@ -40,8 +40,8 @@ def least_mean_turnaround(work: Sequence[float], cpus: int) -> float:
         raise ValueError("there must be a process")
     free_at = [0.0] * cpus
     ends = []
-    for each in sorted(work):
-        ends.append(heapq.heappushpop(free_at, free_at[0] + each) + each)
+    for length in sorted(work):
+        ends.append(heapq.heappushpop(free_at, free_at[0] + length) + length)
     return fmean(ends)
 
 
@@ -58,9 +58,9 @@ def shared_mean_turnaround(work: Sequence[float], cpus: int) -> float:
     now = done = 0.0
     ends = []
     left = len(work)
-    for each in sorted(work):
-        now += (each - done) / min(1.0, cpus / left)
-        done = each
+    for length in sorted(work):
+        now += (length - done) / min(1.0, cpus / left)
+        done = length
         ends.append(now)
         left -= 1
     return fmean(ends)
@@ -69,7 +69,7 @@ def shared_mean_turnaround(work: Sequence[float], cpus: int) -> float:
 def _check(work: Sequence[float], cpus: int) -> None:
     if cpus < 1:
         raise ValueError("there must be a CPU")
-    if any(each < 0 for each in work):
+    if any(length < 0 for length in work):
         raise ValueError("work must not be below 0")
 
 
@@ -100,7 +100,7 @@ class TimingTest:
     """Iterations of one additional process, which computes once."""
     sleeping: float = 0
     """Ticks of the processes in the batch that only sleep."""
-    tells_sleepers: bool = False
+    reports_sleepers: bool = False
     """True if the suite reports the shortest time of the sleeping processes, not the end of the
     last one. (This is the study's description; its programs return the number 50.)
     """
@@ -120,13 +120,13 @@ class TimingTest:
 
     def told(self, cpus: int) -> float:
         """Returns the smallest possible value that the study reports, in ticks."""
-        return self.sleeping if self.tells_sleepers else self.completion(cpus)
+        return self.sleeping if self.reports_sleepers else self.completion(cpus)
 
 
 _COMMON = (
     TimingTest("CPU-heavy", 1, 10, 20e6),
     TimingTest("Switch Overhead", 200, 1),
-    TimingTest("Mixed Load", 1, 5, 50e6, sleeping=50, tells_sleepers=True),
+    TimingTest("Mixed Load", 1, 5, 50e6, sleeping=50, reports_sleepers=True),
     TimingTest("Process Creation", 50, 1),
     TimingTest("Low Process Count", 4, 50, 10e3),
     TimingTest("Starvation Check", 1, 5, 20e6, light_iterations=50e3),
@@ -149,7 +149,7 @@ def ideal_completion(table: int, row: str, cpus: int) -> float:
     return _timing_test(table, row).completion(cpus)
 
 
-def ideal_told(table: int, row: str, cpus: int) -> float:
+def ideal_printed(table: int, row: str, cpus: int) -> float:
     """Returns the ideal value of the cell in ticks. In Mixed Load, it is the shortest time of the sleepers."""
     return _timing_test(table, row).told(cpus)
 
@@ -223,7 +223,10 @@ def ticket_shares(table: int) -> dict[str, float]:
     """
     groups = LOTTERY_GROUPS[table]
     tickets = [group.processes * group.tickets for group in groups]
-    return {group.row: each / sum(tickets) for group, each in zip(groups, tickets, strict=True)}
+    return {
+        group.row: tickets_of_group / sum(tickets)
+        for group, tickets_of_group in zip(groups, tickets, strict=True)
+    }
 
 
 def ideal_group_shares(table: int, cpus: int, *, all_compute: bool = False) -> dict[str, float]:
@@ -242,8 +245,8 @@ def _ideal_group_shares(table: int, cpus: int, all_compute: bool) -> Mapping[str
     groups = LOTTERY_GROUPS[table]
     members = [group for group in groups for _ in range(group.processes)]
     allotted = ideal_shares(
-        [each.tickets for each in members],
-        [1.0 if all_compute else each.demand for each in members],
+        [member.tickets for member in members],
+        [1.0 if all_compute else member.demand for member in members],
         cpus,
     )
     shares = {group.row: 0.0 for group in groups}
@@ -261,9 +264,9 @@ def unmeetable(table: int, cpus: int, *, points: float = 1.0) -> dict[str, tuple
     ideal = ideal_group_shares(table, cpus)
     expected = select(study=1, place=f"table {table}", kind="expectation")
     return {
-        each.row: (each.value, 100 * ideal[each.row])
-        for each in expected
-        if abs(each.value - 100 * ideal[each.row]) >= points
+        figure.row: (figure.value, 100 * ideal[figure.row])
+        for figure in expected
+        if abs(figure.value - 100 * ideal[figure.row]) >= points
     }
 
 

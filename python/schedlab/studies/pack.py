@@ -45,7 +45,9 @@ class Statement:
 
     def __str__(self) -> str:
         """Returns the statement, with the numbers that `says` omits."""
-        more = [each for each in self.numbers if each not in re.findall(r"[\d.]*\d", self.says)]
+        more = [
+            number for number in self.numbers if number not in re.findall(r"[\d.]*\d", self.says)
+        ]
         return f"{self.place}: {self.says}" + (f" ({', '.join(more)})" if more else "")
 
 
@@ -62,7 +64,7 @@ class Contradiction:
 
     def __str__(self) -> str:
         """Returns the places, followed by the reason."""
-        places = "; ".join(str(each) for each in self.statements)
+        places = "; ".join(str(statement) for statement in self.statements)
         return f"{places[0].upper()}{places[1:]}. {self.reason}"
 
     def concerns(self, place: str) -> bool:
@@ -108,15 +110,17 @@ def studies(folder: Path = STUDIES) -> tuple[Study, ...]:
 
 @cache
 def _studies(folder: Path) -> tuple[Study, ...]:
-    found = [Study(path) for path in folder.iterdir() if path.name.isdecimal() and path.is_dir()]
-    return tuple(sorted(found, key=lambda each: each.number))
+    all_studies = [
+        Study(path) for path in folder.iterdir() if path.name.isdecimal() and path.is_dir()
+    ]
+    return tuple(sorted(all_studies, key=lambda study: study.number))
 
 
 def study_numbered(number: int, folder: Path = STUDIES) -> Study:
     """Returns the study with this number. Raises KeyError."""
-    for each in studies(folder):
-        if each.number == number:
-            return each
+    for study in studies(folder):
+        if study.number == number:
+            return study
     raise KeyError(f"study {number} does not exist")
 
 
@@ -139,15 +143,15 @@ def read_list(
     if not path.exists():
         return ()
     try:
-        return tuple(make(merged(each)) for each in read_yaml(path))
+        return tuple(make(merged(entry)) for entry in read_yaml(path))
     except (AttributeError, TypeError, KeyError, ValueError) as error:
         raise FileRefused(f"{path}: expected {expected}: {error}") from None
 
 
-def merged(said: dict[str, Any]) -> dict[str, Any]:
+def merged(entry: dict[str, Any]) -> dict[str, Any]:
     """Applies YAML's merge key, which is text like all others."""
-    own = {key: value for key, value in said.items() if key != "<<"}
-    return {**merged(said["<<"]), **own} if "<<" in said else own
+    values = {key: value for key, value in entry.items() if key != "<<"}
+    return {**merged(entry["<<"]), **values} if "<<" in entry else values
 
 
 def _contradiction(read_from: dict[str, Any]) -> Contradiction:

@@ -46,20 +46,22 @@ def plan(
             what=parameter("tick_ns", tick_ns),
             fix="choose a multiple of it",
         )
-    wanted = set(studies)
+    numbers = set(studies)
     runs = tuple(
         replace(
             base,
             policy=_policy(policy)[0],
             settings=_policy(policy)[1],
             seed=seed + repeat,
-            **_costs(each, policy, cpus, base),
+            **_costs(experiment, policy, cpus, base),
         )
-        for each in EXPERIMENTS.values()
-        if not wanted or each.study in wanted
-        for policy, share in each.policies(depth).items()
+        for experiment in EXPERIMENTS.values()
+        if not numbers or experiment.study in numbers
+        for policy, share in experiment.policies(depth).items()
         for cpus in share.cpus
-        for base in _bases(each, depth, _tick_ns(each, tick_ns), memory_mib, machine, cpus)
+        for base in _bases(
+            experiment, depth, _tick_ns(experiment, tick_ns), memory_mib, machine, cpus
+        )
         for repeat in range(share.seeds)
     )
     if any(run.seed > _SEED_MAX for run in runs):
@@ -89,52 +91,52 @@ def sample_first(runs: Sequence[RunSpec]) -> tuple[tuple[RunSpec, ...], tuple[Ru
     )
 
 
-def _tick_ns(each: Experiment, wanted_ns: int) -> int:
+def _tick_ns(experiment: Experiment, tick_ns: int) -> int:
     """Returns the tick of the experiment, or that of its machine, or the requested one."""
-    if each.machine in LINUX_MACHINES:
-        return machine_named(each.machine).tick_ns
-    return each.tick_ns or wanted_ns
+    if experiment.machine in LINUX_MACHINES:
+        return machine_named(experiment.machine).tick_ns
+    return experiment.tick_ns or tick_ns
 
 
-def _costs(each: Experiment, policy: str, cpus: int, base: RunSpec) -> dict[str, Any]:
+def _costs(experiment: Experiment, policy: str, cpus: int, base: RunSpec) -> dict[str, Any]:
     """Returns what an experiment on the study's costs has of them on the run's machine."""
-    if not each.repeats:
+    if not experiment.repeats:
         return {}
-    costs = costs_of(each.study)
-    delays = costs.of(policy, cpus, base.tick_ns, each.without)
+    costs = costs_of(experiment.study)
+    delays = costs.of(policy, cpus, base.tick_ns, experiment.without)
     if base.machine.name == SIMULATOR:
         return {"delays": in_simulator(delays)}
-    return {"delays": delays, "arguments": costs.arguments(each.without)}
+    return {"delays": delays, "arguments": costs.arguments(experiment.without)}
 
 
 def _bases(
-    each: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str, cpus: int
+    experiment: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str, cpus: int
 ) -> Iterable[RunSpec]:
     """Yields the common specification of an experiment's runs on this many CPUs; nothing if the
     machine cannot run it.
     """
-    if machine != each.machine if each.machine else machine in LINUX_MACHINES:
+    if machine != experiment.machine if experiment.machine else machine in LINUX_MACHINES:
         return
-    if machine == SIMULATOR and each.without and each.without not in COSTS:
+    if machine == SIMULATOR and experiment.without and experiment.without not in COSTS:
         return
-    on_linux = each.machine in LINUX_MACHINES
+    on_linux = experiment.machine in LINUX_MACHINES
     chosen = machine_named(machine)
     base = RunSpec(
-        workload=each.command_at(tick_ns, depth, cpus),
+        workload=experiment.command_at(tick_ns, depth, cpus),
         policy=PolicyChoice(""),
         settings=(),
         cpus=cpus,
         machine=chosen,
         seed=0,
         tick_ns=tick_ns,
-        limit_ns=_LIMIT_ON_LINUX_NS if on_linux else each.limit_ticks * tick_ns,
+        limit_ns=_LIMIT_ON_LINUX_NS if on_linux else experiment.limit_ticks * tick_ns,
         memory_mib=chosen.memory_mib if on_linux else memory_mib,
-        label=each.name,
+        label=experiment.name,
     )
     if machine != SIMULATOR:
         yield base
         return
-    if described := FILES.get(each.repeats or each.name):
+    if described := FILES.get(experiment.repeats or experiment.name):
         yield replace(
             base,
             workload=described.workload,
@@ -146,4 +148,4 @@ def _bases(
 def _policy(text: str) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
     """Parses a policy such as "priority:thesis slice=2"."""
     name, *settings = text.split()
-    return parse_choices(name)[0], tuple(parse_setting(each) for each in settings)
+    return parse_choices(name)[0], tuple(parse_setting(setting) for setting in settings)

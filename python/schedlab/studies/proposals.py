@@ -83,12 +83,12 @@ def is_of_proposals(experiment: str | None) -> bool:
 
 def proposals(only: Iterable[int] = ()) -> tuple[Proposal, ...]:
     """Returns the proposals of all or some studies. Raises FileRefused."""
-    wanted = set(only)
+    numbers = set(only)
     return tuple(
-        each
+        proposal
         for study in studies()
-        if not wanted or study.number in wanted
-        for each in _proposals(study)
+        if not numbers or study.number in numbers
+        for proposal in _proposals(study)
     )
 
 
@@ -98,14 +98,14 @@ def _proposals(study: Study) -> tuple[Proposal, ...]:
     return read_list(study.folder / PROPOSALS, partial(_proposal, study.number), expected)
 
 
-def _proposal(study: int, said: dict[str, Any]) -> Proposal:
-    tests = tuple(Test(**merged(each)) for each in said.get("tests", ()))
-    for each in tests:
-        if each.better not in get_args(Better):
-            raise ValueError(f"{said['name']}: {each.better} is neither lower nor higher")
-    if bool(tests) == bool(said.get("missing")):
-        raise ValueError(f"{said['name']}: expected either tests or missing")
-    return Proposal(**{**said, "study": study, "tests": tests})
+def _proposal(study: int, entry: dict[str, Any]) -> Proposal:
+    tests = tuple(Test(**merged(test)) for test in entry.get("tests", ()))
+    for test in tests:
+        if test.better not in get_args(Better):
+            raise ValueError(f"{entry['name']}: {test.better} is neither lower nor higher")
+    if bool(tests) == bool(entry.get("missing")):
+        raise ValueError(f"{entry['name']}: expected either tests or missing")
+    return Proposal(**{**entry, "study": study, "tests": tests})
 
 
 def plan_of_proposals(
@@ -146,6 +146,6 @@ def _runs(proposal: Proposal, test: Test, depth: Depth, seed: int) -> Iterator[R
             yield replace(
                 base,
                 policy=parse_choices(name)[0],
-                settings=tuple(parse_setting(each) for each in settings),
+                settings=tuple(parse_setting(setting) for setting in settings),
                 seed=seed + repeat,
             )

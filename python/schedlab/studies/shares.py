@@ -203,13 +203,13 @@ def plan(folder: Path, setting: Setting) -> Plan:
 def evaluate(setting: Setting, finished: Iterable[Finished]) -> list[Row]:
     """Returns a row for each group of each test, policy and number of CPUs, if all runs succeeded."""
     cells: dict[tuple[str, str, int], list[Finished]] = {}
-    for each in finished:
-        key = (each.run.label, str(each.run.policy), each.run.cpus)
-        cells.setdefault(key, []).append(each)
+    for run in finished:
+        key = (run.run.label, str(run.run.policy), run.run.cpus)
+        cells.setdefault(key, []).append(run)
     rows: list[Row] = []
     for (name, policy, cpus), runs in cells.items():
         test = next(test for test in TESTS if test.name == name)
-        measured = [each.metrics for each in runs if each.outcome.succeeded and each.metrics]
+        measured = [run.metrics for run in runs if run.outcome.succeeded and run.metrics]
         if len(measured) == len(runs):
             rows += cell_rows(setting, test, policy, cpus, measured)
     return rows
@@ -245,7 +245,7 @@ def cell_rows(
 @cache
 def published_table(table: int) -> dict[tuple[str, str], float]:
     """Returns the published table, by row and column."""
-    return {(each.row, each.column): each.value / 100 for each in published(STUDY, table)}
+    return {(figure.row, figure.column): figure.value / 100 for figure in published(STUDY, table)}
 
 
 def published_share(test: LotteryTest, group: str, cpus: int) -> float | None:
@@ -272,11 +272,11 @@ def summary(rows: Sequence[Row]) -> list[str]:
     """Returns one line for each policy."""
     lines = []
     for policy in dict.fromkeys(row.policy for row in rows):
-        own = [row for row in rows if row.policy == policy]
-        met = sum(row.verdict == "met" for row in own)
-        worst = max(own, key=lambda row: abs(row.deviation))
+        policy_rows = [row for row in rows if row.policy == policy]
+        met = sum(row.verdict == "met" for row in policy_rows)
+        worst = max(policy_rows, key=lambda row: abs(row.deviation))
         lines.append(
-            f"{policy}: {met} of {len(own)} shares within {BOUND} standard errors of the ideal;"
+            f"{policy}: {met} of {len(policy_rows)} shares within {BOUND} standard errors of the ideal;"
             f" farthest: {worst.group} of {worst.test} on {worst.cpus} CPUs,"
             f" {100 * worst.error:+.2f} points, {worst.deviation:+.1f} standard errors"
         )

@@ -36,7 +36,7 @@ class Simulated:
 
 def simulated() -> tuple[Simulated, ...]:
     """Returns the simulated experiments of all studies. Raises FileRefused."""
-    return tuple(each for study in studies() for each in _of(study))
+    return tuple(entry for study in studies() for entry in _of(study))
 
 
 @cache
@@ -45,22 +45,22 @@ def _of(study: Study) -> tuple[Simulated, ...]:
     return read_list(study.folder / EXPERIMENTS, partial(_simulated, study.number), expected)
 
 
-def _simulated(study: int, said: Mapping[str, Any]) -> Simulated:
-    policies = tuple(said["policies"])
+def _simulated(study: int, entry: Mapping[str, Any]) -> Simulated:
+    policies = tuple(entry["policies"])
     quick, full = (
-        (Part(policies, Share((int(said.get("cpus", "1")),), seeds)),) for seeds in SEEDS
+        (Part(policies, Share((int(entry.get("cpus", "1")),), seeds)),) for seeds in SEEDS
     )
     experiment = Experiment(
-        f"s{study}-{said['name']}",
+        f"s{study}-{entry['name']}",
         study,
-        said["title"],
+        entry["title"],
         "",
         policies,
         quick,
         full,
         scaled=False,
-        tick_ns=parse_time(said["tick"]),
+        tick_ns=parse_time(entry["tick"]),
         machine=SIMULATOR,
         limit_ticks=_LIMIT_TICKS,
     )
-    return Simulated(experiment, said["workload"], tuple(said.get("with", {}).items()))
+    return Simulated(experiment, entry["workload"], tuple(entry.get("with", {}).items()))

@@ -13,7 +13,7 @@ from schedlab.base.files.placing import below
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines import MACHINES, machine_named
 from schedlab.runs import results
-from schedlab.runs.collection import Collection, Kept, identity, told_apart
+from schedlab.runs.collection import Collection, StoredRun, distinguish, identity
 from schedlab.sweep import dataset
 from schedlab.sweep.origin import MADE_OF, SITTINGS
 
@@ -30,12 +30,12 @@ _PROCESSES = {
 class Swept(Collection):
     """Runs whose metrics are rows of a data set."""
 
-    def __init__(self, runs: Iterable[Kept], tables: Mapping[str, pl.DataFrame]) -> None:
+    def __init__(self, runs: Iterable[StoredRun], tables: Mapping[str, pl.DataFrame]) -> None:
         """`tables` are summary, groups and values, each with the column `key`."""
         super().__init__(runs)
         self.tables = tables
 
-    def of(self, runs: Sequence[Kept]) -> Collection:
+    def of(self, runs: Sequence[StoredRun]) -> Collection:
         """Returns a subset of the runs."""
         return Swept(runs, self.tables)
 
@@ -87,7 +87,7 @@ def collection(folder: Path) -> Swept:
         by = {}
     ordered = runs.sort("workload", "changes", "policy", "settings", "cpus", "seed")
     stored = [
-        _kept(folder, row, {**by, **(facts.get(row["made_of"]) or {})})
+        _run_of_row(folder, row, {**by, **(facts.get(row["made_of"]) or {})})
         for row in ordered.to_dicts()
     ]
     tables = {
@@ -95,10 +95,10 @@ def collection(folder: Path) -> Swept:
         "groups": dataset.read_table(folder, dataset.GROUPS),
         "values": dataset.read_table(folder, dataset.TOLD).select(_KEY, "name", value="mean"),
     }
-    return Swept(told_apart(stored, results.MADE_OF), tables)
+    return Swept(distinguish(stored, results.MADE_OF), tables)
 
 
-def _kept(folder: Path, row: Mapping[str, Any], facts: Mapping[str, Any]) -> Kept:
+def _run_of_row(folder: Path, row: Mapping[str, Any], facts: Mapping[str, Any]) -> StoredRun:
     """Returns a run with the manifest that its folder would have."""
     machine = dict(facts.get("machine") or {})
     machine.pop("name", None)
@@ -120,7 +120,7 @@ def _kept(folder: Path, row: Mapping[str, Any], facts: Mapping[str, Any]) -> Kep
         "repeatable": machine_named(row["machine"]).repeatable,
         **({"shape": facts["shape"]} if facts.get("shape") else {}),
     }
-    return Kept(below(folder, str(row[_KEY])), manifest)
+    return StoredRun(below(folder, str(row[_KEY])), manifest)
 
 
 def _pairs(text: str | None) -> list[tuple[str, str]]:

@@ -110,27 +110,27 @@ def write_chart(chart: Chart, path: Path) -> None:
         path.write_bytes(chart_library().svg_to_png(svg, scale=2))
 
 
-def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front[Choice]) -> Chart:
+def frontier_chart(values: Values, objectives: Sequence[Objective], answer: Front[Choice]) -> Chart:
     """Draws the front of two objectives. Raises WrongUsage if no setup has both metrics."""
     from schedlab.report.charts.frontier import frontier
 
-    if not found.estimates:
+    if not answer.estimates:
         raise WrongUsage(
             f"no configuration of {listing.scene_title(values)} has both metrics", what="`chart=`"
         )
     largest = [
-        max(estimate[place].mean for estimate in found.estimates.values()) for place in (0, 1)
+        max(estimate[place].mean for estimate in answer.estimates.values()) for place in (0, 1)
     ]
     shown = [
         fitting(objective.quantity, most)
         for objective, most in zip(objectives, largest, strict=True)
     ]
     rows = []
-    for choice, both in found.estimates.items():
+    for choice, both in answer.estimates.items():
         row: dict[str, Any] = {
             "setup": title_of(choice),
             "policy": choice[0],
-            "place": found.members.index(choice) + 1 if choice in found.members else None,
+            "place": answer.members.index(choice) + 1 if choice in answer.members else None,
         }
         for axis, value, quantity in zip("xy", both, shown, strict=True):
             row[axis] = value.mean * quantity.factor

@@ -55,7 +55,7 @@ FILES = "made-of"
 _NEW = ".new"
 """Suffix of a part that is being written."""
 _SUCCESS = "success"
-_NOT_TOLD = Origin()
+_UNKNOWN_ORIGIN = Origin()
 
 Row = dict[str, Any]
 Standards = Callable[[str], Mapping[str, int]]
@@ -193,7 +193,7 @@ def parts(folder: Path, table: str) -> list[Path]:
 
 # --- removing
 
-_OWN = re.compile(
+_DATA_SET_FILE = re.compile(
     rf"\.?{re.escape(MANIFEST)}({_NEW})?|{FILES}/[0-9a-f]{{64}}\.(json|yaml)"
     rf"|({RUNS}|{GROUPS}|{TOLD})/\.?part-\d{{6,}}\.parquet({_NEW})?"
 )
@@ -214,7 +214,7 @@ def remove(folder: Path) -> None:
         if not run.is_symlink() and run.is_dir() and not placing.strange(run):
             placing.remove(run)
     for name, path in placing.entries(folder).items():
-        if _OWN.fullmatch(name) and path.is_file() and not path.is_symlink():
+        if _DATA_SET_FILE.fullmatch(name) and path.is_file() and not path.is_symlink():
             path.unlink()
     for place in (*(folder / name for name in (RUNS, GROUPS, TOLD, FILES, TRACES)), folder):
         with suppress(OSError):
@@ -230,7 +230,7 @@ def opened(
     dimensions: Sequence[str],
     make: Mapping[str, Any],
     title: str,
-    origin: Origin = _NOT_TOLD,
+    origin: Origin = _UNKNOWN_ORIGIN,
     standards: Standards = lambda policy: {},
 ) -> Iterator[DataSet]:
     """Opens or creates a data set and adds missing dimensions.

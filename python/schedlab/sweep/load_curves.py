@@ -115,7 +115,7 @@ def jobs_of(points: Iterable[Point]) -> list[Jobs]:
     ]
 
 
-def jobs_kept(folder: Path) -> list[Jobs]:
+def load_jobs(folder: Path) -> list[Jobs]:
     """Returns the jobs of a data set, from its stored files."""
     jobs = []
     for facts in dataset.read_manifest(folder).get(MADE_OF, {}).values():

@@ -71,7 +71,7 @@ def page(folder: Path) -> Page:
 
 def _blocks(folder: Path, objective: Objective) -> Iterator[Block]:
     try:
-        found = effects(folder, objective)
+        all_effects = effects(folder, objective)
     except WrongUsage:  # nothing differs in it
         return
     scenes = read_values(folder, [objective])
@@ -81,15 +81,15 @@ def _blocks(folder: Path, objective: Objective) -> Iterator[Block]:
             yield _ranking(values, objective, places, number)
     if len(scenes) > _SCENES:
         yield Text(f"{len(scenes) - _SCENES} more are ranked by `./schedlab sweep --from`.")
-    yield _main(found, objective)
-    if found.pairs:
-        yield _interactions(found, objective)
-    if not found.is_grid:
+    yield _main(all_effects, objective)
+    if all_effects.pairs:
+        yield _interactions(all_effects, objective)
+    if not all_effects.is_grid:
         yield Text(
             "The runs are no full grid with as many of each: parts overlap, and are not to be added.",
             "warning",
         )
-    for pair in pairs_of(found):
+    for pair in pairs_of(all_effects):
         yield heat_map(folder, objective, pair)
 
 

@@ -93,9 +93,9 @@ def size(values: Values) -> int:
 # --- reading
 
 
-def whole_numbers(node: Node) -> Values:
+def integer_range(node: Node) -> Values:
     """Reads integers. Raises JsonError for other values."""
-    return _values(node, _whole_number, EXPECTED, RANGE)
+    return _values(node, _integer, EXPECTED, RANGE)
 
 
 def scalars(node: Node) -> Values:
@@ -113,7 +113,7 @@ def _values(
     if isinstance(value, tuple):
         if not value:
             raise wrong(node, expected)
-        return Listed(_each_once(node, [read(item) for item in value]))
+        return Listed(_without_duplicates(node, [read(item) for item in value]))
     if isinstance(value, str) and (match := pattern.fullmatch(value.strip())):
         return _range(node, int(match[1]), int(match[2]), match[3], int(match[4] or 1))
     if isinstance(value, str) and "," in value:
@@ -121,7 +121,9 @@ def _values(
         several = [_values(part, read, expected, pattern) for part in parts]
         if sum(map(size, several)) > VALUES_MAX:
             raise wrong(node, f"at most {VALUES_MAX} values")
-        return Listed(_each_once(node, [one for fields in several for one in _listed(fields)]))
+        return Listed(
+            _without_duplicates(node, [one for fields in several for one in _listed(fields)])
+        )
     return Listed((read(node),))
 
 
@@ -130,7 +132,7 @@ def _listed(values: Values) -> tuple[Scalar, ...]:
     return values.values
 
 
-def _whole_number(node: Node) -> Scalar:
+def _integer(node: Node) -> Scalar:
     return whole(node, -NUMBER_MAX, NUMBER_MAX, EXPECTED)
 
 
@@ -140,7 +142,7 @@ def _any_scalar(node: Node) -> Scalar:
     return node.value
 
 
-def _each_once(node: Node, values: list[Scalar]) -> tuple[Scalar, ...]:
+def _without_duplicates(node: Node, values: list[Scalar]) -> tuple[Scalar, ...]:
     for number, value in enumerate(values):
         if any(type(value) is type(other) and value == other for other in values[:number]):
             raise JsonError(node.line, f"{node.path}: {value} occurs twice: expected each once")

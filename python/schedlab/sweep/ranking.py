@@ -79,7 +79,9 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
         value = values_by_key(folder, runs, objective, f"value_{number}")
         table = table.join(value, on="key", how="left")
     parts = table.sort(*SCENE).partition_by(*SCENE, as_dict=True, maintain_order=True)
-    distinguishing = _told_apart(list(parts), dataset.read_manifest(folder).get(MADE_OF, {}))
+    distinguishing = _distinguishing_labels(
+        list(parts), dataset.read_manifest(folder).get(MADE_OF, {})
+    )
     for part in parts.values():
         _check_once(folder, part)
     return [
@@ -88,7 +90,9 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
     ]
 
 
-def _told_apart(scenes: Sequence[Scene], known: Mapping[str, dict[str, Any]]) -> dict[Scene, str]:
+def _distinguishing_labels(
+    scenes: Sequence[Scene], known: Mapping[str, dict[str, Any]]
+) -> dict[Scene, str]:
     """Returns, for each scene, what distinguishes it from scenes with the same names."""
     alike: dict[Scene, list[Scene]] = {}
     for scene in scenes:

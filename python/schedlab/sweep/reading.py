@@ -144,7 +144,7 @@ class _Reader:
         node = self.members.get(key)
         if node is None:
             return standard
-        values = ranges.whole_numbers(node)
+        values = ranges.integer_range(node)
         check_bounds(node, values, least, most, f"numbers from {least} to {most}")
         return numbers_of(node, values)
 
@@ -158,7 +158,7 @@ class _Reader:
                 return parse_counts(node.value, 1, most)
             except ValueError as error:
                 raise wrong(node, f"numbers of CPUs, such as 1-4: {error}") from None
-        values = ranges.whole_numbers(node) if node else ranges.Listed((1,))
+        values = ranges.integer_range(node) if node else ranges.Listed((1,))
         if node:
             check_bounds(
                 node, values, 1, most, f"1 to {most} CPUs, which {', '.join(names)} can have"
@@ -312,7 +312,7 @@ class _Reader:
         if known is None:
             what = unknown_tunable(policy, choice, name)
             raise JsonError(node.line, f"{node.path}: {what}")
-        values = ranges.whole_numbers(node)
+        values = ranges.integer_range(node)
         allowed = f"{known.minimum} to {known.maximum}, which {choice} allows ({known.meaning})"
         check_bounds(node, values, known.minimum, known.maximum, allowed)
         return values

@@ -14,7 +14,7 @@ from schedlab.metrics.steady import steady
 from schedlab.metrics.tails import tails
 
 Row = dict[str, Any]
-_ALREADY_TOLD = ("policy", "cpus", "seed", "tick_ns")
+_REPEATED_COLUMNS = ("policy", "cpus", "seed", "tick_ns")
 """Columns of a summary that identify the run."""
 
 
@@ -30,7 +30,7 @@ class Rows:
 def rows_of(run_metrics: metrics.Metrics) -> Rows:
     """Returns the rows that a data set stores for a run."""
     summary = run_metrics.summary.row(0, named=True)
-    summary = {name: value for name, value in summary.items() if name not in _ALREADY_TOLD}
+    summary = {name: value for name, value in summary.items() if name not in _REPEATED_COLUMNS}
     groups = tuple(run_metrics.groups.to_dicts())
     workload = run_metrics.processes.filter(pl.col("role") == "workload")
     alone = {
@@ -42,7 +42,7 @@ def rows_of(run_metrics: metrics.Metrics) -> Rows:
     )
     all_tails = tails(workload, ("role",)).drop("role").to_dicts()
     added = {**_added(run_metrics), **(all_tails[0] if all_tails else {}), **steady(workload)}
-    return Rows({**summary, **added}, group_rows, _told(run_metrics.values))
+    return Rows({**summary, **added}, group_rows, _printed_rows(run_metrics.values))
 
 
 def _added(run_metrics: metrics.Metrics) -> Row:
@@ -58,7 +58,7 @@ def _added(run_metrics: metrics.Metrics) -> Row:
     }
 
 
-def _told(values: pl.DataFrame) -> tuple[Row, ...]:
+def _printed_rows(values: pl.DataFrame) -> tuple[Row, ...]:
     if values.is_empty():
         return ()
     value = pl.col("value").cast(pl.Float64)

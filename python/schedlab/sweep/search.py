@@ -48,7 +48,7 @@ def rounded(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SearchRequest:
     """A search that is ready to run."""
 
     description: Description
@@ -70,7 +70,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search."""
 
     done: Done
@@ -116,12 +116,12 @@ def _span(seeds: Sequence[int]) -> str:
     return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
 
 
-def wanted(
+def request_of(
     path: Path | None,
     options: Mapping[str, Node],
     objectives: Sequence[Objective],
     budget: Budget,
-) -> Wanted:
+) -> SearchRequest:
     """Prepares a search. Raises WrongUsage before anything is written."""
     if not objectives:
         raise WrongUsage(
@@ -139,15 +139,15 @@ def wanted(
             fix="search for one at a time",
         )
     source = read_text(path) if path else ""
-    result = Wanted(description, source, bases[0], tuple(objectives), budget)
+    result = SearchRequest(description, source, bases[0], tuple(objectives), budget)
     result.search()
     return result
 
 
-def carry_out(request: Wanted, doing: Doing) -> Found:
+def carry_out(request: SearchRequest, doing: Doing) -> SearchResult:
     """Executes the missing runs of a search. Raises Interrupted, SchedlabError, WrongUsage."""
     setups, done = _searched(request, doing)
-    result = Found(
+    result = SearchResult(
         done, len(setups), grid_size(request.description), len(request.description.seeds)
     )
     if len(request.objectives) > 1 or done.failed == done.runs:
@@ -157,7 +157,7 @@ def carry_out(request: Wanted, doing: Doing) -> Found:
     return _again(request, doing, result, chosen) if chosen else result
 
 
-def _searched(request: Wanted, doing: Doing) -> tuple[list[Setup], Done]:
+def _searched(request: SearchRequest, doing: Doing) -> tuple[list[Setup], Done]:
     """Returns all tried setups and the outcome of their runs."""
     search = request.search()
     rounds = search.rounds()
@@ -194,11 +194,13 @@ def _searched(request: Wanted, doing: Doing) -> tuple[list[Setup], Done]:
         return tried, Done(doing.out, len(tried_keys), already, failed)
 
 
-def _points(request: Wanted, chosen: Sequence[Setup]) -> list[Point]:
+def _points(request: SearchRequest, chosen: Sequence[Setup]) -> list[Point]:
     return list(expanding.points(request.base, chosen, request.description))
 
 
-def _measured(request: Wanted, folder: Path, points: Sequence[Point], make: Make) -> list[Values]:
+def _measured(
+    request: SearchRequest, folder: Path, points: Sequence[Point], make: Make
+) -> list[Values]:
     """Returns the mean over seeds of each objective, for each setup."""
     keys = [key_of(point.run, make) for point in points]
     runs = dataset.read_table(folder, dataset.RUNS)
@@ -242,13 +244,15 @@ def _best(folder: Path, objective: Objective) -> Choice | None:
     return places[0].choice if places else None
 
 
-def _choice(setup: Setup, request: Wanted) -> Choice:
+def _choice(setup: Setup, request: SearchRequest) -> Choice:
     entry, settings = setup
     run = replace(request.base, policy=entry.choice, settings=settings)
     return str(run.policy), run.settings_text
 
 
-def _again(request: Wanted, doing: Doing, result: Found, chosen: Setup) -> Found:
+def _again(
+    request: SearchRequest, doing: Doing, result: SearchResult, chosen: Setup
+) -> SearchResult:
     """Runs the best setup with as many new seeds, because it was chosen partly by luck."""
     seeds = request.description.seeds
     others = tuple(max(seeds) + 1 + number for number in range(len(seeds)))

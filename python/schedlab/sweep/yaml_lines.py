@@ -13,7 +13,7 @@ import yaml
 from schedlab.base.files.json_lines import JsonError, Node, Object, Value
 
 _NODES_MAX = 100_000
-_WHOLE = re.compile(r"[-+]?\d{1,30}")
+_INTEGER = re.compile(r"[-+]?\d{1,30}")
 _DECIMAL = re.compile(r"[-+]?\d{1,30}\.\d{1,30}([eE][-+]?\d{1,3})?")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "": None, "~": None}
 
@@ -81,6 +81,6 @@ def scalar_of(text: str) -> str | int | float | bool | None:
     """Returns the value of an unquoted text."""
     if text in _WORDS:
         return _WORDS[text]
-    if _WHOLE.fullmatch(text):
+    if _INTEGER.fullmatch(text):
         return int(text)
     return float(text) if _DECIMAL.fullmatch(text) else text

@@ -11,8 +11,8 @@ from schedlab.trace.format import (
     MarkKind,
     PreemptReason,
     ProcessState,
+    annotation_text,
     mark_text,
-    said_text,
 )
 from schedlab.trace.model import Header, Trace
 from schedlab.trace.ordered import OrderedRecords, read_records
@@ -40,6 +40,7 @@ __all__ = [
     "Timeline",
     "Trace",
     "TraceError",
+    "annotation_text",
     "check_records",
     "event_table",
     "export",
@@ -47,7 +48,6 @@ __all__ = [
     "read",
     "read_outlined",
     "read_records",
-    "said_text",
     "timeline",
     "validate",
 ]

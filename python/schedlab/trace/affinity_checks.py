@@ -23,14 +23,14 @@ class AffinityChecks:
 
     def __init__(self, cpus: int, has_affinity: bool) -> None:
         """`has_affinity`: the trace contains an AFFINITY record; otherwise there is nothing to check."""
-        self._told = has_affinity
+        self._has_affinity = has_affinity
         self._cpus = cpus
         self._sets: dict[int, int] = {}
         """Current affinity by PID: bit n is CPU n. Other processes may run on all CPUs."""
 
     def take(self, columns: Columns, begin: int, certain: Callable[[], int]) -> Iterator[Breach]:
         """Checks the next part, whose first row is `begin`. `certain`: see `queued_checks`."""
-        if not self._told:
+        if not self._has_affinity:
             return
         changes = {pid: [(0, cpus)] for pid, cpus in self._sets.items()}
         for row in np.flatnonzero(is_kind(columns.kind, Kind.FORK, Kind.AFFINITY)).tolist():

@@ -23,7 +23,7 @@ Records = npt.NDArray[np.void]
 
 POLL_RECORDS = 262_144
 """The most records to read at once (8 MiB)."""
-HELD_RECORDS = 1 << 20
+BUFFERED_RECORDS = 1 << 20
 """The most records to hold back behind a gap (32 MiB); beyond that, the gap counts as lost."""
 
 _KEEP_SIZE_AND_PUNCH_HOLE = 0x01 | 0x02
@@ -41,13 +41,13 @@ class Follower:
     def __init__(
         self,
         path: Path,
-        held_records: int = HELD_RECORDS,
+        buffered_records: int = BUFFERED_RECORDS,
         opener: Callable[[str, int], int] = os.open,
     ) -> None:
         self.path = path
         self.missing = 0
         """Number of sequence numbers that were skipped, because their records were not in the file in time."""
-        self._held_most = held_records
+        self._buffer_limit = buffered_records
         self._header: Header | None = None
         self._opener = opener
         self._descriptor = -1
@@ -55,8 +55,8 @@ class Follower:
         """Offset of the first unread byte."""
         self._punched = 0
         """Blocks before this offset were freed, except the header's block."""
-        self._held = np.empty(0, RECORD)
-        self._held_sequence = np.empty(0, np.int64)
+        self._buffered = np.empty(0, RECORD)
+        self._buffered_sequence = np.empty(0, np.int64)
         self._next: int | None = None
         """The next sequence number to return, unwrapped; None until the first records of all CPUs are known."""
         self._started: set[int] = set()
@@ -87,7 +87,7 @@ class Follower:
     @property
     def ended(self) -> bool:
         """True if all CPUs have written END and all records were returned."""
-        return self._all_ended() and len(self._held) == 0
+        return self._all_ended() and len(self._buffered) == 0
 
     def poll(self, most: int = POLL_RECORDS) -> Records:
         """Returns the records that have no gap before them. Reads at most `most` further records.
@@ -99,7 +99,7 @@ class Follower:
         if self._all_ended():
             return self._give_all()
         given = self._give_next()
-        while len(given) == 0 and len(self._held) > self._held_most:
+        while len(given) == 0 and len(self._buffered) > self._buffer_limit:
             self._skip_gap()
             given = self._give_next()
         return given
@@ -165,12 +165,12 @@ class Follower:
         if len(records) == 0:
             return
         self._note_starts_and_ends(records)
-        sequence = np.concatenate((self._held_sequence, self._unwrap(records["sequence"])))
-        joined = np.concatenate((self._held, records)) if len(self._held) else records
+        sequence = np.concatenate((self._buffered_sequence, self._unwrap(records["sequence"])))
+        joined = np.concatenate((self._buffered, records)) if len(self._buffered) else records
         if bool((sequence[1:] <= sequence[:-1]).any()):
             order = np.argsort(sequence, kind="stable")
             sequence, joined = sequence[order], gather(joined, order)
-        self._held, self._held_sequence = joined, sequence
+        self._buffered, self._buffered_sequence = joined, sequence
         if self._next is None and self._header and len(self._started) >= self._header.cpus:
             # The records of each CPU are written in order, so no record can precede the held ones.
             self._next = int(sequence[0])
@@ -183,7 +183,11 @@ class Follower:
         """Returns the sequence numbers as 64-bit numbers closest to the next expected one."""
         near = self._next
         if near is None:
-            near = int(self._held_sequence[0]) if len(self._held) else int(sequence[0]) + (1 << 32)
+            near = (
+                int(self._buffered_sequence[0])
+                if len(self._buffered)
+                else int(sequence[0]) + (1 << 32)
+            )
         difference: Integers = (sequence - np.uint32(near & 0xFFFF_FFFF)).view(np.int32)
         return difference.astype(np.int64) + near
 
@@ -192,30 +196,33 @@ class Follower:
 
     def _give_next(self) -> Records:
         """Removes and returns the held records up to the first gap."""
-        sequence = self._held_sequence
+        sequence = self._buffered_sequence
         if self._next is None or len(sequence) == 0 or sequence[0] > self._next:
             return np.empty(0, RECORD)
         gaps = np.flatnonzero(np.diff(sequence) > 1)
         count = int(gaps[0]) + 1 if len(gaps) else len(sequence)
-        given = self._held[:count]
+        given = self._buffered[:count]
         self._next = max(self._next, int(sequence[count - 1]) + 1)
         # Copies, so that returned records do not stay in memory.
-        self._held, self._held_sequence = self._held[count:].copy(), sequence[count:].copy()
+        self._buffered, self._buffered_sequence = (
+            self._buffered[count:].copy(),
+            sequence[count:].copy(),
+        )
         return given
 
     def _skip_gap(self) -> None:
-        first = int(self._held_sequence[0])
+        first = int(self._buffered_sequence[0])
         self.missing += max(first - self._next, 0) if self._next is not None else 0
         self._next = first
 
     def _give_all(self) -> Records:
-        given, sequence = self._held, self._held_sequence
+        given, sequence = self._buffered, self._buffered_sequence
         if len(given):
             first = int(sequence[0]) if self._next is None else self._next
             steps = np.diff(sequence, prepend=first - 1) - 1
             self.missing += int(steps[steps > 0].sum())
             self._next = max(first, int(sequence[-1]) + 1)
-            self._held, self._held_sequence = given[:0].copy(), sequence[:0].copy()
+            self._buffered, self._buffered_sequence = given[:0].copy(), sequence[:0].copy()
         return given
 
 

@@ -186,7 +186,7 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def said_text(words: str, first: int, second: int) -> str:
+def annotation_text(words: str, first: int, second: int) -> str:
     """Returns the annotation of a SAID record, with its numbers inserted for {}: `second` first, then `first`."""
     for number in (signed(second), first - (1 << 32) if first >> 31 else first):
         words = words.replace("{}", str(number), 1)

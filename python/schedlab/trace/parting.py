@@ -51,12 +51,12 @@ class Parting:
     def told(self, one: str, other: str) -> str:
         """Describes the difference in words; `one` and `other` name the runs: "on the kernel"."""
         return (
-            f"after {self.same} switches alike, CPU {self.cpu} turns to {_told(self.one)} {one}, to"
-            f" {_told(self.other)} {other}"
+            f"after {self.same} switches alike, CPU {self.cpu} turns to {_pick_text(self.one)} {one}, to"
+            f" {_pick_text(self.other)} {other}"
         )
 
 
-def _told(pick: Pick | None) -> str:
+def _pick_text(pick: Pick | None) -> str:
     return str(pick) if pick else "none"
 
 

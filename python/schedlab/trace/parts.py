@@ -16,7 +16,7 @@ from schedlab.trace.reader import AT_ONCE, Records
 from schedlab.trace.steps import ProcessOrder, Steps
 from schedlab.trace.stories import CpuOrder, Stories
 
-_KEPT_BYTES = 31 << 20
+_BUFFER_BYTES = 31 << 20
 """glibc ignores larger blocks (M_MMAP_THRESHOLD in mallopt(3))."""
 
 
@@ -91,4 +91,4 @@ def _keep_memory() -> None:
     By default, glibc returns them to the kernel, which must clear new ones. After a block of this
     size was freed, it keeps up to 64 MB. The block itself is never touched.
     """
-    np.empty(_KEPT_BYTES, np.uint8)
+    np.empty(_BUFFER_BYTES, np.uint8)

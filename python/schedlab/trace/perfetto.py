@@ -23,8 +23,8 @@ from schedlab.trace.format import (
     Kind,
     MarkKind,
     ProcessState,
+    annotation_text,
     mark_text,
-    said_text,
     signed,
 )
 from schedlab.trace.model import Trace
@@ -258,7 +258,7 @@ class _Converter:
 
     def said(self, row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
         """Converts SAID: an annotation of the policy."""
-        words = visible_line(said_text(self.texts.get(row, ""), first, second))
+        words = visible_line(annotation_text(self.texts.get(row, ""), first, second))
         whose = f" ({self.name(process, cpu)} {process})" if process else ""
         self.instant(time, f"{words}{whose}")
 

@@ -33,7 +33,7 @@ from schedlab.trace.format import (
 )
 from schedlab.trace.model import Columns
 
-_FOUND_STATES = (ProcessState.RUNNABLE, ProcessState.RUNNING, ProcessState.BLOCKED)
+_INITIAL_STATES = (ProcessState.RUNNABLE, ProcessState.RUNNING, ProcessState.BLOCKED)
 
 
 def record_checks(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
@@ -100,7 +100,7 @@ def _found_check(columns: Columns, begin: int) -> Iterator[Breach]:
     state = columns.first[rows]
     yield from first_of(
         rows + begin,
-        ~is_kind(state, *_FOUND_STATES),
+        ~is_kind(state, *_INITIAL_STATES),
         lambda at: f"no process can be found as {state_name(int(state[at]))}",
     )
 

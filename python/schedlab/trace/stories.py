@@ -151,7 +151,7 @@ class CpuOrder:
     def __init__(self, cpus: int) -> None:
         self._open = np.empty(0, RECORD)
         self._row = np.empty(0, np.int64)
-        self._told = np.zeros(cpus, np.int64)
+        self._runnable_counts = np.zeros(cpus, np.int64)
         """Number of records of each CPU that are no longer stored here."""
 
     def take(self, begin: int, records: Records) -> Stories:
@@ -162,20 +162,22 @@ class CpuOrder:
         row = order + (begin - known)
         old = np.flatnonzero(order < known)
         row[old] = self._row[order[old]]
-        stories = Stories(begin, row, Columns.of(records), self._told)
+        stories = Stories(begin, row, Columns.of(records), self._runnable_counts)
         keep = np.flatnonzero(stories.kept())
         self._open, self._row = gather(records, keep), row[keep]
-        last_values = np.zeros_like(self._told)
+        last_values = np.zeros_like(self._runnable_counts)
         last_values[stories.columns.cpu[stories.begins]] = stories.ends - stories.begins
-        self._told = (
-            self._told + last_values - np.bincount(self._open["cpu"], minlength=len(last_values))
+        self._runnable_counts = (
+            self._runnable_counts
+            + last_values
+            - np.bincount(self._open["cpu"], minlength=len(last_values))
         )
         return stories
 
     def rest(self) -> Stories:
         """Returns the records whose state is still open, after the last part."""
         begin = int(self._row.max(initial=-1)) + 1
-        return Stories(begin, self._row, Columns.of(self._open), self._told)
+        return Stories(begin, self._row, Columns.of(self._open), self._runnable_counts)
 
 
 def stable_order(numbers: npt.NDArray[np.integer]) -> Integers:

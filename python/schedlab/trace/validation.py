@@ -62,7 +62,7 @@ class Checks:
         self._groups = [self._of_records, self._of_order, self._of_stories]
         """The checks that may find an error of higher precedence."""
         self._affinity = AffinityChecks(facts.header.cpus, facts.has(Kind.AFFINITY))
-        self._tells_visits = facts.has(Kind.SCHEDULER_ENTER)
+        self._has_visits = facts.has(Kind.SCHEDULER_ENTER)
         self._sequence: npt.NDArray[np.uint32] | None = None
         """The sequence number of the last record."""
 
@@ -118,7 +118,7 @@ class Checks:
         return self._trace.sequence_at(row)
 
     def _of_stories(self, part: Part) -> Iterator[Breach]:
-        yield from cpu_checks(part.stories, self._tells_visits)
+        yield from cpu_checks(part.stories, self._has_visits)
         yield from process_checks(self._trace, part.steps, lambda: self._certain_rows)
         yield from queued_checks(part.columns, part.steps, lambda: self._certain_rows)
         yield from self._affinity.take(part.columns, part.begin, lambda: self._certain_rows)

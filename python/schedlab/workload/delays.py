@@ -44,7 +44,7 @@ def delays_of(text: str) -> tuple[Delay, ...]:
 
 def in_simulator(delays: Iterable[Delay]) -> tuple[Delay, ...]:
     """Returns the delays of operations that the simulator has: those with a cost (schedlab.workload.costs)."""
-    return tuple(each for each in delays if each[0] in COSTS)
+    return tuple(delay for delay in delays if delay[0] in COSTS)
 
 
 def delayed_costs(costs: str, delays: Iterable[Delay]) -> str:

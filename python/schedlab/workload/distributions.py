@@ -167,7 +167,7 @@ class Mixture(Distribution):
 
 
 @dataclass(frozen=True)
-class Whole:
+class IntegerDistribution:
     """A whole number drawn from several by weight; 1 by default."""
 
     values: tuple[int, ...] = (1,)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from schedlab.workload.changes import Change
-from schedlab.workload.distributions import Distribution, Uniform, Whole
+from schedlab.workload.distributions import Distribution, IntegerDistribution, Uniform
 from schedlab.workload.times import Drawn, Time
 
 ROOT = "root"
@@ -236,7 +236,7 @@ class Arrivals:
     gaps: Distribution | None
     times: tuple[Time, ...] = ()
     """Used if there are no gaps."""
-    batch: Whole = field(default_factory=Whole)
+    batch: IntegerDistribution = field(default_factory=IntegerDistribution)
     """The number of simultaneous arrivals."""
 
     def starts(self, uniform: Uniform, tick_ns: int, scale: float) -> Iterator[int]:
@@ -263,7 +263,7 @@ class Task:
     attributes: Mapping[str, int]
     body: tuple[Item, ...]
     """What each instance does."""
-    drawn: Mapping[str, Whole] = field(default_factory=dict)
+    drawn: Mapping[str, IntegerDistribution] = field(default_factory=dict)
     """Attributes that are drawn for each instance."""
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from schedlab.base.files.json_lines import JsonError, Node, Object
-from schedlab.workload.distributions import Whole
+from schedlab.workload.distributions import IntegerDistribution
 from schedlab.workload.groups import Groups
 from schedlab.workload.model import (
     ALL_WORK,
@@ -276,7 +276,7 @@ class TaskReader:
             arrivals,
         )
 
-    def drawn(self, properties: dict[str, Node]) -> dict[str, Whole]:
+    def drawn(self, properties: dict[str, Node]) -> dict[str, IntegerDistribution]:
         """Returns the attributes that are drawn for each instance."""
         drawn_values = {}
         for key in DRAWN:
@@ -464,7 +464,7 @@ class TaskReader:
         if node is None:
             return None
         given = dict(members(node, _ARRIVALS))
-        batch = number(given["batch"], 1, BATCH_MAX) if "batch" in given else Whole()
+        batch = number(given["batch"], 1, BATCH_MAX) if "batch" in given else IntegerDistribution()
         if "times" in given:
             fields = by_key(node, _ARRIVALS, ("times", "batch"))
             return Arrivals(None, times(fields["times"]), batch)
@@ -638,7 +638,7 @@ class TaskReader:
         return task
 
 
-_OWN_TIMER = re.compile(r"timer (\d+)")
+_TIMER_STEP = re.compile(r"timer (\d+)")
 _RESERVED = re.compile(r"(runtime|period) [1-9]")
 _FROM_THE_FORK = Step("job 0 0ns absolute")
 _NO_MORE = Step("job none")
@@ -683,4 +683,4 @@ def _edge(items: tuple[Item, ...], place: int) -> Item | None:
 
 def _is_timer(item: Item | None) -> bool:
     """True if the item is one of the process's own timers."""
-    return isinstance(item, Step) and bool(_OWN_TIMER.fullmatch(item.words))
+    return isinstance(item, Step) and bool(_TIMER_STEP.fullmatch(item.words))

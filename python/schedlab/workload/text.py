@@ -30,7 +30,7 @@ from schedlab.workload.model import (
     everything,
 )
 from schedlab.workload.times import Drawn
-from schedlab.workload.words import Assembly, Line, Lines, Rounds, each_line, text_of_program
+from schedlab.workload.words import Assembly, Line, Lines, Rounds, iterate_lines, text_of_program
 
 FINISHED = "finished"
 """The channel that reports to the first process when processes other than its children have ended."""
@@ -112,16 +112,16 @@ class _Length:
         self.body = body
         self.drawing = drawing
         self.counting = False
-        self.each: float | None = None
+        self.per_iteration: float | None = None
 
     def lines(self, others: dict[str, _Length]) -> float:
         if self.counting:  # the task forks itself
             return math.inf
-        if self.each is None:
+        if self.per_iteration is None:
             self.counting = True
-            self.each = self._count(self.body, _is_drawn(self.body, self.drawing), others)
+            self.per_iteration = self._count(self.body, _is_drawn(self.body, self.drawing), others)
             self.counting = False
-        return self.each
+        return self.per_iteration
 
     def _count(self, items: Iterable[Item], drawn: bool, others: dict[str, _Length]) -> float:
         total: float = 0
@@ -411,7 +411,7 @@ def _draws_one_number(step: Step) -> bool:
 def _work(lines: Lines) -> int:
     """Returns the total computing time of these lines, in nanoseconds."""
     sums, rounds = [0], [1]
-    for words, number, _ in each_line(lines):
+    for words, number, _ in iterate_lines(lines):
         if words == "loop {}":
             sums.append(0)
             rounds.append(number or 0)

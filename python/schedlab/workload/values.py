@@ -19,10 +19,10 @@ from schedlab.workload.distributions import (
     Distribution,
     Even,
     Exponential,
+    IntegerDistribution,
     LogNormal,
     Mixture,
     Pareto,
-    Whole,
 )
 from schedlab.workload.model import CPUS_MAX, GIVEN, ROOT, TASKGROUP, Attribute, CpuSet
 from schedlab.workload.times import Drawn, Time
@@ -278,18 +278,18 @@ def weights(node: Node | None, count: int) -> tuple[float, ...]:
     return numbers
 
 
-def number(node: Node, least: int, most: int) -> Whole:
+def number(node: Node, least: int, most: int) -> IntegerDistribution:
     """Returns a whole number, or a distribution of whole numbers."""
     if not isinstance(node.value, Object):
-        return Whole((whole(node, least, most),), (1.0,))
+        return IntegerDistribution((whole(node, least, most),), (1.0,))
     expected = 'a whole number, or an object such as {"values": [1, 5], "weights": [9, 1]}'
     fields = by_key(node, expected, ("values", "weights", "from", "to"))
     if fields.keys() == {"from", "to"}:
         first = whole(fields["from"], least, most)
         last = whole(fields["to"], first, min(most, first + VALUES_MAX - 1))
-        return Whole(tuple(range(first, last + 1)), (1.0,) * (last - first + 1))
+        return IntegerDistribution(tuple(range(first, last + 1)), (1.0,) * (last - first + 1))
     values = tuple(whole(item, least, most) for item in _several(_needed(node, fields, "values")))
-    return Whole(values, weights(fields.get("weights"), len(values)))
+    return IntegerDistribution(values, weights(fields.get("weights"), len(values)))
 
 
 def seconds(node: Node) -> int | None:

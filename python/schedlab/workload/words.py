@@ -61,7 +61,7 @@ class Rounds:
 Lines = Iterable[Line | Rounds]
 
 
-def each_line(lines: Lines) -> Iterator[Line]:
+def iterate_lines(lines: Lines) -> Iterator[Line]:
     """Yields lines, including those of repetitions."""
     for line in lines:
         if isinstance(line, Rounds):
@@ -73,7 +73,7 @@ def each_line(lines: Lines) -> Iterator[Line]:
 def text_of_program(name: str, lines: Lines) -> str:
     """Returns a program as text."""
     written, depth = [f"\nprogram {name}\n"], 1
-    for words, number, program in each_line(lines):
+    for words, number, program in iterate_lines(lines):
         depth -= words == "end"
         full = words.replace("@", program).replace("{}", str(number))
         written.append(f"{'  ' * depth}{full}\n")

@@ -26,7 +26,7 @@ from schedlab.base.display.terminal import new_table
 from schedlab.base.host.interpreter import PYTHON
 from schedlab.base.toolchain.build import SIMULATOR
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.commands.options import OWN_SETTING, POLICIES, json_option
+from schedlab.commands.options import POLICIES, POLICY_SETTING, json_option
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.paths import ROOT, in_caches
 from schedlab.workload.words import read_words
@@ -266,7 +266,7 @@ def _compared(
     "--set",
     "settings",
     multiple=True,
-    type=OWN_SETTING,
+    type=POLICY_SETTING,
     help="A tunable's value, such as what lets it admit all tasks. May be repeated.",
 )
 @click.option("--sets", default=100, show_default=True, type=click.IntRange(1, 100_000))

@@ -29,7 +29,7 @@ from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
-from schedlab.runs.collection import Collection, Kept
+from schedlab.runs.collection import Collection, StoredRun
 from schedlab.runs.parts import supply
 from schedlab.runs.plan import Plan
 from schedlab_tools.benchmarks.results import finish
@@ -178,7 +178,7 @@ def measure(setups: tuple[RunSpec, ...]) -> Cost:
     with carried_out(lambda folder: Plan(folder, setups), None) as finished:
         ran = reading()
         check_finished(finished, measured=True)
-        runs = Collection(Kept(run.folder, run.manifest) for run in finished)
+        runs = Collection(StoredRun(run.folder, run.manifest) for run in finished)
         make_report(runs, finished[0].folder.parent / REPORT)
         return cost(len(setups), began, ran, reading())
 

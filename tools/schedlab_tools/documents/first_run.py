@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from schedlab_tools.documents.running import told_by
+from schedlab_tools.documents.running import printed_output
 
 WORDS = (
     *("run", "--machine", "sim", "--workload", "docs/typist.json", "--policy", "rr,mlfq"),
@@ -25,7 +25,9 @@ def block() -> str:
     Raises SchedlabError if the run fails.
     """
     with TemporaryDirectory(prefix="schedlab-") as folder:
-        printed = told_by("schedlab", *WORDS, "--out", str(Path(folder) / "runs"), COLUMNS="80")
+        printed = printed_output(
+            "schedlab", *WORDS, "--out", str(Path(folder) / "runs"), COLUMNS="80"
+        )
     text = "\n".join(line.rstrip() for line in printed.splitlines())
     head = next(match for match in re.findall(r".*\n *─+", text) if "metric" in match)
     groups = [group for group in text.split("\n\n") if group.strip().startswith(SHOWN)]

@@ -29,7 +29,7 @@ from schedlab.report.specifications import for_paper
 from schedlab.runs.collection import read
 from schedlab.studies.pack import read_yaml
 from schedlab_tools.documents.marked import write
-from schedlab_tools.documents.running import told_by
+from schedlab_tools.documents.running import printed_output
 
 SOURCE, DATA = STUDIES / "lessons.yaml", STUDIES / "lessons.csv"
 PAGE = ROOT / "docs" / "what-the-studies-teach.md"
@@ -111,7 +111,7 @@ def measure(lesson: Lesson) -> pl.DataFrame:
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         folder = Path(scratch) / "runs"
         words = shlex.split(lesson.entry["command"])[1:]
-        told_by("schedlab", *words, "--quiet", "--out", str(folder))
+        printed_output("schedlab", *words, "--quiet", "--out", str(folder))
         collection = read([folder])
         parts = []
         for group, column in lesson.columns:

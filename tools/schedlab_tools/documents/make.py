@@ -29,7 +29,7 @@ from schedlab_tools.documents import (
 from schedlab_tools.documents.gallery import pages as gallery
 from schedlab_tools.documents.gallery import study_presets, trials
 from schedlab_tools.documents.marked import with_marked, write
-from schedlab_tools.documents.running import told_by
+from schedlab_tools.documents.running import printed_output
 
 HELP = ROOT / "python" / "schedlab" / "commands" / "help.txt"
 DOCUMENT = ROOT / "docs" / "studies.md"
@@ -186,7 +186,7 @@ def parts() -> dict[str, Part]:
 
 def help_text() -> str:
     """Returns the help of the command line."""
-    return told_by("schedlab", "--help", COLUMNS="100")
+    return printed_output("schedlab", "--help", COLUMNS="100")
 
 
 def make(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
@@ -208,4 +208,4 @@ def _content(file: Path) -> bytes:
 
 def _written_by_test(test: str) -> None:
     """Runs a test that normally compares the page with its measurements, in the mode that writes the page."""
-    told_by("pytest", "-q", "--long", test, SCHEDLAB_GOLDEN="write")
+    printed_output("pytest", "-q", "--long", test, SCHEDLAB_GOLDEN="write")

@@ -11,7 +11,7 @@ from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
 
 
-def told_by(module: str, *words: str, **variables: str) -> str:
+def printed_output(module: str, *words: str, **variables: str) -> str:
     """Returns the output of a module run as a program, with these environment variables.
 
     Raises SchedlabError if it fails.

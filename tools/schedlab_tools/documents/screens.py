@@ -14,7 +14,7 @@ from schedlab.base.toolchain.tools import compiler, find_browser
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
 from schedlab_tools.documents.marked import write
-from schedlab_tools.documents.running import told_by
+from schedlab_tools.documents.running import printed_output
 from schedlab_tools.documents.shown import shown
 
 PICTURES = ROOT / "docs"
@@ -64,7 +64,7 @@ def made_text() -> str:
 
 def _report(words: list[str], out: Path) -> Path:
     """Runs studies, and returns their report's folder."""
-    told_by("schedlab", *words, "--out", str(out))
+    printed_output("schedlab", *words, "--out", str(out))
     return out / "report"
 
 

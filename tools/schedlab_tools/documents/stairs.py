@@ -16,7 +16,7 @@ from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.metrics import compute
 from schedlab.paths import ROOT
 from schedlab.report.charts.levels import boosts, span_marks, stays_of
-from schedlab.report.charts.processes import Span, people_of
+from schedlab.report.charts.processes import Span, processes_of
 from schedlab.report.charts.theme import BLUE, OLIVE, SALMON
 from schedlab.workload import workload_files
 from schedlab.workload.text import bytes_of
@@ -99,7 +99,7 @@ def _panel(policy: str, tunables: dict[str, int], title: str) -> Panel:
 
 
 def _drawn(recorded: trace.Trace, title: str) -> Panel:
-    processes = people_of(recorded)
+    processes = processes_of(recorded)
     stays = stays_of(processes)
     span = Span(processes.window.begin_ns, processes.window.begin_ns + SHOWN_NS)
     ran = span.clip(stays.filter(pl.col("role") == "workload"))

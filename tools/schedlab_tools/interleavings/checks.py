@@ -15,7 +15,7 @@ from schedlab.trace import Kind, Trace
 Span = tuple[int, int]
 
 
-def idle_beside_work(trace: Trace, most_ns: int, still: Sequence[Span] = ()) -> str:
+def idle_while_work_waits(trace: Trace, most_ns: int, still: Sequence[Span] = ()) -> str:
     """Describes a CPU that idles longer than `most_ns` while a process waits in its queue; "" if there is none.
 
     The trace must contain QUEUED records. `still`: intervals when some CPU was held, which do not

@@ -21,7 +21,7 @@ from schedlab_tools.interleavings.trial import HOLDS, Failure, Setup, carry_out,
 
 
 @dataclass(frozen=True)
-class Found:
+class SmallestFailure:
     """A run that fails."""
 
     setup: Setup
@@ -57,7 +57,7 @@ def search(
 
 def made_small(
     setup: Setup, seed: int, tries: int, report_progress: Callable[[int], None]
-) -> Found:
+) -> SmallestFailure:
     """Returns the failing run of a seed with as few abnormal turns as `tries` attempts find.
 
     Calls `report_progress` with the number of turns of each attempt.
@@ -73,7 +73,7 @@ def made_small(
             result = carry_out(setup, tuple(some), Path(scratch) / "tried")
             return result is not None and result.kind == failure.kind
 
-        return Found(setup, seed, failure, len(drawn), shrunk(drawn, breaks, tries))
+        return SmallestFailure(setup, seed, failure, len(drawn), shrunk(drawn, breaks, tries))
 
 
 T = TypeVar("T")
@@ -123,7 +123,7 @@ def _smaller(
     return None
 
 
-def keep(result: Found, place: Path, scratch: Path) -> tuple[Hold, ...]:
+def keep(result: SmallestFailure, place: Path, scratch: Path) -> tuple[Hold, ...]:
     """Repeats the minimised run, and stores it as a run's folder, which the monitor can play.
     Returns its abnormal turns.
     """

@@ -16,9 +16,9 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.metrics.intervals import cpu_intervals, state_intervals
 from schedlab.trace import Kind, Trace
 from schedlab_tools.interleavings.holds import Hold
-from schedlab_tools.interleavings.search import Found
+from schedlab_tools.interleavings.search import SmallestFailure
 
-_TOLD_MOST = 6
+_EVENTS_SHOWN = 6
 """The most records of other CPUs to show."""
 _SHOWN_MOST = 12
 """The most turns to show; of more, the last ones are shown."""
@@ -26,7 +26,7 @@ _AROUND = ("kernel/sync/spinlock.", "kernel/lib/")
 """Code whose callers are more informative."""
 
 
-def story(result: Found, holds: tuple[Hold, ...], folder: Path) -> Iterator[str]:
+def story(result: SmallestFailure, holds: tuple[Hold, ...], folder: Path) -> Iterator[str]:
     """Yields lines that describe a run, whose trace is in a folder."""
     setup = result.setup
     yield f"{setup.workload} under {setup.policy} on {setup.cpus} CPUs, seed {result.seed}:"
@@ -41,7 +41,7 @@ def story(result: Found, holds: tuple[Hold, ...], folder: Path) -> Iterator[str]
         yield f"  …, and then the last {_SHOWN_MOST}:"
     for number, hold in enumerate(sorted(holds, key=lambda hold: hold.at_ns)[-_SHOWN_MOST:], 1):
         hold_places = [*places.get(hold.address, []), *places.get(hold.caller - 1, [])]
-        yield from _told(number, hold, hold_places, seen)
+        yield from _hold_lines(number, hold, hold_places, seen)
     yield f"  Then {result.failure.words}"
     if seen is not None and result.failure.kind in ("limit", "hung"):
         yield from _blocked(seen)
@@ -54,7 +54,7 @@ def _read(path: Path) -> Trace | None:
         return None
 
 
-def _told(number: int, hold: Hold, places: list[Place], seen: Trace | None) -> Iterator[str]:
+def _hold_lines(number: int, hold: Hold, places: list[Place], seen: Trace | None) -> Iterator[str]:
     location = next(
         (place for place in places if not any(part in place.file for part in _AROUND)), None
     )
@@ -103,7 +103,7 @@ def _meanwhile(hold: Hold, seen: Trace) -> list[str]:
         & pl.col("time_ns").is_between(hold.at_ns, hold.at_ns + hold.length_ns)
         & pl.col("kind").is_in([int(kind) for kind in _WORDS])
     )
-    event_texts = [_event(row) for row in rows.head(_TOLD_MOST).iter_rows(named=True)]
+    event_texts = [_event(row) for row in rows.head(_EVENTS_SHOWN).iter_rows(named=True)]
     more = len(rows) - len(event_texts)
     return [*event_texts, *([f"and {more} more"] if more else [])]
 
@@ -122,6 +122,6 @@ def _blocked(seen: Trace) -> Iterator[str]:
     rows = state_intervals(seen).filter(
         (pl.col("state") == "blocked") & pl.col("end_row").is_null()
     )
-    for row in rows.tail(_TOLD_MOST).iter_rows(named=True):
+    for row in rows.tail(_EVENTS_SHOWN).iter_rows(named=True):
         reason = row["cause"].removeprefix("blocked: ")
         yield f"  Process {row['pid']} waits since {milliseconds(row['begin_ns'], 4)}: {reason}"

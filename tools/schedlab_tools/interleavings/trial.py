@@ -19,7 +19,7 @@ from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import STANDARD_TURN, Spike, driven
 from schedlab.paths import BUILD
 from schedlab.trace.errors import TraceError
-from schedlab_tools.interleavings.checks import idle_beside_work
+from schedlab_tools.interleavings.checks import idle_while_work_waits
 from schedlab_tools.interleavings.holds import Hold, read_holds, write_holds
 
 CHECKER = BUILD / "fsck"
@@ -124,7 +124,7 @@ def _broken_in(folder: Path) -> Failure | None:
     except TraceError as error:
         return Failure("trace", f"its trace cannot be: {error}")
     still = [(hold.at_ns, hold.at_ns + hold.length_ns) for hold in holds_of(folder)]
-    words = idle_beside_work(recorded, IDLE_NS, still)
+    words = idle_while_work_waits(recorded, IDLE_NS, still)
     return Failure("idle", words) if words else None
 
 

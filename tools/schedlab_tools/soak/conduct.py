@@ -55,7 +55,7 @@ class Running:
     folder: Path
     process: subprocess.Popen[bytes]
     watched: psutil.Process
-    told: Told
+    log_reader: PartLog
     status: int | None = None
     problem: str = ""
     """Why it did not end normally; "" if it did."""
@@ -81,7 +81,7 @@ class Soak:
 
 
 @dataclass
-class Asked:
+class StopRequest:
     """Signals received since the loads started."""
 
     signal: int = 0
@@ -132,13 +132,13 @@ def conduct(
 
 
 @contextmanager
-def _signals_noted() -> Iterator[Asked]:
+def _signals_noted() -> Iterator[StopRequest]:
     """Records signals that would end schedlab, so that no part loses its supervisor.
 
     SIGINT is recorded even if it was ignored, as for background jobs of a shell, because it is the
     way to end a soak. An ignored SIGHUP stays ignored, for `nohup`.
     """
-    interruption = Asked()
+    interruption = StopRequest()
 
     def note(number: int, _frame: FrameType | None) -> None:
         interruption.hurry = bool(interruption.signal)
@@ -155,7 +155,9 @@ def _signals_noted() -> Iterator[Asked]:
             signal.signal(number, handler)
 
 
-def ticks(began: float, period: float, seconds: float, interruption: Asked) -> Iterator[float]:
+def ticks(
+    began: float, period: float, seconds: float, interruption: StopRequest
+) -> Iterator[float]:
     """Yields the elapsed seconds periodically, until the time has elapsed or a signal comes."""
     while not interruption.signal and (now := time.monotonic() - began) < seconds:
         yield now
@@ -179,7 +181,7 @@ def start(load: Load, parts: Sequence[Part], folder: Path, running: list[Running
                 stderr=log,
                 start_new_session=True,
             )
-        part_log = Told(folder / (part.told_in or PART_LOG.format(part.name)))
+        part_log = PartLog(folder / (part.told_in or PART_LOG.format(part.name)))
         watched = psutil.Process(process.pid)
         running.append(Running(load, part, folder, process, watched, part_log))
 
@@ -187,13 +189,13 @@ def start(load: Load, parts: Sequence[Part], folder: Path, running: list[Running
 def sample(running: Running, now: float) -> list[Sample]:
     """Returns a part's use of the host, and the values in its log since the last sample."""
     figures = host_figures(running.watched) if running.status is None else {}
-    for log_line in running.told.read():
+    for log_line in running.log_reader.read():
         figures |= log_line
     names = running.load.name, running.part.name
     return [Sample(*names, now, figure, value) for figure, value in figures.items()]
 
 
-def check(running: Sequence[Running], interruption: Asked) -> None:
+def check(running: Sequence[Running], interruption: StopRequest) -> None:
     """Records which parts have ended. A part that ended too early, or failed, ends its load."""
     for part in running:
         if part.status is not None or part.process.poll() is None:
@@ -215,7 +217,7 @@ def settle(running: Running, statuses: Sequence[int]) -> None:
         running.problem = running.problem or f"{running.part.name} left processes behind"
 
 
-def end(running: Sequence[Running], interruption: Asked, early: bool) -> None:
+def end(running: Sequence[Running], interruption: StopRequest, early: bool) -> None:
     """Ends parts in the reverse order of their start, by force if necessary.
 
     `early`: also ends parts that would end on their own later.
@@ -234,7 +236,7 @@ def end(running: Sequence[Running], interruption: Asked, early: bool) -> None:
         part.problem = problem or part.problem
 
 
-def _ends(running: Running, interruption: Asked) -> bool:
+def _ends(running: Running, interruption: StopRequest) -> bool:
     """True if the part ends within PATIENCE_S."""
     limit = time.monotonic() + PATIENCE_S
     while running.process.poll() is None:
@@ -244,7 +246,7 @@ def _ends(running: Running, interruption: Asked) -> bool:
     return True
 
 
-def _forced(running: Running, interruption: Asked) -> str:
+def _forced(running: Running, interruption: StopRequest) -> str:
     """Kills the part; returns the reason."""
     end_group(running.process.pid)
     name = running.part.name
@@ -276,7 +278,7 @@ def left_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-TOLD = re.compile(r"^(?:\[[^\]]*\] )?soak ((?:\w+=-?\d+(?:\.\d+)? ?)+)\r?$")
+SOAK_LINE = re.compile(r"^(?:\[[^\]]*\] )?soak ((?:\w+=-?\d+(?:\.\d+)? ?)+)\r?$")
 """A line with values that a program reports: soak free_pages=27747 processes=2."""
 
 HOST_FIGURES = ("memory_bytes", "open_files", "processes", "threads")
@@ -308,7 +310,7 @@ def host_figures(root: psutil.Process) -> dict[str, float]:
 
 
 @dataclass
-class Told:
+class PartLog:
     """Values that a part reports in its log, read as the log grows."""
 
     log: Path
@@ -323,7 +325,7 @@ class Told:
             self._position += len(data)
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
-                match = TOLD.match(line.decode(errors="replace"))
+                match = SOAK_LINE.match(line.decode(errors="replace"))
                 if match:
                     pairs = (pair.split("=") for pair in match[1].split())
                     yield {name: float(value) for name, value in pairs}

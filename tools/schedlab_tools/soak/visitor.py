@@ -24,7 +24,7 @@ SIZE = (1500, 2000)
 """Large enough to show, and therefore draw, all panels."""
 PANEL = "#policy-a"
 """The panel of the first system's policy."""
-TELL_S, STEER_S = 5.0, 60.0
+REPORT_S, STEER_S = 5.0, 60.0
 _ADDRESS = re.compile(r"^https?://\S+$", re.MULTILINE)
 
 
@@ -83,7 +83,7 @@ def main(browser: str, log: Path) -> int:
             if time.monotonic() >= next_steer:
                 steer(choice, steered)
                 steered, next_steer = steered + 1, next_steer + STEER_S
-            page.wait_for_timeout(TELL_S * 1000)
+            page.wait_for_timeout(REPORT_S * 1000)
         if not trouble:
             chromium.close()
     for line in trouble:

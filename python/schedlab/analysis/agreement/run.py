@@ -17,7 +17,7 @@ from schedlab.base.display.terminal import say
 from schedlab.base.files import placing
 from schedlab.runs import results
 from schedlab.runs.carrying_out import Software, inputs
-from schedlab.runs.collection import Collection, Kept, Setup
+from schedlab.runs.collection import Collection, Setup, StoredRun
 from schedlab.runs.perform import perform, unfinished
 from schedlab.runs.plan import Plan
 
@@ -43,7 +43,7 @@ def agreement(
     began = windows(kernel)
     simulator = simulator_plan(folder, on_simulator, began)
     _perform(simulator)
-    runs = _kept((kernel, simulator))
+    runs = _collect((kernel, simulator))
     cell_list = cells(runs)
     spans = _vary(folder, runs, cell_list, on_simulator, began)
     variants.write(folder, spans)
@@ -78,7 +78,7 @@ def _vary(
                 Path(place) / str(number), variants.varied_runs(again, on_kernel, number)
             )
             perform(varied_plan, with_metrics=False)
-            varied.append(cells(Collection([*kernel, *_kept([varied_plan])])))
+            varied.append(cells(Collection([*kernel, *_collect([varied_plan])])))
     return variants.ranges(varied)
 
 
@@ -100,7 +100,7 @@ def windows(kernel: Plan) -> Windows:
     window_by_run: dict[tuple[str, str, int], Window] = {}
     for run in kernel.runs:
         setup = run.label, str(run.policy), run.cpus
-        kernel_run = Kept(kernel.place(run), results.read_manifest(kernel.place(run)))
+        kernel_run = StoredRun(kernel.place(run), results.read_manifest(kernel.place(run)))
         if setup not in window_by_run and kernel_run.succeeded:
             summary = kernel_run.summary()
             window_by_run[setup] = Window(int(summary["begin_ns"][0]), int(summary["end_ns"][0]))
@@ -129,9 +129,9 @@ def _throw_away_others(plan: Plan, base: Software) -> None:
                 placing.remove(place)
 
 
-def _kept(plans: Sequence[Plan]) -> Collection:
+def _collect(plans: Sequence[Plan]) -> Collection:
     places = [plan.place(run) for plan in plans for run in plan.runs]
-    return Collection(Kept(place, results.read_manifest(place)) for place in places)
+    return Collection(StoredRun(place, results.read_manifest(place)) for place in places)
 
 
 def write(cells: Sequence[Judged], folder: Path) -> None:

@@ -41,7 +41,7 @@ from schedlab.analysis.comparison.statistics import (
 from schedlab.base.display.numbers import POINTS
 from schedlab.errors import WrongUsage, parameter
 from schedlab.metrics.registry import TOLD
-from schedlab.runs.collection import Collection, Kept, Repeated
+from schedlab.runs.collection import Collection, Repeated, StoredRun
 
 MATTERS = 0.01
 """Default threshold: smaller relative changes of the mean do not matter."""
@@ -147,7 +147,7 @@ class Match:
     only_after: tuple[Part, ...] = ()
 
     @property
-    def failed(self) -> tuple[Kept, ...]:
+    def failed(self) -> tuple[StoredRun, ...]:
         """Failed runs among the runs to compare."""
         runs = (*self.before.failed, *self.after.failed)
         return tuple(run for run in runs if not self.paired or run.seed in self.seeds)
@@ -257,7 +257,7 @@ def match(
     after: Repeated,
     metrics: Sequence[str] = (),
     matters: float = MATTERS,
-    sides: Sequence[Callable[[Sequence[Kept]], Collection]] = (Collection, Collection),
+    sides: Sequence[Callable[[Sequence[StoredRun]], Collection]] = (Collection, Collection),
 ) -> Match:
     """Compares a configuration with its partner, by common seeds; unpaired if there are none.
 
@@ -286,7 +286,7 @@ def match(
     )
 
 
-def _same_trace(before: Kept, after: Kept) -> bool:
+def _same_trace(before: StoredRun, after: StoredRun) -> bool:
     return before.trace_hash is not None and before.trace_hash == after.trace_hash
 
 

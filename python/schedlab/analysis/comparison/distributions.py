@@ -80,7 +80,7 @@ def _beta_tail(first: float, second: float, values: Floats) -> Floats:
         front + first * np.log(clipped) + second * np.log1p(-np.minimum(clipped, 1 - 2**-53))
     )
     upper = np.ones_like(clipped)
-    lower = 1 / _apart(1 - (first + second) / (first + 1) * clipped)
+    lower = 1 / _are_distinct(1 - (first + second) / (first + 1) * clipped)
     fraction = lower
     for step in range(1, _STEPS):
         place = first + 2 * step
@@ -88,14 +88,14 @@ def _beta_tail(first: float, second: float, values: Floats) -> Floats:
         odd = -(first + step) * (first + second + step) / (place * (place + 1))
         before = fraction
         for term in (even, odd):
-            lower = 1 / _apart(1 + term * clipped * lower)
-            upper = _apart(1 + term * clipped / upper)
+            lower = 1 / _are_distinct(1 + term * clipped * lower)
+            upper = _are_distinct(1 + term * clipped / upper)
             fraction = fraction * lower * upper
         if bool((np.abs(fraction - before) <= _EXACT * np.abs(fraction)).all()):
             break
     return np.where(values > 0, factor * fraction, 0.0)
 
 
-def _apart(values: Floats) -> Floats:
+def _are_distinct(values: Floats) -> Floats:
     """Replaces values close to 0, so that they can be divisors."""
     return np.where(np.abs(values) < _TINY, _TINY, values)

@@ -17,7 +17,7 @@ from schedlab.analysis.comparison.printed import as_text, change_as_text
 from schedlab.analysis.comparison.setups import DIMENSIONS, Fact, key_of
 from schedlab.analysis.comparison.statistics import FEW
 from schedlab.base.display.numbers import number_as_text, percent, percent_change
-from schedlab.base.display.terminal import new_table, results, whole_width
+from schedlab.base.display.terminal import full_width, new_table, results
 from schedlab.metrics.tails import needed
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterat
     hidden = len(match.rows) - len(rows)
     heading = Text(f"{title(match, across)} ({_seeds(match)})")
     table = _wide(heading, rows)
-    if results().is_terminal and whole_width(table) > results().width:
+    if results().is_terminal and full_width(table) > results().width:
         table = _narrow(heading, rows)
     if hidden:
         table.caption = Text(f"{_hidden(match.rows)} (`everything=` shows them)", "dim")
@@ -265,11 +265,11 @@ def _cells(row: Row, first: bool) -> tuple[str | Text, ...]:
         change_as_text(difference, measure.quantity),
         "" if difference.relative is None else percent_change(difference.relative),
         chance_text(row.chance) + (" (floor)" if row.at_floor else ""),
-        _said(row),
+        _verdict_text(row),
     )
 
 
-def _said(row: Row) -> Text:
+def _verdict_text(row: Row) -> Text:
     """Returns the verdict; if it is uncertain, with the observed direction."""
     words, style = _WORDS[row.verdict]
     if row.verdict in ("perhaps", "one seed", "slight") and row.improves is not None:

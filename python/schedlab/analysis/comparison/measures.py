@@ -62,7 +62,9 @@ def _measures(of: Of) -> tuple[Measure, ...]:
     if of == "group":
         compared = [metric for metric in compared if metric.name != "throughput"]
     places = {name: place for place, name in enumerate(_STUDY_3)}
-    compared.sort(key=lambda metric: (metric.only_asked, places.get(metric.name, len(places))))
+    compared.sort(
+        key=lambda metric: (metric.only_if_requested, places.get(metric.name, len(places)))
+    )
     return tuple(
         measure_of(metric.name, metric.title, metric.column, metric.better, metric.ideal)
         for metric in compared
@@ -73,7 +75,7 @@ MEASURES = _measures("run")
 """Metrics of a run as a whole."""
 GROUP_MEASURES = _measures("group")
 """Metrics of a group of a run's processes."""
-TAILS = frozenset(metric.name for metric in METRICS if metric.name and metric.only_asked)
+TAILS = frozenset(metric.name for metric in METRICS if metric.name and metric.only_if_requested)
 BY_NAME = {measure.name: measure for measure in MEASURES}
 OF_ENDED = frozenset(metric.name for metric in METRICS if metric.name and metric.of_ended)
 
@@ -120,7 +122,7 @@ def measured(collection: Collection, names: Iterable[str] | None = None) -> pl.D
         [
             *_rows(run_table.with_columns(group=pl.lit(None, pl.String)), of_run),
             *_rows(parts, of_group),
-            *([_told(values)] if has_names and requested is None else []),
+            *([_printed_values(values)] if has_names and requested is None else []),
         ]
     )
 
@@ -150,7 +152,7 @@ def _tails(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     return tails(processes, ("run", *by))
 
 
-def _told(values: pl.DataFrame) -> pl.DataFrame:
+def _printed_values(values: pl.DataFrame) -> pl.DataFrame:
     who = [*SETUP, "seed", "status", "run"]
     return (
         values.filter(pl.col("name").is_not_null())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedlab.errors import WrongUsage
-from schedlab.runs.collection import Collection, Kept, Repeated
+from schedlab.runs.collection import Collection, Repeated, StoredRun
 from schedlab.units import format_time
 from schedlab.workload.changes import workload_title
 
@@ -99,12 +99,12 @@ def no_match(before: Mapping[Key, Repeated], after: Mapping[Key, Repeated]) -> s
     )
 
 
-def _hash(name: str) -> Callable[[Kept], str]:
+def _hash(name: str) -> Callable[[StoredRun], str]:
     """Returns a function that gives the first 12 digits of a hash in a manifest, or "" if there is none."""
     return lambda run: str(run.manifest.get(f"{name}_sha256") or "")[:12]
 
 
-_MADE_WITH: dict[str, Callable[[Kept], str]] = {
+_MADE_WITH: dict[str, Callable[[StoredRun], str]] = {
     "seeds": lambda run: str(run.seed),
     "command": lambda run: workload_title(run.manifest),
     "memory": lambda run: f"{run.manifest.get('memory_mib')} MiB",
@@ -130,7 +130,7 @@ _MADE_WITH: dict[str, Callable[[Kept], str]] = {
 }
 
 
-_NOT_KEPT = ("host",)
+_WITHOUT_TRACE = ("host",)
 """Facts that baselines do not record."""
 
 
@@ -149,5 +149,5 @@ def facts(before: Collection, after: Collection) -> Iterable[Fact]:
     for name, read in _MADE_WITH.items():
         side_values = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
         values = [tuple(value for value in side if value) for side in side_values]
-        if all(values) if name in _NOT_KEPT else any(values):
+        if all(values) if name in _WITHOUT_TRACE else any(values):
             yield Fact(name, *values)

@@ -389,7 +389,7 @@ def probability_beyond(
     return float(student_below(freedom, -beyond / error))
 
 
-def probability_apart(
+def probability_of_difference(
     before: Sequence[float] | Floats, after: Sequence[float] | Floats, margin: float
 ) -> float:
     """Returns the p-value of the null hypothesis that means differ by at least `margin`.

@@ -17,7 +17,7 @@ from schedlab.analysis.comparison.measures import BY_NAME, Measure, measured
 from schedlab.analysis.comparison.statistics import (
     Estimate,
     estimates,
-    probability_apart,
+    probability_of_difference,
     unseen_rate,
 )
 from schedlab.base.toolchain.policies import in_policy_order
@@ -135,7 +135,7 @@ class Suite:
         floor = self._floor(best, measure)
         worst = mean / MARGIN if measure.better == "higher" else MARGIN * max(mean, floor)
         sample, other = (self.samples[name, measure.name][0] for name in (best, policy))
-        return probability_apart(sample, other, abs(worst - mean)) < level_of(self.looks)
+        return probability_of_difference(sample, other, abs(worst - mean)) < level_of(self.looks)
 
     def withstands_rare_losses(self, measure: Measure) -> bool:
         """True if losses in seeds that were not drawn cannot change the ranking.
@@ -213,9 +213,9 @@ def suites(collection: Collection) -> list[Suite]:
     table = measured(compared)
     if table.is_empty():
         return []
-    samples = _samples(_telling(compared, table))
+    samples = _samples(_with_known_shares(compared, table))
     made = [_suite(key, setups, seeds[key], samples) for key, setups in several.items()]
-    distinct = _told_apart([suite for suite in made if suite.seeds and suite.measures])
+    distinct = _distinguish([suite for suite in made if suite.seeds and suite.measures])
     return _with_means(sorted(distinct, key=_place))
 
 
@@ -251,7 +251,7 @@ def _place(suite: Suite) -> tuple[int, int]:
     return (names.index(suite.experiment), suite.cpus) if known else (len(names), 0)
 
 
-def _telling(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
+def _with_known_shares(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
     """Returns the rows of whole workloads, without share errors that cannot be compared.
 
     Share errors are not comparable if all processes ended, because each got all the CPU time that
@@ -260,12 +260,12 @@ def _telling(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
     cut = collection.summary.filter(
         (pl.col("status") == "success") & (pl.col("finished") < pl.col("processes"))
     )
-    known = cut.filter(~pl.col("run").is_in(_own_ideals(collection.groups).implode()))["run"]
+    known = cut.filter(~pl.col("run").is_in(_ideal_shares(collection.groups).implode()))["run"]
     usable = (pl.col("measure") != "share-error") | pl.col("run").is_in(known.implode())
     return table.filter(pl.col("group").is_null() & usable)
 
 
-def _own_ideals(groups: pl.DataFrame) -> pl.Series:
+def _ideal_shares(groups: pl.DataFrame) -> pl.Series:
     """Returns the runs whose ideal shares differ from those under most policies.
 
     Their policy shares by another attribute than the one set by the test.
@@ -329,7 +329,7 @@ def short_title(title: str) -> str:
     return f"{file.stem} with {changes}" if len(changes) <= _CHANGES else f"{file.stem}, changed"
 
 
-def _told_apart(suites: list[Suite]) -> list[Suite]:
+def _distinguish(suites: list[Suite]) -> list[Suite]:
     """Returns the suites; if several have the same title, it is extended by experiment and machine."""
     count = Counter((suite.title, suite.cpus) for suite in suites)
     return [

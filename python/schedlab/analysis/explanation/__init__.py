@@ -3,14 +3,14 @@
 
 from schedlab.analysis.explanation.blame import Blame, Blames, Cause
 from schedlab.analysis.explanation.delays import confirmed, delays, difference
-from schedlab.analysis.explanation.explained import Asked, Explained, critical_path, explain
+from schedlab.analysis.explanation.explained import Explained, WaitQuery, critical_path, explain
 
 __all__ = [
-    "Asked",
     "Blame",
     "Blames",
     "Cause",
     "Explained",
+    "WaitQuery",
     "confirmed",
     "critical_path",
     "delays",

@@ -31,7 +31,7 @@ from schedlab.trace import Trace
 
 
 @dataclass(frozen=True)
-class Asked:
+class WaitQuery:
     """Which waits to explain."""
 
     task: str | None = None
@@ -94,7 +94,7 @@ class Explained:
                     "pid": self.names.pid(explained.wait.life),
                     **asdict(explained.wait),
                     "duration_ns": explained.wait.duration_ns,
-                    "parts": [self._told(share) for share in explained.shares],
+                    "parts": [self._share_dict(share) for share in explained.shares],
                     "idle_elsewhere_ns": {
                         str(cpu): spent for cpu, spent in explained.idle_elsewhere_ns.items()
                     },
@@ -104,7 +104,7 @@ class Explained:
             ],
         }
 
-    def _told(self, share: Share) -> dict[str, Any]:
+    def _share_dict(self, share: Share) -> dict[str, Any]:
         return {
             **asdict(share),
             "cause": share.cause.value,
@@ -114,7 +114,10 @@ class Explained:
 
 
 def explain(
-    trace: Trace, question: Asked, known: Mapping[str, Policy], tables: TraceTables | None = None
+    trace: Trace,
+    question: WaitQuery,
+    known: Mapping[str, Policy],
+    tables: TraceTables | None = None,
 ) -> Explained:
     """Explains the waits of a trace. `known`: policies, whose annotations are decoded. `tables`:
     existing tables of the trace, to avoid computing them again.
@@ -145,7 +148,7 @@ def explain(
     return Explained(
         len(waits),
         int(waits["duration_ns"].sum()),
-        _beside_idle(blames, waits.filter(pl.col("at").is_not_null())),
+        _idle_meanwhile_ns(blames, waits.filter(pl.col("at").is_not_null())),
         delays(blames, waits["at"].drop_nulls(), question.by),
         [split_wait(wait) for wait in waits_of(waits.head(question.worst))],
         names,
@@ -166,7 +169,7 @@ def critical_path(trace: Trace, task: str) -> tuple[list[Share], Names, int]:
     return described(Blames(tables).of(life, begin_ns, end_ns), names), names, end_ns - begin_ns
 
 
-def _beside_idle(blames: Blames, waits: pl.DataFrame) -> int:
+def _idle_meanwhile_ns(blames: Blames, waits: pl.DataFrame) -> int:
     begin, end = (waits[name].to_numpy() for name in ("begin_ns", "end_ns"))
     before = blames.cpus.some_idle_before
     return int((before(end) - before(begin)).sum())

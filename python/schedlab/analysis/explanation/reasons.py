@@ -59,7 +59,7 @@ class Choices:
         reasons = [
             reason
             for cpu, (begin, end) in spans.items()
-            for reason in (*self._decided(cpu, begin, end), *self._said(cpu, begin, end))
+            for reason in (*self._decided(cpu, begin, end), *self._annotations(cpu, begin, end))
             if begin < reason.time_ns <= end
         ]
         return sorted(reasons, key=lambda reason: reason.time_ns)
@@ -71,7 +71,7 @@ class Choices:
             for row in rows.iter_rows(named=True)
         ]
 
-    def _said(self, cpu: int, begin_ns: int, end_ns: int) -> list[Choice]:
+    def _annotations(self, cpu: int, begin_ns: int, end_ns: int) -> list[Choice]:
         rows = self._within("said", cpu, begin_ns, end_ns)
         return [
             Choice(row["time_ns"], cpu, row["life"], None, row["text"])

@@ -71,7 +71,7 @@ def described(blames: Sequence[Blame], names: Names) -> list[Share]:
         Share(
             sum(part.duration_ns for part in parts),
             len(parts),
-            told_blame(parts[0], names),
+            describe_blame(parts[0], names),
             parts[0].chain,
             parts[0].cause,
             parts[0].life,
@@ -83,7 +83,7 @@ def described(blames: Sequence[Blame], names: Names) -> list[Share]:
     return sorted(shares, key=lambda share: (-share.duration_ns, share.words))
 
 
-def told_blame(part: Blame, names: Called) -> str:
+def describe_blame(part: Blame, names: Called) -> str:
     """Returns a part of a wait as a clause: "cpu 7 ran on CPU 0"; "pipe 5 waited for cpu 7, which slept"."""
     chain = [names[life] for life in part.chain]
     subject = " waited for ".join(chain[:1] + [f"{name}, which" for name in chain[1:]])

@@ -28,7 +28,7 @@ from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.machines.folder import SHAPE_FILE, WORKLOAD_FILE
 from schedlab.metrics import schemas
 from schedlab.runs import results
-from schedlab.runs.collection import Collection, Kept, read
+from schedlab.runs.collection import Collection, StoredRun, read
 
 FORMAT = 1
 SUFFIX = ".baseline"
@@ -88,13 +88,13 @@ def write_baseline(place: Path, runs: Collection, instructions: Instructions) ->
     write_archive(place, files)
 
 
-def _manifest(run: Kept) -> dict[str, Any]:
+def _manifest(run: StoredRun) -> dict[str, Any]:
     manifest = {key: value for key, value in run.manifest.items() if key not in _OF_THE_HOST}
     hashed = run.trace_hash
     return {**manifest, **({"trace_sha256": hashed} if hashed else {})}
 
 
-def _together(runs: Iterable[Kept], table: str) -> bytes:
+def _together(runs: Iterable[StoredRun], table: str) -> bytes:
     """Returns a table of all runs as one Parquet file, which is much smaller than one file per run."""
     schema = schemas()[table]
     parts = [

@@ -13,7 +13,7 @@ import polars as pl
 from schedlab.analysis.tables.trace_tables import DESCRIBED, TraceTables
 from schedlab.metrics import Metrics
 from schedlab.metrics.window import Window, measured_window
-from schedlab.runs.collection import Kept, Setup
+from schedlab.runs.collection import Setup, StoredRun
 from schedlab.runs.results import find_run, read_manifest
 from schedlab.trace import Trace
 
@@ -23,8 +23,8 @@ class Run:
     the columns of docs/tables.md.
     """
 
-    def __init__(self, stored: Kept) -> None:
-        self._kept = stored
+    def __init__(self, stored: StoredRun) -> None:
+        self._run = stored
 
     def __repr__(self) -> str:
         return f"<run {self.folder}>"
@@ -40,27 +40,27 @@ class Run:
     @property
     def folder(self) -> Path:
         """The run's folder."""
-        return self._kept.folder
+        return self._run.folder
 
     @property
     def manifest(self) -> Mapping[str, Any]:
         """What was run, and how it ended."""
-        return self._kept.manifest
+        return self._run.manifest
 
     @property
     def setup(self) -> Setup:
         """The configuration: what was run, except the seed."""
-        return self._kept.setup
+        return self._run.setup
 
     @cached_property
     def trace(self) -> Trace:
         """The event trace. Raises TraceError if the trace is invalid."""
-        return self._kept.trace()
+        return self._run.trace()
 
     @cached_property
     def metrics(self) -> Metrics:
         """The metrics (docs/metrics.md). Raises FileRefused if the run was not measured."""
-        return self._kept.metrics()
+        return self._run.metrics()
 
     @cached_property
     def window(self) -> Window:
@@ -73,7 +73,7 @@ class Run:
         Raises KeyError for an unknown name, and TraceError if the trace is invalid.
         """
         schema = DESCRIBED[name].schema
-        frame = self._told() if name == "runs" else self._of_trace.table(name)
+        frame = self._runs_table() if name == "runs" else self._of_trace.table(name)
         run = pl.lit(self.folder.name).alias("run")
         return frame.select(run, *(pl.col(name) for name in schema if name != "run"))
 
@@ -85,9 +85,9 @@ class Run:
     def _of_trace(self) -> TraceTables:
         return TraceTables(self.trace)
 
-    def _told(self) -> pl.DataFrame:
+    def _runs_table(self) -> pl.DataFrame:
         """Returns the row of this run in `runs`."""
-        stored, setup = self._kept, self.setup
+        stored, setup = self._run, self.setup
         row = {
             "folder": str(self.folder),
             "policy": setup.policy,
@@ -112,4 +112,4 @@ def open_run(place: str | Path) -> Run:
     Raises WrongUsage if it is neither, and FileRefused if the manifest is incomplete.
     """
     folder = find_run(Path(place))
-    return Run(Kept(folder.absolute(), read_manifest(folder)))
+    return Run(StoredRun(folder.absolute(), read_manifest(folder)))

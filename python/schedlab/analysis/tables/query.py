@@ -19,13 +19,13 @@ from schedlab.errors import WrongUsage
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-Tell = Callable[[int], None]
+ReportProgress = Callable[[int], None]
 
 
 def query(
     runs: Iterable[Run],
     sql: str,
-    report_progress: Tell = lambda done: None,
+    report_progress: ReportProgress = lambda done: None,
     allow_files: bool = False,
 ) -> pl.DataFrame:
     """Returns the result of an SQL query over the tables of some runs (docs/tables.md).
@@ -43,7 +43,7 @@ def query(
         for number, run in enumerate(runs):
             _write(run, number, needed, folder)
             report_progress(number + 1)
-        return _found(folder, needed, sql, allow_files)
+        return _execute(folder, needed, sql, allow_files)
 
 
 def query_tables(
@@ -56,14 +56,14 @@ def query_tables(
     with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
         for name in needed:
             tables[name]().write_parquet(Path(place) / f"{name}-0.parquet")
-        return _found(Path(place), needed, sql, allow_files)
+        return _execute(Path(place), needed, sql, allow_files)
 
 
 def _named(tables: Iterable[str], sql: str) -> list[str]:
     return [name for name in tables if re.search(rf"\b{name}\b", sql, re.IGNORECASE)]
 
 
-def _found(folder: Path, needed: Sequence[str], sql: str, allow_files: bool) -> pl.DataFrame:
+def _execute(folder: Path, needed: Sequence[str], sql: str, allow_files: bool) -> pl.DataFrame:
     """Returns the result of the query over the files in the folder. A file's name starts with the name of its table."""
     need_extra("sql")
     import duckdb
@@ -109,7 +109,7 @@ def _quoted(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
-_KEPT = re.compile(r"BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|VARCHAR|\"NULL\"")
+_SQL_TYPES = re.compile(r"BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|VARCHAR|\"NULL\"")
 _DECIMAL = re.compile(r"DECIMAL\(\d+, ?\d+\)")
 
 
@@ -127,7 +127,7 @@ def _plain(result: DuckDBPyRelation) -> DuckDBPyRelation:
 def _plain_type(kind: str) -> str:
     if _DECIMAL.fullmatch(kind):
         return "DOUBLE"
-    return kind if _KEPT.fullmatch(kind) else "VARCHAR"
+    return kind if _SQL_TYPES.fullmatch(kind) else "VARCHAR"
 
 
 def _write(run: Run, number: int, needed: Sequence[str], folder: Path) -> None:

@@ -20,7 +20,7 @@ from schedlab.metrics.lives import Lives, lives
 from schedlab.metrics.people import called_by
 from schedlab.metrics.untold import unseen, wakeups_untold, without_columns, without_unknown
 from schedlab.metrics.window import measured_window
-from schedlab.trace import Kind, MarkKind, Trace, mark_text, said_text
+from schedlab.trace import Kind, MarkKind, Trace, annotation_text, mark_text
 from schedlab.trace.format import signed
 from schedlab.trace.model import Integers
 from schedlab.trace.timeline import key
@@ -194,7 +194,7 @@ class TraceTables:
         table = self.states.filter(pl.col("state") == "runnable")
         table = table.with_columns(
             kind=pl.col("cause").replace_strict(_WAITS, default="turn", return_dtype=pl.String),
-            cpu=pl.Series(self._begun_at(table)),
+            cpu=pl.Series(self._start_rows(table)),
             ran=pl.col("end_row").is_not_null(),
         )
         if wakeups_untold(self.trace):
@@ -244,7 +244,7 @@ class TraceTables:
             self._at("second", at).tolist(),
             strict=True,
         )
-        words = [said_text(text, first, second) for text, first, second in values]
+        words = [annotation_text(text, first, second) for text, first, second in values]
         return self._records(at).with_columns(text=pl.Series(words, dtype=pl.String))
 
     @cached_property
@@ -315,7 +315,7 @@ class TraceTables:
             pl.col("scheduler_ns").fill_null(0)
         )
 
-    def _begun_at(self, waits: pl.DataFrame) -> Integers:
+    def _start_rows(self, waits: pl.DataFrame) -> Integers:
         """Returns the CPU where each wait begins.
 
         A wake-up record contains the CPU. A preempted process waits where it ran. For a forked or

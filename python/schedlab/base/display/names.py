@@ -75,13 +75,13 @@ def all_visible(content: T, by: Callable[[str], str] = visible) -> T:
         made = {all_visible(key, by): all_visible(value, by) for key, value in content.items()}
     elif is_dataclass(content) and not isinstance(content, type):
         changes = {
-            each.name: all_visible(getattr(content, each.name), by)
-            for each in fields(content)
-            if each.init
+            field.name: all_visible(getattr(content, field.name), by)
+            for field in fields(content)
+            if field.init
         }
         made = replace(content, **changes)
     elif isinstance(content, list | tuple) and not hasattr(content, "_fields"):
-        made = type(content)(all_visible(each, by) for each in content)
+        made = type(content)(all_visible(item, by) for item in content)
     return cast(T, made)
 
 
@@ -136,14 +136,14 @@ def slug(text: str) -> str:
     return f"{made[:SLUG_MAX].rstrip('-')}-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}"
 
 
-def unique_slugs(texts: Sequence[str], otherwise: str) -> list[str]:
+def unique_slugs(texts: Sequence[str], fallback: str) -> list[str]:
     """Returns the texts' slugs, with numbers where slugs would repeat.
 
-    `otherwise` is the slug of a text without letters and digits.
+    `fallback` is the slug of a text without letters and digits.
     """
     taken: dict[str, None] = {}
     for text in texts:
-        stem = made = slug(text) or otherwise
+        stem = made = slug(text) or fallback
         number = 2
         while made in taken:
             made, number = f"{stem}-{number}", number + 1

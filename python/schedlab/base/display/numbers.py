@@ -188,8 +188,8 @@ def decimals_of(value: float, half_width: float) -> int:
     largest = max(abs(value), half_width)
     size = math.floor(math.log10(largest)) if largest else 0
     if half_width <= abs(value) * _FLOATING_POINT:
-        whole = float(value).is_integer() and abs(value) < 10**_DIGITS_MOST
-        return 0 if whole else max(0, _DIGITS_LEAST - 1 - size)
+        is_integer = float(value).is_integer() and abs(value) < 10**_DIGITS_MOST
+        return 0 if is_integer else max(0, _DIGITS_LEAST - 1 - size)
     exponent = math.floor(math.log10(half_width))
     two = half_width / 10**exponent < 3.55
     return min(max(-exponent + (1 if two else 0), 1 - size), _DIGITS_MOST - 1 - size)

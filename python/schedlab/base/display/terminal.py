@@ -139,7 +139,7 @@ def tell(text: str) -> None:
     results().print(text, soft_wrap=True)
 
 
-def whole_width(table: Table) -> int:
+def full_width(table: Table) -> int:
     """Returns the width of a table in columns without truncation."""
     from rich.measure import Measurement
 
@@ -148,13 +148,13 @@ def whole_width(table: Table) -> int:
     return Measurement.get(console, endless, table).maximum
 
 
-def print_whole(table: Table) -> None:
+def print_full_width(table: Table) -> None:
     """Prints a table; if the output is not a terminal, without truncation."""
     note_words()
     if results().is_terminal:
         results().print(table)
     else:
-        _console(width=_ENDLESS).print(table, width=whole_width(table))
+        _console(width=_ENDLESS).print(table, width=full_width(table))
 
 
 def new_table(title: str | Text = "", *headings: str, fold: bool = False) -> Table:

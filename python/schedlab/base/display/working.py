@@ -34,22 +34,22 @@ class _Work:
 
     @contextmanager
     def part(self, what: str) -> Iterator[Update]:
-        own = [what]
+        entry = [what]
         with self.lock:
-            self.texts.append(own)
+            self.texts.append(entry)
             self.show(what)
 
         def update(text: str) -> None:
             with self.lock:
-                own[0] = text
-                if self.texts[-1] is own:
+                entry[0] = text
+                if self.texts[-1] is entry:
                     self.show(text)
 
         try:
             yield update
         finally:
             with self.lock:
-                self.texts = [each for each in self.texts if each is not own]
+                self.texts = [text for text in self.texts if text is not entry]
                 if self.texts:
                     self.show(self.texts[-1][0])
 

@@ -60,7 +60,7 @@ def whole(least: int, most: int, *, required: bool = False) -> Field:
     """An integer from `least` to `most`, both included."""
     return Field(
         f"a whole number from {least} to {most}",
-        lambda value: _is_whole(value, least, most),
+        lambda value: _is_integer(value, least, most),
         required,
     )
 
@@ -94,7 +94,7 @@ def list_of(what: str, sound: Sound, *, required: bool = False) -> Field:
     )
 
 
-def _is_whole(value: Any, least: int, most: int) -> bool:
+def _is_integer(value: Any, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 

@@ -13,7 +13,7 @@ ADDRESS_SPACE_MIN = 4 << 30
 
 With 0.4 GiB, a run aborts and a comparison hangs; 2.9 GiB suffice for a comparison on 2 CPUs.
 """
-_INSTEAD = "limit memory by a control group instead"
+_ADVICE = "limit memory by a control group instead"
 
 
 def address_limit() -> int | None:
@@ -35,7 +35,7 @@ def need_addresses() -> None:
 def need_all_addresses(what: str) -> None:
     """Raises WrongUsage if there is a limit, because `what` (plural) reserves more than any limit allows."""
     if address_limit() is not None:
-        raise WrongUsage(f"ulimit -v: {what} do not work with a limit on address space; {_INSTEAD}")
+        raise WrongUsage(f"ulimit -v: {what} do not work with a limit on address space; {_ADVICE}")
 
 
 def chart_library() -> Any:

@@ -7,7 +7,7 @@ import os
 import shutil
 from functools import cache
 
-_IF_STILL_THERE = 'test "$PPID" = "$0" || exit 1; exec "$@"'
+_RUN_IF_PARENT_LIVES = 'test "$PPID" = "$0" || exit 1; exec "$@"'
 """The kernel sends no signal if the parent ended before the request, so the shell checks the parent."""
 
 
@@ -19,7 +19,9 @@ def tie(signal: str = "KILL") -> tuple[str, ...]:
     is tied then.
     """
     path = shutil.which("setpriv")
-    return (path, "--pdeathsig", signal, "--", "/bin/sh", "-c", _IF_STILL_THERE) if path else ()
+    return (
+        (path, "--pdeathsig", signal, "--", "/bin/sh", "-c", _RUN_IF_PARENT_LIVES) if path else ()
+    )
 
 
 def tied(signal: str = "KILL") -> tuple[str, ...]:

@@ -17,9 +17,9 @@ from schedlab.base.display.numbers import percent
 from schedlab.base.display.working import Update, working
 from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.diagnosis import check_source, first_lines, named_in
-from schedlab.base.toolchain.kept import kept_module
+from schedlab.base.toolchain.kept import committed_module
 from schedlab.base.toolchain.needs import need
-from schedlab.base.toolchain.tools import compiler, find_make, system_compiler_there
+from schedlab.base.toolchain.tools import compiler, find_make, find_system_compiler
 from schedlab.environment import need_execution
 from schedlab.errors import BuildFailed, WrongUsage
 from schedlab.paths import BUILD, INSTALLED, ROOT
@@ -78,7 +78,7 @@ def machine_module() -> bytes:
 
     Later requests of pages do not wait for builds of other commands.
     """
-    return kept_module() or built_module()
+    return committed_module() or built_module()
 
 
 def built_module() -> bytes:
@@ -105,7 +105,7 @@ def make_command(targets: tuple[str, ...]) -> list[str]:
 
 def _of_system() -> dict[str, str]:
     """Returns the Makefile's variables for this host's own compiler."""
-    compiler = system_compiler_there()
+    compiler = find_system_compiler()
     if not compiler:
         return {}
     return {

@@ -76,7 +76,7 @@ PARTS = {
 }
 _REMOVED = r"(\.removed-\d+)?"
 """Suffix of entries whose deletion was interrupted."""
-_KEPT = (r"(.*/)?lock", r"(install|python)\.lock", r"dask", r"tmp")
+_NEVER_REMOVED = (r"(.*/)?lock", r"(install|python)\.lock", r"dask", r"tmp")
 """Entries that stay: locks, and working folders of Dask and running commands."""
 
 
@@ -104,7 +104,7 @@ def strangers() -> list[str]:
     ours = [
         re.compile(f"({pattern}){_REMOVED}") for part in PARTS.values() for pattern in part.entries
     ]
-    ours += [re.compile(pattern) for pattern in _KEPT]
+    ours += [re.compile(pattern) for pattern in _NEVER_REMOVED]
     return [name for _, name in _all() if not any(pattern.fullmatch(name) for pattern in ours)]
 
 

@@ -47,7 +47,7 @@ def hash_in(page: str) -> str:
     return match[1] if match else ""
 
 
-def kept_module() -> bytes | None:
+def committed_module() -> bytes | None:
     """Returns the stored WebAssembly, or None if the C sources have changed."""
     page = _text_of(PAGE)
     if not page or hash_in(page) != sources_hash():
@@ -62,7 +62,7 @@ def kept_vega() -> str | None:
     return script.partition("</script>")[0] if begin else None
 
 
-def kept_listing() -> list[dict[str, Any]] | None:
+def committed_listing() -> list[dict[str, Any]] | None:
     """Returns the stored catalogue, or None if the C sources have changed."""
     return list(_catalogue()["policies"]) if _serves() else None
 

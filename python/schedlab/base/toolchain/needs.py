@@ -22,11 +22,11 @@ from schedlab.base.toolchain.tools import (
     complaint,
     find_browser,
     find_make,
+    find_package,
+    find_system_compiler,
     output,
-    package_here,
-    system_compiler_there,
 )
-from schedlab.environment import own_environment
+from schedlab.environment import current_environment
 from schedlab.errors import WrongUsage
 
 _APT = ("apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=600")
@@ -60,17 +60,17 @@ def _on_path(*names: str) -> Callable[[], bool]:
 
 
 def _formatter() -> bool:
-    compiler = system_compiler_there()
+    compiler = find_system_compiler()
     return bool(compiler and shutil.which(compiler.tool("clang-format")))
 
 
 def _sanitizers() -> bool:
-    compiler = system_compiler_there()
+    compiler = find_system_compiler()
     return bool(compiler and compiler.sanitizer_library)
 
 
 def _system_compiler() -> bool:
-    compiler = system_compiler_there()
+    compiler = find_system_compiler()
     return bool(compiler and shutil.which(compiler.tool("llvm-readelf")))
 
 
@@ -201,12 +201,12 @@ def need(*names: str) -> None:
         raise WrongUsage(f"this host lacks {what}, which this command needs; {cure(missing)}")
 
 
-def need_if_there(*names: str) -> None:
+def need_if_installed(*names: str) -> None:
     """Installs missing programs that this release has packages of."""
     missing = _missing(names)
     if not missing or package_manager() not in _allowed or (root := _as_root()) is None:
         return
-    if not package_here(_IN_EVERY_RELEASE):
+    if not find_package(_IN_EVERY_RELEASE):
         _fetch_lists(root)
     _install([name for name in missing if _known(name)])
 
@@ -216,7 +216,7 @@ def need_extra(*names: str) -> None:
 
     Raises WrongUsage with the necessary command if this fails.
     """
-    environment = own_environment()
+    environment = current_environment()
     for name in names:
         if environment and not environment.has(name):
             begin_display()  # the installation says how far it is
@@ -239,7 +239,7 @@ def cure(names: Iterable[str]) -> str:
     manager = package_manager()
     names = list(names)
     # otherwise its lists were never fetched
-    if manager == "apt" and package_here(_IN_EVERY_RELEASE):
+    if manager == "apt" and find_package(_IN_EVERY_RELEASE):
         unknown = [PROGRAMS[name].what for name in names if not _known(name)]
         if unknown:
             return f"apt knows no package of {', '.join(unknown)} here: put it on the PATH by other means"
@@ -267,13 +267,13 @@ def _missing(names: Iterable[str]) -> list[str]:
 
 
 def _known(name: str) -> bool:
-    return all(map(package_here, PROGRAMS[name].packages("apt")))
+    return all(map(find_package, PROGRAMS[name].packages("apt")))
 
 
 def _named(word: str) -> str:
     """Returns the package's name in this release."""
     names = word.split("|")
-    return package_here(*names) or names[0]
+    return find_package(*names) or names[0]
 
 
 def _install(names: Iterable[str]) -> None:
@@ -289,14 +289,14 @@ def _install(names: Iterable[str]) -> None:
         failed = complaint(
             [*root, "env", "DEBIAN_FRONTEND=noninteractive", *_APT, *_INSTALL, *packages]
         )
-    system_compiler_there.cache_clear()
+    find_system_compiler.cache_clear()
     if failed:
         say(failed)
 
 
 def _fetch_lists(root: list[str]) -> None:
     complaint([*root, *_APT, "update"])
-    package_here.cache_clear()
+    find_package.cache_clear()
 
 
 def _as_root() -> list[str] | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.base.toolchain.tools import system_compiler_there
+from schedlab.base.toolchain.tools import find_system_compiler
 from schedlab.paths import ROOT
 
 _HOSTS = ("kernel/", "sim/", "explore/", "policies/support/")
@@ -92,5 +92,5 @@ def from_root(file: str) -> str:
 
 def symbolizer() -> str | None:
     """Returns the path of llvm-symbolizer, or None."""
-    compiler = system_compiler_there()
+    compiler = find_system_compiler()
     return shutil.which(compiler.tool("llvm-symbolizer") if compiler else "llvm-symbolizer")

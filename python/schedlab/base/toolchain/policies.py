@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeVar
 
-from schedlab.base.toolchain.kept import kept_listing
+from schedlab.base.toolchain.kept import committed_listing
 from schedlab.errors import BuildFailed, RuleBroken, WrongUsage, parameter
 from schedlab.paths import ROOT
 
@@ -24,7 +24,7 @@ STANDARD = "rr"
 """The default policy: number 0, which is active when a machine starts."""
 
 _SETTING = re.compile(rf"({_NAME})=(-?\d{{1,18}})")
-_OWN_SETTING = re.compile(rf"((?:{_NAME}(?::{_NAME})?\.)?{_NAME})=(-?\d{{1,18}})")
+_POLICY_SETTING = re.compile(rf"((?:{_NAME}(?::{_NAME})?\.)?{_NAME})=(-?\d{{1,18}})")
 
 
 @dataclass(frozen=True)
@@ -179,9 +179,9 @@ def parse_setting(text: str) -> tuple[str, int]:
     return match[1], int(match[2])
 
 
-def parse_own_setting(text: str) -> tuple[str, int]:
+def parse_policy_setting(text: str) -> tuple[str, int]:
     """Parses a setting such as "slice=5", or "rr.slice=5" for one policy. Raises ValueError."""
-    match = _OWN_SETTING.fullmatch(text.strip())
+    match = _POLICY_SETTING.fullmatch(text.strip())
     if not match:
         raise ValueError(
             f"'{text}' is not of the form NAME=VALUE or POLICY.NAME=VALUE with a whole number"
@@ -222,7 +222,7 @@ def check_owners(choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, 
 
 def read_catalogue() -> Catalogue:
     """Returns all built-in policies: the stored catalogue, or the built one if sources have changed."""
-    return catalogue_of(kept_listing() or built_listing())
+    return catalogue_of(committed_listing() or built_listing())
 
 
 def built_listing() -> list[dict[str, Any]]:

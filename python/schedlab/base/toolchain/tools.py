@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from schedlab.environment import own_environment
+from schedlab.environment import current_environment
 from schedlab.errors import BuildFailed
 from schedlab.paths import cache_folder
 
@@ -117,12 +117,12 @@ def find_make() -> str | None:
 
 
 @cache
-def package_here(*names: str) -> str | None:
+def find_package(*names: str) -> str | None:
     """Returns the first of these packages that apt knows, or None."""
-    return next((name for name in names if f"Package: {name}" in _apt_says(name)), None)
+    return next((name for name in names if f"Package: {name}" in _apt_policy(name)), None)
 
 
-def _apt_says(package: str) -> list[str]:
+def _apt_policy(package: str) -> list[str]:
     return output("apt-cache", "--no-all-versions", "show", package).splitlines()
 
 
@@ -185,12 +185,12 @@ def compiler() -> Compiler:
     SCHEDLAB_CLANG selects another compiler than the pinned one. Raises BuildFailed if there is
     none.
     """
-    program = compiler_there()
-    if not program and (environment := own_environment()):
+    program = find_compiler_if_installed()
+    if not program and (environment := current_environment()):
         environment.add(BUILD_EXTRA)
         importlib.invalidate_caches()
-        compiler_there.cache_clear()
-        program = compiler_there()
+        find_compiler_if_installed.cache_clear()
+        program = find_compiler_if_installed()
     if not program:
         raise BuildFailed(
             "the compiler is not installed: run pip install 'schedlab[build]', or set"
@@ -200,7 +200,7 @@ def compiler() -> Compiler:
 
 
 @cache
-def compiler_there() -> Compiler | None:
+def find_compiler_if_installed() -> Compiler | None:
     """Returns the compiler, or None if it is not installed.
 
     Raises BuildFailed if SCHEDLAB_CLANG is invalid.
@@ -258,7 +258,7 @@ def _named_compiler(clang: str) -> Compiler:
 
 def system_compiler() -> SystemCompiler:
     """Returns the host's clang 19 or newer. Raises BuildFailed if there is none."""
-    if not (program := system_compiler_there()):
+    if not (program := find_system_compiler()):
         raise BuildFailed(
             "clang 19 or newer with lld and the LLVM tools is not on the PATH: "
             "install clang-19, lld-19 and llvm-19"
@@ -267,7 +267,7 @@ def system_compiler() -> SystemCompiler:
 
 
 @cache
-def system_compiler_there() -> SystemCompiler | None:
+def find_system_compiler() -> SystemCompiler | None:
     """Returns the host's clang 19 or newer, or None."""
     for suffix in ("-19", ""):
         clang, linker = f"clang{suffix}", f"ld.lld{suffix}"

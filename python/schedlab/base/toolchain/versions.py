@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import __version__
-from schedlab.base.toolchain.tools import compiler_there
+from schedlab.base.toolchain.tools import find_compiler_if_installed
 from schedlab.paths import INSTALLED, ROOT
 
 SOURCES = (
@@ -73,7 +73,7 @@ def commit_seconds() -> int | None:
 
 def sitting() -> dict[str, Any]:
     """Returns facts about this process: command line, commit, Python and compiler."""
-    program = None if INSTALLED else compiler_there()
+    program = None if INSTALLED else find_compiler_if_installed()
     return {
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command_line": ["schedlab", *sys.argv[1:]],

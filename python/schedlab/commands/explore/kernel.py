@@ -15,7 +15,7 @@ from schedlab.base.display.working import working
 from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 from schedlab.commands.options import (
-    FILE_THERE,
+    EXISTING_FILE,
     LIMIT,
     PLACE,
     Parsed,
@@ -59,7 +59,9 @@ class Options:
     help="Try seeds from 1 to this one.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Try only this seed.")
-@click.option("--holds", type=FILE_THERE, help="Try the turns in this file of an earlier search.")
+@click.option(
+    "--holds", type=EXISTING_FILE, help="Try the turns in this file of an earlier search."
+)
 @click.option(
     "--workload",
     "workloads",
@@ -102,7 +104,7 @@ def kernel(options: Options) -> None:
     from schedlab.base.toolchain.policies import check_choices, read_catalogue
     from schedlab.machines.spike import Spike
     from schedlab_tools.interleavings.holds import read_holds
-    from schedlab_tools.interleavings.search import Found, made_small, search
+    from schedlab_tools.interleavings.search import SmallestFailure, made_small, search
     from schedlab_tools.interleavings.trial import Setup, carry_out, need_driver
 
     check_choices(read_catalogue(), [options.policy], {})
@@ -122,26 +124,26 @@ def kernel(options: Options) -> None:
         holds = read_holds(options.holds)
         with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
             failure = carry_out(setups[0], holds, Path(folder))
-        found = failure and Found(setups[0], 0, failure, len(holds), holds)
+        finding = failure and SmallestFailure(setups[0], 0, failure, len(holds), holds)
         seeds = 1
     else:
         todo = [options.seed] if options.seed is not None else range(1, options.seeds + 1)
         seeds = len(todo)
         with working("starting") as update:
             one = search(setups, todo, options.jobs, lambda seed: update(f"seed {seed} of {seeds}"))
-            found = one and made_small(
+            finding = one and made_small(
                 *one,
                 _TRIES,
                 lambda count: update(f"seed {one[1]} breaks; with {count:,} moments?"),
             )
-    if found is None:
-        _tell_none(options, [setup.workload for setup in setups], seeds)
+    if finding is None:
+        _print_no_failure(options, [setup.workload for setup in setups], seeds)
         return
-    _tell(options, found)
+    _print_failure(options, finding)
     raise SystemExit(1)
 
 
-def _tell_none(options: Options, workloads: list[str], seeds: int) -> None:
+def _print_no_failure(options: Options, workloads: list[str], seeds: int) -> None:
     if options.as_json:
         echo_json({"seeds": seeds, "workloads": workloads, "found": None})
     else:
@@ -151,18 +153,18 @@ def _tell_none(options: Options, workloads: list[str], seeds: int) -> None:
         )
 
 
-def _tell(options: Options, found: object) -> None:
+def _print_failure(options: Options, finding: object) -> None:
     from schedlab.paths import new_runs_folder
-    from schedlab_tools.interleavings.search import Found, keep
+    from schedlab_tools.interleavings.search import SmallestFailure, keep
     from schedlab_tools.interleavings.story import story
     from schedlab_tools.interleavings.trial import HOLDS
 
-    assert isinstance(found, Found)
+    assert isinstance(finding, SmallestFailure)
     place = options.out or new_runs_folder("explored")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
-        holds = keep(found, place, Path(scratch) / "run")
-        lines = list(story(found, holds, place))
-    setup = found.setup
+        holds = keep(finding, place, Path(scratch) / "run")
+        lines = list(story(finding, holds, place))
+    setup = finding.setup
     again = (
         f"./schedlab explore kernel --holds {quote(str(place / HOLDS))} --workload {quote(setup.workload)}"
         f" --policy {setup.policy} --cpus {setup.cpus}"
@@ -170,13 +172,13 @@ def _tell(options: Options, found: object) -> None:
     if options.as_json:
         echo_json(
             {
-                "seeds": found.seed,
+                "seeds": finding.seed,
                 "found": {
                     "workload": setup.workload,
-                    "seed": found.seed,
-                    "kind": found.failure.kind,
-                    "words": found.failure.words,
-                    "drawn": found.drawn,
+                    "seed": finding.seed,
+                    "kind": finding.failure.kind,
+                    "words": finding.failure.words,
+                    "drawn": finding.drawn,
                     "needed": len(holds),
                     "story": lines,
                     "folder": str(place),

@@ -39,7 +39,7 @@ from schedlab.machines.explored import (
 )
 
 
-class Wanted:
+class Request:
     """What the command line asks for."""
 
     def __init__(
@@ -124,8 +124,8 @@ class Wanted:
 )
 @quiet_option
 @json_option
-@as_object(Wanted)
-def policy(wanted: Wanted) -> None:
+@as_object(Request)
+def policy(wanted: Request) -> None:
     """Try every sequence of operations on a policy: tasks start, wake, are picked, preempted or moved, block, end,
     yield, tick, change attributes, and time passes.
 
@@ -147,7 +147,7 @@ def policy(wanted: Wanted) -> None:
         raise SystemExit(1)
 
 
-def _explore(choice: PolicyChoice | Path, wanted: Wanted) -> RuleBroken | None:
+def _explore(choice: PolicyChoice | Path, request: Request) -> RuleBroken | None:
     from schedlab.machines.explored import named, source_of
 
     source, name = (
@@ -159,29 +159,32 @@ def _explore(choice: PolicyChoice | Path, wanted: Wanted) -> RuleBroken | None:
             _show(update, name, level)
 
         try:
-            explored = explore(source, name, wanted.tunables, wanted.limits, show)
+            explored = explore(source, name, request.tunables, request.limits, show)
         except RuleBroken as error:
-            played = _played(source, name, wanted, show) if wanted.workload else ""
+            played = _played(source, name, request, show) if request.workload else ""
             return RuleBroken(f"{error}{played}")
-    if wanted.as_json:
-        echo_json({"policy": name, **asdict(wanted.limits), **asdict(explored)})
+    if request.as_json:
+        echo_json({"policy": name, **asdict(request.limits), **asdict(explored)})
     else:
-        tell("\n".join(_told(name, wanted.limits, explored)))
+        tell("\n".join(_result_lines(name, request.limits, explored)))
     return None
 
 
-def _played(source: Path, name: str, wanted: Wanted, show: Callable[[Level], None]) -> str:
+def _played(source: Path, name: str, request: Request, show: Callable[[Level], None]) -> str:
     """Writes the workload, and returns what is to be said of it."""
-    assert wanted.workload
-    limits = wanted.limits
-    found = workload_that_breaks(source, words_of(source), name, wanted.tunables, limits, show)
-    if not found:
+    assert request.workload
+    limits = request.limits
+    result = workload_that_breaks(source, words_of(source), name, request.tunables, limits, show)
+    if not result:
         return "\n    no workload shows that: none was found that breaks a rule when it is run"
-    with written(wanted.workload) as place:
-        place.write_text(found)
-    words = [f"--policy {name}", *(f"--set {each}" for each in wanted.tunables.split(",") if each)]
+    with written(request.workload) as place:
+        place.write_text(result)
+    words = [
+        f"--policy {name}",
+        *(f"--set {setting}" for setting in request.tunables.split(",") if setting),
+    ]
     words += ["--machine sim --costs none --unchecked", f"--tick {TICK_US // 1000}ms"]
-    words += [f"--cpus {limits.queues}", f"--workload {quote(str(wanted.workload))}"]
+    words += [f"--cpus {limits.queues}", f"--workload {quote(str(request.workload))}"]
     return f"\n    this shows it:\n      ./schedlab run {' '.join(words)}"
 
 
@@ -189,7 +192,7 @@ def _show(update: Update, name: str, level: Level) -> None:
     update(f"{name}: {level.depth} operations, {level.states:,} states, {level.seconds:.0f} s")
 
 
-def _told(name: str, limits: Limits, explored: Explored) -> Iterator[str]:
+def _result_lines(name: str, limits: Limits, explored: Explored) -> Iterator[str]:
     complete = explored.end == "complete"
     length = ", however long" if complete else f" of {explored.depth}"
     why = {"time": "; the time was over", "memory": "; the memory was full"}.get(explored.end, "")

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 
 from schedlab import __version__
-from schedlab.analysis.explanation.explained import Asked
+from schedlab.analysis.explanation.explained import WaitQuery
 from schedlab.analysis.explanation.explained import explain as take_apart
 from schedlab.analysis.tables import open_run
 from schedlab.base.files import placing
@@ -74,7 +74,7 @@ class Laboratory:
 
     def write_policy(self, name: str, source: str) -> str:
         """Write your own policy NAME.c, or replace it. This neither compiles nor runs it."""
-        place = self._own(name)
+        place = self._user_policy(name)
         if name in read_catalogue():
             raise WrongUsage(f"{name}: is a built-in policy; choose another name")
         content = source.encode(errors="replace")
@@ -151,7 +151,7 @@ class Laboratory:
                 f"run {run}: does not exist; choose from: {', '.join(folders) or 'none'}"
             )
         opened = open_run(self.folder / _RUNS / run)
-        return take_apart(opened.trace, Asked(worst=worst), known_policies()).to_dict()
+        return take_apart(opened.trace, WaitQuery(worst=worst), known_policies()).to_dict()
 
     def score_policy(self, name: str) -> dict[str, Any]:
         """Score a policy at the quick level of the score card (docs/score.md): its improvement
@@ -159,7 +159,7 @@ class Laboratory:
         """
         return candidate.score(self._source(name), trusted=self.trusted)
 
-    def _own(self, name: str) -> Path:
+    def _user_policy(self, name: str) -> Path:
         if not _NAME.fullmatch(name):
             raise WrongUsage(
                 f"{name[:40]!r}: not a valid name; use at most 24 of a-z, 0-9, - and _, "
@@ -168,7 +168,7 @@ class Laboratory:
         return self.folder / f"{name}.c"
 
     def _source(self, name: str) -> Path:
-        for file in (self._own(name), _POLICIES / f"{name}.c"):
+        for file in (self._user_policy(name), _POLICIES / f"{name}.c"):
             if file.is_file() and not file.is_symlink():
                 return file
         raise WrongUsage(f"policy {name}: does not exist; list_policies lists all")
@@ -227,11 +227,11 @@ def serve(laboratory: Laboratory) -> None:
         laboratory.explain_waits,
         laboratory.score_policy,
     ):
-        server.add_tool(_telling(tool), structured_output=False)
+        server.add_tool(_with_errors(tool), structured_output=False)
     server.run("stdio")
 
 
-def _telling(tool: Callable[..., Any]) -> Callable[..., Any]:
+def _with_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a tool so that the client sees the reasons of SchedlabError, but no details of other errors."""
 
     from mcp.server.mcpserver.exceptions import ToolError

@@ -153,7 +153,7 @@ def grader(lab: Lab, trusted: bool, solution_tried: bool = False) -> Iterator[Gr
             fails = f"{lab.solution}: the lab's own solution fails"
             try:
                 solution = compile_policy(lab.form, lab.solution, trusted)
-                tests = tuple(_begun(test, solution) for test in lab.tests)
+                tests = tuple(_with_clocks(test, solution) for test in lab.tests)
                 instructions = {
                     test.name: apart.run(
                         test, solution, references / f"{test.name}.bin"
@@ -176,7 +176,7 @@ def _beginning(test: LabTest, clock_ns: int = 0, run_time_ns: int = 0) -> LabTes
     return replace(test, policy_clock_ns=clock_ns, policy_run_time_ns=run_time_ns)
 
 
-def _begun(test: LabTest, solution: Compiled) -> LabTest:
+def _with_clocks(test: LabTest, solution: Compiled) -> LabTest:
     """Returns the test with initial clock and run times that the solution handles like 0.
 
     Raises apart.Broken if its decisions differ only where numbers wrap.

@@ -86,7 +86,7 @@ def _law(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judg
     """Judges a rule: "ends" is met, because a failed run is not judged; otherwise, CPUs must not idle."""
     if expected.law == "ends":
         return Judged(expected.points)
-    violation = _idle_beside_waiting(test, seen)
+    violation = _idle_while_waiting(test, seen)
     if violation is None:
         return Judged(expected.points)
     cpu, begin, end, name = violation
@@ -94,7 +94,7 @@ def _law(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judg
     return Judged(Fraction(0), why, drawn(seen, None, begin, test.tick_ns), begin)
 
 
-def _idle_beside_waiting(test: LabTest, seen: Seen) -> tuple[int, int, int, str] | None:
+def _idle_while_waiting(test: LabTest, seen: Seen) -> tuple[int, int, int, str] | None:
     """Returns the first CPU that idles longer than a tick while a process waits: CPU, begin, end, process."""
     idle = cpu_intervals(seen.trace).filter(pl.col("pid") == 0)
     waits = seen.states.filter(pl.col("state") == "runnable")

@@ -233,8 +233,8 @@ class _Reader:
         return LabTest(
             name,
             self.workload(node_keys["workload"]),
-            _whole(node_keys.get("cpus"), 1, 1, CPUS_MAX),
-            _whole(node_keys.get("seed"), 1, 0, 2**63 - 1),
+            _bounded_integer(node_keys.get("cpus"), 1, 1, CPUS_MAX),
+            _bounded_integer(node_keys.get("seed"), 1, 0, 2**63 - 1),
             tick_ns,
             _time(node_keys.get("limit"), 10_000_000_000, tick_ns),
             _one_of(node_keys["costs"], COSTS) if "costs" in node_keys else "none",
@@ -268,18 +268,18 @@ def _expectation(node: Node, tick_ns: int) -> Expectation:
         raise wrong(node, f"one of {', '.join(_KINDS)} in it")
     if "points" not in node_fields:
         raise wrong(node, "`points` in it")
-    points = Fraction(_whole(node_fields["points"], 0, 0, _POINTS_MAX))
+    points = Fraction(_bounded_integer(node_fields["points"], 0, 0, _POINTS_MAX))
     return _MADE[kinds[0]](node_fields, node_fields[kinds[0]], points, tick_ns)
 
 
-_Found = Mapping[str, Node]
+_Fields = Mapping[str, Node]
 
 
-def _law(found: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
+def _law(fields: _Fields, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
     return Expectation("law", points, law=_one_of(node, tuple(LAWS)))
 
 
-def _order(node_fields: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
+def _order(node_fields: _Fields, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
     _one_of(node, ("solution",))
     credit = (
         _one_of(node_fields["credit"], ("beginning", "all"))
@@ -289,14 +289,14 @@ def _order(node_fields: _Found, node: Node, points: Fraction, _tick_ns: int) -> 
     return Expectation("order", points, all_or_nothing=credit == "all")
 
 
-def _levels(node_fields: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
+def _levels(node_fields: _Fields, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
     levels = _list(node_fields.get("are"), lambda fields: whole(fields, 0, 2**31))
     if not levels:
         raise wrong(node, "beside it `are`: the levels in their order")
     return Expectation("levels", points, of=_text(node), levels=levels)
 
 
-def _figure(node_fields: _Found, node: Node, points: Fraction, tick_ns: int) -> Expectation:
+def _figure(node_fields: _Fields, node: Node, points: Fraction, tick_ns: int) -> Expectation:
     figure = _one_of(node, tuple(sorted(FIGURES)))
     if "at_least" not in node_fields and "at_most" not in node_fields:
         raise wrong(node, "beside it `at_least` or `at_most`")
@@ -322,7 +322,7 @@ def _figure(node_fields: _Found, node: Node, points: Fraction, tick_ns: int) -> 
     )
 
 
-def _instructions(node_fields: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
+def _instructions(node_fields: _Fields, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
     _one_of(node, ("solution",))
     most = node_fields["at_most"].value if "at_most" in node_fields else None
     if not isinstance(most, int | float) or isinstance(most, bool) or most < 1:
@@ -330,13 +330,13 @@ def _instructions(node_fields: _Found, node: Node, points: Fraction, _tick_ns: i
     return Expectation("instructions", points, at_most=float(most))
 
 
-def _kernel(found: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
+def _kernel(fields: _Fields, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
     if node.value is not True:
         raise wrong(node, "true")
     return Expectation("kernel", points)
 
 
-_MADE: Mapping[str, Callable[[_Found, Node, Fraction, int], Expectation]] = {
+_MADE: Mapping[str, Callable[[_Fields, Node, Fraction, int], Expectation]] = {
     "law": _law,
     "order": _order,
     "levels": _levels,
@@ -365,7 +365,7 @@ def _one_of(node: Node, choices: tuple[str, ...]) -> str:
     return str(node.value)
 
 
-def _whole(node: Node | None, standard: int, least: int, most: int) -> int:
+def _bounded_integer(node: Node | None, standard: int, least: int, most: int) -> int:
     return standard if node is None else whole(node, least, most)
 
 

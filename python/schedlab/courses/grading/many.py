@@ -131,7 +131,7 @@ def grade_all(
         )
     sources = submissions_in(folder)
     for source in sources:
-        verdict_file = _kept_at(out, folder, source)
+        verdict_file = _verdict_file(out, folder, source)
         if os.path.lexists(verdict_file):
             placing.check_file("out", verdict_file, ours=True)
     out.mkdir(parents=True, exist_ok=True)
@@ -141,11 +141,11 @@ def grade_all(
     def verdict_of(source: Path, name: str) -> Graded:
         if why := _refused(source, name):
             return Graded(visible_line(name), None, why)
-        verdict_file = _kept_at(out, folder, source)
+        verdict_file = _verdict_file(out, folder, source)
         place = verdict_file.with_suffix("")
         key = hashlib.sha256(f"{made_of} {file_hash(source)}".encode()).hexdigest()
         with one_at_a_time:
-            graded = _kept(verdict_file, key, name)
+            graded = _read_verdict(verdict_file, key, name)
         if graded is None:
             _clear(lab, place)
             graded = _graded(lab, source, name, place, trusted)
@@ -175,7 +175,7 @@ def _refused(source: Path, name: str) -> str:
     return UNPRINTABLE if visible_line(name) != name else ""
 
 
-def _kept_at(out: Path, folder: Path, source: Path) -> Path:
+def _verdict_file(out: Path, folder: Path, source: Path) -> Path:
     """Returns the path of a submission's verdict."""
     return (out / source.relative_to(folder)).with_suffix(".json")
 
@@ -187,7 +187,7 @@ def _made_of(lab: Lab, trusted: bool) -> str:
     return json.dumps([__version__, versions.commit(), hashes, trusted])
 
 
-def _kept(place: Path, key: str, name: str) -> Graded | None:
+def _read_verdict(place: Path, key: str, name: str) -> Graded | None:
     """Returns the stored verdict if it has the same key and is unchanged."""
     listed = placing.read_list(place.parent) or {}
     if not place.is_file() or listed.get(place.name) != file_hash(place):
@@ -216,9 +216,9 @@ def _clear(lab: Lab, place: Path) -> None:
 
 def grade_one(lab: str, source: str, out: str, trusted: bool) -> dict[str, Any]:
     """Grades a submission for a lab whose solution passed on this host; returns its verdict."""
-    found = find_lab(lab)
-    check_out(found, Path(out))
-    with grader(found, trusted, solution_tried=True) as ready:
+    selected_lab = find_lab(lab)
+    check_out(selected_lab, Path(out))
+    with grader(selected_lab, trusted, solution_tried=True) as ready:
         return ready.grade(Path(source), Path(out)).to_dict()
 
 

@@ -29,7 +29,7 @@ from schedlab.courses.grading.judging import judge
 from schedlab.courses.grading.lab import LabTest, read_tests
 from schedlab.courses.grading.seen import Seen
 from schedlab.courses.scoring import card
-from schedlab.courses.scoring.measuring import kept_at
+from schedlab.courses.scoring.measuring import values_file
 from schedlab.courses.scoring.sets import SHOWN, read_set
 from schedlab.courses.submissions import apart
 from schedlab.courses.submissions.compiling import Compiled, NotCompiled, compile_policy
@@ -39,7 +39,7 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.spec import RunSpec
 from schedlab.metrics import Metrics
 from schedlab.paths import ROOT
-from schedlab.runs.collection import Collection, Kept, identity
+from schedlab.runs.collection import Collection, StoredRun, identity
 
 LEVEL = "quick"
 CANDIDATE = "candidate"
@@ -204,7 +204,7 @@ def _reference(key: bytes, trusted: bool) -> card.Values:
     """Returns the values of the set's reference, run like a candidate and cached."""
     workload_set = read_set()
     level, reference = workload_set.levels[LEVEL], workload_set.reference
-    place = kept_at(workload_set, key, level, reference, ".json")
+    place = values_file(workload_set, key, level, reference, ".json")
     if not place.is_file():
         source = ROOT / "policies" / f"{reference.name}.c"
         values = _values(key, compiled(source.read_text(), trusted))
@@ -221,7 +221,7 @@ class _Measured(Collection):
     """Measured runs without files."""
 
     def __init__(self, done: Sequence[tuple[RunSpec, Metrics]]) -> None:
-        super().__init__(_kept(run) for run, _ in done)
+        super().__init__(_stored_run(run) for run, _ in done)
         self._metrics = [finished for _, finished in done]
 
     def _frame(self, table: str) -> pl.DataFrame:
@@ -235,7 +235,7 @@ class _Measured(Collection):
         return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _kept(run: RunSpec) -> Kept:
+def _stored_run(run: RunSpec) -> StoredRun:
     manifest = {
         "label": run.label,
         "policy": str(run.policy),
@@ -246,4 +246,4 @@ def _kept(run: RunSpec) -> Kept:
         "seed": run.seed,
         "status": "success",
     }
-    return Kept(Path(), manifest)
+    return StoredRun(Path(), manifest)

@@ -17,7 +17,7 @@ from schedlab.courses.scoring.sets import Level, WorkloadSet
 from schedlab.machines.linux.machine import Linux
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT, cache_folder
-from schedlab.runs.collection import Collection, Kept, read
+from schedlab.runs.collection import Collection, StoredRun, read
 
 _MADE_OF = (
     *("Makefile", "abi", "kernel", "policies", "sim", "spike", "user"),
@@ -41,7 +41,7 @@ def measure(
 ) -> Measured:
     """Returns the values of policies for a key, from the cache if possible."""
     file_by_policy = {
-        policy: kept_at(workload_set, key, level, policy, SUFFIX) for policy in policies
+        policy: values_file(workload_set, key, level, policy, SUFFIX) for policy in policies
     }
     missing = [policy for policy, place in file_by_policy.items() if not place.is_file()]
     measured = Measured({}, {})
@@ -51,7 +51,7 @@ def measure(
         collection = read([carry_out(runs, folder)])
         with working("computing the objectives") as update:
             measured = read_values(workload_set, level, collection)
-            by_policy: dict[str, list[Kept]] = {}
+            by_policy: dict[str, list[StoredRun]] = {}
             for run in collection:
                 by_policy.setdefault(run.setup.policy, []).append(run)
             for policy in missing:
@@ -73,7 +73,7 @@ def missing_runs(
     return [
         run
         for policy in policies
-        if not kept_at(workload_set, key, level, policy, SUFFIX).is_file()
+        if not values_file(workload_set, key, level, policy, SUFFIX).is_file()
         for run in workload_set.runs(key, level, policy)
     ]
 
@@ -83,7 +83,7 @@ def _keep(place: Path, runs: Collection) -> None:
     write_baseline(place, runs, {})
 
 
-def kept_at(
+def values_file(
     workload_set: WorkloadSet, key: bytes, level: Level, policy: PolicyChoice, suffix: str
 ) -> Path:
     """Returns the path of a policy's cached values; its name is a hash of all inputs."""

@@ -256,10 +256,10 @@ class _Machine:
     @property
     def why(self) -> str:
         """Why the machine has stopped; empty if it has not."""
-        self._why = self._why or self._found()
+        self._why = self._why or self._find_symbol()
         return self._why
 
-    def _found(self) -> str:
+    def _find_symbol(self) -> str:
         import wasmtime
         from wasmtime import _ffi
 

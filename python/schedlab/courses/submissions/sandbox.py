@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from schedlab.base.toolchain.needs import need_if_there
+from schedlab.base.toolchain.needs import need_if_installed
 from schedlab.base.toolchain.tools import output
 from schedlab.errors import MachineUnfit
 
@@ -36,7 +36,7 @@ _POLL_SECONDS = 1
 _MEMORY = 3 << 30
 _FILE_BYTES = 64 << 20
 _FILES = 256
-_SAID_MAX = 1 << 16
+_OUTPUT_LIMIT = 1 << 16
 _NOT_STARTED = (126, 127)
 """Exit statuses of a shell whose program is missing or cannot be run."""
 _LIBRARY = re.compile(r"(?:^\s*|=> )(/.+) \(0x", re.MULTILINE)
@@ -76,7 +76,7 @@ def lacking() -> str:
 
 def need_sandbox() -> None:
     """Raises MachineUnfit if this host cannot have a sandbox."""
-    need_if_there("sandbox")
+    need_if_installed("sandbox")
     if why := lacking():
         raise MachineUnfit(
             f"submissions are compiled in a sandbox, but {why}",
@@ -247,7 +247,7 @@ def _limited(command: Sequence[str], folder: Path, *inherited: int) -> Done:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         console.seek(0)
-        text = console.read(_SAID_MAX).decode(errors="replace")
+        text = console.read(_OUTPUT_LIMIT).decode(errors="replace")
     (folder / ".said").unlink()
     if status in _NOT_STARTED:
         raise MachineUnfit(f"a program could not be started: {text.strip()}")

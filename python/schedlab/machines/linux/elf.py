@@ -9,7 +9,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from schedlab.base.toolchain.tools import system_compiler_there
+from schedlab.base.toolchain.tools import find_system_compiler
 from schedlab.errors import MachineUnfit
 
 LOADER = "ld-linux-x86-64.so.2"
@@ -33,7 +33,7 @@ def needed_libraries(path: Path) -> tuple[str, ...]:
 @cache
 def reader() -> str:
     """Returns the path of llvm-readelf. Raises MachineUnfit if it is missing."""
-    program = system_compiler_there()
+    program = find_system_compiler()
     path = shutil.which(program.tool("llvm-readelf") if program else "llvm-readelf")
     if not path:
         raise MachineUnfit("llvm-readelf is not on the PATH; install llvm-19")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from schedlab.base.host.processor import need_linux_guests
 from schedlab.errors import WrongUsage
-from schedlab.machines.linux.kernel import NEEDED, config_beside
+from schedlab.machines.linux.kernel import NEEDED, config_of_kernel
 
 _STATE = "sys/kernel/sched_ext/state"
 _SCHED_EXT, _BTF = "CONFIG_SCHED_CLASS_EXT", "CONFIG_DEBUG_INFO_BTF"
@@ -62,7 +62,7 @@ def _config(root: Path) -> str:
     """Returns the running kernel's configuration, or "" if it is not found."""
     with suppress(OSError, EOFError):
         return gzip.decompress((root / "proc/config.gz").read_bytes()).decode(errors="replace")
-    return config_beside(root / "boot" / "vmlinuz", platform.release())
+    return config_of_kernel(root / "boot" / "vmlinuz", platform.release())
 
 
 def loaded(root: Path = Path("/")) -> str:

@@ -25,7 +25,7 @@ INIT = ROOT / "linux" / "guest" / "init"
 _FORMAT = "1"
 """Version of the archive format; a change invalidates all cached archives."""
 
-_KEPT_SECONDS = 7 * 24 * 3600
+_UNUSED_SECONDS = 7 * 24 * 3600
 
 BENCHMARKS = ("sysbench", "stress-ng", "hackbench", "rt-app")
 """A guest's default benchmarks; boots with fewer are a little faster."""
@@ -125,7 +125,7 @@ def sum_of(content: bytes | Path, packages: Packages) -> str:
 def remove_old(place: Path) -> None:
     """Deletes images not used for a week, such as images of old packages."""
     for path in place.iterdir():
-        if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
+        if time.time() - path.stat().st_mtime > _UNUSED_SECONDS:
             path.unlink()
 
 

@@ -97,7 +97,7 @@ def named_kernel(path: Path) -> Kernel:
             fix="name arch/x86/boot/bzImage of a build, or vmlinuz of a distribution",
         )
     release = release_of(content)
-    text = embedded_config(content) or config_beside(path, release)
+    text = embedded_config(content) or config_of_kernel(path, release)
     problem = config_problem(text) if text else ""
     if problem:
         raise MachineUnfit(
@@ -120,7 +120,7 @@ def release_of(content: bytes) -> str:
     return text.split(" ")[0] or "unknown release"
 
 
-def config_beside(path: Path, release: str) -> str:
+def config_of_kernel(path: Path, release: str) -> str:
     """Returns the configuration at the usual places of builds and distributions; "" if there is none."""
     names = ("config", ".config", f"config-{release}", "../../../.config")
     for place in (path.parent / name for name in names):

@@ -295,7 +295,7 @@ def command_of(run: RunSpec) -> str:
     if run.file:
         return f"play {WORKLOAD}"
     words = run.workload.split()
-    return run.workload if words[0] in own_programs() else shlex.join(["measure", run.workload])
+    return run.workload if words[0] in guest_programs() else shlex.join(["measure", run.workload])
 
 
 def benchmarks_in(workload: str) -> tuple[str, ...]:
@@ -306,7 +306,7 @@ def benchmarks_in(workload: str) -> tuple[str, ...]:
     return tuple(name for name in BENCHMARKS if name in words)
 
 
-def own_programs() -> set[str]:
+def guest_programs() -> set[str]:
     """Returns the workloads built for Linux, which mark their measured window themselves."""
     folders = (ROOT / "workloads", ROOT / "workloads" / "linux")
     return {path.stem for folder in folders for path in folder.glob("*.c")}

@@ -104,7 +104,7 @@ def packages() -> Packages:
     if stored:
         return stored
     with alone(folder()):
-        return kept() or made_anew(read_pins())
+        return kept() or rebuild_packages(read_pins())
 
 
 def kept() -> Packages | None:
@@ -186,7 +186,7 @@ def write_sums(tree: Path) -> None:
 # --- finding and fetching
 
 
-def made_anew(before: Pins | None) -> Packages:
+def rebuild_packages(before: Pins | None) -> Packages:
     """Finds, fetches, verifies, unpacks and pins packages; `before` are the pins of damaged packages."""
     apt.need_programs()
     need_keyring()

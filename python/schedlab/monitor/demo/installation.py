@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Thread
 
 _GRACE_S = 5
-_SAID_MAX = 40
+_LINES_SHOWN = 40
 """Lines shown of a failed installation."""
 _FIRST_RUN = ("run", "--cpus", "1", "--workload", "cpu-bound -n 1")
 
@@ -45,7 +45,7 @@ class Installation:
         if status == 0:
             print("schedlab: the tools are installed: ./schedlab run", flush=True)
         elif status > 0:
-            lines = "\n".join(self.lines[1:][-_SAID_MAX:])
+            lines = "\n".join(self.lines[1:][-_LINES_SHOWN:])
             print(f"schedlab: the tools could not be installed:\n{lines}", flush=True)
 
     def progress(self) -> dict[str, object]:

@@ -77,7 +77,7 @@ class Console:
     def __init__(self) -> None:
         self._partial = b""
         """The last line, which is still unfinished."""
-        self._begun = b""
+        self._partial_line = b""
         """The unfinished line that preceded an answer."""
         self._before = b""
         """Both unfinished parts at the last call of take_log()."""
@@ -91,16 +91,16 @@ class Console:
         self._tail = (self._tail + data)[-_TAIL_BYTES:]
         *lines, self._partial = (self._partial + data).split(b"\n")
         answers = [answer for line in lines if (answer := self._line(line)) is not None]
-        if len(self._partial) + len(self._begun) > _PARTIAL_MAX:
+        if len(self._partial) + len(self._partial_line) > _PARTIAL_MAX:
             self._end_line()
         return answers
 
     def take_log(self) -> list[str]:
         """Returns new log lines, including an unfinished line that did not grow since the last call."""
-        now = self._begun + self._partial
+        now = self._partial_line + self._partial
         if now and now == self._before and _MARK not in now:
             self._end_line()
-        self._before = self._begun + self._partial
+        self._before = self._partial_line + self._partial
         lines = list(self._log)
         if self._dropped:
             lines.insert(0, f"({self._dropped} lines were left out here: too many at once)")
@@ -110,7 +110,7 @@ class Console:
 
     def close(self) -> None:
         """Ends an unfinished line: the stream is closed."""
-        if self._begun or self._partial:
+        if self._partial_line or self._partial:
             self._end_line()
 
     @property
@@ -124,19 +124,19 @@ class Console:
         while place >= 0:
             match = _ANSWER.fullmatch(line, place)
             if match:
-                self._begun += line[:place]
+                self._partial_line += line[:place]
                 return _answer(match)
             place = line.find(_MARK, place + 1)
-        self._add(self._begun + line)
+        self._add(self._partial_line + line)
         return None
 
     def _end_line(self) -> None:
-        self._add(self._begun + self._partial)
+        self._add(self._partial_line + self._partial)
         self._partial = b""
 
     def _add(self, line: bytes) -> None:
         """Adds a line to the log."""
-        self._begun = b""
+        self._partial_line = b""
         if len(self._log) == self._log.maxlen:
             self._dropped += 1
         self._log.append(_readable(line)[:LINE_MAX])

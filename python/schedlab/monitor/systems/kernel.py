@@ -163,7 +163,7 @@ class KernelSystem(GuestSystem):
     # --- output
 
     def _hear(self, data: bytes) -> None:
-        self._told().heard(data)
+        self._steering_of().heard(data)
 
     def _look_at(self, records: Records) -> None:
         super()._look_at(records)
@@ -203,7 +203,7 @@ class KernelSystem(GuestSystem):
         if not (is_choice(policy) or policy.isdecimal()):
             raise Refused(f"{what}: expected POLICY or POLICY:PRESET")
         try:
-            await self._told().tell(f"write sched_status {policy}", what)
+            await self._steering_of().tell(f"write sched_status {policy}", what)
         except GuestError as error:
             raise self._policy_refused(error, policy) from None
 
@@ -223,7 +223,7 @@ class KernelSystem(GuestSystem):
         if not _NAME.fullmatch(name) or value not in _INTEGERS:
             raise Refused(f"{what}: expected a tunable and a 64-bit number")
         try:
-            await self._told().tell(f"write sched_tunables {name} {value}", what)
+            await self._steering_of().tell(f"write sched_tunables {name} {value}", what)
         except GuestError as error:
             raise await self._tunable_refused(error, name, value) from None
 
@@ -247,7 +247,7 @@ class KernelSystem(GuestSystem):
         limits = ATTRIBUTES[word]
         if not limits.least <= value <= limits.most:
             raise Refused(f"{what}: out of range; choose {limits.least} to {limits.most}")
-        await self._tell_of(pid, f"set {pid} {word} {value}", what)
+        await self._send_about(pid, f"set {pid} {word} {value}", what)
 
     async def kill(self, pid: int) -> None:
         self._check_alive()
@@ -255,11 +255,11 @@ class KernelSystem(GuestSystem):
             raise Refused(
                 f"process {pid}: the machine needs it and ends without it; choose another"
             )
-        await self._tell_of(pid, f"kill {pid}", f"kill {pid}")
+        await self._send_about(pid, f"kill {pid}", f"kill {pid}")
 
-    async def _tell_of(self, pid: int, command: str, what: str) -> None:
+    async def _send_about(self, pid: int, command: str, what: str) -> None:
         try:
-            await self._told().tell(command, what)
+            await self._steering_of().tell(command, what)
         except GuestError as error:
             if error.number == ESRCH:
                 raise Refused(f"{what}: process {pid} has ended") from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from schedlab.errors import WrongUsage, parameter
 from schedlab.monitor.system import Refused, Setup
-from schedlab.monitor.systems.live_disk import check_wanted
+from schedlab.monitor.systems.live_disk import check_names_known
 from schedlab.workload.loading import CHANNELS_MAX
 from schedlab.workload.palette import Entry, palette
 from schedlab.workload.text import bytes_of
@@ -40,7 +40,7 @@ def compile_palette(setup: Setup, folder: Path, tick_ns: int) -> Compiled:
     Raises WrongUsage if a requested workload, or a workload file of the user, cannot be compiled.
     """
     entries = palette(setup.files)
-    check_wanted(setup.workloads, entries)
+    check_names_known(setup.workloads, entries)
     folder.mkdir(exist_ok=True)
     compiled = Compiled()
     for number, entry in enumerate(entries.values()):

@@ -179,10 +179,10 @@ class ControlFiles:
     def _why(self, error: OSError) -> str:
         if isinstance(error, PermissionError):
             return f"only root may use {self.folder}: start the monitor with sudo"
-        if isinstance(error, FileNotFoundError) or error.errno in _GONE:
+        if isinstance(error, FileNotFoundError) or error.errno in _CLOSED_ERRORS:
             return f"no server runs at {self.folder} any more"
         return error.strerror or str(error)
 
 
-_GONE = (107, 103)
+_CLOSED_ERRORS = (107, 103)
 """ENOTCONN, ECONNABORTED: errors of a file system whose server has died."""

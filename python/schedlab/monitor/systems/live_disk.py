@@ -41,7 +41,7 @@ class LiveDisk:
 def make_live_disk(setup: Setup, folder: Path, parts: Mapping[str, Path]) -> LiveDisk:
     """Makes the disk in `folder`. Raises WrongUsage if a requested workload cannot be on it."""
     entries = palette(setup.files)
-    check_wanted(setup.workloads, entries)
+    check_names_known(setup.workloads, entries)
     files: dict[str, str] = {}
     problems: dict[str, str] = {}
     for number, entry in enumerate(entries.values()):
@@ -61,7 +61,7 @@ def make_live_disk(setup: Setup, folder: Path, parts: Mapping[str, Path]) -> Liv
     return LiveDisk(image, files, problems)
 
 
-def check_wanted(names: Iterable[str], known: Iterable[str]) -> None:
+def check_names_known(names: Iterable[str], known: Iterable[str]) -> None:
     """Raises WrongUsage if the palette lacks a workload."""
     known = list(known)
     for name in names:

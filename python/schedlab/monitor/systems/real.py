@@ -229,7 +229,7 @@ class GuestSystem(RealSystem):
         self._watching = asyncio.create_task(self._watch())
 
     async def _await_ready(self, patience_s: float) -> None:
-        ready = await self._told().wait_ready(patience_s)
+        ready = await self._steering_of().wait_ready(patience_s)
         self._steer_pid, self._record_cost_ns = ready.pid, ready.record_cost_ps / 1000
         self._costs[ready.pid] = SteeringCost(ready.pid)
 
@@ -251,7 +251,7 @@ class GuestSystem(RealSystem):
             with suppress(Refused):
                 await self.resume()
         if self._steer_pid:
-            self._told().type_end()
+            self._steering_of().type_end()
             await asyncio.wait([watching], timeout=self.end_patience_s)
 
     async def _close(self) -> None:
@@ -263,11 +263,11 @@ class GuestSystem(RealSystem):
         """Waits until the machine has ended for any reason."""
         status = await self._process.wait()
         self._console.close()
-        self._life, self._message = self._came_of(status)
+        self._life, self._message = self._outcome_of(status)
         if self._steering:
             self._steering.fail(self._message.partition("\n")[0])
 
-    def _came_of(self, status: int) -> tuple[Life, str]:
+    def _outcome_of(self, status: int) -> tuple[Life, str]:
         if self._forced:
             return Life.ENDED, "it was ended by force: the last of its trace is missing"
         return self._last_words(status)
@@ -296,13 +296,13 @@ class GuestSystem(RealSystem):
 
     # --- commands
 
-    def _told(self) -> Steering:
+    def _steering_of(self) -> Steering:
         assert self._steering
         return self._steering
 
     def _commanded(self) -> Steering:
         self._check_alive()
-        return self._told()
+        return self._steering_of()
 
     async def _started(self, command: str, name: str) -> int:
         pid = await self._commanded().tell(f"start {command}", f"workload {name}")

@@ -47,7 +47,7 @@ UNREAD_BYTES_MAX = 64 << 20
 """Maximum unread bytes of the trace; beyond this, the machine waits."""
 PUNCH_BYTES = 64 << 20
 """Bytes of the trace that are read before their disk blocks are freed."""
-OWN_PROGRAM = """
+USER_PROGRAM = """
 program monitor
   loop
     sleep 1000000000s
@@ -111,7 +111,7 @@ class SimulatorSystem(PlayedSystem):
     def _make(self, path: Path) -> None:
         setup = self.setup
         machine = self._machine = Simulator(
-            OWN_PROGRAM,
+            USER_PROGRAM,
             policy=str(setup.policy),
             tunables=dict(setup.settings),
             cpus=setup.cpus,

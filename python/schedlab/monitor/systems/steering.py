@@ -36,10 +36,10 @@ class Stopwatch:
 
     @property
     def ran_s(self) -> float:
-        return time.monotonic() - self._begin - self._paused_s - self.standing_s
+        return time.monotonic() - self._begin - self._paused_s - self.paused_s
 
     @property
-    def standing_s(self) -> float:
+    def paused_s(self) -> float:
         """How long the machine has been paused (s); 0 while it runs."""
         return 0.0 if self._paused_since is None else time.monotonic() - self._paused_since
 
@@ -48,7 +48,7 @@ class Stopwatch:
             self._paused_since = time.monotonic()
 
     def resume(self) -> None:
-        self._paused_s += self.standing_s
+        self._paused_s += self.paused_s
         self._paused_since = None
 
 
@@ -177,7 +177,7 @@ class Steering:
             await asyncio.wait([pending.done], timeout=_LOOK_S)
             if pending.done.done():
                 break
-            if self.stopwatch.standing_s > PAUSED_PATIENCE_S:
+            if self.stopwatch.paused_s > PAUSED_PATIENCE_S:
                 raise Refused(
                     f"{what}: the machine is paused and will execute the command when it resumes"
                 )

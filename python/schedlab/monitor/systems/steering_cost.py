@@ -55,8 +55,8 @@ class SteeringCost:
     @property
     def period_s(self) -> float:
         """Interval (host seconds) between status requests that satisfies SHARE_MAX and BUSY_MAX."""
-        wanted = max(self._period_s, self._answer_s / BUSY_MAX)
-        return min(max(wanted, PERIOD_S[0]), PERIOD_S[1])
+        needed_s = max(self._period_s, self._answer_s / BUSY_MAX)
+        return min(max(needed_s, PERIOD_S[0]), PERIOD_S[1])
 
     def asked(self) -> None:
         """Notes a status request, and computes the interval from the cost of the previous one.

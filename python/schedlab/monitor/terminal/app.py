@@ -28,7 +28,7 @@ from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused
 from schedlab.monitor.terminal import pictures
 from schedlab.monitor.terminal.dialogs import Ask, Choose, Tell
-from schedlab.monitor.terminal.kept import Kept
+from schedlab.monitor.terminal.kept import SystemView
 from schedlab.monitor.terminal.process_table import ProcessTable
 
 _SPANS_NS = tuple(step * 10**power for power in range(4, 11) for step in (1, 2, 5))
@@ -97,7 +97,7 @@ class MonitorApp(App[None]):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.kept = {letter: Kept(letter) for letter in session.systems}
+        self.kept = {letter: SystemView(letter) for letter in session.systems}
         self.current = next(iter(self.kept))
         self.span = _SPANS_NS.index(1_000_000_000)
         self.explanation: Explanation | None = None
@@ -145,7 +145,7 @@ class MonitorApp(App[None]):
     # --- drawing
 
     @property
-    def here(self) -> Kept:
+    def here(self) -> SystemView:
         """The system shown in detail."""
         return self.kept[self.current]
 

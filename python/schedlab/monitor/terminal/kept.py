@@ -15,7 +15,7 @@ Run = tuple[int, int, int, int]
 """PID, begin, end (ns), level."""
 
 
-class Kept:
+class SystemView:
     """The last frame and the history of one system."""
 
     def __init__(self, letter: str) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from schedlab.base.display.numbers import NOTHING, duration, index, moment, percent, rate, times
 from schedlab.monitor.frames import CpuFrame, Explanation, Frame, Metrics
-from schedlab.monitor.terminal.kept import Kept
+from schedlab.monitor.terminal.kept import SystemView
 
 _COLOURS = ("bright_blue", "bright_red", "cyan", "magenta", "yellow", "green", "bright_magenta")
 """Colours of processes by PID; a letter distinguishes processes of the same colour."""
@@ -20,7 +20,7 @@ _LEVELS_MAX = 16
 _QUEUE_MAX = 24
 """Processes drawn per queue."""
 _MARKS_SHOWN = 3
-_TAKEN_APART, _PARTS = 3, 6
+_EXPLAINED_WAITS, _PARTS = 3, 6
 """Waits that are broken down, and parts named in each."""
 
 
@@ -34,7 +34,7 @@ def letter_of(pid: int) -> str:
     return _LETTERS[pid % len(_LETTERS)] if pid else "·"
 
 
-def head(system: Kept, current: bool) -> Text:
+def head(system: SystemView, current: bool) -> Text:
     """Returns the head line of a system: letter, policy, life, time and cost."""
     frame = system.frame
     text = Text(no_wrap=True, overflow="ellipsis")
@@ -61,7 +61,7 @@ def head(system: Kept, current: bool) -> Text:
     return text
 
 
-def meters(system: Kept, width: int) -> Text:
+def meters(system: SystemView, width: int) -> Text:
     """Draws a bar per CPU, several in a row: utilisation, running process, queue length."""
     frame = system.frame
     text = Text()
@@ -91,7 +91,7 @@ def _meter(number: int, cpu: CpuFrame, width: int, names: dict[int, str]) -> Tex
     return text
 
 
-def time_line(system: Kept, width: int, span_ns: int) -> Text:
+def time_line(system: SystemView, width: int, span_ns: int) -> Text:
     """Draws the last `span_ns` with a line per CPU, or per level if the policy has levels."""
     frame = system.frame
     text = Text(no_wrap=True)
@@ -159,7 +159,7 @@ def _axis(begin: int, span_ns: int, size: int) -> Text:
     return Text(f"{'':8}{left}{' ' * gap}{right}\n", "dim")
 
 
-def _legend(system: Kept, begin: int) -> Text:
+def _legend(system: SystemView, begin: int) -> Text:
     """Returns the legend: processes, symbols and recent control actions."""
     ran: dict[int, int] = {}
     for runs in system.runs.values():
@@ -177,7 +177,7 @@ def _legend(system: Kept, begin: int) -> Text:
     return text
 
 
-def queues(system: Kept) -> Text:
+def queues(system: SystemView) -> Text:
     """Draws each CPU's run queue, with one line per level."""
     frame = system.frame
     text = Text()
@@ -256,7 +256,7 @@ def _figure(metrics: Metrics, key: str, unit: str) -> str:
     return f"{value:,}" if unit == "count" else _FORMATS[unit](value)
 
 
-def figures(systems: Sequence[Kept]) -> Table:
+def figures(systems: Sequence[SystemView]) -> Table:
     """Returns a table with the metrics of all systems."""
     shown = [(system, system.frame) for system in systems if system.frame is not None]
     window = duration(shown[0][1]["metrics"]["window_ns"]) if shown else ""
@@ -269,7 +269,7 @@ def figures(systems: Sequence[Kept]) -> Table:
     return table
 
 
-def decisions(system: Kept, lines: int) -> Table:
+def decisions(system: SystemView, lines: int) -> Table:
     """Returns a table of the policy's last decisions, the newest first."""
     table = Table(box=None, padding=(0, 1))
     for title, justify in (("TIME", "right"), ("CPU", "right"), ("PICKED", "left")):
@@ -307,7 +307,7 @@ def waits(explanation: Explanation | None, blamed: Mapping[str, Any] | None, wid
         text.append("█" * round(share * size), style_of(part["pid"]))
         text.append(f" {duration(part['duration_ns'])}, {part['times']} times\n")
     if blamed and blamed["pid"] == explanation["pid"]:
-        for wait in blamed["longest"][:_TAKEN_APART]:
+        for wait in blamed["longest"][:_EXPLAINED_WAITS]:
             text.append_text(_part_by_part(wait, size))
     text.append("\nlast waits\n", "bold")
     for wait in explanation["waits"][:-13:-1]:

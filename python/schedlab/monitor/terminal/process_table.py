@@ -137,7 +137,7 @@ class ProcessTable(ScrollView, can_focus=True):
 
     def rearrange(self) -> None:
         """Sorts and filters the rows."""
-        rows = self._wanted_rows()
+        rows = self._shown_rows()
         values = self.columns.get(COLUMNS[self.sort_by].key, ())
         keys = np.asarray([values[row] for row in rows.tolist()])
         order = np.argsort(keys, kind="stable") if len(keys) else np.empty(0, np.int64)
@@ -145,7 +145,7 @@ class ProcessTable(ScrollView, can_focus=True):
         self.virtual_size = Size(sum(column.width + 1 for column in COLUMNS), len(self.order) + 1)
         self.refresh()
 
-    def _wanted_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def _shown_rows(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         if not self.columns:
             return np.empty(0, np.int64)
         rows = [

@@ -53,19 +53,19 @@ def boxes(
     rows = rows.drop_nulls()
     if rows.is_empty():
         raise NothingToDraw(f"chart {name}: there is no value")
-    said = published or {}
+    published_words = published or {}
     titles = {
-        each: f"{each}, published: {said[each]}" if each in said else each
-        for each in ordered(rows["series"], order, policies=False)
+        name: f"{name}, published: {published_words[name]}" if name in published_words else name
+        for name in ordered(rows["series"], order, policies=False)
     }
     behind = pl.DataFrame(
         [
             {
                 "series": title,
-                **{name: own.quantile(part, "linear") for name, part in _FIGURES.items()},
+                **{name: values.quantile(part, "linear") for name, part in _FIGURES.items()},
             }
             for each, title in titles.items()
-            for own in (rows.filter(pl.col("series") == each)["value"],)
+            for values in (rows.filter(pl.col("series") == each)["value"],)
         ]
     )
     return Chart(
@@ -109,8 +109,8 @@ def _chart(behind: pl.DataFrame, x_title: str) -> Any:
 
 
 def _words(behind: pl.DataFrame, x_title: str) -> str:
-    told = [
+    texts = [
         f"{row['series']}: {three_digits(row['first quartile'])} to {three_digits(row['third quartile'])}"
         for row in behind.iter_rows(named=True)
     ]
-    return f"Quartiles of {x_title}. " + "; ".join(told) + "."
+    return f"Quartiles of {x_title}. " + "; ".join(texts) + "."

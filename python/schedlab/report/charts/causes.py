@@ -10,7 +10,14 @@ import altair as alt
 import polars as pl
 
 from schedlab.base.display.numbers import duration
-from schedlab.report.charts.parts import NUMBERS, Looks, NothingToDraw, chart_of, panels_of, stacked
+from schedlab.report.charts.parts import (
+    NUMBERS,
+    NothingToDraw,
+    Styles,
+    chart_of,
+    panels_of,
+    stacked,
+)
 from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import Chart
 
@@ -32,10 +39,10 @@ def causes(name: str, data: pl.DataFrame, *, title: str, caption: str) -> Chart:
     if not shown:
         raise NothingToDraw(f"chart {name}: no process waited")
     series, drawn = _cut(data.filter(pl.col("waiting").is_in(shown)))
-    looks = Looks(series, policies=False, muted=[each for each in series if each == _OTHERS])
+    styles = Styles(series, policies=False, muted=[name for name in series if name == _OTHERS])
     setups = data["setup"].unique(maintain_order=True).to_list()
     pictures = [
-        (panel, _panel(drawn.filter(pl.col("waiting") == panel), looks, setups, is_last=is_last))
+        (panel, _panel(drawn.filter(pl.col("waiting") == panel), styles, setups, is_last=is_last))
         for panel, is_last in panels_of(drawn.sort("waiting", maintain_order=True)["waiting"])
     ]
     return Chart(name, title, stacked(pictures), data, caption, _words(drawn))
@@ -45,16 +52,16 @@ def _cut(data: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
     """The causes in the order of their time, and the rows with those that are small together."""
     sums = data.group_by("because_of").agg(pl.col("duration_ns").sum())
     order = sums.sort("duration_ns", "because_of", descending=[True, False])["because_of"].to_list()
-    kept = order[: _GROUPS_MOST + 1]
-    cause = pl.when(pl.col("because_of").is_in(kept)).then("because_of").otherwise(pl.lit(_OTHERS))
+    shown = order[: _GROUPS_MOST + 1]
+    cause = pl.when(pl.col("because_of").is_in(shown)).then("because_of").otherwise(pl.lit(_OTHERS))
     summed = data.group_by("setup", "waiting", cause.alias("series"), maintain_order=True).agg(
         ms=pl.col("duration_ns").sum() / 1e6
     )
-    return [*kept, *([_OTHERS] if len(order) > len(kept) else [])], summed
+    return [*shown, *([_OTHERS] if len(order) > len(shown) else [])], summed
 
 
-def _panel(rows: pl.DataFrame, looks: Looks, setups: Sequence[str], *, is_last: bool) -> Any:
-    order = {each: number for number, each in enumerate(looks.series)}
+def _panel(rows: pl.DataFrame, styles: Styles, setups: Sequence[str], *, is_last: bool) -> Any:
+    order = {name: number for number, name in enumerate(styles.series)}
     placed = rows.with_columns(
         order=pl.col("series").replace_strict(order, return_dtype=pl.Int64)
     ).select("setup", "series", "ms", "order")
@@ -68,7 +75,7 @@ def _panel(rows: pl.DataFrame, looks: Looks, setups: Sequence[str], *, is_last: 
                 axis=alt.Axis(format=NUMBERS),
             ),
             alt.Y("setup:N", title=None, sort=list(setups)),
-            looks.colour(),
+            styles.colour(),
             order=alt.Order("order:Q"),
             tooltip=[
                 alt.Tooltip("setup:N", title="policy"),

@@ -50,8 +50,8 @@ def dots(
     """
     names = {value: "value", category: "category"}
     rows = data.select(*names).rename(names).with_columns(pl.col("category").cast(pl.String))
-    found = means(rows, ["category"], "value")
-    parts = [found.with_columns(kind=pl.lit("measured"))]
+    mean_rows = means(rows, ["category"], "value")
+    parts = [mean_rows.with_columns(kind=pl.lit("measured"))]
     if published is not None:
         printed = published.select(*names).rename({**names, value: "mean"}).drop_nulls("mean")
         parts.append(printed.with_columns(kind=pl.lit("published")))
@@ -149,8 +149,8 @@ def _remarks(behind: pl.DataFrame) -> list[str]:
 
 
 def _words(behind: pl.DataFrame, x_title: str) -> str:
-    told = (
+    texts = (
         f"{row['category']} ({row['kind']}) {three_digits(row['mean'])}"
         for row in behind.to_dicts()
     )
-    return f"Points of {x_title}. " + "; ".join(told) + "."
+    return f"Points of {x_title}. " + "; ".join(texts) + "."

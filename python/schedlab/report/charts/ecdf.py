@@ -19,9 +19,9 @@ from schedlab.metrics import wakeup_latencies
 from schedlab.report.charts.parts import (
     NUMBERS,
     STROKE_SIZE,
-    Looks,
     NothingToDraw,
     Reach,
+    Styles,
     chart_of,
     chosen_in_legend,
     opacity_if,
@@ -32,7 +32,7 @@ from schedlab.report.charts.parts import (
     stacked,
     thinned,
 )
-from schedlab.report.charts.processes import people_of
+from schedlab.report.charts.processes import processes_of
 from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import HREF, Chart
 from schedlab.trace import Trace
@@ -44,7 +44,7 @@ POINTS_MOST = 8000
 """The most points of a chart: more make a page slow."""
 ALL = -1
 """The run of a curve of all runs together."""
-_APART = {True: (1 / 600, 1 / 400), False: (1 / 250, 1 / 150)}
+_GAPS = {True: (1 / 600, 1 / 400), False: (1 / 250, 1 / 150)}
 """Parts of the width and height: points of a curve, of all runs or of one, that are closer to each other are
 not drawn."""
 Floats = npt.NDArray[np.float64]
@@ -91,7 +91,7 @@ def ecdf(
     if rows.is_empty():
         raise NothingToDraw(f"chart {name}: there is no value to draw a distribution of")
     axis = _Axis(rows["value"].cast(pl.Float64), least)
-    looks = Looks(ordered(rows["series"], order, policies=policies), policies=policies)
+    styles = Styles(ordered(rows["series"], order, policies=policies), policies=policies)
     remarks = [
         "Thick: all runs together; thin: each run." if rows["run"].n_unique() > 1 else "",
         axis.remark,
@@ -100,7 +100,7 @@ def ecdf(
     return Chart(
         name,
         title,
-        _chart(rows, looks, axis, (x_title, y_title), _rings(rows, marks)),
+        _chart(rows, styles, axis, (x_title, y_title), _rings(rows, marks)),
         data,
         sentences(caption, *remarks),
         _words(rows, x_title),
@@ -141,8 +141,8 @@ class _Axis:
         low, high = self.reach.low, self.reach.high
         if self.log:
             low, high, values = np.log(low), np.log(high), np.log(np.maximum(values, low))
-        found: Floats = (values - low) / (high - low)
-        return found
+        fractions: Floats = (values - low) / (high - low)
+        return fractions
 
     def at(self) -> str:
         """A Vega expression: where a value is drawn."""
@@ -167,18 +167,18 @@ class _Axis:
 
 def _rings(rows: pl.DataFrame, marks: Sequence[Mark]) -> pl.DataFrame:
     """Where marks lie on the curves of all runs together: panel, series, value, percent, href."""
-    found = []
+    rings = []
     for mark in marks:
-        own = rows.filter((pl.col("panel") == mark.panel) & (pl.col("series") == mark.series))
-        if len(own):
-            part = (own["value"] <= mark.value).sum() / len(own) * 100
-            found.append((mark.panel, mark.series, mark.value, part, f"#{mark.chart}"))
+        mark_rows = rows.filter((pl.col("panel") == mark.panel) & (pl.col("series") == mark.series))
+        if len(mark_rows):
+            part = (mark_rows["value"] <= mark.value).sum() / len(mark_rows) * 100
+            rings.append((mark.panel, mark.series, mark.value, part, f"#{mark.chart}"))
     names = {"panel": pl.String, "series": pl.String, "value": pl.Float64, "percent": pl.Float64}
-    return pl.DataFrame(found, schema={**names, HREF: pl.String}, orient="row")
+    return pl.DataFrame(rings, schema={**names, HREF: pl.String}, orient="row")
 
 
 def _chart(
-    rows: pl.DataFrame, looks: Looks, axis: _Axis, titles: tuple[str, str], rings: pl.DataFrame
+    rows: pl.DataFrame, styles: Styles, axis: _Axis, titles: tuple[str, str], rings: pl.DataFrame
 ) -> Any:
     panels = panels_of(rows["panel"])
     curves = _curves(rows, axis)
@@ -186,13 +186,13 @@ def _chart(
     chosen = chosen_in_legend()
     pictures: list[tuple[str, Any]] = []
     for panel, last in panels:
-        own = curves.filter(pl.col("panel") == panel).drop("panel")
-        layers = _layers(own, looks, axis, (titles[0] if last else "", titles[1]), chosen)
+        panel_curves = curves.filter(pl.col("panel") == panel).drop("panel")
+        layers = _layers(panel_curves, styles, axis, (titles[0] if last else "", titles[1]), chosen)
         if not pictures:  # all panels obey what is chosen in the legend, which belongs to one
             layers[-1] = layers[-1].add_params(chosen)
         marked = rings.filter(pl.col("panel") == panel)
         if len(marked):
-            layers.append(_ringed(marked, looks, axis, layers[-1].encoding, chosen))
+            layers.append(_ringed(marked, styles, axis, layers[-1].encoding, chosen))
         picture = alt.layer(*layers) if len(layers) > 1 else layers[0]
         pictures.append((panel, picture.properties(width=WIDTH, height=height)))
     return stacked(pictures)
@@ -206,14 +206,14 @@ def _curves(rows: pl.DataFrame, axis: _Axis) -> pl.DataFrame:
         pl.concat([every, rows.with_columns(pl.col("run").cast(pl.Int64))]) if several else every
     )
     groups = pooled.group_by("panel", "series", "run", maintain_order=True)
-    known = [(keys, *cumulative(own["value"].to_numpy())) for keys, own in groups]
+    known = [(keys, *cumulative(group_rows["value"].to_numpy())) for keys, group_rows in groups]
     coarse = 1.0
     while True:
         points = [
             (*keys, value[at], part[at] * 100)
             for keys, value, part in known
             for at in thinned(
-                axis.place(value), part, *(coarse * apart for apart in _APART[keys[2] == ALL])
+                axis.place(value), part, *(coarse * gap for gap in _GAPS[keys[2] == ALL])
             )
         ]
         if len(points) <= POINTS_MOST:
@@ -228,7 +228,11 @@ def _curves(rows: pl.DataFrame, axis: _Axis) -> pl.DataFrame:
 
 
 def _layers(
-    curves: pl.DataFrame, looks: Looks, axis: _Axis, titles: tuple[str, str], chosen: alt.Parameter
+    curves: pl.DataFrame,
+    styles: Styles,
+    axis: _Axis,
+    titles: tuple[str, str],
+    chosen: alt.Parameter,
 ) -> list[Any]:
     x = axis.x(titles[0])
     y = alt.Y(
@@ -241,7 +245,7 @@ def _layers(
             _lines(thin, axis, strokeWidth=0.8).encode(
                 x,
                 y,
-                looks.colour(symbolSize=STROKE_SIZE),
+                styles.colour(symbolSize=STROKE_SIZE),
                 detail="run:N",
                 opacity=opacity_if(chosen, 0.5),
             )
@@ -250,8 +254,8 @@ def _layers(
         _lines(curves.filter(pl.col("run") == ALL), axis, strokeWidth=2.2).encode(
             x,
             y,
-            looks.colour(symbolSize=STROKE_SIZE),
-            looks.dash(),
+            styles.colour(symbolSize=STROKE_SIZE),
+            styles.dash(),
             opacity=opacity_if(chosen),
             tooltip=[
                 alt.Tooltip("series:N", title="series"),
@@ -268,14 +272,16 @@ def _lines(curves: pl.DataFrame, axis: _Axis, **look: Any) -> Any:
     return drawn.mark_line(interpolate="step-after", clip=True, **look)
 
 
-def _ringed(rings: pl.DataFrame, looks: Looks, axis: _Axis, of: Any, chosen: alt.Parameter) -> Any:
+def _ringed(
+    rings: pl.DataFrame, styles: Styles, axis: _Axis, of: Any, chosen: alt.Parameter
+) -> Any:
     """Marks on curves with this encoding."""
     data = alt.InlineData(values=rings.to_dicts())
     drawn = alt.Chart(data).transform_calculate(at=axis.at())
     return drawn.mark_point(size=90, strokeWidth=2, filled=False, cursor="pointer").encode(
         of.x,
         of.y,
-        looks.colour(symbolSize=STROKE_SIZE),
+        styles.colour(symbolSize=STROKE_SIZE),
         href=alt.Href(f"{HREF}:N"),
         opacity=opacity_if(chosen),
         tooltip=[
@@ -286,14 +292,14 @@ def _ringed(rings: pl.DataFrame, looks: Looks, axis: _Axis, of: Any, chosen: alt
 
 
 def _words(rows: pl.DataFrame, x_title: str) -> str:
-    told = []
-    for (panel, series), own in rows.group_by("panel", "series", maintain_order=True):
-        middle, high = (own["value"].quantile(part, "linear") for part in (0.5, 0.99))
-        told.append(
+    texts = []
+    for (panel, series), series_rows in rows.group_by("panel", "series", maintain_order=True):
+        middle, high = (series_rows["value"].quantile(part, "linear") for part in (0.5, 0.99))
+        texts.append(
             f"{panel} {series}".strip()
             + f": median {three_digits(middle)}, 99th percentile {three_digits(high)}"
         )
-    return f"Cumulative distribution of {x_title}. " + "; ".join(told) + "."
+    return f"Cumulative distribution of {x_title}. " + "; ".join(texts) + "."
 
 
 FINEST_NS = 1000
@@ -326,16 +332,20 @@ def latencies_in_panels(
 ) -> Chart:
     """The same in several pictures, one below the other, each with its name. `waits`: the charts of single waits, to
     which marks on the curves lead, by panel, series and latency in nanoseconds."""
-    runs = [(panel, each, own) for panel, traces in panels.items() for each, own in traces.items()]
-    found = pl.concat([_of_series(*each, group) for each in runs])
-    if found.is_empty():
+    runs = [
+        (panel, policy, run_traces)
+        for panel, traces in panels.items()
+        for policy, run_traces in traces.items()
+    ]
+    latencies = pl.concat([_of_series(*run, group) for run in runs])
+    if latencies.is_empty():
         raise NothingToDraw(f"chart {name}: no process was woken and ran in the time measured")
-    woken = set(found["series"])
+    woken = set(latencies["series"])
     without = in_policy_order(series for _, series, _ in runs if series not in woken)
-    steps = [trace.clock_step_ns for _, _, own in runs for trace in own]
+    steps = [trace.clock_step_ns for _, _, run_traces in runs for trace in run_traces]
     return ecdf(
         name,
-        found,
+        latencies,
         title=title,
         caption=sentences(
             caption, f"No process was woken under {', '.join(without)}." if without else ""
@@ -379,9 +389,9 @@ def _in_ms(latency_ns: pl.Series) -> pl.Series:
 
 
 def _of_run(trace: Trace, group: str | None) -> pl.DataFrame:
-    people = people_of(trace)
-    workload = people.names.filter(pl.col("role") == "workload")
+    processes = processes_of(trace)
+    workload = processes.names.filter(pl.col("role") == "workload")
     if group is not None:
         workload = workload.filter(pl.col("group") == group)
-    waits = wakeup_latencies(people.intervals(), people.window)
+    waits = wakeup_latencies(processes.intervals(), processes.window)
     return waits.join(workload, on="life", maintain_order="left")

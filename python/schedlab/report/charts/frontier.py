@@ -13,8 +13,8 @@ from schedlab.base.display.numbers import three_digits
 from schedlab.report.charts.parts import (
     CUT,
     NUMBERS,
-    Looks,
     Reach,
+    Styles,
     chart_of,
     ordered,
     reach_of,
@@ -25,7 +25,7 @@ from schedlab.report.model import Chart
 from schedlab.report.wording import ranges
 
 HEIGHT = 420
-_APART = 0.01
+_NEAR = 0.01
 """The part of an axis's length: points that are nearer to each other share one label."""
 
 
@@ -46,11 +46,11 @@ def frontier(
     """
     ordered_rows = data.sort("place", "x", nulls_last=False)
     series = ordered(ordered_rows["policy"], None, policies=True)
-    looks = Looks(series, policies=True)
+    styles = Styles(series, policies=True)
     reaches = {
         axis: reach_of(ordered_rows[axis].to_list(), log=False, zero=False) for axis in ("x", "y")
     }
-    chart = _chart(ordered_rows, looks, reaches, x_title, y_title)
+    chart = _chart(ordered_rows, styles, reaches, x_title, y_title)
     cut = any(
         reach.low > data[f"{axis}_low"].min() or reach.high < data[f"{axis}_high"].max()  # type: ignore[operator]
         for axis, reach in reaches.items()
@@ -73,7 +73,7 @@ def frontier(
 
 def _chart(
     data: pl.DataFrame,
-    looks: Looks,
+    styles: Styles,
     reaches: dict[str, Reach],
     x_title: str,
     y_title: str,
@@ -89,24 +89,24 @@ def _chart(
         layers.append(
             chart_of(others)
             .mark_point(filled=True, size=28, opacity=0.25)
-            .encode(x, y, looks.colour(), looks.shape(), tooltip=_tooltip(x_title, y_title))
+            .encode(x, y, styles.colour(), styles.shape(), tooltip=_tooltip(x_title, y_title))
         )
     layers += [
         chart_of(members).mark_line(style=IDEAL, interpolate="step-after").encode(x, y),
-        *_intervals(members, looks, x, y),
+        *_intervals(members, styles, x, y),
         chart_of(members)
         .mark_point(filled=True, size=70, opacity=1)
-        .encode(x, y, looks.colour(), looks.shape(), tooltip=_tooltip(x_title, y_title)),
+        .encode(x, y, styles.colour(), styles.shape(), tooltip=_tooltip(x_title, y_title)),
         _numbers(members, reaches, x, y),
     ]
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
-def _intervals(members: pl.DataFrame, looks: Looks, x: alt.X, y: alt.Y) -> list[Any]:
+def _intervals(members: pl.DataFrame, styles: Styles, x: alt.X, y: alt.Y) -> list[Any]:
     across, up = x.copy(), y.copy()
     across["shorthand"], up["shorthand"] = "x_low:Q", "y_low:Q"
     bars = chart_of(members).mark_rule(strokeWidth=1.2, clip=True, strokeOpacity=0.6)
-    colour = looks.colour()
+    colour = styles.colour()
     return [
         bars.encode(across, alt.X2("x_high:Q"), y, colour),
         bars.encode(x, up, alt.Y2("y_high:Q"), colour),
@@ -116,18 +116,18 @@ def _intervals(members: pl.DataFrame, looks: Looks, x: alt.X, y: alt.Y) -> list[
 def _numbers(members: pl.DataFrame, reaches: dict[str, Reach], x: alt.X, y: alt.Y) -> Any:
     """The places of the points, above the first of those that lie together."""
     labels: list[dict[str, Any]] = []
-    near = {axis: _APART * (reach.high - reach.low) for axis, reach in reaches.items()}
+    near = {axis: _NEAR * (reach.high - reach.low) for axis, reach in reaches.items()}
     for row in members.sort("place").to_dicts():
-        beside = [
-            each
-            for each in labels
-            if all(abs(each[axis] - row[axis]) < near[axis] for axis in near)
+        neighbours = [
+            label
+            for label in labels
+            if all(abs(label[axis] - row[axis]) < near[axis] for axis in near)
         ]
-        if beside:
-            beside[0]["places"].append(row["place"])
+        if neighbours:
+            neighbours[0]["places"].append(row["place"])
         else:
             labels.append({"x": row["x"], "y": row["y"], "places": [row["place"]]})
-    table = pl.DataFrame([{**each, "places": ranges(each["places"])} for each in labels])
+    table = pl.DataFrame([{**label, "places": ranges(label["places"])} for label in labels])
     words = chart_of(table).mark_text(style=ANNOTATION, align="right", baseline="top", dx=-6, dy=5)
     return words.encode(x, y, alt.Text("places:N"))
 
@@ -141,8 +141,8 @@ def _tooltip(x_title: str, y_title: str) -> list[alt.Tooltip]:
 
 
 def _words(members: pl.DataFrame, x_title: str, y_title: str) -> str:
-    told: Sequence[str] = [
+    texts: Sequence[str] = [
         f"{row['place']}, {row['setup']}: {three_digits(row['x'])}, {three_digits(row['y'])}"
         for row in members.to_dicts()
     ]
-    return f"Points of {x_title} and {y_title}. On the line: {'; '.join(told)}."
+    return f"Points of {x_title} and {y_title}. On the line: {'; '.join(texts)}."

@@ -11,7 +11,7 @@ import polars as pl
 from schedlab.base.display.numbers import duration, percent
 from schedlab.metrics import scheduler_intervals
 from schedlab.report.charts.parts import (
-    Looks,
+    Styles,
     chosen_in_legend,
     opacity_if,
     sentences,
@@ -21,13 +21,13 @@ from schedlab.report.charts.processes import (
     IDLE,
     OTHER,
     ROOT,
+    ChartProcesses,
     Colouring,
-    People,
     Span,
     TimeAxis,
     Unit,
     drawable,
-    people_of,
+    processes_of,
     readable,
     rows_of,
     span_of,
@@ -62,12 +62,12 @@ def gantt(
     each process or each group; without it, for each process if they are few. `data` has all
     intervals of the part drawn, unrounded and unmerged.
     """
-    people = people_of(trace)
-    span = span_of(people.window, begin_ns, end_ns)
-    span = readable(people, span, READABLE_PER_CPU) if end_ns is None else span
-    intervals = _intervals(people, span)
+    processes = processes_of(trace)
+    span = span_of(processes.window, begin_ns, end_ns)
+    span = readable(processes, span, READABLE_PER_CPU) if end_ns is None else span
+    intervals = _intervals(processes, span)
     by: Colouring = colour or _colouring(intervals)
-    axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
+    axis = TimeAxis(span, processes.window.begin_ns, unit, trace.header.tick_ns)
     drawn, merged = _drawn(intervals, span, by)
     visits = _scheduler(trace, span)
     return Chart(
@@ -75,16 +75,16 @@ def gantt(
         title,
         _chart(drawn, visits, axis, by, trace.header.cpus),
         intervals,
-        sentences(caption, *_remarks(people, span, visits), merged),
+        sentences(caption, *_remarks(processes, span, visits), merged),
         _words(intervals, span, trace.header.cpus),
     )
 
 
-def _intervals(people: People, span: Span) -> pl.DataFrame:
-    running = people.running().select(
+def _intervals(processes: ChartProcesses, span: Span) -> pl.DataFrame:
+    running = processes.running().select(
         "cpu", "pid", "name", "group", "label", "begin_ns", "end_ns", "why"
     )
-    idle = people.idle().with_columns(
+    idle = processes.idle().with_columns(
         pid=pl.lit(0, pl.Int64), name=pl.lit(IDLE), group=pl.lit(IDLE), label=pl.lit(IDLE)
     )
     both = pl.concat([running, idle], how="diagonal")
@@ -151,12 +151,12 @@ def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> Any:
 def _running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Parameter) -> Any:
     running = drawn.filter(pl.col("series") != IDLE)
     series = _legend_order(running)
-    looks = Looks(series, policies=False, muted=[ROOT, OTHER])
+    styles = Styles(series, policies=False, muted=[ROOT, OTHER])
     return axis.bars(
         running,
         [_CPU, "series", "pid", "name", "group", "why", "merged"],
         y,
-        looks.colour(symbolType="square"),
+        styles.colour(symbolType="square"),
         height={"band": 0.72},
         opacity=opacity_if(chosen, 0.9),
         tooltip=[
@@ -173,9 +173,9 @@ def _running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Paramete
 
 def _legend_order(running: pl.DataFrame) -> list[str]:
     outside = [ROOT, OTHER]
-    found = running.group_by("series").agg(pl.col("pid").min()).sort("pid")["series"].to_list()
-    return [each for each in found if each not in outside] + [
-        each for each in outside if each in found
+    names = running.group_by("series").agg(pl.col("pid").min()).sort("pid")["series"].to_list()
+    return [name for name in names if name not in outside] + [
+        name for name in outside if name in names
     ]
 
 
@@ -208,11 +208,13 @@ def _most(visits: pl.DataFrame) -> float:
     return float(most or 0) or 1.0
 
 
-def _remarks(people: People, span: Span, visits: pl.DataFrame) -> list[str]:
-    begin, end = (duration(time - people.window.begin_ns) for time in (span.begin_ns, span.end_ns))
-    whole = people.window.elapsed_ns
+def _remarks(processes: ChartProcesses, span: Span, visits: pl.DataFrame) -> list[str]:
+    begin, end = (
+        duration(time - processes.window.begin_ns) for time in (span.begin_ns, span.end_ns)
+    )
+    total_ns = processes.window.elapsed_ns
     return [
-        f"Drawn are {begin} to {end} of {duration(whole)}." if span.length_ns < whole else "",
+        f"Drawn are {begin} to {end} of {duration(total_ns)}." if span.length_ns < total_ns else "",
         "A thin line: idle.",
         "The strip below each CPU: the part of the time that the scheduler took, "
         f"darkest {percent(_most(visits))}."

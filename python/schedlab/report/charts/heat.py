@@ -35,7 +35,7 @@ def heat(
     y_order: Sequence[str],
 ) -> Chart:
     """`data` has a row for each pair that was run: x, y (texts), value, in the unit of its title, and runs."""
-    low, high = (float(str(each)) for each in (data["value"].min(), data["value"].max()))
+    low, high = (float(str(limit)) for limit in (data["value"].min(), data["value"].max()))
     edge = low + _DARK * (high - low)
     shown = data.with_columns(
         words=pl.col("value").map_elements(three_digits, return_dtype=pl.String),
@@ -71,7 +71,7 @@ def heat(
         alt.layer(*layers).properties(width=WIDTH, height=height),
         data,
         sentences(caption, "Fields without a colour were not run." if _has_gaps(data) else ""),
-        f"{value_title} by {x_title} and {y_title}. Least: {_told(least)}; most: {_told(most)}.",
+        f"{value_title} by {x_title} and {y_title}. Least: {_cell_text(least)}; most: {_cell_text(most)}.",
     )
 
 
@@ -79,5 +79,5 @@ def _has_gaps(data: pl.DataFrame) -> bool:
     return len(data) < data["x"].n_unique() * data["y"].n_unique()
 
 
-def _told(row: dict[str, object]) -> str:
+def _cell_text(row: dict[str, object]) -> str:
     return f"{three_digits(float(str(row['value'])))} at {row['x']}, {row['y']}"

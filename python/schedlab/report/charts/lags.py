@@ -14,14 +14,14 @@ from schedlab.metrics import lags
 from schedlab.report.charts.parts import (
     NUMBERS,
     STROKE_SIZE,
-    Looks,
     NothingToDraw,
+    Styles,
     chart_of,
     chosen_in_legend,
     opacity_if,
     sentences,
 )
-from schedlab.report.charts.processes import TimeAxis, Unit, people_of, span_of
+from schedlab.report.charts.processes import TimeAxis, Unit, processes_of, span_of
 from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
@@ -45,14 +45,14 @@ def lag_over_time(
     With more than PROCESSES_MOST, those whose lag was farthest from 0. `length_ns`: only so much of
     the window. Raises NothingToDraw if fewer than two processes wanted a CPU then.
     """
-    people = people_of(trace)
-    begin = people.window.begin_ns
-    span = span_of(people.window, None, None if length_ns is None else begin + length_ns)
+    processes = processes_of(trace)
+    begin = processes.window.begin_ns
+    span = span_of(processes.window, None, None if length_ns is None else begin + length_ns)
     axis = TimeAxis(span, begin, unit, trace.header.tick_ns)
     owed = (
         lags(trace)
         .filter(pl.col("time_ns").is_between(span.begin_ns, span.end_ns))
-        .join(people.names.select("life", "label"), on="life", maintain_order="left")
+        .join(processes.names.select("life", "label"), on="life", maintain_order="left")
     )
     if owed["life"].n_unique() < 2:
         raise NothingToDraw(f"chart {name}: no two processes wanted a CPU in that time")
@@ -73,7 +73,7 @@ def lag_over_time(
 def _chart(data: pl.DataFrame, axis: TimeAxis, shown: pl.DataFrame) -> Any:
     parts = [_thinned(part) for part in data.partition_by("life", maintain_order=True)]
     drawn = pl.concat(parts).with_columns(lag_ms=pl.col("lag_ns") / 1e6)
-    looks = Looks(shown["label"].to_list(), policies=False)
+    styles = Styles(shown["label"].to_list(), policies=False)
     chosen = chosen_in_legend()
     rows = drawn.select(*axis.embed("time_ns"), "lag_ms", series="label")
     picture = chart_of(rows, digits=4).transform_calculate(at=axis.in_units("time"))
@@ -81,7 +81,7 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, shown: pl.DataFrame) -> Any:
     line = picture.mark_line(strokeWidth=1.8).encode(
         x,
         alt.Y("lag_ms:Q", title="lag (ms)", axis=alt.Axis(format=NUMBERS)),
-        looks.colour(symbolSize=STROKE_SIZE),
+        styles.colour(symbolSize=STROKE_SIZE),
         opacity=opacity_if(chosen),
         tooltip=[
             alt.Tooltip("series:N", title="process"),

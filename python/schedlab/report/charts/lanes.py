@@ -12,20 +12,20 @@ import polars as pl
 from schedlab.base.display.numbers import counted, duration, percent
 from schedlab.report.charts.levels import levels_rise, stays_of
 from schedlab.report.charts.parts import (
-    Looks,
     NothingToDraw,
+    Styles,
     chosen_in_legend,
     opacity_if,
     sentences,
     zoom_along_time,
 )
 from schedlab.report.charts.processes import (
-    People,
+    ChartProcesses,
     Span,
     TimeAxis,
     Unit,
     drawable,
-    people_of,
+    processes_of,
     readable,
     rows_of,
     span_of,
@@ -49,7 +49,7 @@ READABLE_PER_CPU = 800
 PALE = 0.28
 """The opacity of a wait."""
 OTHERS = "other groups"
-_GROUPS_TOLD = 7
+_GROUPS_NAMED = 7
 
 
 def lanes(
@@ -70,36 +70,36 @@ def lanes(
     are drawn; without that, as much as can be told apart. `data`: each interval of the part drawn, of all
     processes, with what is marked.
     """
-    people = people_of(trace)
-    activity = activity_of(people)
-    begin, end = people.window.begin_ns, people.window.end_ns
-    span = span_of(people.window, begin, min(end, begin + (length_ns or end - begin)))
-    span = span if length_ns else readable(people, span, READABLE_PER_CPU)
+    processes = processes_of(trace)
+    activity = activity_of(processes)
+    begin, end = processes.window.begin_ns, processes.window.end_ns
+    span = span_of(processes.window, begin, min(end, begin + (length_ns or end - begin)))
+    span = span if length_ns else readable(processes, span, READABLE_PER_CPU)
     shown = span.clip(activity.intervals)
     if shown.is_empty():
         raise NothingToDraw(f"chart {name}: the workload had no process in that time")
-    series, colours = _series(activity, people)
+    series, colours = _series(activity, processes)
     shown = shown.with_columns(series=series)
-    marks = {"starves": starvation(people), "inversion": inversions(people, activity)}
+    marks = {"starves": starvation(processes), "inversion": inversions(processes, activity)}
     order, left_out = _lanes(shown, marks, lanes_most)
     drawn, merged = drawable(
         shown.filter(pl.col("label").is_in(order) & (pl.col("state") != "blocked")),
         ["label", "state", "series"],
         span,
     )
-    axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
+    axis = TimeAxis(span, processes.window.begin_ns, unit, trace.header.tick_ns)
     remarks = [
-        _drawn_part(people, span),
+        _drawn_part(processes, span),
         "Full colour: it runs; pale: it waits for a CPU; nothing: it is blocked.",
         _colours(activity),
-        *_marked(people, activity, marks),
+        *_marked(processes, activity, marks),
         left_out,
         merged,
     ]
     return Chart(
         name,
         title,
-        _chart(drawn, _placed(marks, people, span, order), order, colours, axis),
+        _chart(drawn, _placed(marks, processes, span, order), order, colours, axis),
         _data(shown, marks),
         sentences(caption, *remarks),
         _words(shown, marks, span),
@@ -110,34 +110,37 @@ def readable_length_ns(traces: Iterable[Trace]) -> int | None:
     """How much of each to draw so that all can be read and show the same time; None: all of their windows."""
     lengths = []
     for trace in traces:
-        people = people_of(trace)
-        whole = Span(people.window.begin_ns, people.window.end_ns)
-        shown = readable(people, whole, READABLE_PER_CPU)
-        lengths += [shown.length_ns] if shown != whole else []
+        processes = processes_of(trace)
+        full_span = Span(processes.window.begin_ns, processes.window.end_ns)
+        shown = readable(processes, full_span, READABLE_PER_CPU)
+        lengths += [shown.length_ns] if shown != full_span else []
     return min(lengths, default=None)
 
 
-def _series(activity: Activity, people: People) -> tuple[pl.Expr, list[str]]:
+def _series(activity: Activity, processes: ChartProcesses) -> tuple[pl.Expr, list[str]]:
     """Returns what has a colour, and in which order: levels, that which is served first before the others, or
     groups. What has none in the palette is one series."""
     levels = activity.intervals["level"].drop_nulls().unique().to_list()
     most = len(PALETTE)
     if levels:
-        ordered = sorted(levels, reverse=levels_rise(stays_of(people)))
-        names = [f"level {each}" for each in ordered]
-        told = pl.format("level {}", "level").fill_null("level not told")
+        ordered = sorted(levels, reverse=levels_rise(stays_of(processes)))
+        names = [f"level {level}" for level in ordered]
+        level_text = pl.format("level {}", "level").fill_null("level not told")
         others = "later levels"
     else:
         names = sorted(activity.intervals["group"].unique())
-        told, others = pl.col("group"), OTHERS
+        level_text, others = pl.col("group"), OTHERS
     loud = names if len(names) <= most else names[: most - 1]
-    return pl.when(told.is_in(loud)).then(told).otherwise(pl.lit(others)), [*loud, others]
+    return pl.when(level_text.is_in(loud)).then(level_text).otherwise(pl.lit(others)), [
+        *loud,
+        others,
+    ]
 
 
 def _lanes(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], most: int) -> tuple[list[str], str]:
     """Returns the labels that have a row, in the order of groups and PIDs, and what is said of the others."""
     length = pl.col("end_ns") - pl.col("begin_ns")
-    marked = pl.concat([each.select("life") for each in marks.values()])["life"]
+    marked = pl.concat([mark_rows.select("life") for mark_rows in marks.values()])["life"]
     rows = (
         shown.group_by("label")
         .agg(
@@ -149,22 +152,22 @@ def _lanes(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], most: int) -> tu
         .with_columns(turn=pl.int_range(pl.len()).over("group"))
         .sort("marked", "turn", "group", descending=[True, False, False], maintain_order=True)
     )
-    kept = rows.head(most).sort("group", "pid")["label"].to_list()
+    shown_labels = rows.head(most).sort("group", "pid")["label"].to_list()
     missing = rows[most:].group_by("group").len().sort("group").rows()
-    told = ", ".join(f"{count} of {group}" for group, count in missing)
-    if len(missing) > _GROUPS_TOLD:
-        told = f"{len(rows) - len(kept)} of {len(rows)} processes"
+    texts = ", ".join(f"{count} of {group}" for group, count in missing)
+    if len(missing) > _GROUPS_NAMED:
+        texts = f"{len(rows) - len(shown_labels)} of {len(rows)} processes"
     return (
-        kept,
-        f"Left out, as they waited less than others of their group: {told}." if told else "",
+        shown_labels,
+        f"Left out, as they waited less than others of their group: {texts}." if texts else "",
     )
 
 
 def _placed(
-    marks: dict[str, pl.DataFrame], people: People, span: Span, order: Sequence[str]
+    marks: dict[str, pl.DataFrame], processes: ChartProcesses, span: Span, order: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
     """The marks that lie in the picture, with labels."""
-    names = people.names.select("life", "label")
+    names = processes.names.select("life", "label")
     return {
         what: span.clip(frame.join(names, on="life", maintain_order="left")).filter(
             pl.col("label").is_in(list(order))
@@ -186,11 +189,11 @@ def _data(shown: pl.DataFrame, marks: dict[str, pl.DataFrame]) -> pl.DataFrame:
             .agg(pl.col(f"{what}_ns").sum())
         )
         data = data.join(within, on="at", how="left", maintain_order="left")
-    kept = (
+    columns = (
         "pid", "name", "group", "state", "cause", "why", "level", "cpu", "begin_ns", "end_ns",
         "starves_ns", "inversion_ns",
     )  # fmt: skip
-    return data.select(kept).with_columns(pl.col("starves_ns", "inversion_ns").fill_null(0))
+    return data.select(columns).with_columns(pl.col("starves_ns", "inversion_ns").fill_null(0))
 
 
 # --- the picture
@@ -203,8 +206,10 @@ def _chart(
     colours: list[str],
     axis: TimeAxis,
 ) -> Any:
-    there = set(drawn["series"])
-    looks = Looks([each for each in colours if each in there], policies=False, muted=colours[-1:])
+    present = set(drawn["series"])
+    styles = Styles(
+        [name for name in colours if name in present], policies=False, muted=colours[-1:]
+    )
     y = rows_of("label", order, 0.15)
     chosen = chosen_in_legend()
     waits, runs = (
@@ -212,7 +217,7 @@ def _chart(
             drawn.filter(pl.col("state") == state),
             ["label", "series", "cpu", "why", "merged"],
             y,
-            looks.colour(symbolType="square"),
+            styles.colour(symbolType="square"),
             opacity=opacity_if(chosen, opacity),
             tooltip=[
                 alt.Tooltip("label:N", title=what),
@@ -233,18 +238,18 @@ def _chart(
 
 
 def _marks(marks: dict[str, pl.DataFrame], axis: TimeAxis, y: alt.Y) -> list[Any]:
-    looks: dict[str, tuple[str, dict[str, Any]]] = {
+    styles: dict[str, tuple[str, dict[str, Any]]] = {
         "starves": ("starves", {"filled": False, "strokeWidth": 1.5, "height": {"band": 1}}),
         "inversion": ("priority inversion", {"height": 3, "yOffset": LANE_HEIGHT * 0.38}),
     }
     layers = []
-    for what, (said, look) in looks.items():
+    for what, (label, look) in styles.items():
         frame = marks[what]
         if frame.is_empty():
             continue
         more = [name for name in ("behind",) if name in frame.columns]
         tooltip = [
-            alt.Tooltip("label:N", title=said),
+            alt.Tooltip("label:N", title=label),
             *[alt.Tooltip("behind:N", title="blocked on") for _ in more],
             *axis.tooltips(),
         ]
@@ -256,11 +261,13 @@ def _marks(marks: dict[str, pl.DataFrame], axis: TimeAxis, y: alt.Y) -> list[Any
 # --- words
 
 
-def _drawn_part(people: People, span: Span) -> str:
-    if span.length_ns >= people.window.elapsed_ns:
+def _drawn_part(processes: ChartProcesses, span: Span) -> str:
+    if span.length_ns >= processes.window.elapsed_ns:
         return ""
-    begin, end = (duration(time - people.window.begin_ns) for time in (span.begin_ns, span.end_ns))
-    return f"Drawn are {begin} to {end} of {duration(people.window.elapsed_ns)}."
+    begin, end = (
+        duration(time - processes.window.begin_ns) for time in (span.begin_ns, span.end_ns)
+    )
+    return f"Drawn are {begin} to {end} of {duration(processes.window.elapsed_ns)}."
 
 
 def _colours(activity: Activity) -> str:
@@ -271,13 +278,15 @@ def _colours(activity: Activity) -> str:
     )
 
 
-def _marked(people: People, activity: Activity, marks: dict[str, pl.DataFrame]) -> list[str]:
+def _marked(
+    processes: ChartProcesses, activity: Activity, marks: dict[str, pl.DataFrame]
+) -> list[str]:
     """What is marked in all of the window, and the longest wait."""
     starves, inverted = marks["starves"], marks["inversion"]
-    tick_ns = people.trace.header.tick_ns
-    told = []
+    tick_ns = processes.trace.header.tick_ns
+    texts = []
     if len(starves):
-        told.append(
+        texts.append(
             f"Framed: starvation, a wait of over {STARVING_TICKS} ticks for each process that is ready at a"
             f" CPU (at least {READY_LEAST}), {counted(len(starves), 'time')} in all."
         )
@@ -286,19 +295,19 @@ def _marked(people: People, activity: Activity, marks: dict[str, pl.DataFrame]) 
         length = pl.col("end_ns") - pl.col("begin_ns")
         row = waits.sort(length, "begin_ns", descending=[True, False]).row(0, named=True)
         longest = row["end_ns"] - row["begin_ns"]
-        since = duration(row["begin_ns"] - people.window.begin_ns)
+        since = duration(row["begin_ns"] - processes.window.begin_ns)
         none = "" if len(starves) else ", which is no starvation"
-        told.append(
+        texts.append(
             f"The longest wait: {duration(longest)}, of {row['label']} from {since} on{none}."
         )
     if len(inverted):
         length_ns = (inverted["end_ns"] - inverted["begin_ns"]).sum()
-        told.append(
+        texts.append(
             f"Line below a lane: priority inversion, in which a process of worse {activity.order} runs while"
             " this one waits, or the one that it is blocked on, for longer than a tick"
             f" ({duration(tick_ns)}): {counted(len(inverted), 'time')}, {duration(length_ns)} in all."
         )
-    return told
+    return texts
 
 
 def _words(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], span: Span) -> str:
@@ -309,10 +318,10 @@ def _words(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], span: Span) -> s
     for group, state, time in sums.iter_rows():
         part = time / (span.length_ns * count[group])
         by_group.setdefault(f"{count[group]} of {group}", []).append(f"{state} {percent(part)}")
-    told = "; ".join(
-        f"{group}: {', '.join(parts)}" for group, parts in list(by_group.items())[:_GROUPS_TOLD]
+    texts = "; ".join(
+        f"{group}: {', '.join(parts)}" for group, parts in list(by_group.items())[:_GROUPS_NAMED]
     )
     marked = (
         f" {len(marks['starves'])} times starvation, {len(marks['inversion'])} times inversion."
     )
-    return f"A lane for each process over {duration(span.length_ns)}. On average, {told}.{marked}"
+    return f"A lane for each process over {duration(span.length_ns)}. On average, {texts}.{marked}"

@@ -12,8 +12,8 @@ import polars as pl
 from schedlab.base.display.numbers import duration
 from schedlab.base.toolchain.policies import Policy, known_policies
 from schedlab.report.charts.parts import (
-    Looks,
     NothingToDraw,
+    Styles,
     chart_of,
     chosen_in_legend,
     opacity_if,
@@ -21,12 +21,12 @@ from schedlab.report.charts.parts import (
     zoom_along_time,
 )
 from schedlab.report.charts.processes import (
-    People,
+    ChartProcesses,
     Span,
     TimeAxis,
     Unit,
     drawable,
-    people_of,
+    processes_of,
     rows_of,
     span_of,
 )
@@ -34,14 +34,14 @@ from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
 from schedlab.report.model import Chart
 from schedlab.trace import Kind, Trace
 
-UNTOLD = "policy not told"
+NO_POLICY = "policy not told"
 LEVEL_HEIGHT, PROCESS_HEIGHT = 26, 11
 
 
 def _level_policies() -> list[tuple[str, Policy]]:
     """The policies that remark a decision with the level at which the process is served. (A level of 0
     is no remark, and the kernel then writes no DECISION.)"""
-    return [each for each in known_policies().items() if each[1].remark_kind == "level"]
+    return [policy for policy in known_policies().items() if policy[1].remark_kind == "level"]
 
 
 def _name() -> pl.Expr:
@@ -75,15 +75,15 @@ def levels(
     Under a policy without levels there is one row. Boosts, and changes of the policy, are marked.
     `data`: each stay on a CPU from one visit to the scheduler to the next.
     """
-    people = people_of(trace)
-    span = span_of(people.window, begin_ns, end_ns)
-    stays = stays_of(people)
-    marks = span_marks(pl.concat([boosts(stays), policy_changes(people)]), span)
+    processes = processes_of(trace)
+    span = span_of(processes.window, begin_ns, end_ns)
+    stays = stays_of(processes)
+    marks = span_marks(pl.concat([boosts(stays), policy_changes(processes)]), span)
     shown = span.clip(stays.filter(pl.col("role") == "workload"))
     if shown.is_empty():
         raise NothingToDraw(f"chart {name}: no process of the workload ran in that time")
     drawn, merged = drawable(_named(shown), ["row", "line", "series"], span)
-    axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
+    axis = TimeAxis(span, processes.window.begin_ns, unit, trace.header.tick_ns)
     return Chart(
         name,
         title,
@@ -94,14 +94,14 @@ def levels(
     )
 
 
-def stays_of(people: People) -> pl.DataFrame:
+def stays_of(processes: ChartProcesses) -> pl.DataFrame:
     """Each time from SCHEDULER_EXIT to SCHEDULER_ENTER that a process had a CPU, by CPU and time.
 
     Columns: cpu, life, pid, label, group, role, level (null under a policy without levels),
     policy, begin_ns, end_ns, left (did it leave the CPU by itself: "blocked", "yielded"; else ""),
     row (of the trace's events, where it begins).
     """
-    trace = people.trace
+    trace = processes.trace
     kind, cpu = trace.column("kind"), trace.column("cpu")
     rows = trace.rows(
         Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT, Kind.DECISION, Kind.YIELD, Kind.BLOCK
@@ -128,21 +128,21 @@ def stays_of(people: People) -> pl.DataFrame:
         .otherwise(pl.lit(""))
     )
     enters = pl.when(pl.col("kind") == int(Kind.SCHEDULER_ENTER)).then("time_ns")
-    found = table.with_columns(
+    stays = table.with_columns(
         level=level.otherwise(0).cast(pl.Int64),
         left=left,
         end_ns=enters.backward_fill().over("cpu").fill_null(trace.end_ns),
     ).filter(is_exit & (pl.col("pid") != 0))
-    policies = _policies(people)
-    life = people.who.steps.life_at(found["pid"].to_numpy(), found["row"].to_numpy())
+    policies = _policies(processes)
+    life = processes.who.steps.life_at(stays["pid"].to_numpy(), stays["row"].to_numpy())
     has_levels = _name().is_in([name for name, _ in _level_policies()])
     return (
-        found.with_columns(life=pl.Series(life), begin_ns=pl.col("time_ns"))
-        .join(people.names.drop("pid"), on="life", how="left", maintain_order="left")
+        stays.with_columns(life=pl.Series(life), begin_ns=pl.col("time_ns"))
+        .join(processes.names.drop("pid"), on="life", how="left", maintain_order="left")
         .sort("row")
         .join_asof(policies, on="row", strategy="backward", check_sortedness=False)
         .with_columns(
-            level=pl.when(has_levels).then("level"), policy=pl.col("policy").fill_null(UNTOLD)
+            level=pl.when(has_levels).then("level"), policy=pl.col("policy").fill_null(NO_POLICY)
         )
         .sort("cpu", "row")
         .select(
@@ -152,9 +152,9 @@ def stays_of(people: People) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _policies(people: People) -> pl.DataFrame:
+def _policies(processes: ChartProcesses) -> pl.DataFrame:
     """row, policy: in force from there on."""
-    trace = people.trace
+    trace = processes.trace
     rows = pl.DataFrame({"row": trace.rows(Kind.POLICY)})
     return rows.join(trace.texts, on="row").sort("row").select("row", policy="text")
 
@@ -187,10 +187,10 @@ def boosts(stays: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"time_ns": times, "what": ["boost"] * len(times)}, schema=MARKS)
 
 
-def policy_changes(people: People) -> pl.DataFrame:
+def policy_changes(processes: ChartProcesses) -> pl.DataFrame:
     """The times when the policy became another, after the first (time_ns, what)."""
-    policies = _policies(people)[1:]
-    times = people.trace.column("time_ns")[policies["row"].to_numpy()]
+    policies = _policies(processes)[1:]
+    times = processes.trace.column("time_ns")[policies["row"].to_numpy()]
     return pl.DataFrame({"time_ns": times, "what": policies["policy"]}, schema=MARKS)
 
 
@@ -215,16 +215,16 @@ def _chart(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: 
     few = _few(stays)
     series = labels if few else sorted(stays["group"].unique())
     lines = labels if few else sorted(drawn["line"].unique())
-    looks = Looks(series, policies=False)
+    styles = Styles(series, policies=False)
     chosen = chosen_in_legend()
     height = max(LEVEL_HEIGHT, PROCESS_HEIGHT * len(lines)) * len(rows)
-    own_line = alt.YOffset("line:N", sort=lines, scale=alt.Scale(domain=lines))
+    line_offset = alt.YOffset("line:N", sort=lines, scale=alt.Scale(domain=lines))
     bars = axis.bars(
         drawn,
         ["row", "series", "line", "pid", "group", "cpu", "merged"],
         rows_of("row", rows, 0.2),
-        own_line,
-        looks.colour(symbolType="square"),
+        line_offset,
+        styles.colour(symbolType="square"),
         opacity=opacity_if(chosen),
         tooltip=[
             alt.Tooltip("pid:Q", title="PID", format="d"),
@@ -257,10 +257,12 @@ def _row_name() -> pl.Expr:
 
 def _level_rows(stays: pl.DataFrame) -> list[str]:
     """The levels that occur, the first served on top; below them policies without levels."""
-    found = stays["level"].drop_nulls().to_list()
+    levels_present = stays["level"].drop_nulls().to_list()
     rows = []
-    if found:
-        rows = [f"level {each}" for each in sorted(set(found), reverse=levels_rise(stays))]
+    if levels_present:
+        rows = [
+            f"level {level}" for level in sorted(set(levels_present), reverse=levels_rise(stays))
+        ]
     return (
         rows
         + stays.filter(pl.col("level").is_null())["policy"].unique(maintain_order=True).to_list()

@@ -13,8 +13,8 @@ from schedlab.base.display.numbers import three_digits
 from schedlab.report.charts.parts import (
     CUT,
     NUMBERS,
-    Looks,
     Reach,
+    Styles,
     chart_of,
     chosen_in_legend,
     means,
@@ -59,8 +59,8 @@ def lines(
     order. `log`: the axis of `y` is logarithmic.
     """
     names = {x: "x", y: "y", series: "series"}
-    found = means(data.select(*names).rename(names), ["series", "x"], "y")
-    parts = [found.with_columns(kind=pl.lit("measured"))]
+    mean_rows = means(data.select(*names).rename(names), ["series", "x"], "y")
+    parts = [mean_rows.with_columns(kind=pl.lit("measured"))]
     if published is not None:
         printed = published.select(*names).rename({**names, y: "mean"}).drop_nulls()
         parts.append(printed.with_columns(kind=pl.lit("published")))
@@ -74,9 +74,9 @@ def lines(
         parts.append(should.with_columns(kind=pl.lit("ideal")))
     behind = pl.concat(parts, how="diagonal_relaxed").sort("kind", "series", "x")
     shown = behind.filter(pl.col("kind") != "ideal")["series"]
-    looks = Looks(ordered(shown, order, policies=policies), policies=policies)
+    styles = Styles(ordered(shown, order, policies=policies), policies=policies)
     reach = reach_of(values_of(behind), log=log, zero=not log)
-    chart = _layers(behind, looks, x_title, y_title, reach).properties(width=WIDTH, height=HEIGHT)
+    chart = _layers(behind, styles, x_title, y_title, reach).properties(width=WIDTH, height=HEIGHT)
     return Chart(
         name,
         title,
@@ -87,7 +87,7 @@ def lines(
     )
 
 
-def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reach: Reach) -> Any:
+def _layers(behind: pl.DataFrame, styles: Styles, x_title: str, y_title: str, reach: Reach) -> Any:
     places = sorted(behind["x"].unique().to_list())
     margin = 0.04 * (places[-1] - places[0] or 1)
     x = alt.X(
@@ -121,17 +121,17 @@ def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reac
         x,
         alt.Y("low:Q", title=y_title),
         alt.Y2("high:Q"),
-        looks.colour(),
+        styles.colour(),
         opacity=opacity_if(chosen, 0.18 if many else 0.55),
     )
     line = drawn.mark_line(strokeWidth=2).encode(
-        x, y, looks.colour(), looks.dash(), opacity=opacity_if(chosen)
+        x, y, styles.colour(), styles.dash(), opacity=opacity_if(chosen)
     )
     points = drawn.mark_point(filled=True, size=55).encode(
         x,
         y,
-        looks.colour(symbolStrokeWidth=0),
-        looks.shape(),
+        styles.colour(symbolStrokeWidth=0),
+        styles.shape(),
         opacity=opacity_if(chosen),
         tooltip=tooltip,
     )
@@ -139,15 +139,15 @@ def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reac
         *_ideal(behind, x, y),
         band.add_params(chosen),
         line,
-        *_published(behind, looks, x, y, chosen, (x_title, y_title)),
+        *_published(behind, styles, x, y, chosen, (x_title, y_title)),
         points,
     ]
-    return alt.layer(*layers, *_failures(measured, looks, x))
+    return alt.layer(*layers, *_failures(measured, styles, x))
 
 
 def _of(behind: pl.DataFrame, kind: str) -> pl.DataFrame:
-    found = behind.filter(pl.col("kind") == kind).drop("kind")
-    return found[[column.name for column in found if column.null_count() < len(found)]]
+    rows = behind.filter(pl.col("kind") == kind).drop("kind")
+    return rows[[column.name for column in rows if column.null_count() < len(rows)]]
 
 
 def _ideal(behind: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
@@ -165,7 +165,7 @@ def _ideal(behind: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
 
 def _published(
     behind: pl.DataFrame,
-    looks: Looks,
+    styles: Styles,
     x: alt.X,
     y: alt.Y,
     chosen: alt.Parameter,
@@ -176,13 +176,13 @@ def _published(
         return []
     drawn = chart_of(printed)
     line = drawn.mark_line(strokeWidth=1.25, strokeDash=list(PUBLISHED_DASH)).encode(
-        x, y, looks.colour(), opacity=opacity_if(chosen)
+        x, y, styles.colour(), opacity=opacity_if(chosen)
     )
     points = drawn.mark_point(filled=False, size=55, strokeWidth=1.5).encode(
         x,
         y,
-        looks.colour(),
-        looks.shape(),
+        styles.colour(),
+        styles.shape(),
         opacity=opacity_if(chosen),
         tooltip=[
             alt.Tooltip("series:N", title="published"),
@@ -193,7 +193,7 @@ def _published(
     return [line, points]
 
 
-def _failures(measured: pl.DataFrame, looks: Looks, x: alt.X) -> list[alt.Chart]:
+def _failures(measured: pl.DataFrame, styles: Styles, x: alt.X) -> list[alt.Chart]:
     """A cross at the bottom for each mean that is none, as runs of it failed."""
     failed = measured.filter(pl.col("failed") > 0).select("series", "x", "runs", "failed")
     if failed.is_empty():
@@ -203,7 +203,7 @@ def _failures(measured: pl.DataFrame, looks: Looks, x: alt.X) -> list[alt.Chart]
         marks.encode(
             x,
             y=alt.value({"expr": "height"}),
-            color=looks.colour(),
+            color=styles.colour(),
             tooltip=[
                 alt.Tooltip("series:N", title="series"),
                 alt.Tooltip("failed:Q", title="runs without a value"),
@@ -231,14 +231,14 @@ def _remarks(behind: pl.DataFrame) -> list[str]:
 
 
 def _words(behind: pl.DataFrame, x_title: str, y_title: str) -> str:
-    told = []
+    texts = []
     for (kind, series), rows in behind.drop_nulls("mean").group_by(
         "kind", "series", maintain_order=True
     ):
         first, last = rows.row(0, named=True), rows.row(-1, named=True)
         what = f"{series} ({kind})" if kind != "ideal" else str(series)
-        told.append(
+        texts.append(
             f"{what}: {three_digits(first['mean'])} at {first['x']:g}, "
             f"{three_digits(last['mean'])} at {last['x']:g}"
         )
-    return f"Lines of {y_title} over {x_title}. " + "; ".join(told) + "."
+    return f"Lines of {y_title} over {x_title}. " + "; ".join(texts) + "."

@@ -81,61 +81,61 @@ def _significant(value: float, digits: int) -> float | int | None:
 
 def ordered(series: Iterable[str], order: Sequence[str] | None, *, policies: bool) -> list[str]:
     """Each once: as told, or policies in their order, or as they come."""
-    found = list(dict.fromkeys(series))
+    names = list(dict.fromkeys(series))
     if order is not None:
-        return [each for each in order if each in found] + [
-            each for each in found if each not in order
+        return [name for name in order if name in names] + [
+            name for name in names if name not in order
         ]
-    return in_policy_order(found) if policies else found
+    return in_policy_order(names) if policies else names
 
 
-class Looks:
+class Styles:
     """How each series of a chart looks, as the scales of its channels."""
 
     def __init__(self, series: Sequence[str], *, policies: bool, muted: Sequence[str] = ()) -> None:
         """`muted` are grey."""
-        loud = [each for each in series if each not in muted]
-        grey = [each for each in series if each in muted]
+        loud = [name for name in series if name not in muted]
+        grey = [name for name in series if name in muted]
         self.series = loud + grey
         self.looks = looks(loud, policies=policies) + [MUTED] * len(grey)
 
     def colour(self, **legend: Any) -> alt.Color:
         return alt.Color(
             "series:N",
-            scale=alt.Scale(domain=self.series, range=[each.colour for each in self.looks]),
+            scale=alt.Scale(domain=self.series, range=[look.colour for look in self.looks]),
             legend=self._legend(**legend),
         )
 
     def dash(self) -> alt.StrokeDash:
         return alt.StrokeDash(
             "series:N",
-            scale=alt.Scale(domain=self.series, range=[list(each.dash) for each in self.looks]),
+            scale=alt.Scale(domain=self.series, range=[list(look.dash) for look in self.looks]),
             legend=self._legend(),
         )
 
     def shape(self, **legend: Any) -> alt.Shape:
         return alt.Shape(
             "series:N",
-            scale=alt.Scale(domain=self.series, range=[each.shape for each in self.looks]),
+            scale=alt.Scale(domain=self.series, range=[look.shape for look in self.looks]),
             legend=self._legend(**legend),
         )
 
     def channel(self, channel: Any) -> Any:
         """A channel for colour (alt.Color, alt.Fill, alt.Stroke) without a legend."""
-        scale = alt.Scale(domain=self.series, range=[each.colour for each in self.looks])
+        scale = alt.Scale(domain=self.series, range=[look.colour for look in self.looks])
         return channel("series:N", scale=scale, legend=None)
 
-    def only(self, series: Sequence[str]) -> Looks:
+    def only(self, series: Sequence[str]) -> Styles:
         """The styles of some of the series, which look as before."""
         fewer = copy(self)
         fewer.series = list(series)
-        fewer.looks = [self.looks[self.series.index(each)] for each in series]
+        fewer.looks = [self.looks[self.series.index(name)] for name in series]
         return fewer
 
     def _legend(self, **more: Any) -> alt.Legend | None:
         if len(self.series) < 2:
             return None
-        longest = max(len(each) for each in self.series)
+        longest = max(len(name) for name in self.series)
         wide = longest * LETTER_WIDTH + 40
         # On a page there may be room for fewer: templates/charts.js sees to that.
         return alt.Legend(title=None, columns=max(WIDTH // wide, 1), **more)
@@ -176,16 +176,16 @@ def means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
     groups = data.group_by(*keys, maintain_order=True).agg(
         values=number, runs=pl.len(), failed=number.null_count()
     )
-    found = groups.with_row_index("group").filter(pl.col("failed") == 0)
-    got = estimates(found["values"].to_list(), (0, math.inf))
+    group_rows = groups.with_row_index("group").filter(pl.col("failed") == 0)
+    got = estimates(group_rows["values"].to_list(), (0, math.inf))
     numbers = pl.DataFrame(
         {
-            "group": found["group"],
-            "mean": [each.mean for each in got],
-            "low": [each.low for each in got],
-            "high": [each.high for each in got],
-            "least": found["values"].list.min(),
-            "most": found["values"].list.max(),
+            "group": group_rows["group"],
+            "mean": [estimate.mean for estimate in got],
+            "low": [estimate.low for estimate in got],
+            "high": [estimate.high for estimate in got],
+            "least": group_rows["values"].list.min(),
+            "most": group_rows["values"].list.max(),
         },
         schema_overrides=dict.fromkeys(("mean", "low", "high", "least", "most"), pl.Float64),
     )
@@ -204,18 +204,18 @@ def sentences(*parts: str) -> str:
 def thinned(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dx: float, dy: float) -> list[int]:
     """Which points of a rising step curve to keep: none that is left out is further than dx and dy
     from one that is kept. The first and the last are."""
-    kept = [0] if len(x) else []
+    indices = [0] if len(x) else []
     for at in range(1, len(x)):
-        last = kept[-1]
+        last = indices[-1]
         if x[at] - x[last] >= dx or y[at] - y[last] >= dy or at == len(x) - 1:
-            kept.append(at)
-    return kept
+            indices.append(at)
+    return indices
 
 
 def panels_of(panels: pl.Series) -> list[tuple[str, bool]]:
     """The names of panels, each once in their order; and is it the last?"""
-    found = panels.unique(maintain_order=True).to_list()
-    return [(panel, panel == found[-1]) for panel in found]
+    panel_names = panels.unique(maintain_order=True).to_list()
+    return [(panel, panel == panel_names[-1]) for panel in panel_names]
 
 
 def stacked(pictures: Sequence[tuple[str, Any]]) -> Any:

@@ -53,7 +53,7 @@ def span_of(window: Window, begin_ns: int | None, end_ns: int | None) -> Span:
 
 
 @dataclass(frozen=True)
-class People:
+class ChartProcesses:
     """A trace, and its processes by name."""
 
     trace: Trace
@@ -86,7 +86,7 @@ class People:
         )
 
 
-def people_of(trace: Trace) -> People:
+def processes_of(trace: Trace) -> ChartProcesses:
     """Groups of processes that are not the workload's are called as in ROOT and OTHER."""
     window = measured_window(trace)
     who = lives(trace)
@@ -95,7 +95,7 @@ def people_of(trace: Trace) -> People:
     in_window = people(trace, who, window).select("life", "group", pl.col("role").cast(pl.String))
     role = pl.col("role").fill_null(OTHER)
     of_workload = role == "workload"
-    found = (
+    all_processes = (
         all_lives.join(in_window, on="life", how="left", maintain_order="left")
         .with_columns(role, name=pl.col("known").fill_null(pl.format("process {}", "pid")))
         .with_columns(group=pl.when(of_workload).then("group").otherwise(role))
@@ -104,17 +104,17 @@ def people_of(trace: Trace) -> People:
         )
         .drop("known")
     )
-    return People(trace, who, window, found)
+    return ChartProcesses(trace, who, window, all_processes)
 
 
-def readable(people: People, span: Span, per_cpu: int) -> Span:
+def readable(processes: ChartProcesses, span: Span, per_cpu: int) -> Span:
     """The first part of it, in whole ticks, if in it CPUs have more runs than `per_cpu` each."""
-    running = span.clip(people.running())
-    most = per_cpu * people.trace.header.cpus
+    running = span.clip(processes.running())
+    most = per_cpu * processes.trace.header.cpus
     if len(running) <= most:
         return span
     end = int(running.sort("begin_ns")["begin_ns"][most])
-    tick = people.trace.header.tick_ns
+    tick = processes.trace.header.tick_ns
     return Span(span.begin_ns, span.begin_ns + max((end - span.begin_ns) // tick, 1) * tick)
 
 

@@ -10,14 +10,14 @@ import polars as pl
 
 from schedlab.report.charts.levels import stays_of
 from schedlab.report.charts.parts import (
-    Looks,
     NothingToDraw,
+    Styles,
     chart_of,
     chosen_in_legend,
     opacity_if,
     sentences,
 )
-from schedlab.report.charts.processes import people_of, rows_of
+from schedlab.report.charts.processes import processes_of, rows_of
 from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
@@ -39,12 +39,12 @@ def schedules(
         raise NothingToDraw(f"chart {name}: there is no turn")
     place = pl.when(pl.col("row") == "").then("kind").otherwise(pl.format("{}, {}", "row", "kind"))
     behind = turns.with_columns(line=place)
-    found = behind.select("row", "kind", "line").unique()
+    distinct = behind.select("row", "kind", "line").unique()
     order = [
         line
         for row in dict.fromkeys(turns["row"])
         for kind in _KINDS
-        for line in found.filter((pl.col("row") == row) & (pl.col("kind") == kind))["line"]
+        for line in distinct.filter((pl.col("row") == row) & (pl.col("kind") == kind))["line"]
     ]
     both = turns["kind"].n_unique() > 1
     return Chart(
@@ -59,15 +59,15 @@ def schedules(
 
 def measured_turns(trace: Trace) -> pl.DataFrame:
     """The turns of the workload's processes, in ticks from the window's beginning; each is called by its group."""
-    people = people_of(trace)
-    stays = stays_of(people).filter(pl.col("role") == "workload").sort("begin_ns")
+    processes = processes_of(trace)
+    stays = stays_of(processes).filter(pl.col("role") == "workload").sort("begin_ns")
     goes_on = (
         (pl.col("life") == pl.col("life").shift())
         & pl.col("level").eq_missing(pl.col("level").shift())
         & (pl.col("left").shift() == "")
     )
     ticks = [
-        ((pl.col(name) - people.window.begin_ns) / trace.header.tick_ns).alias(name)
+        ((pl.col(name) - processes.window.begin_ns) / trace.header.tick_ns).alias(name)
         for name in ("begin_ns", "end_ns")
     ]
     return (
@@ -87,7 +87,7 @@ def measured_turns(trace: Trace) -> pl.DataFrame:
 
 def _chart(behind: pl.DataFrame, order: list[str], x_title: str) -> Any:
     chosen = chosen_in_legend()
-    looks = Looks(sorted(set(behind["series"])), policies=False)
+    styles = Styles(sorted(set(behind["series"])), policies=False)
     bars = (
         chart_of(behind.select("line", "series", "begin", "end"))
         .mark_bar(height={"band": 0.8})
@@ -95,7 +95,7 @@ def _chart(behind: pl.DataFrame, order: list[str], x_title: str) -> Any:
             alt.X("begin:Q", title=x_title, axis=alt.Axis(grid=False)),
             alt.X2("end:Q"),
             rows_of("line", order, 0.1),
-            looks.colour(symbolType="square"),
+            styles.colour(symbolType="square"),
             opacity=opacity_if(chosen, 0.9),
             tooltip=[
                 alt.Tooltip("series:N", title="process"),
@@ -109,8 +109,8 @@ def _chart(behind: pl.DataFrame, order: list[str], x_title: str) -> Any:
 
 
 def _words(turns: pl.DataFrame, x_title: str) -> str:
-    told = [
+    texts = [
         f"{kind}: {len(rows)} turns of {rows['series'].n_unique()} processes"
         for (kind,), rows in turns.group_by("kind", maintain_order=True)
     ]
-    return f"Turns over {x_title}. " + "; ".join(told) + "."
+    return f"Turns over {x_title}. " + "; ".join(texts) + "."

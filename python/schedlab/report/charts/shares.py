@@ -15,14 +15,14 @@ from schedlab.metrics import compute
 from schedlab.report.charts.parts import (
     NUMBERS,
     STROKE_SIZE,
-    Looks,
     NothingToDraw,
+    Styles,
     chart_of,
     chosen_in_legend,
     opacity_if,
     sentences,
 )
-from schedlab.report.charts.processes import Span, TimeAxis, Unit, people_of, span_of
+from schedlab.report.charts.processes import Span, TimeAxis, Unit, processes_of, span_of
 from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
@@ -55,10 +55,10 @@ def shares_over_time(
     Dashed: the ideal share (schedlab.metrics), that of the whole window. With more groups than
     `groups`, those that ran most.
     """
-    people = people_of(trace)
-    span = span_of(people.window, begin_ns, end_ns)
-    axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
-    running = span.clip(people.running().filter(pl.col("role") == "workload"))
+    processes = processes_of(trace)
+    span = span_of(processes.window, begin_ns, end_ns)
+    axis = TimeAxis(span, processes.window.begin_ns, unit, trace.header.tick_ns)
+    running = span.clip(processes.running().filter(pl.col("role") == "workload"))
     if running.is_empty():
         raise NothingToDraw(f"chart {name}: no process of the workload ran in that time")
     sliding_ns = sliding_ticks * trace.header.tick_ns
@@ -112,7 +112,7 @@ def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
     ran = {group: running_until(*ends, times) for group, ends in by_group.items()}
     before = np.maximum(times - sliding_ns, 0)
     late = {group: ran[group] - running_until(*ends, before) for group, ends in by_group.items()}
-    whole, whole_late = sum(ran.values()), sum(late.values())
+    total, total_late = sum(ran.values()), sum(late.values())
     # Over less than its whole length the sliding window says little: as much as the first.
     known = times >= sliding_ns if sliding_ns else np.zeros(len(times), bool)
     frames = [
@@ -120,8 +120,8 @@ def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
             {
                 "time_ns": (span.begin_ns + times).round().astype(np.int64),
                 "group": pl.Series([group] * len(times), dtype=pl.String),
-                "share": _part(ran[group], whole),
-                "sliding_share": np.where(known, _part(late[group], whole_late), np.nan),
+                "share": _part(ran[group], total),
+                "sliding_share": np.where(known, _part(late[group], total_late), np.nan),
             }
         )
         for group in by_group
@@ -129,13 +129,13 @@ def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
     return pl.concat(frames).fill_nan(None)
 
 
-def _part(of: Floats, whole: Any) -> Floats:
-    part: Floats = np.divide(of, whole, out=np.full_like(of, np.nan), where=np.asarray(whole) > 0)
+def _part(of: Floats, total: Any) -> Floats:
+    part: Floats = np.divide(of, total, out=np.full_like(of, np.nan), where=np.asarray(total) > 0)
     return part
 
 
 def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool) -> Any:
-    looks = Looks(groups, policies=False)
+    styles = Styles(groups, policies=False)
     hundred = [(pl.col(name) * 100) for name in ("share", "sliding_share", "ideal_share")]
     rows = data.select(*axis.embed("time_ns"), *hundred, series="group")
     drawn = chart_of(rows, digits=4).transform_calculate(at=axis.in_units("time"))
@@ -157,16 +157,16 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
     late = drawn.mark_line(strokeWidth=1, clip=True).encode(
         x,
         alt.Y("sliding_share:Q"),
-        looks.colour(symbolSize=STROKE_SIZE),
+        styles.colour(symbolSize=STROKE_SIZE),
         opacity=opacity_if(chosen, 0.45),
     )
     ideal = drawn.mark_line(strokeWidth=1.5, strokeDash=IDEAL_DASH).encode(
-        x, alt.Y("ideal_share:Q"), looks.colour(symbolSize=STROKE_SIZE), opacity=opacity_if(chosen)
+        x, alt.Y("ideal_share:Q"), styles.colour(symbolSize=STROKE_SIZE), opacity=opacity_if(chosen)
     )
-    whole = drawn.mark_line(strokeWidth=2.5, clip=True).encode(
-        x, y, looks.colour(symbolSize=STROKE_SIZE), opacity=opacity_if(chosen), tooltip=tooltip
+    total_line = drawn.mark_line(strokeWidth=2.5, clip=True).encode(
+        x, y, styles.colour(symbolSize=STROKE_SIZE), opacity=opacity_if(chosen), tooltip=tooltip
     )
-    return alt.layer(*([late] if sliding else []), ideal, whole.add_params(chosen)).properties(
+    return alt.layer(*([late] if sliding else []), ideal, total_line.add_params(chosen)).properties(
         width=WIDTH, height=300
     )
 

@@ -11,8 +11,8 @@ import polars as pl
 
 from schedlab.base.display.names import visible_in_chart
 from schedlab.base.display.numbers import duration, percent
-from schedlab.report.charts.parts import Looks, chart_of, sentences
-from schedlab.report.charts.processes import Span, TimeAxis, drawable, people_of, span_of
+from schedlab.report.charts.parts import Styles, chart_of, sentences
+from schedlab.report.charts.processes import Span, TimeAxis, drawable, processes_of, span_of
 from schedlab.report.charts.theme import ANNOTATION, WIDTH
 from schedlab.report.model import Chart
 from schedlab.trace import Kind, Trace
@@ -38,14 +38,14 @@ def states(
     `causes`: what to call it if a process of a group is blocked (`blocked: pipe`), where that says
     more than its name: for which other process it waits.
     """
-    people = people_of(trace)
-    span = span_of(people.window, begin_ns, end_ns)
+    processes = processes_of(trace)
+    span = span_of(processes.window, begin_ns, end_ns)
     blocked = pl.col("cause").cast(pl.String)
-    for (group, cause), says in (causes or {}).items():
-        own = (pl.col("group") == group) & (pl.col("cause").cast(pl.String) == cause)
-        blocked = pl.when(own).then(pl.lit(says)).otherwise(blocked)
-    found = (
-        span.clip(people.intervals())
+    for (group, cause), label in (causes or {}).items():
+        is_cause = (pl.col("group") == group) & (pl.col("cause").cast(pl.String) == cause)
+        blocked = pl.when(is_cause).then(pl.lit(label)).otherwise(blocked)
+    intervals = (
+        span.clip(processes.intervals())
         .filter(pl.col("group").is_in(list(groups)))
         .select(
             "pid",
@@ -57,32 +57,32 @@ def states(
             "end_ns",
         )
     )
-    drawn, merged = drawable(found, ["label", "series"], span)
-    axis = TimeAxis(span, people.window.begin_ns, "ms", trace.header.tick_ns)
-    chart = chart_of_states(drawn, axis, _rows(found, groups))
+    drawn, merged = drawable(intervals, ["label", "series"], span)
+    axis = TimeAxis(span, processes.window.begin_ns, "ms", trace.header.tick_ns)
+    chart = chart_of_states(drawn, axis, _rows(intervals, groups))
     return Chart(
         name,
         title,
         chart,
-        found,
+        intervals,
         sentences(caption, merged),
-        words_of_states(found, span.length_ns),
+        words_of_states(intervals, span.length_ns),
     )
 
 
-def _rows(found: pl.DataFrame, groups: Sequence[str]) -> list[str]:
+def _rows(intervals: pl.DataFrame, groups: Sequence[str]) -> list[str]:
     place = {group: number for number, group in enumerate(groups)}
-    people = found.select("label", "group", "pid").unique()
+    lanes = intervals.select("label", "group", "pid").unique()
     return [
         label
-        for label, _, _ in sorted(people.iter_rows(), key=lambda each: (place[each[1]], each[2]))
+        for label, _, _ in sorted(lanes.iter_rows(), key=lambda lane: (place[lane[1]], lane[2]))
     ]
 
 
 def named_states(blocked: pl.Expr | None = None) -> pl.Expr:
     """What a process does, in words. `blocked`: what to call it if it is blocked; its cause, if nothing is said."""
-    otherwise = pl.col("cause").cast(pl.String) if blocked is None else blocked
-    return pl.col("state").replace_strict(_STATES, default=otherwise)
+    blocked_state = pl.col("cause").cast(pl.String) if blocked is None else blocked
+    return pl.col("state").replace_strict(_STATES, default=blocked_state)
 
 
 def row_scale(rows: Sequence[str]) -> alt.Scale:
@@ -93,13 +93,13 @@ def row_scale(rows: Sequence[str]) -> alt.Scale:
 def chart_of_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any:
     """Bars of `label`, `series`, `begin_ns`, `end_ns`, a row for each label."""
     others = sorted(set(drawn["series"]) - {RUNS, WAITS})
-    looks = Looks([RUNS, WAITS, *others], policies=False, muted=[])
+    styles = Styles([RUNS, WAITS, *others], policies=False, muted=[])
     look = alt.Axis(ticks=False, domain=False)
     bars = axis.bars(
         drawn,
         ["label", "series"],
         alt.Y("label:N", title=None, scale=row_scale(rows), axis=look),
-        looks.colour(symbolType="square"),
+        styles.colour(symbolType="square"),
         height={"band": 0.75},
         tooltip=[
             alt.Tooltip("label:N", title="process"),
@@ -110,10 +110,10 @@ def chart_of_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any
     return bars.properties(width=WIDTH, height=ROW_HEIGHT * len(rows))
 
 
-def words_of_states(found: pl.DataFrame, length_ns: int) -> str:
+def words_of_states(intervals: pl.DataFrame, length_ns: int) -> str:
     """Of each process, the parts of the time."""
     sums = (
-        found.group_by("label", "series", maintain_order=True)
+        intervals.group_by("label", "series", maintain_order=True)
         .agg((pl.col("end_ns") - pl.col("begin_ns")).sum().alias("sum"))
         .sort("label", "sum", descending=[False, True])
     )
@@ -123,7 +123,7 @@ def words_of_states(found: pl.DataFrame, length_ns: int) -> str:
     return f"What each process did in {duration(length_ns)}: " + ", ".join(parts) + "."
 
 
-_BESIDE = 0.12
+_MARGIN = 0.12
 """What is shown before and after the wait, as a part of it."""
 
 
@@ -139,20 +139,20 @@ def one_wait(
 ) -> Chart:
     """A row for each of some processes (schedlab.metrics.lives): the first is the one that waits, from `begin_ns` to
     `end_ns`, which dashed lines mark. A thin line leads from a process to the one that it wakes."""
-    people = people_of(trace)
-    beside = max(int((end_ns - begin_ns) * _BESIDE), trace.clock_step_ns, 1)
-    span = Span(max(begin_ns - beside, trace.begin_ns), min(end_ns + beside, trace.end_ns))
-    found = (
-        span.clip(people.intervals())
+    processes = processes_of(trace)
+    margin_ns = max(int((end_ns - begin_ns) * _MARGIN), trace.clock_step_ns, 1)
+    span = Span(max(begin_ns - margin_ns, trace.begin_ns), min(end_ns + margin_ns, trace.end_ns))
+    intervals = (
+        span.clip(processes.intervals())
         .filter(pl.col("life").is_in(list(lives)))
         .select("life", "pid", "label", named_states().alias("series"), "begin_ns", "end_ns")
     )
-    labels = dict(people.names.select("life", "label").iter_rows())
+    labels = dict(processes.names.select("life", "label").iter_rows())
     rows = [labels[life] for life in lives]
-    drawn, merged = drawable(found, ["label", "series"], span)
-    axis = TimeAxis(span, people.window.begin_ns, "ms", trace.header.tick_ns)
+    drawn, merged = drawable(intervals, ["label", "series"], span)
+    axis = TimeAxis(span, processes.window.begin_ns, "ms", trace.header.tick_ns)
     bars = chart_of_states(drawn, axis, rows)
-    wakeups = _wakeups(trace, people.who.life_at, labels, lives, span)
+    wakeups = _wakeups(trace, processes.who.life_at, labels, lives, span)
     layers = [bars, _limits(axis, begin_ns, end_ns)]
     if len(wakeups):
         layers.append(_arrows(axis, wakeups, rows))
@@ -160,9 +160,9 @@ def one_wait(
         name,
         title,
         alt.layer(*layers),
-        found.drop("life"),
+        intervals.drop("life"),
         sentences(caption, merged),
-        words_of_states(found, span.length_ns),
+        words_of_states(intervals, span.length_ns),
     )
 
 
@@ -173,10 +173,10 @@ def _wakeups(
     rows = trace.rows(Kind.WAKEUP)
     woken = life_at(trace.at("process", rows).astype("int64"), rows)
     waker = life_at(trace.at("first", rows).astype("int64"), rows)
-    found = pl.DataFrame({"time_ns": trace.at("time_ns", rows), "waker": waker, "woken": woken})
+    wakeups = pl.DataFrame({"time_ns": trace.at("time_ns", rows), "waker": waker, "woken": woken})
     among = pl.all_horizontal(pl.col("waker", "woken").is_in(list(lives)))
     inside = pl.col("time_ns").is_between(span.begin_ns, span.end_ns)
-    return found.filter(among & inside).with_columns(
+    return wakeups.filter(among & inside).with_columns(
         pl.col("waker", "woken").replace_strict(labels, return_dtype=pl.String)
     )
 

@@ -46,7 +46,7 @@ PALETTE = tuple(_PALETTE)
 POLICY_COLOURS = {name: colour for kind, name, colour in _COLOURS if kind == "policy"}
 """Of the policies that come with schedlab, and of Linux's own class."""
 _FIRST_OF = {colour: name for name, colour in reversed(POLICY_COLOURS.items())}
-OWN_COLOURS = tuple(colour for kind, _, colour in _COLOURS if kind == "own-policy")
+USER_POLICY_COLOURS = tuple(colour for kind, _, colour in _COLOURS if kind == "own-policy")
 """Of those that a user has added, in their order. They take no colour from the others, whatever their names are."""
 BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID = PALETTE
 
@@ -94,14 +94,16 @@ def policy_look(policy: str) -> Look:
 def _policy_colour(name: str) -> str:
     if name in POLICY_COLOURS:
         return POLICY_COLOURS[name]
-    own = [each for each in known_policies() if each not in POLICY_COLOURS]
-    return OWN_COLOURS[own.index(name) % len(OWN_COLOURS) if name in own else 0]
+    uncoloured = [name for name in known_policies() if name not in POLICY_COLOURS]
+    return USER_POLICY_COLOURS[
+        uncoloured.index(name) % len(USER_POLICY_COLOURS) if name in uncoloured else 0
+    ]
 
 
 def looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
     """Returns how each series looks: policies as `policy_look` has it, others by their order."""
     if policies:
-        return [policy_look(each) for each in series]
+        return [policy_look(name) for name in series]
     return [
         Look(
             PALETTE[place % len(PALETTE)],

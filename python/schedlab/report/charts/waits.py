@@ -11,7 +11,7 @@ import polars as pl
 
 from schedlab.metrics.lives import attribute_at
 from schedlab.report.charts.levels import levels_rise, stays_of
-from schedlab.report.charts.processes import People, Span
+from schedlab.report.charts.processes import ChartProcesses, Span
 from schedlab.report.charts.shares import running_until
 from schedlab.trace import AttributeKind
 
@@ -37,24 +37,24 @@ class Activity:
     """`intervals` with `rank`, the smaller the better; null: not known."""
 
 
-def activity_of(people: People) -> Activity:
+def activity_of(processes: ChartProcesses) -> Activity:
     """What is drawn of processes, and their ranks: by the attribute priority, if the workload's processes
     differ in it; else by levels, if the policy tells them of its picks."""
-    stays = stays_of(people)
+    stays = stays_of(processes)
     woken = pl.col("cause").cast(pl.String).shift(-1).over("life") == "woken"
     mine = (
-        people.intervals()
+        processes.intervals()
         .filter(pl.col("role") == "workload")
         .with_columns(waker=pl.when(woken).then(pl.col("by").shift(-1).over("life")))
     )
-    cut = _in_window(people, _with_levels(mine, stays))
+    cut = _in_window(processes, _with_levels(mine, stays))
     life, row = (cut[name].to_numpy() for name in ("life", "begin_row"))
     priority = attribute_at(
-        people.trace, people.who, AttributeKind.PRIORITY, life, row, PRIORITY_DEFAULT
+        processes.trace, processes.who, AttributeKind.PRIORITY, life, row, PRIORITY_DEFAULT
     )
-    own = pl.Series("rank", priority, dtype=pl.Int64)
-    if own.n_unique() > 1:
-        return Activity(cut, "priority", cut.with_columns(own))
+    ranks = pl.Series("rank", priority, dtype=pl.Int64)
+    if ranks.n_unique() > 1:
+        return Activity(cut, "priority", cut.with_columns(ranks))
     if cut["level"].null_count() == len(cut):
         return Activity(cut, "", cut.with_columns(rank=pl.lit(None, pl.Int64)))
     sign = -1 if levels_rise(stays) else 1
@@ -65,8 +65,8 @@ def activity_of(people: People) -> Activity:
     return Activity(cut, "level", cut.with_columns(rank=rank))
 
 
-def _in_window(people: People, intervals: pl.DataFrame) -> pl.DataFrame:
-    return Span(people.window.begin_ns, people.window.end_ns).clip(intervals)
+def _in_window(processes: ChartProcesses, intervals: pl.DataFrame) -> pl.DataFrame:
+    return Span(processes.window.begin_ns, processes.window.end_ns).clip(intervals)
 
 
 def _with_levels(intervals: pl.DataFrame, stays: pl.DataFrame) -> pl.DataFrame:
@@ -87,14 +87,14 @@ def _with_levels(intervals: pl.DataFrame, stays: pl.DataFrame) -> pl.DataFrame:
             end_ns=pl.coalesce(pl.col("at").shift(-1).over("run"), "end_ns"),
         )
     )  # fmt: skip
-    untold = runs.with_row_index("run").join(pieces, on="run", how="anti").drop("run")
+    without_level = runs.with_row_index("run").join(pieces, on="run", how="anti").drop("run")
     columns = [*intervals.columns, "picked"]
     return (
         pl.concat(
             [
                 intervals.filter(pl.col("state") != "running"),
                 pieces.select(columns),
-                untold,
+                without_level,
             ],
             how="diagonal",
         )
@@ -103,16 +103,16 @@ def _with_levels(intervals: pl.DataFrame, stays: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def starvation(people: People) -> pl.DataFrame:
+def starvation(processes: ChartProcesses) -> pl.DataFrame:
     """The waits of the workload that are starvation: life, begin_ns, end_ns.
 
     They are longer than STARVING_TICKS ticks for each process that was ready (it ran or waited) at a CPU,
     on average over the wait and over the CPUs, at least READY_LEAST.
     """
-    found = _in_window(people, people.intervals())
-    ready = found.filter(pl.col("state").is_in(["runnable", "running"]))
-    waits = found.filter((pl.col("state") == "runnable") & (pl.col("role") == "workload"))
-    least = STARVING_TICKS * READY_LEAST * people.trace.header.tick_ns
+    intervals = _in_window(processes, processes.intervals())
+    ready = intervals.filter(pl.col("state").is_in(["runnable", "running"]))
+    waits = intervals.filter((pl.col("state") == "runnable") & (pl.col("role") == "workload"))
+    least = STARVING_TICKS * READY_LEAST * processes.trace.header.tick_ns
     waits = waits.filter(pl.col("end_ns") - pl.col("begin_ns") > least)
     begin, end = (waits[name].to_numpy().astype(np.float64) for name in ("begin_ns", "end_ns"))
     until_begin, until_end = (
@@ -120,12 +120,12 @@ def starvation(people: People) -> pl.DataFrame:
         for times in (begin, end)
     )
     length = np.maximum(end - begin, 1)
-    at_cpu = (until_end - until_begin) / length / people.trace.header.cpus
-    limit = STARVING_TICKS * people.trace.header.tick_ns * np.maximum(at_cpu, READY_LEAST)
+    at_cpu = (until_end - until_begin) / length / processes.trace.header.cpus
+    limit = STARVING_TICKS * processes.trace.header.tick_ns * np.maximum(at_cpu, READY_LEAST)
     return waits.filter(pl.Series(length > limit)).select("life", "begin_ns", "end_ns")
 
 
-def inversions(people: People, activity: Activity) -> pl.DataFrame:
+def inversions(processes: ChartProcesses, activity: Activity) -> pl.DataFrame:
     """Priority inversions: life, begin_ns, end_ns, `behind` ("": it waits for a CPU itself; else the label
     of the process that it is blocked on, which waits for one).
 
@@ -134,18 +134,18 @@ def inversions(people: People, activity: Activity) -> pl.DataFrame:
     """
     if not activity.order:
         return pl.DataFrame(schema=INVERSIONS)
-    tick = people.trace.header.tick_ns
+    tick = processes.trace.header.tick_ns
     ranked = activity.ranks.drop_nulls("rank")
     runs = ranked.filter(pl.col("state") == "running")
-    held = ranked.filter(pl.col("state") == "runnable").select(
+    waiting = ranked.filter(pl.col("state") == "runnable").select(
         "life", "begin_ns", "end_ns", "rank", behind=pl.lit("")
     )
     if activity.order == "priority":
-        held = pl.concat([held, _behind_others(people, ranked)])
-    held = held.filter(pl.col("end_ns") - pl.col("begin_ns") > tick)
-    found = [
+        waiting = pl.concat([waiting, _behind_others(processes, ranked)])
+    waiting = waiting.filter(pl.col("end_ns") - pl.col("begin_ns") > tick)
+    inverted = [
         (life, begin, end, behind)
-        for (rank,), rows in held.sort("rank").group_by("rank", maintain_order=True)
+        for (rank,), rows in waiting.sort("rank").group_by("rank", maintain_order=True)
         for union in [_union(runs.filter(pl.col("rank") > rank))]
         for life, since, until, behind in rows.select(
             "life", "begin_ns", "end_ns", "behind"
@@ -153,13 +153,13 @@ def inversions(people: People, activity: Activity) -> pl.DataFrame:
         for begin, end in _common(union, since, until)
         if end - begin > tick
     ]
-    return pl.DataFrame(found, schema=INVERSIONS, orient="row").sort("life", "begin_ns")
+    return pl.DataFrame(inverted, schema=INVERSIONS, orient="row").sort("life", "begin_ns")
 
 
-def _behind_others(people: People, ranked: pl.DataFrame) -> pl.DataFrame:
+def _behind_others(processes: ChartProcesses, ranked: pl.DataFrame) -> pl.DataFrame:
     """Where a process is blocked until one of worse rank wakes it, and that one waits for a CPU."""
     blocked = ranked.filter((pl.col("state") == "blocked") & (pl.col("waker") > 0))
-    wakers = people.who.life_at(blocked["waker"].to_numpy(), blocked["end_row"].to_numpy())
+    wakers = processes.who.life_at(blocked["waker"].to_numpy(), blocked["end_row"].to_numpy())
     waits = ranked.filter(pl.col("state") == "runnable").select(
         waker_life="life", since="begin_ns", until="end_ns", waker_rank="rank", behind="label"
     )

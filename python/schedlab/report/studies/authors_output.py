@@ -44,8 +44,8 @@ class MixedBenchmark(queries.Queries):
         """The same where all rounds are run in one boot, in whole ticks, as the programs tell it."""
         rows = self._told_since("round")
         if len(rows):
-            own = (pl.col("round") == size) & (pl.col("name") == "finished")
-            rows = rows.filter(own & (pl.col("group") == self.kinds[kind]))
+            is_finish_time = (pl.col("round") == size) & (pl.col("name") == "finished")
+            rows = rows.filter(is_finish_time & (pl.col("group") == self.kinds[kind]))
         experiment = on_their_costs(ROUNDS) if their_costs else ROUNDS
         return self.of(experiment, scheduler, pl.col("value").mean(), rows)
 
@@ -58,7 +58,9 @@ class MixedBenchmark(queries.Queries):
 
     def feedback_is_quicker(self, size: int) -> bool:
         """True if interactive processes end earlier under the feedback queue than under round-robin."""
-        one, other = (self.here("interactive", each, size).mean for each in ("MLFQ", "RR"))
+        one, other = (
+            self.here("interactive", scheduler, size).mean for scheduler in ("MLFQ", "RR")
+        )
         return one is not None and other is not None and one < other
 
     def benchmark_runs(self) -> list[str]:
@@ -73,8 +75,8 @@ class MixedBenchmark(queries.Queries):
 
     def moments(self, their_costs: bool = False) -> SimpleNamespace:
         """The least and the greatest of these times, and how many there are."""
-        found = self.at_any_moment(their_costs).values
-        return SimpleNamespace(least=min(found), most=max(found), count=len(found))
+        values = self.at_any_moment(their_costs).values
+        return SimpleNamespace(least=min(values), most=max(values), count=len(values))
 
     def began_at_moments(self, their_costs: bool = False) -> bool:
         """Are these times known?"""
@@ -83,8 +85,8 @@ class MixedBenchmark(queries.Queries):
     def within_moments(self, their_costs: bool = False) -> bool:
         """Does the authors' time lie among them?"""
         theirs = self.authors("interactive", "MLFQ", max(self.sizes))
-        found = self.moments(their_costs)
-        return bool(theirs and found.least <= theirs.value <= found.most)
+        moments = self.moments(their_costs)
+        return bool(theirs and moments.least <= theirs.value <= moments.most)
 
     phases: ClassVar = {
         **{f"{PHASES}-{size}": size for size in PHASE_SIZES},
@@ -106,7 +108,9 @@ class MixedBenchmark(queries.Queries):
 
     def why_by_phase(self, kind: str, scheduler: str, size: int) -> str:
         """Returns the footnote of a time that the moment of its round explains, or nothing."""
-        experiment = next((name for name, own in self.phases.items() if own == size), "")
+        experiment = next(
+            (name for name, phase_size in self.phases.items() if phase_size == size), ""
+        )
         figure, ours = self.authors(kind, scheduler, size), self.here(kind, scheduler, size).mean
         if (kind, scheduler) != ("interactive", "MLFQ") or figure is None or ours is None:
             return ""
@@ -121,11 +125,11 @@ class MixedBenchmark(queries.Queries):
     def published_within_phases(self, experiments: Iterable[str]) -> list[str]:
         """Returns those experiments whose published value lies between the least and the greatest time."""
         inside = []
-        for each in experiments:
-            figure = self.authors("interactive", "MLFQ", self.phases[each])
-            times = self.at_phases(each).values
+        for experiment in experiments:
+            figure = self.authors("interactive", "MLFQ", self.phases[experiment])
+            times = self.at_phases(experiment).values
             if figure and times and min(times) <= figure.value <= max(times):
-                inside.append(each)
+                inside.append(experiment)
         return inside
 
     def authors(
@@ -165,12 +169,12 @@ def alike(theirs: pl.DataFrame, ours: pl.DataFrame) -> SimpleNamespace:
     order of their PIDs, both from their first tick on."""
     pids = sorted(set(ours["pid"]))
     levels = ours["level"].null_count() < len(ours)
-    here = ours.select(
+    measured = ours.select(
         (pl.col("tick") - pl.col("tick").first()).cast(pl.Int64).alias("tick"),
         pl.col("pid").cast(pl.Int64).replace_strict(pids, range(len(pids))).alias("process_here"),
         pl.col("level").alias("level_here"),
     )
-    both = theirs.join(here, on="tick", how="left")
+    both = theirs.join(measured, on="tick", how="left")
     same = pl.col("process") == pl.col("process_here")
     if levels:
         same &= pl.col("level") == pl.col("level_here")
@@ -183,12 +187,12 @@ class AuthorsOutput(MixedBenchmark):
     def printed_times(self, scheduler: str, kind: str, size: int) -> list[int]:
         """What the authors' processes of a kind took from fork to end in a round, the shortest time
         first."""
-        (found,) = self._rounds.filter(
+        (printed,) = self._rounds.filter(
             (pl.col("scheduler") == scheduler)
             & (pl.col("kind") == kind)
             & (pl.col("cpu_bound") == size)
         )["ticks"]
-        return [int(each) for each in str(found).split()]
+        return [int(number) for number in str(printed).split()]
 
     @cached_property
     def _rounds(self) -> pl.DataFrame:
@@ -203,10 +207,10 @@ class AuthorsOutput(MixedBenchmark):
         setup = self.setup(experiment, scheduler)
         if setup is None or not setup.succeeded:
             return None
-        told = self._told_since("round")
-        if told.is_empty():
+        texts = self._told_since("round")
+        if texts.is_empty():
             return {}
-        rows = told.filter(
+        rows = texts.filter(
             (pl.col("experiment") == experiment)
             & (pl.col("policy") == self.schedulers[scheduler])
             & (pl.col("name") == "finished")
@@ -219,10 +223,10 @@ class AuthorsOutput(MixedBenchmark):
             .sort("place")
         )
         groups = {group: kind for kind, group in self.kinds.items()}
-        found: dict[tuple[str, int], list[float]] = {}
+        times: dict[tuple[str, int], list[float]] = {}
         for group, size, _, value in by_place.iter_rows():
-            found.setdefault((groups[group], int(size)), []).append(value)
-        return found
+            times.setdefault((groups[group], int(size)), []).append(value)
+        return times
 
     def each_process(self, what: str, scheduler: str, kind: str, their_costs: bool) -> Measured:
         """Process by process, in all rounds: `near`, how many percent of them are near theirs; `off`,
@@ -232,12 +236,14 @@ class AuthorsOutput(MixedBenchmark):
             return Measured()
         near, off = [], []
         for size in self.sizes:
-            theirs, own = self.printed_times(scheduler, kind, size), ours.get((kind, size), [])
-            if len(own) != len(theirs):
+            theirs, measured = self.printed_times(scheduler, kind, size), ours.get((kind, size), [])
+            if len(measured) != len(theirs):
                 return Measured((), NOTHING)
-            for here, there in zip(own, theirs, strict=True):
-                near.append(abs(here - there) <= max(NEAR_TICKS, NEAR * there))
-                off.append(100 * abs(here / there - 1))
+            for measured_ticks, published_ticks in zip(measured, theirs, strict=True):
+                near.append(
+                    abs(measured_ticks - published_ticks) <= max(NEAR_TICKS, NEAR * published_ticks)
+                )
+                off.append(100 * abs(measured_ticks / published_ticks - 1))
         return Measured((100 * sum(near) / len(near) if what == "near" else sum(off) / len(off),))
 
     def shortest_and_longest(
@@ -249,5 +255,5 @@ class AuthorsOutput(MixedBenchmark):
         ours = self._times(scheduler, whose == "costs")
         if ours is None:
             return Measured()
-        own = ours.get((kind, size))
-        return Measured((own[which],)) if own else Measured((), NOTHING)
+        measured = ours.get((kind, size))
+        return Measured((measured[which],)) if measured else Measured((), NOTHING)

@@ -53,35 +53,35 @@ def count_agreement(figures: Iterable[Figure], comparisons: Iterable[Comparison]
     for figure in figures:
         if figure.kind == "measurement" and figure.source != "rerun" and figure.finished:
             places.setdefault(figure.place, []).append(figure)
-    counts = [_count(place, own, by_figure) for place, own in places.items()]
+    counts = [_count(place, figures, by_figure) for place, figures in places.items()]
     if not counts:
         return []
-    return [*counts, Count("all", *map(sum, zip(*(each[1:] for each in counts), strict=True)))]
+    return [*counts, Count("all", *map(sum, zip(*(count[1:] for count in counts), strict=True)))]
 
 
 def _count(place: str, figures: Sequence[Figure], by_figure: dict[Figure, Comparison]) -> Count:
-    pairs = [(each, by_figure[each]) for each in figures if each in by_figure]
-    counted = [(figure, each) for figure, each in pairs if each.counted]
-    here = [
-        (f, each.measured.mean)
-        for f, each in counted
-        if each.measured and each.measured.mean is not None
+    pairs = [(figure, by_figure[figure]) for figure in figures if figure in by_figure]
+    counted = [(figure, result) for figure, result in pairs if result.counted]
+    measured = [
+        (f, comparison.measured.mean)
+        for f, comparison in counted
+        if comparison.measured and comparison.measured.mean is not None
     ]
     costs = [
-        (f, each.study_costs.mean)
-        for f, each in counted
-        if each.study_costs and each.study_costs.mean is not None
+        (f, comparison.study_costs.mean)
+        for f, comparison in counted
+        if comparison.study_costs and comparison.study_costs.mean is not None
     ]
     return Count(
         place,
         len(figures),
         len(pairs) - len(counted),
-        len(here),
-        sum(is_near(*each) for each in here),
-        sum(is_close(*each) for each in here),
-        sum(is_near_by_tick(*each) for each in here),
+        len(measured),
+        sum(is_near(*pair) for pair in measured),
+        sum(is_close(*pair) for pair in measured),
+        sum(is_near_by_tick(*pair) for pair in measured),
         len(costs),
-        sum(is_near(*each) for each in costs),
+        sum(is_near(*pair) for pair in costs),
     )
 
 
@@ -102,7 +102,7 @@ def section(study: int, counts: Sequence[Count]) -> Section | None:
     """Returns the section with the rule and the table, or None if no figure was compared."""
     if not headline(counts):
         return None
-    rows = [(Cell(each.place), *(Cell(str(number)) for number in each[1:])) for each in counts]
+    rows = [(Cell(count.place), *(Cell(str(number)) for number in count[1:])) for count in counts]
     data = pl.DataFrame(
         counts,
         schema={"place": pl.String, **dict.fromkeys(_COLUMNS, pl.Int64)},

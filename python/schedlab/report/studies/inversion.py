@@ -17,7 +17,7 @@ from schedlab.report.charts import drawn, states
 from schedlab.report.model import Block, Chart
 from schedlab.report.studies.queries import Queries, first, in_ticks, number, traces
 from schedlab.report.study_tables import Measured, Numbers, measure
-from schedlab.runs.collection import Kept, Repeated
+from schedlab.runs.collection import Repeated, StoredRun
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.trace import Trace
 
@@ -53,7 +53,7 @@ class Story:
     """What the traces of a setup tell."""
 
     setup: Repeated
-    runs: tuple[tuple[Kept, Trace, tuple[Wait, ...]], ...]
+    runs: tuple[tuple[StoredRun, Trace, tuple[Wait, ...]], ...]
     """None if one failed or kept no trace."""
 
     def measure(
@@ -134,7 +134,7 @@ def story_of(repeated: Repeated) -> Story:
     )
 
 
-def waits_in(run: Kept, trace: Trace) -> tuple[Wait, ...]:
+def waits_in(run: StoredRun, trace: Trace) -> tuple[Wait, ...]:
     """Waits from when the reader blocks on the pipe until it runs again."""
     groups = dict(run.metrics().processes.select("pid", "group").iter_rows())
     intervals = state_intervals(trace)
@@ -146,12 +146,12 @@ def waits_in(run: Kept, trace: Trace) -> tuple[Wait, ...]:
     ]
     runs_again = running.filter(pl.col("pid").is_in(readers))["begin_ns"].sort()
     of_hogs = running.filter(pl.col("pid").is_in(hogs)).sort("begin_ns")
-    found = []
+    waits = []
     for begin in blocked.sort():
         later = runs_again.filter(runs_again > begin)
         if len(later):
-            found.append(_wait(int(begin), int(later[0]), of_hogs, trace.header.tick_ns))
-    return tuple(found)
+            waits.append(_wait(int(begin), int(later[0]), of_hogs, trace.header.tick_ns))
+    return tuple(waits)
 
 
 def _wait(begin: int, end: int, hogs: pl.DataFrame, tick_ns: int) -> Wait:

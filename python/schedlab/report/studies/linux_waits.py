@@ -14,7 +14,7 @@ from schedlab.metrics import state_intervals
 from schedlab.report.model import Cell, Column, Table
 from schedlab.report.studies.queries import Queries, traces
 from schedlab.report.wording import listed
-from schedlab.runs.collection import Kept
+from schedlab.runs.collection import StoredRun
 from schedlab.trace import Trace
 
 _MS = 1e6
@@ -43,11 +43,11 @@ class Waits:
         return next((words for start, words in _KINDS.items() if most.startswith(start)), "others")
 
 
-def waits_of(run: Kept, trace: Trace) -> Waits:
+def waits_of(run: StoredRun, trace: Trace) -> Waits:
     """The waits of the workload's thread that ran most, by its states in the trace."""
     metrics = run.metrics()
-    people = metrics.processes
-    thread = people.filter(pl.col("role") == "workload").sort("running_ns")["pid"][-1]
+    processes = metrics.processes
+    thread = processes.filter(pl.col("role") == "workload").sort("running_ns")["pid"][-1]
     begin, end = (int(metrics.summary[name][0]) for name in ("begin_ns", "end_ns"))
     states = state_intervals(trace).filter(
         (pl.col("begin_ns") >= begin) & (pl.col("begin_ns") <= end)
@@ -58,7 +58,7 @@ def waits_of(run: Kept, trace: Trace) -> Waits:
     length = (waits["end_ns"] - waits["begin_ns"]).to_list()
     longest = max(range(len(length)), key=length.__getitem__)
     window = (int(waits["begin_ns"][longest]), int(waits["end_ns"][longest]))
-    names = dict(people.select("pid", "name").iter_rows())
+    names = dict(processes.select("pid", "name").iter_rows())
     return Waits(
         len(length), sum(length) / _MS, length[longest] / _MS, _running(states, names, *window)
     )
@@ -76,7 +76,7 @@ def _running(states: pl.DataFrame, names: dict[int, str], begin: int, end: int) 
     overlap = pl.min_horizontal("end_ns", pl.lit(end)) - pl.max_horizontal(
         "begin_ns", pl.lit(begin)
     )
-    found = (
+    running = (
         states.filter(
             (pl.col("state") == "running") & (pl.col("begin_ns") < end) & (pl.col("end_ns") > begin)
         )
@@ -84,23 +84,23 @@ def _running(states: pl.DataFrame, names: dict[int, str], begin: int, end: int) 
         .agg(ms=overlap.sum() / _MS)
         .sort("ms", "pid", descending=[True, False])
     )
-    return {names.get(pid, f"thread {pid}"): float(ms) for pid, ms in found.iter_rows()}
+    return {names.get(pid, f"thread {pid}"): float(ms) for pid, ms in running.iter_rows()}
 
 
 Row = tuple[str, int, Waits]
 """Scheduler, seed, and what it waits for."""
 
 
-def rows_of(found: Queries, experiment: str) -> list[Row]:
+def rows_of(queries: Queries, experiment: str) -> list[Row]:
     """One for each run that kept its trace."""
     return [
         (name, run.seed, waits_of(run, trace))
-        for name in found.schedulers
-        for run, trace in traces(found.setup(experiment, name))
+        for name in queries.schedulers
+        for run, trace in traces(queries.setup(experiment, name))
     ]
 
 
-def table_of(found: Queries, experiment: str, rows: Sequence[Row]) -> Table:
+def table_of(queries: Queries, experiment: str, rows: Sequence[Row]) -> Table:
     """A row for each run."""
     columns = ("waits", "all of them, ms", "the longest, ms", "who ran during the longest, ms")
     return Table(
@@ -119,7 +119,7 @@ def table_of(found: Queries, experiment: str, rows: Sequence[Row]) -> Table:
                 Cell(str(waits.count)),
                 Cell(f"{waits.whole_ms:.2f}"),
                 Cell(f"{waits.longest_ms:.2f}"),
-                Cell(_told(waits)),
+                Cell(_meanwhile_text(waits)),
             )
             for name, seed, waits in rows
         ),
@@ -131,16 +131,16 @@ def table_of(found: Queries, experiment: str, rows: Sequence[Row]) -> Table:
                     "waits": waits.count,
                     "whole_ms": waits.whole_ms,
                     "longest_ms": waits.longest_ms,
-                    "meanwhile": _told(waits),
+                    "meanwhile": _meanwhile_text(waits),
                 }
                 for name, seed, waits in rows
             ]
         ),
-        f"By the traces. Names in brackets are kernel threads. {found.how(experiment)}",
+        f"By the traces. Names in brackets are kernel threads. {queries.how(experiment)}",
     )
 
 
-def _told(waits: Waits) -> str:
+def _meanwhile_text(waits: Waits) -> str:
     """The names are those that programs gave themselves."""
-    told = [f"{name} {ms:.2f}" for name, ms in waits.meanwhile.items() if ms >= 0.005]
-    return listed(told) or NOTHING
+    texts = [f"{name} {ms:.2f}" for name, ms in waits.meanwhile.items() if ms >= 0.005]
+    return listed(texts) or NOTHING

@@ -70,42 +70,44 @@ class LotteryQueries(queries.Queries):
         self, test: str, group: str, count: int, source: Source = "study"
     ) -> Figure | None:
         """The printed share of the selections."""
-        own = self.lotteries[test]
-        return self.figure(f"table {own.table}", own.rows[group], cpus_text([count]), source)
+        lottery = self.lotteries[test]
+        return self.figure(
+            f"table {lottery.table}", lottery.rows[group], cpus_text([count]), source
+        )
 
     def expected(self, test: str, group: str) -> Figure | None:
         """What it holds to be fair, on any number of CPUs."""
-        own = self.lotteries[test]
-        return self.figure(f"table {own.table}", own.rows[group], "expected")
+        lottery = self.lotteries[test]
+        return self.figure(f"table {lottery.table}", lottery.rows[group], "expected")
 
     def most_off_expected(self, count: int) -> float:
         """How many points its shares are off what it expects, at most."""
         pairs = (
             (self.share_printed(test, group, count), self.expected(test, group))
-            for test, own in self.lotteries.items()
-            for group in own.rows
+            for test, lottery in self.lotteries.items()
+            for group in lottery.rows
         )
         return max(abs(got.value - should.value) for got, should in pairs if got and should)
 
     def unmeetable(self, test: str) -> dict[int, list[str]]:
         """The groups whose expectation cannot be met, for each number of CPUs on which there are
         any."""
-        found = {
+        unmeetable_by_count = {
             count: list(unmeetable(self.lotteries[test].table, count)) for count in self.counts
         }
-        return {count: rows for count, rows in found.items() if rows}
+        return {count: rows for count, rows in unmeetable_by_count.items() if rows}
 
     def ideals_off_expected(self, test: str, group: str) -> list[SimpleNamespace]:
         """Where the group's expectation cannot be met: the ideal, and on how many CPUs."""
-        own = self.lotteries[test]
+        lottery = self.lotteries[test]
         off = [
-            (count, found[own.rows[group]][1])
+            (count, unmeetable_groups[lottery.rows[group]][1])
             for count in self.counts
-            if own.rows[group] in (found := unmeetable(own.table, count))
+            if lottery.rows[group] in (unmeetable_groups := unmeetable(lottery.table, count))
         ]
         return [
             SimpleNamespace(ideal=ideal, counts=[count for count, _ in same])
-            for ideal, same in groupby(off, key=lambda each: each[1])
+            for ideal, same in groupby(off, key=lambda pair: pair[1])
         ]
 
     # --- what was measured
@@ -123,8 +125,8 @@ class LotteryQueries(queries.Queries):
         self, test: str, group: str, policy: str, count: int, their_costs: bool = False
     ) -> Measured:
         selections = pl.col("selections")
-        own = selections.filter(pl.col("group") == group).first()
-        value, rows = 100 * own / selections.sum(), self.collection.groups
+        group_selections = selections.filter(pl.col("group") == group).first()
+        value, rows = 100 * group_selections / selections.sum(), self.collection.groups
         experiment = self.original(test, their_costs)
         return self.of(experiment, policy, value, rows, _PERCENT, count)
 
@@ -151,15 +153,15 @@ class LotteryQueries(queries.Queries):
         """The ideal share by tickets and demands; where these differ, by what the processes of
         these very runs asked for, if that is known."""
         value, rows = 100 * first("ideal_share"), self._group(group)
-        own = self.of(self.competition(test), policy, value, rows, cpus=count).mean
-        if own is None or self.all_compute(test):
+        policy_share = self.of(self.competition(test), policy, value, rows, cpus=count).mean
+        if policy_share is None or self.all_compute(test):
             return self.ideal_group_share(test, group, count)
-        return own
+        return policy_share
 
     def ideal_group_share(self, test: str, group: str, count: int) -> float:
         """The ideal share of a group, by tickets and demands."""
-        own = self.lotteries[test]
-        return 100 * ideal_group_shares(own.table, count)[own.rows[group]]
+        lottery = self.lotteries[test]
+        return 100 * ideal_group_shares(lottery.table, count)[lottery.rows[group]]
 
     def all_compute(self, test: str) -> bool:
         """Do all its processes ask for a CPU all the time?"""
@@ -214,8 +216,8 @@ class LotteryQueries(queries.Queries):
 
     def idle(self, experiment: str, count: int) -> Measured:
         """Percent of the CPUs' time under the study's lottery in which they had nothing to run."""
-        whole = first("cpus") * first("elapsed_ns")
-        return self.of(experiment, THESIS, 100 * first("idle_ns") / whole, cpus=count)
+        cpu_time_ns = first("cpus") * first("elapsed_ns")
+        return self.of(experiment, THESIS, 100 * first("idle_ns") / cpu_time_ns, cpus=count)
 
     # --- what comes out
 
@@ -224,17 +226,17 @@ class LotteryQueries(queries.Queries):
         compute, and the idle part that the processes could not use. None if it leaves none idle."""
         if not self.all_compute(test):
             return None
-        processes, found = self.members(test), None
+        processes, without_need = self.members(test), None
         for count in self.counts:
             idle = self.idle(self.competition(test), count).mean
             least = 100 * max(0.0, 1 - processes / count)
             if idle and idle > _IDLE_POINTS + least:
-                found = SimpleNamespace(count=count, idle=idle, least=least)
-        return found
+                without_need = SimpleNamespace(count=count, idle=idle, least=least)
+        return without_need
 
     def members(self, test: str) -> int:
         """How many processes a test has."""
-        return sum(each.processes for each in LOTTERY_GROUPS[self.lotteries[test].table])
+        return sum(group.processes for group in LOTTERY_GROUPS[self.lotteries[test].table])
 
     def worst_of_shipped(self, test: str) -> int:
         """The number of CPUs on which ours is farthest off the ideal; 0 if it was not run."""
@@ -288,17 +290,17 @@ class LotteryQueries(queries.Queries):
 
     def printed_sum(self, test: str, count: int) -> float:
         """Percent to which a printed column of shares adds up."""
-        printed = (self.share_printed(test, each, count) for each in self.lotteries[test].rows)
+        printed = (self.share_printed(test, row, count) for row in self.lotteries[test].rows)
         return sum(map(_number, printed))
 
     def chance_of_share(self, test: str, group: str) -> SimpleNamespace | None:
         """The points that chance allows on one CPU, with as many draws as ours had."""
         setup = self.setup(self.original(test), THESIS, 1)
         part = self.picked(test, group, 1).mean
-        counts = [self._mean("selections", test, each, 1) for each in self.lotteries[test].rows]
+        counts = [self._mean("selections", test, row, 1) for row in self.lotteries[test].rows]
         if setup is None or part is None or None in counts:
             return None
-        draws, runs = sum(each for each in counts if each), len(setup.runs)
+        draws, runs = sum(row_count for row_count in counts if row_count), len(setup.runs)
         return SimpleNamespace(draws=draws, runs=runs, points=_bound(part / 100, draws * runs))
 
     def off_by_chance(self, test: str, group: str) -> bool:
@@ -311,17 +313,19 @@ class LotteryQueries(queries.Queries):
 
     def ended(self, test: str, count: int) -> list[SimpleNamespace]:
         """Groups of which processes had done their work before the window ended."""
-        found = []
+        groups = []
         for group in self.lotteries[test].rows:
-            finished, there, picked = (
+            finished, processes, picked = (
                 self._mean(column, test, group, count)
                 for column in ("finished", "processes", "selections")
             )
-            if finished and there and picked:
-                found.append(
-                    SimpleNamespace(group=group, finished=finished, of=there, each=picked / there)
+            if finished and processes and picked:
+                groups.append(
+                    SimpleNamespace(
+                        group=group, finished=finished, of=processes, each=picked / processes
+                    )
                 )
-        return found
+        return groups
 
 
 def _number(of: Figure | Measured | None) -> float:

@@ -63,8 +63,8 @@ def sleepers_wait_first(q: Queries, suite: str, test: str = "", count: int = 0) 
 def stays(q: Queries, suite: str, test: str, count: int = 0) -> str:
     """Returns how much more than its part the busiest CPU has to do."""
     busiest = [
-        f"{each.busiest:.1f} on {each.count} CPUs ({each.ideal:.1f})"
-        for each in q.staying(suite, test)
+        f"{stay.busiest:.1f} on {stay.count} CPUs ({stay.ideal:.1f})"
+        for stay in q.staying(suite, test)
     ]
     return line(f"""Here no process changes its CPU after its fork, and the busiest CPU has more than its share of
     work: {listed(busiest)}, in ticks, with the ideal in brackets.""")
@@ -95,7 +95,7 @@ def not_to_be_met(q: Queries, test: str, group: str) -> str:
     if not q.all_compute(test):
         return line("""No scheduler can meet that: a process that sleeps or ends asks for less than its tickets say, and
         leaves it to the others.""")
-    places = [f"on {cpus(each.counts)} (ideal {each.ideal:.1f} %)" for each in off]
+    places = [f"on {cpus(row.counts)} (ideal {row.ideal:.1f} %)" for row in off]
     return f"No scheduler can meet that {listed(places)}."
 
 
@@ -109,17 +109,18 @@ def _chance(q: Queries, test: str, group: str, count: int) -> str:
 
 def _laid_out(q: Queries, test: str, group: str, count: int) -> str:
     def layouts() -> str:
-        here = " : ".join(f"{q.picked(test, each, count):.1f}" for each in "ABC")
-        if_counted = " : ".join(f"{q.picked_if_counted(each, count):.1f}" for each in "ABC")
+        picked_layout = " : ".join(f"{q.picked(test, group, count):.1f}" for group in "ABC")
+        if_counted = " : ".join(f"{q.picked_if_counted(group, count):.1f}" for group in "ABC")
         return f"""Which processes share a CPU is settled at the forks, by the tickets that wait: one that runs does
-        not count. Here B runs when C is placed. So C is put beside it, and A : B : C are picked for {here} %. If B
+        not count. Here B runs when C is placed. So C is put beside it, and A : B : C are picked for
+        {picked_layout} %. If B
         counts, as it does while it waits between two bursts, they are picked for {if_counted} % (the same program with
-        `placement` 0). {_theirs_beside_layouts(q, test, count)}"""
+        `placement` 0). {_published_layouts(q, test, count)}"""
 
     return line(known(layouts))
 
 
-def _theirs_beside_layouts(q: Queries, test: str, count: int) -> str:
+def _published_layouts(q: Queries, test: str, count: int) -> str:
     if q.printed_as_counted(count):
         return f"""So were A and C there. B's {q.share_printed(test, "B", count)} % cannot be right: the column adds up
         to {q.printed_sum(test, count):.1f} %."""
@@ -155,7 +156,7 @@ def about_table(q: Queries, test: str) -> str:
         shares = known(
             lambda: (
                 f"""While all compete, the same lottery gives
-            {" : ".join(f"{q.share(test, each, THESIS, 1):.1f}" for each in q.lotteries[test].rows)} % on one CPU."""
+            {" : ".join(f"{q.share(test, group, THESIS, 1):.1f}" for group in q.lotteries[test].rows)} % on one CPU."""
             )
         )
         return f"**The table measures a lack of work.** {_work_had_ended(q, test, '', 1)} {line(shares)}"

@@ -136,9 +136,9 @@ def _how_to_read(page: Writer, q: Queries) -> None:
     (below). **ideal**: a bound for any scheduler, if only the processes' own work and sleeps take time.
     **expected**: what the study considers fair.""")
     page.item(f"**Ticks.** A tick is {q.tick_ms():.0f} ms there.")
-    if lengths := q.ticks_here():
+    if lengths := q.tick_texts():
         page.more(f"Here it is {listed(lengths)}.")
-    if of_program := q.ticks_here(True):
+    if of_program := q.tick_texts(True):
         page.more(f"For the study's own lottery program it is {listed(of_program)} here.")
     page.more("""Work, sleeps and time slices have the same ratio to a tick, so ticks can be compared. The kernel's
     own time does not: a fork takes ten times as much of a tick of 1 ms as of a tick of 10 ms.""")
@@ -166,30 +166,34 @@ def _how_to_read(page: Writer, q: Queries) -> None:
 
 
 def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
-    def completion(test: str, whole: bool, count: int) -> Comparison:
-        ideal = q.ideal(suite, test, count, whole)
+    def completion(test: str, until_all_ended: bool, count: int) -> Comparison:
+        ideal = q.ideal(suite, test, count, until_all_ended)
         about = partial(notes.about_time, q, suite=suite, test=test, count=count)
-        on_costs = "" if whole else about(q.why_off_on_their_costs(suite, test, count))
-        if not on_costs and not whole and q.gave_a_constant(q.printed(suite, test, count)):
+        on_costs = "" if until_all_ended else about(q.why_off_on_their_costs(suite, test, count))
+        if (
+            not on_costs
+            and not until_all_ended
+            and q.gave_a_constant(q.printed(suite, test, count))
+        ):
             on_costs = GAVE_A_CONSTANT
         return Comparison(
-            None if whole else q.printed(suite, test, count),
-            q.told(suite, test, count, whole),
-            q.told(suite, test, count, whole, True),
+            None if until_all_ended else q.printed(suite, test, count),
+            q.told(suite, test, count, until_all_ended),
+            q.told(suite, test, count, until_all_ended, True),
             costs_run=q.costs_run(suite, test),
-            rerun=None if whole else q.printed(suite, test, count, source="rerun"),
+            rerun=None if until_all_ended else q.printed(suite, test, count, source="rerun"),
             ideal=ideal,
             near=q.near(ideal),
             counted=q.is_counted(suite, test, count),
             differs="percent",
             notes={
-                "measured": about(q.why_time_off(suite, test, count, whole)),
+                "measured": about(q.why_time_off(suite, test, count, until_all_ended)),
                 "study_costs": on_costs,
             },
         )
 
-    def switches(test: str, whole: bool, count: int) -> Comparison | None:
-        if whole:
+    def switches(test: str, of_other: bool, count: int) -> Comparison | None:
+        if of_other:
             return None
         printed = partial(q.printed, suite, test, count, "context switches")
         return Comparison(
@@ -206,13 +210,13 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
         f"The study's {_SUITES[suite]}",
         ["test", "CPUs"],
         {
-            (f"{q.rows[test]}{', until all have ended' if whole else ''}", count): (
+            (f"{q.rows[test]}{', until all have ended' if until_all_ended else ''}", count): (
                 test,
-                whole,
+                until_all_ended,
                 count,
             )
             for test in q.tests
-            for whole in ((False, True) if test == "mixed" else (False,))
+            for until_all_ended in ((False, True) if test == "mixed" else (False,))
             for count in q.counts
         },
         {"completion, ticks": completion, "context switches": switches},
@@ -229,13 +233,13 @@ def _round_robin(page: Writer, q: Queries) -> None:
     page.section("Round-robin: table 1")
     page.item("""**Three tests measure a fork.** Switch Overhead, Process Creation and Low Process Count do little
     else under any scheduler; I/O-bound does nothing but fork and sleep.""")
-    here, theirs = partial(q.completion, "timing"), partial(q.printed, "timing")
-    slow = partial(here, their_costs=True)
+    measured, theirs = partial(q.completion, "timing"), partial(q.printed, "timing")
+    slow = partial(measured, their_costs=True)
     with page.known(page.more):
         page.more(f"""With forks as slow as theirs, Process Creation takes {slow("creation", 1):.1f} ticks on one CPU
-        instead of {here("creation", 1):.1f} (theirs: {theirs("creation", 1)}), Low Process Count
-        {slow("short", 1):.1f} instead of {here("short", 1):.1f} ({theirs("short", 1)}), I/O-bound
-        {slow("io-bound", 1):.1f} instead of {here("io-bound", 1):.1f} ({theirs("io-bound", 1)}).""")
+        instead of {measured("creation", 1):.1f} (theirs: {theirs("creation", 1)}), Low Process Count
+        {slow("short", 1):.1f} instead of {measured("short", 1):.1f} ({theirs("short", 1)}), I/O-bound
+        {slow("io-bound", 1):.1f} instead of {measured("io-bound", 1):.1f} ({theirs("io-bound", 1)}).""")
     page.item(f"**Mixed Load is a constant.** {notes.constant(q, 'timing')}")
     if worst := q.farthest_from_ideal("timing", "cpu-heavy"):
         page.item(f"""**Where processes compute, round-robin is ideal** to {100 * (worst.ticks / worst.ideal - 1):.1f}
@@ -243,7 +247,7 @@ def _round_robin(page: Writer, q: Queries) -> None:
     page.item("**Several CPUs make a fork slower there.**")
     with page.known(page.more):
         page.more(f"""{q.rows["switch"]} has one process at a time, so more CPUs should neither help nor hurt. On one
-        and on five it takes {here("switch", 1):.1f} and {here("switch", 5):.1f} ticks here. There it took
+        and on five it takes {measured("switch", 1):.1f} and {measured("switch", 5):.1f} ticks here. There it took
         {theirs("switch", 1)} and {theirs("switch", 5)}; run again on a host of two CPUs,
         {theirs("switch", 1, source="rerun")} and {theirs("switch", 5, source="rerun")}. Why is not explained: our
         forks take as long on five CPUs as on one.""")
@@ -264,9 +268,10 @@ def _priorities(page: Writer, q: Queries) -> None:
             time = q.group_time("turnaround_mean_ns", "light", suite, "starvation", 1)
             end = "." if suite == ran[-1] else ";"
             page.more(f"{time:.2f} ticks under `{q.policies[suite]}`{end}")
-    if found := q.turnarounds(q.proposed[:2]):
+    if turnarounds := q.turnarounds(q.proposed[:2]):
         page.item(f"""**Priority 0 is not the highest.** Level 5 runs first. In I/O-bound on
-        {cpus([found.count])}, processes of priority 0 and of priority 5 take {_turnarounds(q, q.proposed[:2])}, in
+        {cpus([turnarounds.count])}, processes of priority 0 and of priority 5 take
+        {_turnarounds(q, q.proposed[:2])}, in
         mean ticks from fork to exit; those of priority 5 are forked first.""")
     in_a_row = q.ran(q.in_a_row_name)
     if in_a_row:
@@ -285,8 +290,8 @@ def _priorities(page: Writer, q: Queries) -> None:
     page.more(f"So the table's preset is `{q.agings[0]}`; `{q.agings[1]}` is the text's.")
     for test in ("cpu-heavy", "starvation"):
         if q.staying("priority", test):
-            told = notes.stays(q, "priority", test)
-            page.item(f"**{q.rows[test]}**: {told[0].lower()}{told[1:]}")
+            sentence = notes.stays(q, "priority", test)
+            page.item(f"**{q.rows[test]}**: {sentence[0].lower()}{sentence[1:]}")
     row = q.how([q.on_their_costs(q.in_a_row_name)], [q.policies["priority"]])
     _times(
         page,
@@ -302,9 +307,9 @@ def _priorities(page: Writer, q: Queries) -> None:
 
 
 def _turnarounds(q: Queries, policies: Sequence[str]) -> str:
-    found = q.turnarounds(policies)
-    each = found.of if found else []
-    return listed([f"{e.zero:.1f} and {e.five:.1f} under `{e.policy}`" for e in each])
+    turnarounds = q.turnarounds(policies)
+    rows = turnarounds.of if turnarounds else []
+    return listed([f"{e.zero:.1f} and {e.five:.1f} under `{e.policy}`" for e in rows])
 
 
 def _tests_in_a_row(page: Writer, q: Queries) -> None:
@@ -431,7 +436,7 @@ def _over_cpus(page: Writer, q: Queries) -> None:
         },
         _FROM_FORK,
         ideal={
-            f"{q.rows[test]}{more}": partial(q.ideal, suite, test, whole=True)
+            f"{q.rows[test]}{more}": partial(q.ideal, suite, test, until_all_ended=True)
             for suite, test, more in (
                 ("timing", "io-bound", ", rr"),
                 ("priority", "io-bound", ", priority"),
@@ -462,7 +467,7 @@ def _over_cpus(page: Writer, q: Queries) -> None:
 
 
 def _completion(page: Writer, q: Queries, test: str) -> None:
-    told = test != "mixed"
+    is_published = test != "mixed"
     _curves(
         page,
         q,
@@ -471,12 +476,12 @@ def _completion(page: Writer, q: Queries, test: str) -> None:
         {
             q.policies[suite]: Curve(
                 partial(q.completion, suite, test),
-                partial(q.printed, suite, test) if told else lambda count: None,
+                partial(q.printed, suite, test) if is_published else lambda count: None,
             )
             for suite in _BOTH
         },
-        _FROM_FORK + ("" if told else " The study does not tell when all had ended."),
-        ideal=partial(q.ideal, _BOTH[0], test, whole=True),
+        _FROM_FORK + ("" if is_published else " The study does not tell when all had ended."),
+        ideal=partial(q.ideal, _BOTH[0], test, until_all_ended=True),
     )
 
 
@@ -493,13 +498,13 @@ def _context_switches(page: Writer, q: Queries) -> None:
     schedulers.""")
     for suite, test in (("timing", "io-bound"), ("timing", "mixed"), ("priority", "mixed")):
         with page.known():
-            each_count = [
+            counts_text = [
                 f"{q.picks(suite, test, count, True):.0f} instead of {q.picks_if_not_woken(suite, test, count):.0f}"
                 f" on {cpus([count])} (published: {q.printed(suite, test, count, 'context switches')})"
                 for count in q.counts
             ]
             page.item(f"""**Sleepers are woken at each tick** in xv6, and look whether their time is over. With that
-            habit, {q.rows[test]} of {q.suites[suite].place} has, in picks: {listed(each_count)}.""")
+            habit, {q.rows[test]} of {q.suites[suite].place} has, in picks: {listed(counts_text)}.""")
 
     def to_another(suite: str, test: str) -> Measured:
         return q.number("context_switches", suite, test, 1)
@@ -567,8 +572,8 @@ def _lottery(page: Writer, q: Queries) -> None:
         "Percentage points off, mean over the groups of a table",
         ["table", "off"],
         {
-            (f"{own.table}: {own.title}", label): (test, what)
-            for test, own in q.lotteries.items()
+            (f"{lottery.table}: {lottery.title}", label): (test, what)
+            for test, lottery in q.lotteries.items()
             for label, what in whats.items()
         },
         _by_cpus(q, off),
@@ -598,10 +603,10 @@ def _lottery(page: Writer, q: Queries) -> None:
 
 
 def _shares(page: Writer, q: Queries, test: str) -> None:
-    own = q.lotteries[test]
-    page.subsection(f"Table {own.table}: {own.title}")
+    lottery = q.lotteries[test]
+    page.subsection(f"Table {lottery.table}: {lottery.title}")
     if off := q.unmeetable(test):
-        groups = list(dict.fromkeys(group for each in off.values() for group in each))
+        groups = list(dict.fromkeys(group for groups in off.values() for group in groups))
         page.item(f"""On {cpus(off)}, no scheduler can meet what the study expects of {listed(groups)}: no process
         gets more than one CPU, or more than it asks for, and the others share the rest.""")
     else:
@@ -644,11 +649,11 @@ def _shares(page: Writer, q: Queries, test: str) -> None:
             to the others.""",
             sliding_ticks=5,
         )
-    page.doubts(f"table {own.table}")
+    page.doubts(f"table {lottery.table}")
 
 
 def _shares_table(page: Writer, q: Queries, test: str) -> None:
-    own = q.lotteries[test]
+    lottery = q.lotteries[test]
 
     def selections(group: str, count: int) -> Comparison:
         about = partial(notes.about_share, q, test=test, group=group, count=count)
@@ -680,10 +685,14 @@ def _shares_table(page: Writer, q: Queries, test: str) -> None:
         )
 
     page.compared(
-        f"study-1-table-{own.table}",
-        f"The study's table {own.table}: {own.title}",
+        f"study-1-table-{lottery.table}",
+        f"The study's table {lottery.table}: {lottery.title}",
         ["group", "CPUs"],
-        {(title, count): (group, count) for group, title in own.rows.items() for count in q.counts},
+        {
+            (title, count): (group, count)
+            for group, title in lottery.rows.items()
+            for count in q.counts
+        },
         {
             "% of selections, the study's program": selections,
             **{
@@ -724,8 +733,8 @@ def _all_policies_in_lottery(page: Writer, q: Queries) -> None:
         "The lottery tests under all policies: points off the ideal share",
         ["test", "policy"],
         {
-            (f"{own.table}: {own.title}", policy): (test, policy)
-            for test, own in q.lotteries.items()
+            (f"{lottery.table}: {lottery.title}", policy): (test, policy)
+            for test, lottery in q.lotteries.items()
             for policy in q.policies_run(q.competition(test))
         },
         _by_cpus(q, lambda count, test, policy: q.off_ideal_share(test, policy, count)),
@@ -840,7 +849,7 @@ def _proposed_priorities(page: Writer, q: Queries) -> None:
         },
         [
             *(Quantity(policy, partial(completion, policy)) for policy in q.proposed),
-            Quantity("ideal", partial(q.ideal, "priority", whole=True), muted=True),
+            Quantity("ideal", partial(q.ideal, "priority", until_all_ended=True), muted=True),
         ],
         """`priority` is as we ship it, without the study's quirks; `priority:proposed` is that, and what section 8.1
         proposes. Where `priority:passes` alone was run, there is no row.""",
@@ -848,25 +857,28 @@ def _proposed_priorities(page: Writer, q: Queries) -> None:
     by_passes, shipped, proposed, hybrid = q.proposed
     for before, after in ((by_passes, proposed), (shipped, proposed), (shipped, hybrid)):
         _changes(page, q, before, after)
-    if found := q.turnarounds(q.proposed):
-        page.item(f"""What priorities are for: in I/O-bound on {cpus([found.count])}, processes of priority 0 and of
+    if turnarounds := q.turnarounds(q.proposed):
+        page.item(f"""What priorities are for: in I/O-bound on {cpus([turnarounds.count])}, processes of
+        priority 0 and of
         priority 5 take, in mean ticks from fork to exit, {_turnarounds(q, q.proposed)}.""")
 
 
 def _changes(page: Writer, q: Queries, before: str, after: str) -> None:
-    found = q.changes(before, after)
-    if not found.setups:
+    changes = q.changes(before, after)
+    if not changes.setups:
         page.item(f"`{after}` and `{before}` were not both run, so they cannot be compared.")
         return
     page.item(f"`{after}` against `{before}`, in ticks until all have ended:")
-    setups = counted(found.setups, "setup")
-    if not found.shorter and not found.longer:
+    setups = counted(changes.setups, "setup")
+    if not changes.shorter and not changes.longer:
         page.more(f"none of {setups} changes by over {q.notable_percent:.0f} %.")
         return
-    page.more(f"""in {len(found.shorter)} of {setups} shorter by over {q.notable_percent:.0f} %, in {len(found.longer)}
+    page.more(f"""in {len(changes.shorter)} of {setups} shorter by over {q.notable_percent:.0f} %, in
+    {len(changes.longer)}
     longer.""")
-    for what, most in (("Shortened", found.shorter[:1]), ("Lengthened", found.longer[:1])):
-        for each in most:
+    for what, most in (("Shortened", changes.shorter[:1]), ("Lengthened", changes.longer[:1])):
+        for change in most:
             page.more(
-                f"""{what} most: {q.rows[each.test]} on {cpus([each.count])}, {each.old:.1f} → {each.new:.1f}."""
+                f"""{what} most: {q.rows[change.test]} on {cpus([change.count])}, {change.old:.1f} →
+            {change.new:.1f}."""
             )

@@ -83,7 +83,7 @@ def _before_and_after(page: Writer, q: Queries) -> None:
             page.item(f"**{title}.** {q.rows[test]}, processes:")
             for when in q.lists:
                 took, made = (
-                    each(when, test, q.cpus).value for each in (q.completion, q.processes)
+                    measure(when, test, q.cpus).value for measure in (q.completion, q.processes)
                 )
                 theirs = q.printed(when, test)
                 page.more(f"""{when} {made:.0f} in {theirs} ticks, {value_of(theirs) / made:.2f} each (here {took:.1f},

@@ -28,7 +28,7 @@ def make(q: Queries) -> Page:
     page = Writer(q.study, "Study 3: three schedulers, six metrics")
     with page.known(page.lead):
         page.lead(f"""Of the fifteen best values of its tables, the feedback queue (MLFQ) has {q.best("MLFQ"):.0f} here,
-        {q.best_told("MLFQ"):.0f} of these significantly; two of the five tables rank workloads, and not
+        {q.best_in_texts("MLFQ"):.0f} of these significantly; two of the five tables rank workloads, and not
         schedulers.""")
     page.lead(q.failures())
     _in_short(page, q)
@@ -62,14 +62,18 @@ def make(q: Queries) -> Page:
     return page.page(q.trials)
 
 
-def _each(q: Queries, measure: Callable[[str], Measured], decimals: int = 1, unit: str = "") -> str:
+def _per_scheduler(
+    q: Queries, measure: Callable[[str], Measured], decimals: int = 1, unit: str = ""
+) -> str:
     """`20.4 (RR), 16.1 (Lottery) and 14.4 (MLFQ)`."""
-    return listed([f"{measure(each):.{decimals}f}{unit} ({each})" for each in q.schedulers])
+    return listed(
+        [f"{measure(scheduler):.{decimals}f}{unit} ({scheduler})" for scheduler in q.schedulers]
+    )
 
 
 def _in_short(page: Writer, q: Queries) -> None:
     page.section("In short")
-    rr, mlfq = (q.printed("throughput", "Mixed", each) for each in ("RR", "MLFQ"))
+    rr, mlfq = (q.printed("throughput", "Mixed", scheduler) for scheduler in ("RR", "MLFQ"))
     page.text(f"""
     **Claimed.** A feedback queue improves on round-robin and a lottery in nearly everything: in turnaround, response,
     throughput, overhead and fairness of three workloads on three CPUs, it has {q.best_printed("MLFQ")} of the fifteen
@@ -224,9 +228,11 @@ def _turnaround(page: Writer, q: Queries) -> None:
     _table(page, q, "turnaround", "million cycles, or ticks")
     page.text("**CPU-bound.**")
     with page.known(page.more):
-        page.more(f"""The last process is forked {_each(q, partial(q.last_fork, "CPU-bound"))} ticks after the first:
+        page.more(f"""The last process is forked {_per_scheduler(q, partial(q.last_fork, "CPU-bound"))}
+        ticks after the first:
         the parent that forks them competes for the CPUs with its children, and waits for
-        {_each(q, partial(q.parent_waits, "CPU-bound"))} ticks in all. The later the children start, the fewer run at a
+        {_per_scheduler(q, partial(q.parent_waits, "CPU-bound"))} ticks in all. The later the children
+        start, the fewer run at a
         time, and the sooner each ends. So a scheduler gets a short turnaround by making the parent wait; the ideal,
         which has the same arrivals, is shorter, too. The study says neither when its processes started nor how long
         they computed.""")
@@ -244,15 +250,17 @@ def _turnaround(page: Writer, q: Queries) -> None:
             partial(q.mean_time, f"{state}_ns", "IO-bound")
             for state in ("blocked", "waiting", "running")
         )
-        page.more(f"""A process is blocked for {_each(q, blocked)} ticks, waits for a CPU for {_each(q, waiting)} and
-        runs for {_each(q, running, 2)}.""")
+        page.more(f"""A process is blocked for {_per_scheduler(q, blocked)} ticks, waits for a CPU for
+        {_per_scheduler(q, waiting)} and
+        runs for {_per_scheduler(q, running, 2)}.""")
     if most := q.mostly_blocked_on():
         page.more(f"""Of the blocked time, {most.part:.0f} % is spent waiting for the {most.cause} (round-robin, seed
         {most.seed}). That wait is long under any scheduler.""")
     page.text("**Mixed.**")
     with page.known(page.more):
-        page.more(f"""Processes that compute take {_each(q, partial(q.group_turnaround, "cpu"))} ticks, and those that
-        write {_each(q, partial(q.group_turnaround, "io"))}.""")
+        page.more(f"""Processes that compute take {_per_scheduler(q, partial(q.group_turnaround, "cpu"))}
+        ticks, and those that
+        write {_per_scheduler(q, partial(q.group_turnaround, "io"))}.""")
         if below := q.waits_below_the_top():
             page.more(f"""Under MLFQ, processes that compute wait {below.part:.0f} % of their waiting time below the
             highest level (seed {below.seed}): they have used up their first quantum, and processes that are new or
@@ -282,9 +290,11 @@ def _response(page: Writer, q: Queries) -> None:
     with page.known():
         idle = partial(q.part_of_time, "idle_ns", "IO-bound")
         page.text(f"""
-        **IO-bound.** The CPUs are idle for {_each(q, idle, 0, " %")} of the time, so a new process mostly gets one at
-        once under any policy: {_each(q, partial(q.thousandths, "response", "IO-bound"), 0)} thousandths of a tick.""")
-    rr, lottery = (q.printed("response", "IO-bound", each) for each in ("RR", "Lottery"))
+        **IO-bound.** The CPUs are idle for {_per_scheduler(q, idle, 0, " %")} of the time, so a new process
+        mostly gets one at
+        once under any policy: {_per_scheduler(q, partial(q.thousandths, "response", "IO-bound"), 0)}
+    thousandths of a tick.""")
+    rr, lottery = (q.printed("response", "IO-bound", scheduler) for scheduler in ("RR", "Lottery"))
     page.more(f"""In the study the lottery's was {value_of(lottery) / value_of(rr):.0f} times round-robin's. Here it
     is not; the reason for the study's figure is not known.""")
     page.doubts("table 2")
@@ -295,15 +305,18 @@ def _throughput(page: Writer, q: Queries) -> None:
     _table(page, q, "throughput", "processes in a million cycles, or in a tick")
     with page.known():
         page.text(f"""
-        **CPU-bound.** {_each(q, q.throughput_of_ideal, 1, " % of the ideal")}. The rest is the parent's time and the
+        **CPU-bound.** {_per_scheduler(q, q.throughput_of_ideal, 1, " % of the ideal")}. The rest is the
+        parent's time and the
         idle time (the table above), and the time that a process takes to begin and to end. The study's figure of
         round-robin is lower by the time in which its CPUs schedule and idle: the processes' work was derived from
         that.""")
     with page.known():
         page.text(f"""
         **Mixed.** The throughput counts until the last process has ended, so it depends on when that one is forked.
-        The parent waits for a CPU for {_each(q, partial(q.parent_waits, "Mixed"))} ticks in all, and forks its last
-        child {_each(q, partial(q.last_fork, "Mixed"))} ticks after the first. It sleeps often and gets a new quantum
+        The parent waits for a CPU for {_per_scheduler(q, partial(q.parent_waits, "Mixed"))} ticks in all,
+        and forks its last
+        child {_per_scheduler(q, partial(q.last_fork, "Mixed"))} ticks after the first. It sleeps often and
+        gets a new quantum
         each time, so under MLFQ it stays on a high level: the run ends sooner because this process runs first.""")
     page.doubts("table 3")
 
@@ -313,8 +326,8 @@ def _overhead(page: Writer, q: Queries) -> None:
     _table(page, q, "overhead", "% of the CPUs' time, idle time counted in")
     with page.known():
         parts = [
-            f"{q.overhead(each, 'RR'):.2f} of {q.metric('overhead', each, 'RR'):.1f} % ({each})"
-            for each in q.workloads
+            f"{q.overhead(workload, 'RR'):.2f} of {q.metric('overhead', workload, 'RR'):.1f} % ({workload})"
+            for workload in q.workloads
         ]
         page.text(f"""
         The study's overhead is all time between two processes, idle time included. The scheduler's own part of it,
@@ -331,8 +344,10 @@ def _fairness(page: Writer, q: Queries) -> None:
         "Jain's index of turnaround is 1 if all processes take equally long, even if they ask for different times."
     )
     with page.known(page.more):
-        page.more(f"""In the mixed workload, processes that compute take {_each(q, partial(q.group_turnaround, "cpu"))}
-        ticks and those that write {_each(q, partial(q.group_turnaround, "io"))}. If the first wait until they take as
+        page.more(f"""In the mixed workload, processes that compute take
+        {_per_scheduler(q, partial(q.group_turnaround, "cpu"))}
+        ticks and those that write {_per_scheduler(q, partial(q.group_turnaround, "io"))}. If the first wait
+        until they take as
         long as the second, the index is high. It does not show that the CPU was shared more evenly.""")
     page.doubts("table 5")
 
@@ -383,16 +398,18 @@ def _statements(q: Queries) -> Iterator[tuple[Statement, ...]]:
                 workload,
                 q.figure("section 5.3", f"MLFQ over {other}", workload),
                 f"{q.gain_printed('throughput', workload, 'MLFQ', other):.0f}",
-                q.gain(*(q.metric("throughput", workload, each) for each in ("MLFQ", other))),
+                q.gain(
+                    *(q.metric("throughput", workload, scheduler) for scheduler in ("MLFQ", other))
+                ),
             )
-    printed = [value_of(q.printed("overhead", "Mixed", each)) for each in ("RR", "MLFQ")]
+    printed = [value_of(q.printed("overhead", "Mixed", scheduler)) for scheduler in ("RR", "MLFQ")]
     yield (
         "5.4",
         "RR's overhead is so many times MLFQ's",
         "Mixed",
         q.figure("section 5.4", "RR over MLFQ", "Mixed"),
         f"{printed[0] / printed[1]:.1f}",
-        q.ratio(*(q.metric("overhead", "Mixed", each) for each in ("RR", "MLFQ"))),
+        q.ratio(*(q.metric("overhead", "Mixed", scheduler) for scheduler in ("RR", "MLFQ"))),
     )
     why = """Not measured but computed, for n = 40: (1 − 1/n)ⁿ, which rises to 1/e = 36.8 % as n grows. In a run the
         number of those that wait changes from draw to draw."""
@@ -408,9 +425,9 @@ def _statements(q: Queries) -> Iterator[tuple[Statement, ...]]:
             "Mixed",
             q.figure("figure 4", whose, "Mixed"),
             None,
-            Cell(place, why=q.spreads_told()) if isinstance(place, str) else place,
+            Cell(place, why=q.spreads_text()) if isinstance(place, str) else place,
         )
-    for section, says, workloads, name, falling in (
+    for section, statement, workloads, name, falling in (
         ("5.1", "MLFQ has the longest turnaround", ("CPU-bound", "Mixed"), "turnaround", True),
         ("5.1", "RR and lottery have similar turnarounds", q.workloads, "turnaround", True),
         ("5.2", "MLFQ responds first", q.workloads, "response", False),
@@ -418,13 +435,13 @@ def _statements(q: Queries) -> Iterator[tuple[Statement, ...]]:
         ("6", "RR is the fairest, then lottery, MLFQ last", q.workloads, "fairness", True),
     ):
         for workload in workloads:
-            there, here = (
-                order(name, workload, falling) for order in (q.order_there, q.order_here)
+            published, measured = (
+                order(name, workload, falling) for order in (q.order_published, q.order_measured)
             )
-            yield section, says, workload, None, there, here
+            yield section, statement, workload, None, published, measured
     best = MeasuredCell(q.best("MLFQ"), 0)
-    says = "MLFQ improves everything (best of 15 cells)"
-    yield "5", says, "all", None, str(q.best_printed("MLFQ")), best
+    statement = "MLFQ improves everything (best of 15 cells)"
+    yield "5", statement, "all", None, str(q.best_printed("MLFQ")), best
 
 
 def _two_readings(page: Writer, q: Queries) -> None:
@@ -472,22 +489,22 @@ def _drawbacks(page: Writer, q: Queries) -> None:
         ["remedy", "looked at"],
         {
             (
-                each.proposes,
-                f"{each.test.shows}, {'%' if each.test.column == 'share' else 'ticks'}",
-            ): each.test
-            for each in q.remedies()
+                remedy.proposes,
+                f"{remedy.test.shows}, {'%' if remedy.test.column == 'share' else 'ticks'}",
+            ): remedy.test
+            for remedy in q.remedies()
         },
         [
             Quantity("without", lambda test: q.drawback(test, test.off)),
             Quantity("with it", lambda test: q.drawback(test, test.on)),
             Quantity("mlfq as shipped", q.shipped_queue),
         ],
-        f"A share in %, or a time in ticks. {q.how([each.test.label for each in q.remedies()])}",
+        f"A share in %, or a time in ticks. {q.how([remedy.test.label for remedy in q.remedies()])}",
         digits=2,
     )
 
     def draw(name: str, title: str, group: str, ticks: tuple[int, int], caption: str) -> None:
-        begin, end = (each * TICK_NS for each in ticks)
+        begin, end = (tick * TICK_NS for tick in ticks)
         trace = q.drawback_trace(group, "on")
         page.picture(
             levels, name, title, trace, caption=caption, begin_ns=begin, end_ns=end, unit="ticks"
@@ -607,9 +624,9 @@ def _inverted(q: Queries, policy: str) -> str:
         lowest level, whose quantum has no end: there a hog has the CPU for up to {q.hogs_turn(policy):.1f} ticks
         without a break."""
     if policy == "wrr":
-        gone = ", and by then the hogs have ended. The waits show an idle machine."
+        ended_note = ", and by then the hogs have ended. The waits show an idle machine."
         return f"""a wait takes {q.wait(policy, "mean"):.1f} ticks, but before the first of them the reader waits
-        {q.readers_response(policy):.1f} ticks for its first turn{gone if q.no_hog_was_left(policy) else "."}"""
+        {q.readers_response(policy):.1f} ticks for its first turn{ended_note if q.no_hog_was_left(policy) else "."}"""
     return f"""while the reader is blocked, its tickets do not count, and the writer has 1 of 41, or {100 / 41:.1f} %.
     In the first wait of {q.wait(policy, "first"):.1f} ticks the hogs have {q.hogs_part_of_first(policy):.1f} % of the
     time."""

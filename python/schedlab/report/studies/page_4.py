@@ -108,7 +108,7 @@ def _in_short(page: Writer, q: Queries) -> None:
 
 def _what_was_measured(page: Writer, q: Queries) -> None:
     few, many = (q.authors("CPU-bound", "RR", size) for size in (2, 20))
-    each = (value_of(many) - value_of(few)) / 18
+    per_process = (value_of(many) - value_of(few)) / 18
     page.section("What was measured")
     page.text(f"""
     - **Schedulers.** Round-robin over the process table (`rr:table-scan`), and the study's feedback queue
@@ -118,7 +118,8 @@ def _what_was_measured(page: Writer, q: Queries) -> None:
     - **Experiments.** Three CPU-bound processes, traced tick by tick; two interactive processes next to 2 to 40
       CPU-bound ones; a process that sleeps 5 ticks next to 20 CPU-bound ones.
     - **Work.** The study's CPU-bound process counts to 200 million. In its authors' output 2 of them take {few} ticks
-      under round-robin and 20 take {many}: ({many} − {few}) ÷ 18 = {each:.1f} for each. So ours compute {q.work:.0f}
+      under round-robin and 20 take {many}: ({many} − {few}) ÷ 18 = {per_process:.1f} for each. So ours
+      compute {q.work:.0f}
       ticks; for the trace, which shows two boosts, 344, as in the authors' output. It begins at the same moment
       between two boosts.""")
 
@@ -128,12 +129,13 @@ def _samples(page: Writer, q: Queries) -> None:
     if not any(q.ran(f"s4-sample-{which}") for which, *_ in _SAMPLES):
         return
     page.section("Feedback in examples: figures 1 and 2")
-    for which, name, title, says in _SAMPLES:
+    for which, name, title, description in _SAMPLES:
         page.schedule(
             f"study-4-figure-{name}",
             title,
             q.first_trace(f"s4-sample-{which}", "MLFQ"),
-            caption=f"""Published in words alone: {says} The levels are the study's four, of which 3 is the highest.
+            caption=f"""Published in words alone: {description} The levels are the study's four, of which 3
+            is the highest.
             {q.how(f"s4-sample-{which}", [q.schedulers["MLFQ"]])}""",
         )
 
@@ -160,14 +162,15 @@ def _correctness(page: Writer, q: Queries) -> None:
         The others are where the first process ends: theirs after 342 ticks, ours after 344.""")
         page.show(q.levels_table())
         first, second = (
-            q.figure("section 4.1", "boost", each) for each in ("first, before", "second, after")
+            q.figure("section 4.1", "boost", moment)
+            for moment in ("first, before", "second, after")
         )
         page.text(f"""
         In the study all processes are boosted before tick {first} and again after tick {second}.""")
         if boosts := q.boosts_seen():
-            page.more(f"""Here they are boosted at the machine's ticks {listed([str(each) for each in boosts])},
+            page.more(f"""Here they are boosted at the machine's ticks {listed([str(boost) for boost in boosts])},
             multiples of {q.figure("section 3.2.1", "boost", "period")}; the run begins at tick {q.run_begins()}, so
-            these are its ticks {listed([str(each - q.run_begins()) for each in boosts])}. Boosts are counted from the
+            these are its ticks {listed([str(boost - q.run_begins()) for boost in boosts])}. Boosts are counted from the
             start of the machine: the authors' processes are boosted at ticks 331 and 811 of their output, so the first
             one started 150 ticks after a boost, as when a command is typed at a shell.""")
         else:
@@ -251,7 +254,7 @@ def _mixed_benchmark(page: Writer, q: Queries) -> None:
     The authors' output has each process of the 20 rounds, {2 * 460} in all. Ours are compared with them one by one: in
     each round the shortest time with the shortest, and so on. Under MLFQ the time of interactive processes depends on
     when a round begins between two boosts (below).""")
-    _each_process(page, q, curves)
+    _process_times(page, q, curves)
 
 
 def _comparison(q: Queries, kind: str, scheduler: str, size: int) -> Comparison:
@@ -268,10 +271,10 @@ def _comparison(q: Queries, kind: str, scheduler: str, size: int) -> Comparison:
     )
 
 
-def _each_process(page: Writer, q: Queries, curves: dict[str, tuple[str, str]]) -> None:
+def _process_times(page: Writer, q: Queries, curves: dict[str, tuple[str, str]]) -> None:
     how = q.how([q.rounds_experiment, q.on_their_costs(q.rounds_experiment)])
 
-    def each(what: str, their_costs: bool, scheduler: str, kind: str) -> Measured:
+    def process_times(what: str, their_costs: bool, scheduler: str, kind: str) -> Measured:
         return q.each_process(what, scheduler, kind, their_costs)
 
     page.measured(
@@ -280,7 +283,7 @@ def _each_process(page: Writer, q: Queries, curves: dict[str, tuple[str, str]]) 
         ["processes"],
         curves,
         [
-            Quantity(f"{what}, %", partial(each, what, their_costs), group)
+            Quantity(f"{what}, %", partial(process_times, what, their_costs), group)
             for their_costs, group in ((False, "measured"), (True, "study costs"))
             for what in ("near", "off")
         ],
@@ -348,17 +351,18 @@ def _reasons(page: Writer, q: Queries) -> None:
     page.item("**CPU-bound**:")
     with page.known(page.more):
         page.more(f"""{_MOST} of them take {q.turnaround("CPU-bound", "RR", _MOST):,.0f} ticks under RR, and the ideal
-        is {_MOST * q.work:,.0f}. In the ideal all begin together; here the last is forked {q.forks_apart(_MOST):.0f}
+        is {_MOST * q.work:,.0f}. In the ideal all begin together; here the last is forked {q.fork_distance(_MOST):.0f}
         ticks after the first, and the time of each counts from its own fork.""")
 
 
 def _moments_and_forks(page: Writer, q: Queries) -> None:
     if q.began_at_moments():
-        begun = q.moments()
+        moments = q.moments()
         page.text(f"""
         **Which moment of the boost.** All are boosted every {q.figure("section 3.2.1", "boost", "period")} ticks, and
         the CPU-bound ones then go before the interactive ones again. So it matters when a round begins: started at
-        {begun.count} moments, interactive processes next to {_MOST} others take {begun.least:.0f} to {begun.most:.0f}
+        {moments.count} moments, interactive processes next to {_MOST} others take {moments.least:.0f} to
+        {moments.most:.0f}
         ticks""")
         if q.began_at_moments(True):
             slow = q.moments(True)
@@ -370,18 +374,22 @@ def _moments_and_forks(page: Writer, q: Queries) -> None:
     if not q.ran(q.on_their_costs(q.rounds_experiment)):
         return
     size = q.sizes[-2]
-    here, theirs = q.in_rounds, partial(q.authors, "CPU-bound", size=size)
+    measured, theirs = q.in_rounds, partial(q.authors, "CPU-bound", size=size)
     page.text(f"""
     **Slow forks.** On the study's machine a fork took longer, relative to a tick, than here: by
     {q.longer("fork", "RR"):.2f} ticks under round-robin and {q.longer("fork", "MLFQ"):.2f} under MLFQ: chosen so that
     {_MOST} CPU-bound processes take the study's time, so these two cells agree by definition.""")
     with page.known(page.more):
-        page.more(f"""With such forks {size} CPU-bound ones take {here("CPU-bound", "RR", size, True):,.0f} ticks under
-        RR instead of {here("CPU-bound", "RR", size):,.0f} (authors: {theirs("RR")}), and
-        {here("CPU-bound", "MLFQ", size, True):,.0f} under MLFQ instead of {here("CPU-bound", "MLFQ", size):,.0f}
+        page.more(f"""With such forks {size} CPU-bound ones take
+        {measured("CPU-bound", "RR", size, True):,.0f} ticks under
+        RR instead of {measured("CPU-bound", "RR", size):,.0f} (authors: {theirs("RR")}), and
+        {measured("CPU-bound", "MLFQ", size, True):,.0f} under MLFQ instead of
+        {measured("CPU-bound", "MLFQ", size):,.0f}
         ({theirs("MLFQ")}): the time of each counts from its own fork, and the forks are further apart. They hardly
-        change what interactive processes take under round-robin, {here("interactive", "RR", 2, True):.0f} ticks beside
-        2 instead of {here("interactive", "RR", 2):.0f}; that the authors' take {q.authors("interactive", "RR", 2)} is
+        change what interactive processes take under round-robin,
+        {measured("interactive", "RR", 2, True):.0f} ticks beside
+        2 instead of {measured("interactive", "RR", 2):.0f}; that the authors' take
+        {q.authors("interactive", "RR", 2)} is
         not explained.""")
 
 
@@ -450,7 +458,7 @@ def _phases(page: Writer, q: Queries) -> None:
     inside = q.published_within_phases(list(ran))
     page.text(f"""
     The moment alone moves the time so far that the published value lies between the least and the greatest for
-    {len(inside)} of {len(ran)} sizes{f": {listed([str(ran[each]) for each in inside])}" if inside else ""}.""")
+    {len(inside)} of {len(ran)} sizes{f": {listed([str(ran[kind]) for kind in inside])}" if inside else ""}.""")
 
 
 def _shipped(page: Writer, q: Queries) -> None:
@@ -529,13 +537,13 @@ def _sleeper(page: Writer, q: Queries) -> None:
             {q.figure("section 4.3", "sleeper", "MLFQ")}): the parent forks 20 processes,
             {20 * q.longer("fork", "MLFQ"):.1f} ticks of its own, and is demoted to the next level with the others
             before it forks the sleeper. So the sleeper starts when they have been demoted.""")
-    forks = [each for each in q.forks if q.ran(each)]
+    forks = [fork for fork in q.forks if q.ran(fork)]
     if forks:
         page.measured(
             "study-4-forks",
             "The sleeper, by how long a fork takes",
             ["ticks of the parent for a fork"],
-            {q.forks[each]: each for each in forks},
+            {q.forks[fork]: fork for fork in forks},
             [
                 Quantity("20 forks", lambda experiment: 20 * float(q.forks[experiment])),
                 Quantity("slept", partial(q.slept, scheduler="MLFQ")),
@@ -549,8 +557,8 @@ def _sleeper(page: Writer, q: Queries) -> None:
         )
     with page.known():
         rr, mlfq = (
-            value_of(q.rerun_of_sleeper(each)) / q.from_fork(early, each).value
-            for each in ("RR", "MLFQ")
+            value_of(q.rerun_of_sleeper(scheduler)) / q.from_fork(early, scheduler).value
+            for scheduler in ("RR", "MLFQ")
         )
         page.text(f"""
         The rerun's times from fork to end are {rr:.1f} times ours (RR) and {mlfq:.1f} times ours (MLFQ). They are
@@ -563,8 +571,8 @@ def _sleeper(page: Writer, q: Queries) -> None:
             ["policy"],
             policies,
             [
-                Quantity(when, partial(q.slept, each), "started")
-                for each, when in q.sleepers.items()
+                Quantity(when, partial(q.slept, sleeper), "started")
+                for sleeper, when in q.sleepers.items()
             ],
             digits=0,
         )
@@ -572,8 +580,8 @@ def _sleeper(page: Writer, q: Queries) -> None:
 
 def _claims(page: Writer, q: Queries) -> None:
     page.section("What the study claims")
-    rr, mlfq = (value_of(q.authors("CPU-bound", each, _MOST)) for each in ("RR", "MLFQ"))
-    ratio = q.ratio(*(q.here("CPU-bound", each, _MOST) for each in ("MLFQ", "RR")))
+    rr, mlfq = (value_of(q.authors("CPU-bound", scheduler, _MOST)) for scheduler in ("RR", "MLFQ"))
+    ratio = q.ratio(*(q.here("CPU-bound", scheduler, _MOST) for scheduler in ("MLFQ", "RR")))
     page.statements(
         "study-4-claims",
         "Statements of section 4",
@@ -594,11 +602,11 @@ def _claims(page: Writer, q: Queries) -> None:
             *(
                 (
                     "4.3",
-                    f"under {each} a sleep of 5 ticks beside 20 others lasts so many",
-                    q.figure("section 4.3", "sleeper", each),
-                    q.slept("s4-sleeper", each),
+                    f"under {scheduler} a sleep of 5 ticks beside 20 others lasts so many",
+                    q.figure("section 4.3", "sleeper", scheduler),
+                    q.slept("s4-sleeper", scheduler),
                 )
-                for each in q.schedulers
+                for scheduler in q.schedulers
             ),
         ],
         right=["published figures", "measured"],

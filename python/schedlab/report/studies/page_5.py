@@ -44,10 +44,10 @@ def make(q: Queries) -> Page:
     return page.page(q.trials)
 
 
-def _values(found: dict[str, Measured]) -> dict[str, float]:
+def _values(measured_values: dict[str, Measured]) -> dict[str, float]:
     """Returns the means, the least first. Raises NotMeasured if one is missing."""
-    values = {name: each.value for name, each in found.items()}
-    return dict(sorted(values.items(), key=lambda each: each[1]))
+    values = {name: measured.value for name, measured in measured_values.items()}
+    return dict(sorted(values.items(), key=lambda item: item[1]))
 
 
 def _spread(values: dict[str, float]) -> float:
@@ -56,7 +56,7 @@ def _spread(values: dict[str, float]) -> float:
 
 
 def _throughputs(q: Queries) -> dict[str, Measured]:
-    return {each: q.throughput(ONE, each) for each in ("cfs", "lottery:linux", "wrr:linux")}
+    return {policy: q.throughput(ONE, policy) for policy in ("cfs", "lottery:linux", "wrr:linux")}
 
 
 def _on_linux_spread(q: Queries, experiment: str) -> float:
@@ -67,9 +67,9 @@ def _lead(page: Writer, q: Queries) -> None:
     page.lead(f"""One thread that computes leaves a scheduler nothing to decide: the study's three schedulers are
     {_spread({name: value_of(q.theirs("throughput", name)) for name in q.schedulers}):.1f} % apart there""")
     on_linux = q.linux_figures(SYSBENCH, "events_per_second").values()
-    if q.ran(SYSBENCH) and all(each.values for each in on_linux):
+    if q.ran(SYSBENCH) and all(measured.values for measured in on_linux):
         page.lead(f", and {_on_linux_spread(q, SYSBENCH):.1f} % on a Linux kernel of today")
-    elif all(each.values for each in _throughputs(q).values()):
+    elif all(measured.values for measured in _throughputs(q).values()):
         page.lead(f", and {_spread(_values(_throughputs(q))):.1f} % here")
     page.lead(f". {q.failures()}")
 
@@ -79,7 +79,8 @@ def _in_short(page: Writer, q: Queries) -> None:
     page.text(f"""
     **Claimed.** From a benchmark of one thread that computes: weighted round-robin (WRR) has more throughput in Linux
     than CFS, and a lottery less. In events a second, it has
-    {listed([f"{q.theirs('throughput', each)} ({each})" for each in q.schedulers])}; by these and the longest latencies
+    {listed([f"{q.theirs('throughput', scheduler)} ({scheduler})" for scheduler in q.schedulers])}; by these
+    and the longest latencies
     it ranks them.""")
     if q.on_our_kernel() and not q.all_simulated():
         with page.known():
@@ -103,8 +104,8 @@ def _in_short(page: Writer, q: Queries) -> None:
     from the machine, or from the scheduler's own work at each tick.""")
 
     def part(name: str) -> tuple[Measured, float]:
-        ours = q.ratio(*(q.throughput(ONE, q.on_ours[each]) for each in (name, "CFS")))
-        theirs, cfs = (value_of(q.theirs("throughput", each)) for each in (name, "CFS"))
+        ours = q.ratio(*(q.throughput(ONE, q.on_ours[scheduler]) for scheduler in (name, "CFS")))
+        theirs, cfs = (value_of(q.theirs("throughput", scheduler)) for scheduler in (name, "CFS"))
         return ours, theirs / cfs
 
     page.dotted(
@@ -203,8 +204,8 @@ def _on_linux(page: Writer, q: Queries) -> None:
         "longest": "latency_max_ms",
     }
 
-    def told(figure: str, policy: str) -> Measured:
-        return q.told_by(SYSBENCH_8, policy, figure)
+    def printed(figure: str, policy: str) -> Measured:
+        return q.printed_output(SYSBENCH_8, policy, figure)
 
     def summed_up(column: str, policy: str) -> Measured:
         return q.summary(SYSBENCH_8, policy, column)
@@ -215,9 +216,9 @@ def _on_linux(page: Writer, q: Queries) -> None:
         ["policy"],
         q.linux_policies(SYSBENCH_8),
         [
-            Quantity("events a second", partial(told, "events_per_second"), digits=1),
+            Quantity("events a second", partial(printed, "events_per_second"), digits=1),
             *(
-                Quantity(title, partial(told, figure), "latency, ms", 2)
+                Quantity(title, partial(printed, figure), "latency, ms", 2)
                 for title, figure in latency.items()
             ),
             Quantity("switches to another process", partial(summed_up, "context_switches")),
@@ -244,8 +245,8 @@ def _one_thread_on_linux(page: Writer, q: Queries, experiment: str, name: str, c
             (
                 title,
                 f"{pair[1]} − {pair[0]}",
-                q.difference_there(quantity, pair),
-                q.difference_here(quantity, pair, experiment),
+                q.difference_published(quantity, pair),
+                q.difference_measured(quantity, pair, experiment),
                 q.chance_of_difference(quantity, pair, experiment),
             )
             for quantity, title in q.quantities.items()
@@ -286,7 +287,7 @@ def _one_thread_on_linux(page: Writer, q: Queries, experiment: str, name: str, c
         )
 
 
-def _tables(page: Writer, q: Queries, experiment: str, name: str, where: str) -> None:
+def _tables(page: Writer, q: Queries, experiment: str, name: str, place: str) -> None:
     def of_run(quantity: str, scheduler: str, run: str = "") -> Comparison:
         return Comparison(
             q.theirs(quantity, scheduler, run),
@@ -295,16 +296,16 @@ def _tables(page: Writer, q: Queries, experiment: str, name: str, where: str) ->
         )
 
     parts = {title: partial(of_run, quantity) for quantity, title in q.quantities.items()}
-    titles = {q.titled(each, experiment): each for each in q.schedulers}
+    titles = {q.titled(scheduler, experiment): scheduler for scheduler in q.schedulers}
     page.compared(
         f"{name}-table-5",
-        f"Each run{where}: the study's table 5",
+        f"Each run{place}: the study's table 5",
         ["scheduler", "run"],
-        {(title, run): (each, run) for title, each in titles.items() for run in "123"},
+        {(title, run): (scheduler, run) for title, scheduler in titles.items() for run in "123"},
         parts,
         f"Ours: the seed of that number. {q.how(experiment)}",
     )
-    title = f"Means of the runs{where}: the study's table 6"
+    title = f"Means of the runs{place}: the study's table 6"
     page.compared(f"{name}-table-6", title, ["scheduler"], titles, parts, q.how(experiment))
 
 
@@ -361,7 +362,7 @@ def _threads_table(page: Writer, q: Queries, experiment: str, name: str, title: 
 
 def _one_thread(page: Writer, q: Queries) -> None:
     page.section("What the benchmark cannot see")
-    rate, took = (q.theirs(each, "CFS", "1") for each in ("throughput", "mean latency"))
+    rate, took = (q.theirs(quantity, "CFS", "1") for quantity in ("throughput", "mean latency"))
     page.text(f"""
     {rate} events a second of {took} ms each make {value_of(rate) * value_of(took) / 1000:.2f} s of work in a second:
     the study's thread always runs, and a scheduler has no other thread to choose.""")
@@ -477,7 +478,7 @@ def _woken(page: Writer, q: Queries, experiment: str, name: str, place: str) -> 
 
 
 def _benchmarks(page: Writer, q: Queries) -> None:
-    if benchmarks := [each for each in q.benchmarks if q.ran(each)]:
+    if benchmarks := [benchmark for benchmark in q.benchmarks if q.ran(benchmark)]:
         page.section("Messages, switches and pipes on Linux")
         page.text("""
         Here a scheduler decides all the time: processes wait for each other's messages, and each message wakes another
@@ -486,8 +487,8 @@ def _benchmarks(page: Writer, q: Queries) -> None:
         *stress-ng* counts what four processes get done: computing (`cpu`), switching by a pipe (`switch`), filling a
         pipe (`pipe`).""")
         columns = {
-            each: (f"{name}, operations a second", "stress-ng", 0)
-            for each, name in q.stressors.items()
+            stressor: (f"{name}, operations a second", "stress-ng", 0)
+            for stressor, name in q.stressors.items()
         }
         columns[HACKBENCH] = ("seconds", "hackbench", 3)
         page.measured(
@@ -496,38 +497,39 @@ def _benchmarks(page: Writer, q: Queries) -> None:
             ["policy"],
             q.linux_policies(benchmarks),
             [
-                Quantity(title, partial(q.result, each), group, digits)
-                for each in benchmarks
-                for title, group, digits in (columns[each],)
+                Quantity(title, partial(q.result, benchmark), group, digits)
+                for benchmark in benchmarks
+                for title, group, digits in (columns[benchmark],)
             ],
             f"{q.how(benchmarks)} hackbench: less is better; the others: more.",
         )
-        for each in benchmarks:
-            if q.result(each, FAIR).mean:
-                told = [
+        for benchmark in benchmarks:
+            if q.result(benchmark, FAIR).mean:
+                texts = [
                     f"{percent:+.1f} % (`{policy}`)"
-                    for policy, percent in q.unlike_fair_class(each)
+                    for policy, percent in q.unlike_fair_class(benchmark)
                 ]
                 page.text(
-                    f"""**{q.benchmarks[each]}**, compared with the fair class, where the difference is significant:
-                    {listed(told)}."""
-                    if told
-                    else f"**{q.benchmarks[each]}**: no policy differs significantly from the fair class."
+                    f"""**{q.benchmarks[benchmark]}**, compared with the fair class, where the difference is
+                    significant:
+                    {listed(texts)}."""
+                    if texts
+                    else f"**{q.benchmarks[benchmark]}**: no policy differs significantly from the fair class."
                 )
-    if suites := [each for each in q.suites if q.ran(each)]:
+    if suites := [suite for suite in q.suites if q.ran(suite)]:
         page.section("The other studies' suites on Linux")
         page.text("""
         These are the programs of studies 1, 3 and 4, compiled for Linux from the same source. A tick of Linux is 4 ms,
         and the programs fill it with work as they fill a tick of 1 ms of our kernel: so times are about four times
         those of the other studies' pages. Fork, exit and wake-up have the costs of Linux.""")
-        for each in suites:
-            page.item(f"`{q.suites[each]}`: {EXPERIMENTS[each].title}.")
+        for benchmark in suites:
+            page.item(f"`{q.suites[benchmark]}`: {EXPERIMENTS[benchmark].title}.")
         page.measured(
             "study-5-linux-suites",
             "The other studies' suites on Linux: mean turnaround, ms",
             ["policy"],
             q.linux_policies(suites),
-            [Quantity(q.suites[each], partial(q.mean_turnaround, each)) for each in suites],
+            [Quantity(q.suites[suite], partial(q.mean_turnaround, suite)) for suite in suites],
             q.how(suites),
         )
 
@@ -541,11 +543,11 @@ def _claims(page: Writer, q: Queries) -> None:
         [
             (
                 section,
-                says,
+                statement,
                 q.order_theirs(quantity, falling),
-                *(q.order_ours(quantity, each, falling) for each in (ONE, SYSBENCH)),
+                *(q.order_ours(quantity, experiment, falling) for experiment in (ONE, SYSBENCH)),
             )
-            for section, says, quantity, falling in (
+            for section, statement, quantity, falling in (
                 (
                     "6.2",
                     "WRR has the highest throughput, the lottery the lowest",

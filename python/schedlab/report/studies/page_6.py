@@ -165,7 +165,7 @@ def _clients(page: Writer, q: Queries) -> None:
     page.section("Clients and a server")
 
     def response(policy: str, tickets: int) -> Measured:
-        return q.ratio(*(q.apart("s6-clients", policy, each) for each in (tickets, 8)))
+        return q.ratio(*(q.apart("s6-clients", policy, count) for count in (tickets, 8)))
 
     page.compared(
         "study-6-clients",
@@ -277,14 +277,14 @@ def _lock(page: Writer, q: Queries) -> None:
     def part(
         row: str,
         column: str,
-        here: Callable[[str, str], Measured],
+        measure: Callable[[str, str], Measured],
         decimals: int,
         experiment: str,
         policy: str,
     ) -> Comparison:
         theirs = (experiment, policy) == ("s6-lock", "all of theirs")
         figure = q.figure("figure 11", row, column) if theirs else None
-        return Comparison(figure, here(experiment, policy), decimals=decimals)
+        return Comparison(figure, measure(experiment, policy), decimals=decimals)
 
     def taken(mark: int, experiment: str, policy: str) -> Measured:
         return q.marked(experiment, policy, mark)
@@ -327,7 +327,7 @@ def _lock(page: Writer, q: Queries) -> None:
     wait (`lottery:transfers`), the next owner is drawn by lottery (`overtake=1`), a thread that releases it yields the
     CPU, and the scheduler compensates a thread that has not used its time slice (`compensation=1`). Here each property
     is removed or added alone.""")
-    here = "s6-lock"
+    lock_experiment = "s6-lock"
     without, with_them = "draw, compensated", "all of theirs"
     with page.known():
         page.text(f"""
@@ -335,15 +335,20 @@ def _lock(page: Writer, q: Queries) -> None:
           continues after the release, its time slice of 100 ms ends while the lock is free, and no thread waits
           ({waited("A", "s6-lock-no-yield", "all of theirs"):.1f} ms).
         - **The draw makes waits depend on tickets.** Without it the threads with fewer tickets wait
-          {waited_ratio(here, "lottery"):.2f} times as long as the others, with it {waited_ratio(here, "draw"):.2f}
+          {waited_ratio(lock_experiment, "lottery"):.2f} times as long as the others, with it
+          {waited_ratio(lock_experiment, "draw"):.2f}
           times.
-        - **Compensation** matters less: with it A takes the lock {taken_ratio(here, "all of theirs"):.2f} times as
-          often as B, and without it {taken_ratio(here, "transfers and draw"):.2f} times; the seeds hardly distinguish
+        - **Compensation** matters less: with it A takes the lock
+          {taken_ratio(lock_experiment, "all of theirs"):.2f} times as
+          often as B, and without it {taken_ratio(lock_experiment, "transfers and draw"):.2f} times; the
+          seeds hardly distinguish
           the two. The study has {q.figure("figure 11", "A : B", "acquisitions")}.
         - **Transfers** make an owner's 50 ms short, and so the waits. The study's waits,
           {q.figure("figure 11", "A", "waiting")} and {q.figure("figure 11", "B", "waiting")} ms, are near ours without
-          transfers, {waited("A", here, without):.0f} and {waited("B", here, without):.0f}, not ours with them,
-          {waited("A", here, with_them):.0f} and {waited("B", here, with_them):.0f}. Why its transfers have no effect
+          transfers, {waited("A", lock_experiment, without):.0f} and
+          {waited("B", lock_experiment, without):.0f}, not ours with them,
+          {waited("A", lock_experiment, with_them):.0f} and {waited("B", lock_experiment, with_them):.0f}.
+          Why its transfers have no effect
           is not explained.""")
 
 

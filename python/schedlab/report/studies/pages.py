@@ -12,7 +12,7 @@ from schedlab.base.display.numbers import counted
 from schedlab.machines import SIMULATOR
 from schedlab.report.model import Page, Section, Text
 from schedlab.report.wording import listed
-from schedlab.runs.collection import Collection, Kept
+from schedlab.runs.collection import Collection, StoredRun
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES, WITHOUT
 from schedlab.studies.pack import Study, study_numbered
@@ -34,7 +34,7 @@ TITLE = "These runs are simulated"
 def with_notice(page: Page, collection: Collection, study: int) -> Page:
     """The page of a study; if any of its runs are simulated, what that means follows its first section."""
     runs = [run for run in collection if run.setup.experiment.startswith(f"s{study}-")]
-    planned = {name for name, each in EXPERIMENTS.items() if each.machine == SIMULATOR}
+    planned = {name for name, experiment in EXPERIMENTS.items() if experiment.machine == SIMULATOR}
     simulated = [
         run
         for run in runs
@@ -42,11 +42,11 @@ def with_notice(page: Page, collection: Collection, study: int) -> Page:
     ]
     if not simulated:
         return page
-    notice = Section(TITLE, (Text(_said(simulated, len(runs), study), "warning"),))
+    notice = Section(TITLE, (Text(_runs_text(simulated, len(runs), study), "warning"),))
     return replace(page, sections=(*page.sections[:1], notice, *page.sections[1:]))
 
 
-def _said(simulated: list[Kept], runs: int, study: int) -> str:
+def _runs_text(simulated: list[StoredRun], runs: int, study: int) -> str:
     all_of_them = len(simulated) == runs
     which = "All" if all_of_them else f"{len(simulated)} of the {runs}"
     lines = [

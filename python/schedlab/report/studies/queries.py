@@ -26,7 +26,7 @@ from schedlab.report.model import Trial
 from schedlab.report.study_tables import Measured, Numbers, measure
 from schedlab.report.trials import of_setups
 from schedlab.report.wording import provenance
-from schedlab.runs.collection import Collection, Kept, Repeated
+from schedlab.runs.collection import Collection, Repeated, StoredRun
 from schedlab.studies.costs import StudyCosts, costs_of
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import OTHERS
@@ -40,22 +40,22 @@ def of_rows(collection: Collection, rows: pl.DataFrame, value: pl.Expr) -> Numbe
     """What an expression comes to over the rows of each run; no number where it is null."""
     if rows.is_empty() or not set(value.meta.root_names()) <= set(rows.columns):
         return {}
-    found = rows.group_by("run", maintain_order=True).agg(value.alias("value")).drop_nulls()
-    return {collection.runs[number].folder: float(each) for number, each in found.rows()}
+    values = rows.group_by("run", maintain_order=True).agg(value.alias("value")).drop_nulls()
+    return {collection.runs[number].folder: float(run_value) for number, run_value in values.rows()}
 
 
 def combined(first: Measured, second: Measured, make: Callable[[float, float], float]) -> Measured:
     """Seed by seed. What is missing of either is missing."""
-    for each in (first, second):
-        if each.mean is None:
-            return each
+    for measured in (first, second):
+        if measured.mean is None:
+            return measured
     if len(first.values) != len(second.values):
         return Measured((), NOTHING, "The two were run with different numbers of seeds.")
     pairs = zip(first.values, second.values, strict=True)
     return Measured(tuple(make(*pair) for pair in pairs), within=ANYWHERE)
 
 
-def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[Kept, Trace]]:
+def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[StoredRun, Trace]]:
     """The traces of the setup's runs, or the first of them, if all succeeded and kept their traces."""
     if repeated is None or repeated.failed:
         return []
@@ -74,20 +74,20 @@ def in_order(values: Mapping[str, Measured], falling: bool, paired: bool = True)
 
     `paired`: seed by seed, since a seed does the same to all.
     """
-    means = {name: each.mean or 0.0 for name, each in values.items()}
+    means = {name: measured.mean or 0.0 for name, measured in values.items()}
     names = sorted(means, key=lambda name: means[name], reverse=falling)
-    told = names[0]
+    text = names[0]
     for one, other in pairwise(names):
         sign = " > " if falling else " < "
-        told += f"{sign if _apart(values[one], values[other], paired) else ' ≈ '}{other}"
-    return told
+        text += f"{sign if _are_distinct(values[one], values[other], paired) else ' ≈ '}{other}"
+    return text
 
 
 LEAST_DIFFERENCE = 1e-4
 """Means that differ by a smaller part are equal, even if no seed varies."""
 
 
-def _apart(one: Measured, other: Measured, paired: bool) -> bool:
+def _are_distinct(one: Measured, other: Measured, paired: bool) -> bool:
     """Returns True if the two differ significantly. One run each cannot tell."""
     if paired and len(one.values) != len(other.values):
         return False
@@ -112,7 +112,7 @@ def in_ticks(time: pl.Expr) -> pl.Expr:
 
 _NAMED = 6
 """The most experiments that a command names one by one."""
-_WHOLE = 1_000_000_000
+_UNLIMITED = 1_000_000_000
 """A tick of which parts are told."""
 
 
@@ -136,22 +136,24 @@ class Queries:
     @cached_property
     def _figures(self) -> Mapping[tuple[str, str, str, Source], Sequence[Figure]]:
         """Those of each cell: a page asks for hundreds."""
-        found: defaultdict[tuple[str, str, str, Source], list[Figure]] = defaultdict(list)
-        for each in self.study.figures:
-            found[each.place, each.row, each.column, each.source].append(each)
-        return found
+        figures_by_place: defaultdict[tuple[str, str, str, Source], list[Figure]] = defaultdict(
+            list
+        )
+        for figure in self.study.figures:
+            figures_by_place[figure.place, figure.row, figure.column, figure.source].append(figure)
+        return figures_by_place
 
     def figure(
         self, place: str, row: str, column: str, source: Source = "study", quantity: str = ""
     ) -> Figure | None:
         """The first number there; None if there is none."""
-        there = self._figures.get((place, row, column, source), ())
-        return next((each for each in there if quantity in ("", each.quantity)), None)
+        candidates = self._figures.get((place, row, column, source), ())
+        return next((figure for figure in candidates if quantity in ("", figure.quantity)), None)
 
     def printed_table(self, name: str) -> list[tuple[str, ...]]:
         """The rows of a table of words, as the file of that name in the study's folder has them."""
-        found = pl.read_csv(self.study.folder / f"{name}.csv", infer_schema=False)
-        return found.with_columns(pl.all().fill_null("")).rows()
+        table = pl.read_csv(self.study.folder / f"{name}.csv", infer_schema=False)
+        return table.with_columns(pl.all().fill_null("")).rows()
 
     def gave_a_constant(self, figure: Figure | None) -> bool:
         """Returns True if a cost of the study's machine is from this figure, so that ours agrees by definition."""
@@ -165,8 +167,8 @@ class Queries:
 
     def longer(self, operation: str, policy: str, count: int = 1) -> float:
         """By how many ticks an operation took longer on the study's machine."""
-        own = self.schedulers.get(policy, policy)
-        return dict(self._costs.of(own, count, _WHOLE)).get(operation, 0) / _WHOLE
+        full_name = self.schedulers.get(policy, policy)
+        return dict(self._costs.of(full_name, count, _UNLIMITED)).get(operation, 0) / _UNLIMITED
 
     @cached_property
     def _costs(self) -> StudyCosts:
@@ -174,8 +176,8 @@ class Queries:
 
     def setup(self, experiment: str, policy: str, cpus: int = 0) -> Repeated | None:
         """All seeds of an experiment under a policy; None if it was not run."""
-        own = self.schedulers.get(policy, policy)
-        return self.collection.one(experiment, own, cpus or self.cpus or None)
+        full_name = self.schedulers.get(policy, policy)
+        return self.collection.one(experiment, full_name, cpus or self.cpus or None)
 
     def first_trace(self, experiment: str, policy: str, cpus: int = 0) -> Trace | None:
         """The trace of the first seed; None if that was not run, failed, or its trace was not kept."""
@@ -195,20 +197,20 @@ class Queries:
 
     def all_simulated(self) -> bool:
         """True if no machine but the simulator ran this study's experiments."""
-        own = (
+        simulated = (
             s for s in self.collection.repeated if s.experiment.startswith(f"s{self.study.number}-")
         )
-        return all(setup.machine == SIMULATOR for setup in own)
+        return all(setup.machine == SIMULATOR for setup in simulated)
 
     def shipped_run(self, experiments: Iterable[str] | str) -> list[str]:
         """The policies as shipped under which any of the experiments was run."""
         names = _several(experiments)
-        return [each for each in self.shipped if any(self.ran(name, each) for name in names)]
+        return [policy for policy in self.shipped if any(self.ran(name, policy) for name in names)]
 
     def failures(self) -> str:
         """A sentence, if runs of this study failed; else nothing."""
-        own = f"s{self.study.number}-"
-        runs = [run for run in self.collection if run.setup.experiment.startswith(own)]
+        prefix = f"s{self.study.number}-"
+        runs = [run for run in self.collection if run.setup.experiment.startswith(prefix)]
         failed = sum(not run.succeeded for run in runs)
         if not failed:
             return ""
@@ -219,11 +221,11 @@ class Queries:
 
     def how(self, experiments: Iterable[str] | str, policies: Iterable[str] = ()) -> str:
         """Words for a caption: the machine, the tick, the number of seeds. No policies: any."""
-        wanted, whose = set(_several(experiments)), set(policies)
+        experiment_names, whose = set(_several(experiments)), set(policies)
         setups = [
-            each
-            for setup, each in self.collection.repeated.items()
-            if setup.experiment in wanted and (not whose or setup.policy in whose)
+            repeated
+            for setup, repeated in self.collection.repeated.items()
+            if setup.experiment in experiment_names and (not whose or setup.policy in whose)
         ]
         return f"{provenance(setups, brackets=False)} {self._repeat(setups)}" if setups else ""
 
@@ -234,23 +236,23 @@ class Queries:
 
     def _repeat(self, setups: Sequence[Repeated]) -> str:
         """Returns the command that runs these setups anew, and a link that opens one of them in the page."""
-        names = list(dict.fromkeys(each.setup.experiment for each in setups))
+        names = list(dict.fromkeys(setup.setup.experiment for setup in setups))
         if not set(names) <= set(experiment_labels()):
             return ""
         most = f"study-{self.study.number}"
         command = code(f"./schedlab reproduce {' '.join(names) if len(names) <= _NAMED else most}")
         first = names[0]
         if first not in self.trials:
-            own = [each for each in setups if each.setup.experiment == first]
-            if trial := of_setups(own):
+            first_setups = [setup for setup in setups if setup.setup.experiment == first]
+            if trial := of_setups(first_setups):
                 self.trials[first] = trial
         link = f" [{OPEN}]({TRIAL}{first})." if first in self.trials else ""
         return f"Repeat: {command}.{link}"
 
     def tick_lengths(self, experiments: Iterable[str]) -> list[str]:
         """The lengths of a tick in all their runs: `1 ms`."""
-        wanted = set(experiments)
-        lengths = {s.tick_ns for s in self.collection.repeated if s.experiment in wanted}
+        names = set(experiments)
+        lengths = {s.tick_ns for s in self.collection.repeated if s.experiment in names}
         return [f"{length / 1e6:g} ms" for length in sorted(lengths)]
 
     def summary(
@@ -278,10 +280,10 @@ class Queries:
         if setup is None:
             return measure(None, {}, within)
         if rows is None:
-            own = self._succeeded_of(experiment)
+            setups = self._succeeded_of(experiment)
         else:
-            own = rows.filter(pl.col("experiment") == experiment) if len(rows) else rows
-        return measure(setup, of_rows(self.collection, own, value), within)
+            setups = rows.filter(pl.col("experiment") == experiment) if len(rows) else rows
+        return measure(setup, of_rows(self.collection, setups, value), within)
 
     @cached_property
     def _succeeded(self) -> pl.DataFrame:
@@ -349,17 +351,17 @@ class Queries:
     ) -> str | Measured:
         """`A > B ≈ C`, where the difference of the latter may be chance; or the first that is missing.
         `paired`: seed by seed."""
-        missing = (each for each in values.values() if each.mean is None)
+        missing = (measured for measured in values.values() if measured.mean is None)
         return next(missing, None) or in_order(values, falling, paired)
 
     def order_printed(self, values: Mapping[str, Figure], falling: bool = False) -> str:
         """`A > B = C`: the same of published figures."""
         names = sorted(values, key=lambda name: values[name].value, reverse=falling)
-        told = names[0]
+        text = names[0]
         for one, other in pairwise(names):
             equal = values[one].value == values[other].value
-            told += f" {'=' if equal else '>' if falling else '<'} {other}"
-        return told
+            text += f" {'=' if equal else '>' if falling else '<'} {other}"
+        return text
 
 
 def _several(experiments: Iterable[str] | str) -> list[str]:

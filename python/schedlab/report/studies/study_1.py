@@ -91,8 +91,8 @@ class Queries(TimingQueries, LotteryQueries):
 
     def printed_between(self, suite: str, test: str) -> list[float]:
         """The least and the most, over the numbers of CPUs."""
-        found = [each.value for n in self.counts if (each := self.printed(suite, test, n))]
-        return [min(found), max(found)]
+        values = [printed.value for n in self.counts if (printed := self.printed(suite, test, n))]
+        return [min(values), max(values)]
 
     def picks(self, suite: str, test: str, count: int, their_costs: bool = False) -> Measured:
         """How often a process was picked, even if it ran before: what the study's kernel counts. Priority tests in
@@ -119,14 +119,14 @@ class Queries(TimingQueries, LotteryQueries):
 
     def _parents_picks(self, suite: str, test: str) -> Measured:
         """The picks of the program that starts the processes."""
-        own = pl.col("selections").filter(pl.col("role") == "root").sum()
-        return self._of(own, suite, test, 1, rows=self.collection.processes)
+        parent_picks = pl.col("selections").filter(pl.col("role") == "root").sum()
+        return self._of(parent_picks, suite, test, 1, rows=self.collection.processes)
 
-    def why_time_off(self, suite: str, test: str, count: int, whole: bool) -> WhyTime:
+    def why_time_off(self, suite: str, test: str, count: int, until_all_ended: bool) -> WhyTime:
         """The note that explains a time that is off theirs, or off the ideal; none if it needs
         none."""
-        off_ideal = self.off_ideal(suite, test, count, whole)
-        if whole:
+        off_ideal = self.off_ideal(suite, test, count, until_all_ended)
+        if until_all_ended:
             return "sleepers_wait_first" if off_ideal and self.waits_of_sleepers(suite) else ""
         if test == SLEEPERS:
             return "constant"
@@ -145,14 +145,14 @@ class Queries(TimingQueries, LotteryQueries):
 
     def staying(self, suite: str, test: str) -> list[SimpleNamespace]:
         """Where no process changes its CPU, and the busiest has more than its part to do."""
-        found = []
+        stays = []
         for count in ALL_CPUS[1:] if suite == "priority" and test in _COMPUTING else ():
             busiest = self.busiest(suite, test, count).mean
             ideal = self.ideal(suite, test, count, True)
             moved = self.number("migrations", suite, test, count).mean
             if busiest and moved == 0 and busiest > _MORE_THAN_ITS_PART * ideal:
-                found.append(SimpleNamespace(busiest=busiest, count=count, ideal=ideal))
-        return found
+                stays.append(SimpleNamespace(busiest=busiest, count=count, ideal=ideal))
+        return stays
 
     def farthest_from_ideal(self, suite: str, test: str) -> SimpleNamespace | None:
         """The number of CPUs on which it takes longest, compared with the ideal; None if it was not
@@ -162,17 +162,17 @@ class Queries(TimingQueries, LotteryQueries):
             for count in self.counts
             if (mean := self.completion(suite, test, count).mean)
         ]
-        return max(known, key=lambda each: each.ticks / each.ideal, default=None)
+        return max(known, key=lambda stay: stay.ticks / stay.ideal, default=None)
 
     def turnarounds(self, policies: Sequence[str]) -> SimpleNamespace | None:
         """Turnarounds of processes of priority 0 and 5 in I/O-bound, on the CPUs where most
         policies were run."""
         by_count = {count: list(self._turnarounds(policies, count)) for count in self.counts}
-        count = max(by_count, key=lambda each: len(by_count[each]))
+        count = max(by_count, key=lambda name: len(by_count[name]))
         return SimpleNamespace(count=count, of=by_count[count]) if by_count[count] else None
 
     def _turnarounds(self, policies: Sequence[str], count: int) -> list[SimpleNamespace]:
-        found = []
+        turnarounds = []
         for policy in policies:
             zero, five = (
                 self.group_time(
@@ -181,16 +181,21 @@ class Queries(TimingQueries, LotteryQueries):
                 for group in ("io-0", "io-5")
             )
             if zero and five:
-                found.append(SimpleNamespace(policy=policy, zero=zero, five=five))
-        return found
+                turnarounds.append(SimpleNamespace(policy=policy, zero=zero, five=five))
+        return turnarounds
 
     def told(
-        self, suite: str, test: str, count: int, whole: bool = False, their_costs: bool = False
+        self,
+        suite: str,
+        test: str,
+        count: int,
+        until_all_ended: bool = False,
+        their_costs: bool = False,
     ) -> Measured:
         """As the study ran it, priority tests are run in a row."""
         if suite != "priority" or not their_costs:
-            return super().told(suite, test, count, whole, their_costs)
-        name = "ticks" if self._tells_sleepers(suite, test, whole) else "complete"
+            return super().told(suite, test, count, until_all_ended, their_costs)
+        name = "ticks" if self._reports_sleepers(suite, test, until_all_ended) else "complete"
         return self.in_a_row(test, count, name, their_costs=True)
 
     def in_a_row(
@@ -206,8 +211,8 @@ class Queries(TimingQueries, LotteryQueries):
         mean of the five times that it is run."""
         rows = self._told_since("test")
         if len(rows):
-            own = (pl.col("test") == 1 + self.tests.index(test)) & (pl.col("name") == name)
-            rows = rows.filter(own)
+            in_test = (pl.col("test") == 1 + self.tests.index(test)) & (pl.col("name") == name)
+            rows = rows.filter(in_test)
         value = pl.col("value").mean()
         repeated = self.on_their_costs(_IN_A_ROW) if their_costs else _IN_A_ROW
         return self.of(experiment or repeated, policy, value, rows, cpus=count)
@@ -248,14 +253,14 @@ class Queries(TimingQueries, LotteryQueries):
 
     def account(self, whose: str, part: str, suite: str, test: str) -> Measured:
         """Events and ticks that are a pick each, their sum, and what was counted, here or by the study."""
-        found = self._account(whose, suite, test)
-        return Measured((found[part],)) if found else Measured((), NOTHING)
+        result = self._account(whose, suite, test)
+        return Measured((result[part],)) if result else Measured((), NOTHING)
 
     def _account(self, whose: str, suite: str, test: str) -> dict[str, float] | None:
         made = self._theirs(suite, test) if whose == "published" else self._ours(suite, test)
-        if any(each is None for each in made):
+        if any(value is None for value in made):
             return None
-        events, ticks, counted = (each or 0.0 for each in made)
+        events, ticks, counted = (value or 0.0 for value in made)
         return {"events": events, "ticks": ticks, "sum": events + ticks, "counted": counted}
 
     def _theirs(self, suite: str, test: str) -> tuple[float | None, ...]:
@@ -266,7 +271,7 @@ class Queries(TimingQueries, LotteryQueries):
             for quantity in ("completion", "context switches")
         )
         processes, sleeps = (
-            self.number(each, suite, test, 1).mean for each in ("processes", "wakeups")
+            self.number(column, suite, test, 1).mean for column in ("processes", "wakeups")
         )
         if test == SLEEPERS or not ticks or not counted or processes is None or sleeps is None:
             return (None,)
@@ -279,8 +284,8 @@ class Queries(TimingQueries, LotteryQueries):
         """Events: each start, each wake-up, each pick of the parent, and each priority that is set,
         after which the policy picks anew. Ticks of an idle CPU pick no process."""
         means = [
-            each.mean
-            for each in (
+            mean.mean
+            for mean in (
                 *(
                     self.number(column, suite, test, 1)
                     for column in ("processes", "wakeups", "completion_ns", "idle_ns")
@@ -291,13 +296,13 @@ class Queries(TimingQueries, LotteryQueries):
         ]
         if None in means:
             return (None,)
-        processes, wakeups, ticks, idle, parent, counted = (each or 0.0 for each in means)
+        processes, wakeups, ticks, idle, parent, counted = (mean or 0.0 for mean in means)
         set_by = processes if suite == "priority" and test in _SETTING else 0
         return processes + wakeups + parent + set_by, ticks - idle, counted
 
     def _accounts(self, whose: str) -> list[dict[str, float]]:
         pairs = ((suite, test) for suite in self.suites for test in self.tests)
-        return [found for pair in pairs if (found := self._account(whose, *pair))]
+        return [accounts for pair in pairs if (accounts := self._account(whose, *pair))]
 
     def accounted(self, whose: str) -> int:
         """The number of tests whose switches can be accounted for."""
@@ -306,19 +311,23 @@ class Queries(TimingQueries, LotteryQueries):
     def accounted_well(self, whose: str) -> int:
         """The number of those tests in which the sum is near what was counted."""
         return sum(
-            abs(each["sum"] - each["counted"]) <= NEAR * each["counted"]
-            for each in self._accounts(whose)
+            abs(account["sum"] - account["counted"]) <= NEAR * account["counted"]
+            for account in self._accounts(whose)
         )
 
     # --- how it was run
 
-    def ticks_here(self, of_program: bool = False) -> list[str]:
+    def tick_texts(self, of_program: bool = False) -> list[str]:
         """Lengths, in all runs of the study's own lottery program, or in all others."""
         programs = {
             self.original(test, costs) for test in self.lotteries for costs in (False, True)
         }
-        own = (name for name, each in EXPERIMENTS.items() if each.study == self.study.number)
-        return self.tick_lengths(name for name in own if (name in programs) == of_program)
+        names = (
+            name
+            for name, experiment in EXPERIMENTS.items()
+            if experiment.study == self.study.number
+        )
+        return self.tick_lengths(name for name in names if (name in programs) == of_program)
 
     def original_command(self) -> str:
         """How one of the study's own lottery tests was run; nothing, if none was."""
@@ -342,46 +351,47 @@ class Queries(TimingQueries, LotteryQueries):
         """The policies of the study, and then all that we ship, if they were run on any number of
         CPUs."""
         names = dict.fromkeys((*EXPERIMENTS[experiment].own, *OTHERS))
-        return [each for each in names if any(self.ran(experiment, each, n) for n in self.counts)]
+        return [name for name in names if any(self.ran(experiment, name, n) for n in self.counts)]
 
     def another_ran(self, test: str, count: int) -> bool:
         """True if a priority test was run under any policy but the study's."""
         experiment = self.experiment("priority", test)
-        return any(self.ran(experiment, each, count) for each in self.proposed[1:])
+        return any(self.ran(experiment, name, count) for name in self.proposed[1:])
 
     def changes(self, before: str, after: str) -> SimpleNamespace:
         """Changes of the priority tests from one policy to another: the number of setups, of those
         that are notably shorter and longer, and those that change most."""
-        found = []
+        all_changes = []
         for test in self.tests:
             for count in self.counts:
                 old, new = (
-                    self.completion("priority", test, count, each).mean for each in (before, after)
+                    self.completion("priority", test, count, policy).mean
+                    for policy in (before, after)
                 )
                 if old and new:
-                    found.append(
+                    all_changes.append(
                         SimpleNamespace(
                             part=new / old - 1, test=test, count=count, old=old, new=new
                         )
                     )
-        found.sort(key=lambda each: each.part)
+        all_changes.sort(key=lambda change: change.part)
         return SimpleNamespace(
-            setups=len(found),
-            shorter=[each for each in found if each.part < -_NOTABLE],
-            longer=[each for each in reversed(found) if each.part > _NOTABLE],
+            setups=len(all_changes),
+            shorter=[change for change in all_changes if change.part < -_NOTABLE],
+            longer=[change for change in reversed(all_changes) if change.part > _NOTABLE],
         )
 
     def shares_off_printed(self) -> Measured:
         """How many points our shares on one CPU are off the study's: mean over the tables."""
-        found = [self.off_printed_shares(test, 1) for test in self.lotteries]
-        missing = next((each for each in found if each.mean is None), None)
-        return missing or Measured((fmean(each.mean or 0 for each in found),))
+        differences = [self.off_printed_shares(test, 1) for test in self.lotteries]
+        missing = next((difference for difference in differences if difference.mean is None), None)
+        return missing or Measured((fmean(difference.mean or 0 for difference in differences),))
 
     def both_lotteries(self, count: int) -> SimpleNamespace | None:
         """How many points off the ideal, the study's and ours: mean over the tables of which both are
         known. None if there is none."""
         pairs = [
-            [self.off_ideal_share(test, each, count).mean for each in self.lotteries_run]
+            [self.off_ideal_share(test, lottery, count).mean for lottery in self.lotteries_run]
             for test in self.lotteries
         ]
         known = [(old, new) for old, new in pairs if old is not None and new is not None]

@@ -22,7 +22,7 @@ class Queries(TimingQueries):
     """The study does not say; its ticks of CPU-heavy are those of study 1 on two."""
     figures_on = (cpus,)
     suites: ClassVar = {
-        "before": Suite("timing", "section 3", "rr:table-scan", tells_sleepers=False),
+        "before": Suite("timing", "section 3", "rr:table-scan", reports_sleepers=False),
         "after": Suite("priority", "section 5", "priority aging_interval=0"),
     }
     rows: ClassVar = {
@@ -39,8 +39,8 @@ class Queries(TimingQueries):
     def printed(self, suite: str, test: str, count: int = cpus) -> Figure | None:
         """The printed figure, on the CPUs that it is taken to have; None on others."""
         place = self.suites[suite].place
-        found = self.figure(place, self.rows[test], "average", quantity="completion")
-        return found if count == self.cpus else None
+        figure = self.figure(place, self.rows[test], "average", quantity="completion")
+        return figure if count == self.cpus else None
 
     def first_runs_of_mixed(self) -> Figure | None:
         """Returns what the first runs of mixed load took under priorities, according to section 5.1."""
@@ -54,7 +54,7 @@ class Queries(TimingQueries):
 
     def is_constant(self, suite: str, test: str) -> bool:
         """Returns True if the time of this test is a sleeper's, under any scheduler."""
-        return self._tells_sleepers(suite, test, False)
+        return self._reports_sleepers(suite, test, False)
 
     # --- what comes out
 
@@ -66,32 +66,32 @@ class Queries(TimingQueries):
     def changes(self) -> list[SimpleNamespace]:
         """By how many percent priorities change each test that stayed the same, the least change
         first."""
-        found = []
+        all_changes = []
         for test in _UNCHANGED:
             old, new = (self.told(suite, test, self.cpus).mean for suite in self.suites)
             if old and new:
-                found.append((round(100 * (new / old - 1)), self.rows[test]))
+                all_changes.append((round(100 * (new / old - 1)), self.rows[test]))
         return [
             SimpleNamespace(percent=f"{percent:+d}" if percent else "0", row=row)
-            for percent, row in sorted(found)
+            for percent, row in sorted(all_changes)
         ]
 
     def timed_twice(self, test: str) -> bool:
         """Was it measured under both?"""
         return all(
-            each(suite, test, self.cpus).mean
+            measure(suite, test, self.cpus).mean
             for suite in self.suites
-            for each in (self.completion, self.processes)
+            for measure in (self.completion, self.processes)
         )
 
     # --- how it was measured
 
     def all_experiments(self) -> list[str]:
         """The experiments of both lists."""
-        return [each for suite in self.suites for each in self.experiments(suite)]
+        return [experiment for suite in self.suites for experiment in self.experiments(suite)]
 
     def counts(self) -> list[int]:
         """The numbers of CPUs."""
-        own = set(self.all_experiments())
-        ran = {setup.cpus for setup in self.collection.repeated if setup.experiment in own}
+        experiments = set(self.all_experiments())
+        ran = {setup.cpus for setup in self.collection.repeated if setup.experiment in experiments}
         return sorted(ran | {self.cpus})

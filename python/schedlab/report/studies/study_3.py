@@ -23,7 +23,7 @@ from schedlab.report.studies.inversion import InversionQueries
 from schedlab.report.studies.queries import first, in_ticks, number, traces
 from schedlab.report.studies.ticks import waiting_by_level
 from schedlab.report.study_tables import Measured, measure
-from schedlab.runs.collection import Kept
+from schedlab.runs.collection import StoredRun
 from schedlab.studies.figures import Figure
 from schedlab.studies.ideal import STUDY_3_WORK, ideal_batch
 from schedlab.studies.proposals import Test, proposals
@@ -70,7 +70,7 @@ class DrawbackQueries(queries.Queries):
         return self.drawback(test, "mlfq")
 
     def _of_group(self, group: str) -> Test | None:
-        tests = (each.test for each in self.remedies())
+        tests = (remedy.test for remedy in self.remedies())
         return next((test for test in tests if test.group == group), None)
 
     def drawback_trace(self, group: str, which: Literal["off", "on"]) -> Trace | None:
@@ -188,9 +188,9 @@ class Queries(InversionQueries, DrawbackQueries):
         """`in_order_of_arrival`, with the arrivals of each run."""
         rows, folders = self._children, {}
         if len(rows):
-            own = rows.filter(pl.col("experiment") == self.workloads["CPU-bound"])
-            for (run,), found in own.group_by("run", maintain_order=True):
-                arrivals = (found["fork_ns"] - found["fork_ns"].min()) / found["tick_ns"]
+            workload_rows = rows.filter(pl.col("experiment") == self.workloads["CPU-bound"])
+            for (run,), run_rows in workload_rows.group_by("run", maintain_order=True):
+                arrivals = (run_rows["fork_ns"] - run_rows["fork_ns"].min()) / run_rows["tick_ns"]
                 ticks = in_order_of_arrival(arrivals, self.work, self.cpus)
                 folders[self.collection.runs[int(str(run))].folder] = ticks
         return measure(self.setup(self.workloads["CPU-bound"], scheduler), folders)
@@ -219,8 +219,8 @@ class Queries(InversionQueries, DrawbackQueries):
 
     def group_turnaround(self, group: str, scheduler: str) -> Measured:
         """The turnaround of a process of this group of the mixed workload, in ticks."""
-        own = pl.col("turnaround_ns").filter(pl.col("group") == group)
-        return self._of("Mixed", scheduler, in_ticks(own.mean()), self._children)
+        group_turnarounds = pl.col("turnaround_ns").filter(pl.col("group") == group)
+        return self._of("Mixed", scheduler, in_ticks(group_turnarounds.mean()), self._children)
 
     def thousandths(self, name: str, workload: str, scheduler: str) -> Measured:
         """A time in thousandths of a tick."""
@@ -231,15 +231,15 @@ class Queries(InversionQueries, DrawbackQueries):
         value = METRICS["throughput"].value * 100 / self.batch.throughput
         return self._of("CPU-bound", scheduler, value)
 
-    def _first_trace(self, workload: str, scheduler: str) -> tuple[Kept, Trace] | None:
+    def _first_trace(self, workload: str, scheduler: str) -> tuple[StoredRun, Trace] | None:
         return next(iter(traces(self.setup(self.workloads[workload], scheduler), most=1)), None)
 
     def mostly_blocked_on(self) -> SimpleNamespace | None:
         """What blocks the IO-bound processes most under round-robin, and its percent of the time."""
-        kept = self._first_trace("IO-bound", "RR")
-        if kept is None:
+        first_trace = self._first_trace("IO-bound", "RR")
+        if first_trace is None:
             return None
-        run, trace = kept
+        run, trace = first_trace
         pids = run.metrics().processes.filter(pl.col("group") == "io")["pid"].implode()
         blocked = (
             state_intervals(trace)
@@ -258,10 +258,10 @@ class Queries(InversionQueries, DrawbackQueries):
     def waits_below_the_top(self) -> SimpleNamespace | None:
         """The part of the wait for a CPU, of those that compute under MLFQ, below the top level, in
         percent."""
-        kept = self._first_trace("Mixed", "MLFQ")
-        if kept is None:
+        first_trace = self._first_trace("Mixed", "MLFQ")
+        if first_trace is None:
             return None
-        run, trace = kept
+        run, trace = first_trace
         rows = run.metrics().processes.filter(pl.col("group") == "cpu")
         waits = waiting_by_level(trace, rows["pid"].to_list())
         if waits.is_empty():
@@ -284,9 +284,9 @@ class Queries(InversionQueries, DrawbackQueries):
         titles = {policy: f"{name} ({policy})" for name, policy in self.schedulers.items()}
         experiment = self.workloads[workload]
         setups = {policy: self.setup(experiment, policy) for policy in titles}
-        whole = [policy for policy, setup in setups.items() if setup and setup.succeeded]
+        policies = [policy for policy, setup in setups.items() if setup and setup.succeeded]
         chosen = rows.filter(
-            (pl.col("experiment") == experiment) & pl.col("policy").is_in(whole)
+            (pl.col("experiment") == experiment) & pl.col("policy").is_in(policies)
         ).select(
             pl.col("policy").replace_strict(titles, return_dtype=pl.String).alias("scheduler"),
             (pl.col("response_ns") / pl.col("tick_ns")).alias("ticks"),
@@ -296,7 +296,7 @@ class Queries(InversionQueries, DrawbackQueries):
         if chosen.is_empty():
             return []
         words = {1.0: "the narrowest", 3.0: "the widest"}
-        said = {
+        spread_words = {
             titles[policy]: words[rank.value]
             for name, policy in self.schedulers.items()
             if (rank := self.figure(f"figure {figure}", name, workload))
@@ -308,13 +308,15 @@ class Queries(InversionQueries, DrawbackQueries):
                 chosen,
                 title=f"Response times, {workload}: the study's figure {figure}",
                 caption=f"""Each process of each run is a value. The study's figure was not printed in numbers{
-                    ". Published in words: the narrowest and the widest spread" if said else ""
+                    ". Published in words: the narrowest and the widest spread"
+                    if spread_words
+                    else ""
                 }.""",
                 series="scheduler",
                 value="ticks",
                 x_title="response (ticks)",
                 order=list(titles.values()),
-                published=said,
+                published=spread_words,
             )
         )
 
@@ -341,7 +343,9 @@ class Queries(InversionQueries, DrawbackQueries):
 
     def gain_printed(self, name: str, workload: str, more: str, less: str) -> float:
         """By how many percent the first's printed figure is more."""
-        above, below = (self._printed_value(name, workload, each) for each in (more, less))
+        above, below = (
+            self._printed_value(name, workload, scheduler) for scheduler in (more, less)
+        )
         return (above / below - 1) * 100
 
     def _printed_value(self, name: str, workload: str, scheduler: str) -> float:
@@ -350,41 +354,47 @@ class Queries(InversionQueries, DrawbackQueries):
             raise ValueError(f"the study has no {name} of {workload} under {scheduler}")
         return figure.value
 
-    def order_there(self, name: str, workload: str, falling: bool) -> str:
+    def order_published(self, name: str, workload: str, falling: bool) -> str:
         """The order of the three, as printed."""
-        figures = {each: self.printed(name, workload, each) for each in self.schedulers}
-        return self.order_printed({each: f for each, f in figures.items() if f}, falling)
+        figures = {
+            scheduler: self.printed(name, workload, scheduler) for scheduler in self.schedulers
+        }
+        return self.order_printed({scheduler: f for scheduler, f in figures.items() if f}, falling)
 
-    def order_here(self, name: str, workload: str, falling: bool) -> str | Measured:
+    def order_measured(self, name: str, workload: str, falling: bool) -> str | Measured:
         """The order of the three, as measured; or the first that is missing."""
         return self.order(
-            {each: self.metric(name, workload, each) for each in self.schedulers}, falling
+            {scheduler: self.metric(name, workload, scheduler) for scheduler in self.schedulers},
+            falling,
         )
 
     def whose_spread(self, rank: str) -> str:
         """The scheduler with the narrowest or the widest spread, as the study says."""
-        wanted = {"narrowest": "1", "widest": "3"}[rank]
-        ranks = (self.figure("figure 4", each, "Mixed") for each in self.schedulers)
-        return next(each.row for each in ranks if each and each.text == wanted)
+        rank_text = {"narrowest": "1", "widest": "3"}[rank]
+        ranks = (self.figure("figure 4", scheduler, "Mixed") for scheduler in self.schedulers)
+        return next(figure.row for figure in ranks if figure and figure.text == rank_text)
 
     def _spreads(self) -> dict[str, Measured]:
-        return {each: self.spread("Mixed", each) for each in self.schedulers}
+        return {scheduler: self.spread("Mixed", scheduler) for scheduler in self.schedulers}
 
     def spread_rank(self, scheduler: str) -> str | Measured:
         """1 for the narrowest; or the first that is missing."""
         spreads = self._spreads()
-        missing = next((each for each in spreads.values() if each.mean is None), None)
-        order = sorted(spreads, key=lambda each: spreads[each].mean or 0.0)
+        missing = next((measured for measured in spreads.values() if measured.mean is None), None)
+        order = sorted(spreads, key=lambda scheduler: spreads[scheduler].mean or 0.0)
         return missing or str(order.index(scheduler) + 1)
 
-    def spreads_told(self) -> str:
+    def spreads_text(self) -> str:
         """All three, the narrowest first; nothing if one is missing."""
-        means = {each: found.mean for each, found in self._spreads().items()}
-        known = {each: mean for each, mean in means.items() if mean is not None}
+        means = {scheduler: measured.mean for scheduler, measured in self._spreads().items()}
+        known = {scheduler: mean for scheduler, mean in means.items() if mean is not None}
         if len(known) < len(means):
             return ""
-        told = (f"{each} {known[each]:.2f}" for each in sorted(known, key=lambda each: known[each]))
-        return f"Interquartile ranges in ticks: {', '.join(told)}."
+        texts = (
+            f"{scheduler} {known[scheduler]:.2f}"
+            for scheduler in sorted(known, key=lambda scheduler: known[scheduler])
+        )
+        return f"Interquartile ranges in ticks: {', '.join(texts)}."
 
     def best_printed(self, scheduler: str) -> int:
         """The number of cells of tables 1 to 5 in which it has the best of the three printed
@@ -396,32 +406,39 @@ class Queries(InversionQueries, DrawbackQueries):
         means: dict[tuple[str, str, str], float] = {}
         for name in METRICS:
             for workload in self.workloads:
-                for each in self.schedulers:
-                    measured = self.metric(name, workload, each)
+                for candidate in self.schedulers:
+                    measured = self.metric(name, workload, candidate)
                     if measured.mean is None:
                         return measured
-                    means[name, workload, each] = measured.mean
-        return Measured((self._count_best(scheduler, lambda *where: means[where]),))
+                    means[name, workload, candidate] = measured.mean
+        return Measured((self._count_best(scheduler, lambda *key: means[key]),))
 
-    def best_told(self, scheduler: str) -> Measured:
+    def best_in_texts(self, scheduler: str) -> Measured:
         """Returns in how many of them no other scheduler may be the best: by the test of the page that compares all
         policies (schedlab.analysis.comparison.best)."""
-        found = 0
+        best_count = 0
         for name, metric in METRICS.items():
             for workload in self.workloads:
                 values = {
-                    each: self.metric(name, workload, each).values for each in self.schedulers
+                    scheduler: self.metric(name, workload, scheduler).values
+                    for scheduler in self.schedulers
                 }
-                if len({len(each) for each in values.values()}) != 1 or not all(values.values()):
+                if len({len(sample) for sample in values.values()}) != 1 or not all(
+                    values.values()
+                ):
                     return Measured()
                 better: Better = "lower" if metric.best is min else "higher"
-                found += ranking(values, better).possible == (scheduler,)
-        return Measured((float(found),))
+                best_count += ranking(values, better).possible == (scheduler,)
+        return Measured((float(best_count),))
 
     def _count_best(self, scheduler: str, value: Callable[[str, str, str], float]) -> int:
-        found = 0
+        best_count = 0
         for name, metric in METRICS.items():
             for workload in self.workloads:
-                values = {each: value(name, workload, each) for each in self.schedulers}
-                found += metric.best(values, key=lambda each: values[each]) == scheduler
-        return found
+                values = {
+                    scheduler: value(name, workload, scheduler) for scheduler in self.schedulers
+                }
+                best_count += (
+                    metric.best(values, key=lambda scheduler: values[scheduler]) == scheduler
+                )
+        return best_count

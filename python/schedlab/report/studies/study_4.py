@@ -27,7 +27,7 @@ from schedlab.report.studies.ticks import (
     usual,
 )
 from schedlab.report.study_tables import Measured, measure
-from schedlab.runs.collection import Kept
+from schedlab.runs.collection import StoredRun
 from schedlab.studies.experiments import MIXED_SIZES
 from schedlab.studies.figures import Figure, Source
 from schedlab.studies.ideal import SLEEPER_TICKS, STUDY_4_WORK, ideal_mixed_benchmark
@@ -94,7 +94,7 @@ class Queries(AuthorsOutput):
             return f"{measured.missing}: {measured.why}"
         return "the trace is not there" if setup else "not run"
 
-    def _traced(self, scheduler: str) -> list[tuple[Kept, Trace]]:
+    def _traced(self, scheduler: str) -> list[tuple[StoredRun, Trace]]:
         return traces(self.setup(TRACE, scheduler), most=1)
 
     def _ticks(self, scheduler: str) -> pl.DataFrame:
@@ -108,16 +108,16 @@ class Queries(AuthorsOutput):
     def schedule(self, scheduler: str, until: int | None) -> pl.DataFrame:
         """The turns of the authors' output, and of the same ticks here; `until`: of so many ticks alone."""
         printed = printed_ticks(self.study, scheduler).rename({"process": "pid"})
-        own = self._ticks(scheduler)
-        own = own.with_columns(
-            tick=pl.col("tick").cast(pl.Int64) - own["tick"].cast(pl.Int64).min()
+        ticks_of_run = self._ticks(scheduler)
+        ticks_of_run = ticks_of_run.with_columns(
+            tick=pl.col("tick").cast(pl.Int64) - ticks_of_run["tick"].cast(pl.Int64).min()
         )
-        if own["level"].null_count() == len(own):
+        if ticks_of_run["level"].null_count() == len(ticks_of_run):
             printed = printed.with_columns(level=pl.lit(None, pl.Int64))
         last = printed["tick"].max() if until is None else until - 1
         return pl.concat(
             drawn_turns(kind, ticks.filter(pl.col("tick") <= last))
-            for kind, ticks in ((PUBLISHED, printed), (MEASURED, own))
+            for kind, ticks in ((PUBLISHED, printed), (MEASURED, ticks_of_run))
         )
 
     def usual_turn(self, scheduler: str) -> SimpleNamespace:
@@ -150,14 +150,14 @@ class Queries(AuthorsOutput):
                 for name in ("slice", "allotment")
                 for figure in (self.figure("section 3.2.1", f"priority {level}", name),)
             }
-            told = (
+            cells = (
                 str(level),
                 set_to["slice"],
                 f"{length} ({100 * part:.0f} %)",
                 set_to["allotment"],
                 f"{stay} ({100 * of_all:.0f} %)" if level else NOTHING,
             )
-            rows.append(tuple(map(Cell, told)))
+            rows.append(tuple(map(Cell, cells)))
             behind.append(
                 {"level": level}
                 | set_to
@@ -196,13 +196,13 @@ class Queries(AuthorsOutput):
 
     def _by_seed(self, scheduler: str, kind: str) -> dict[int, tuple[float, ...]]:
         """A value by size, for each of the seeds that all sizes have."""
-        found = {
+        values_by_size = {
             size: values
             for size in self.sizes
             if (values := self.here(kind, scheduler, size).values)
         }
-        seeds = min((len(values) for values in found.values()), default=0)
-        return {size: values[:seeds] for size, values in found.items()} if seeds else {}
+        seeds = min((len(values) for values in values_by_size.values()), default=0)
+        return {size: values[:seeds] for size, values in values_by_size.items()} if seeds else {}
 
     def shape_title(self, shape: str) -> str:
         """The title of the columns that compare the shape."""
@@ -231,15 +231,21 @@ class Queries(AuthorsOutput):
             if whose == "ideal"
             else self._points(scheduler, kind, "rerun" if whose == "rerun" else "authors")
         )
-        found = _shape(shape, points)
-        return Measured((), NOTHING) if found is None else Measured((found,), within=ANYWHERE)
+        shape_fit = _shape(shape, points)
+        return (
+            Measured((), NOTHING) if shape_fit is None else Measured((shape_fit,), within=ANYWHERE)
+        )
 
     def growth_to_most(self) -> Measured:
         """The same of ours, of interactive processes under MLFQ; missing unless both ends were run."""
-        here = self._by_seed("MLFQ", "interactive")
+        measured = self._by_seed("MLFQ", "interactive")
         return _shape_by_seed(
             "growth",
-            {size: here[size] for size in (min(self.sizes), max(self.sizes)) if size in here},
+            {
+                size: measured[size]
+                for size in (min(self.sizes), max(self.sizes))
+                if size in measured
+            },
         )
 
     def authors_outlasting(self) -> int:
@@ -251,13 +257,13 @@ class Queries(AuthorsOutput):
         ]
         return sum(bool(one and other and one.value > other.value) for one, other in pairs)
 
-    def forks_apart(self, size: int) -> Measured:
+    def fork_distance(self, size: int) -> Measured:
         """Ticks from the first CPU-bound process's fork to the last one's, under round-robin."""
         spread = in_ticks(pl.col("fork_ns").max() - pl.col("fork_ns").min())
         rows = self._processes("group", self.kinds["CPU-bound"])
         return self.of(f"s4-mixed-{size}", "RR", spread, rows)
 
-    def _largest(self, scheduler: str) -> tuple[int, list[tuple[Kept, Trace]]]:
+    def _largest(self, scheduler: str) -> tuple[int, list[tuple[StoredRun, Trace]]]:
         """The first seed beside the most CPU-bound processes that were run."""
         sizes = self._sizes_run(scheduler)
         if not sizes:
@@ -266,10 +272,10 @@ class Queries(AuthorsOutput):
 
     def story_of_round_robin(self) -> SimpleNamespace | None:
         """What a trace tells of the interactive processes; times in ticks. None without one."""
-        size, kept = self._largest("RR")
-        if not kept:
+        size, trace_data = self._largest("RR")
+        if not trace_data:
             return None
-        ((run, trace),) = kept
+        ((run, trace),) = trace_data
         pids = _pids(run, "inter")
         if not pids:
             return SimpleNamespace(size=size, seed=run.seed, sleeps=0)
@@ -291,10 +297,10 @@ class Queries(AuthorsOutput):
 
     def story_of_feedback(self) -> SimpleNamespace | None:
         """The same, until the CPU-bound ones have left the highest level; None without a trace."""
-        size, kept = self._largest("MLFQ")
-        if not kept:
+        size, trace_data = self._largest("MLFQ")
+        if not trace_data:
             return None
-        ((run, trace),) = kept
+        ((run, trace),) = trace_data
         ticks, tick_ns = at_ticks(trace, _pids(run, "cpu")), trace.header.tick_ns
         raised = boosts(ticks)
         until = raised[0] if raised else number(ticks["machine_tick"].max()) + 1
@@ -306,8 +312,8 @@ class Queries(AuthorsOutput):
         sunk_ns = (number(top["machine_tick"].max()) + 1) * tick_ns
         pids = _pids(run, "inter")
         sleeps = _sleeps(trace, pids)
-        begun = len(sleeps.filter(pl.col("begin_ns") < sunk_ns)) / len(pids)
-        after = len(sleeps) / len(pids) - begun
+        started_share = len(sleeps.filter(pl.col("begin_ns") < sunk_ns)) / len(pids)
+        after = len(sleeps) / len(pids) - started_share
         ends = run.metrics().processes.filter(pl.col("pid").is_in(pids))["exit_ns"].mean()
         allotment, _ = usual(top.group_by("pid").len()["len"])
         return SimpleNamespace(
@@ -315,25 +321,25 @@ class Queries(AuthorsOutput):
             seed=run.seed,
             allotment=allotment,
             lasted=sunk_ns / tick_ns - number(ticks["machine_tick"].min()),
-            begun=begun,
-            sleeps=begun + after,
+            begun=started_share,
+            sleeps=started_share + after,
             round=(number(ends) - sunk_ns) / tick_ns / after if after else 0.0,
         )
 
     def wakeups_chart(self) -> list[Block]:
         """How long the interactive processes wait for the CPU when they have been woken."""
         size = max(set(self._sizes_run("RR")) & set(self._sizes_run("MLFQ")), default=0)
-        kept = {
+        traces_by_policy = {
             policy: [trace for _, trace in traces(self.setup(f"s4-mixed-{size}", policy))]
             for policy in self.schedulers.values()
         }
-        if not size or not all(kept.values()):
+        if not size or not all(traces_by_policy.values()):
             return []
         return list(
             drawn(
                 latencies,
                 "study-4-wakeups",
-                kept,
+                traces_by_policy,
                 title=f"Wake-ups beside {size} CPU-bound processes",
                 caption="From the wake-up of an interactive process until it runs.",
                 group=self.kinds["interactive"],
@@ -370,7 +376,7 @@ class Queries(AuthorsOutput):
         return self.figure("section 4.3", "sleeper", scheduler, "rerun")
 
 
-def _pids(run: Kept, group: str) -> list[int]:
+def _pids(run: StoredRun, group: str) -> list[int]:
     rows = run.metrics().processes.filter(pl.col("group") == group)
     return [int(pid) for pid in rows["pid"]]
 
@@ -412,4 +418,6 @@ def _shape_by_seed(what: str, by_size: Mapping[int, Sequence[float]]) -> Measure
     shapes = (
         _shape(what, {size: values[seed] for size, values in by_size.items()}) for seed in seeds
     )
-    return Measured(tuple(each for each in shapes if each is not None), within=ANYWHERE)
+    return Measured(
+        tuple(seed_shape for seed_shape in shapes if seed_shape is not None), within=ANYWHERE
+    )

@@ -23,7 +23,7 @@ from schedlab.report.model import Block
 from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks, traces
 from schedlab.report.study_tables import Measured, measure
-from schedlab.runs.collection import Kept
+from schedlab.runs.collection import StoredRun
 from schedlab.runs.results import printed
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.studies.figures import Figure
@@ -51,9 +51,9 @@ class EventQueries(queries.Queries):
 
     def throughput(self, experiment: str, policy: str) -> Measured:
         """Events a second, of all threads, as the program tells it."""
-        told = pl.col("value").filter(pl.col("name") == "events").sum()
+        events = pl.col("value").filter(pl.col("name") == "events").sum()
         elapsed = pl.col("value").filter(pl.col("name") == "elapsed").sum()
-        rate = pl.when(elapsed > 0).then(told * 1e9 / elapsed)
+        rate = pl.when(elapsed > 0).then(events * 1e9 / elapsed)
         return self.of(experiment, policy, rate, self.collection.values)
 
     def latency(self, experiment: str, policy: str, which: str) -> Measured:
@@ -64,11 +64,11 @@ class EventQueries(queries.Queries):
         """Latencies of all events of all runs whose setup has no failure. Columns: policy, ms."""
         rows = self._latencies
         setups = {policy: self.setup(experiment, policy) for policy in policies}
-        whole = [policy for policy, setup in setups.items() if setup and setup.succeeded]
+        complete = [policy for policy, setup in setups.items() if setup and setup.succeeded]
         if rows.is_empty():
             return pl.DataFrame(schema={"policy": pl.String, "ms": pl.Float64})
         return rows.filter(
-            (pl.col("experiment") == experiment) & pl.col("policy").is_in(whole)
+            (pl.col("experiment") == experiment) & pl.col("policy").is_in(complete)
         ).select("policy", "ms")
 
     @cached_property
@@ -77,7 +77,7 @@ class EventQueries(queries.Queries):
         return rows.with_columns(ms=pl.col("value") / _MS) if len(rows) else rows
 
 
-def turns(run: Kept, trace: Trace) -> pl.DataFrame:
+def turns(run: StoredRun, trace: Trace) -> pl.DataFrame:
     """Each turn of a thread that its slice ended. Columns: pid, ms."""
     events = run.metrics().processes.filter(pl.col("group") == "event")["pid"]
     intervals = state_intervals(trace).filter(pl.col("pid").is_in(events.implode()))
@@ -89,7 +89,7 @@ def turns(run: Kept, trace: Trace) -> pl.DataFrame:
     )
 
 
-def lost_steps(run: Kept, trace: Trace) -> float:
+def lost_steps(run: StoredRun, trace: Trace) -> float:
     """Steps of the machine's clock, of each tick that a thread ran, in which the CPU did nothing.
 
     Where time goes on and the cycle counter does not: Spike ends a step early when an interrupt
@@ -124,7 +124,9 @@ class LinuxQueries(queries.Queries):
     def on_linux(self) -> bool:
         """Is there any run?"""
         return any(
-            self.ran(name) for name, each in EXPERIMENTS.items() if each.machine in LINUX_MACHINES
+            self.ran(name)
+            for name, experiment in EXPERIMENTS.items()
+            if experiment.machine in LINUX_MACHINES
         )
 
     def linux_policies(self, experiments: Iterable[str] | str) -> list[str]:
@@ -132,14 +134,14 @@ class LinuxQueries(queries.Queries):
         names = [experiments] if isinstance(experiments, str) else list(experiments)
         return [p for p in POLICIES if any(self.ran(name, p) for name in names)]
 
-    def told_by(self, experiment: str, policy: str, figure: str) -> Measured:
+    def printed_output(self, experiment: str, policy: str, figure: str) -> Measured:
         """What a benchmark printed."""
         setup = self.setup(experiment, policy)
         runs = [run for run in (setup.runs if setup else ()) if run.succeeded]
-        told = {run.folder: self._printed_by(run) for run in runs}
-        return measure(setup, {at: all_[figure] for at, all_ in told.items() if figure in all_})
+        values = {run.folder: self._printed_by(run) for run in runs}
+        return measure(setup, {at: all_[figure] for at, all_ in values.items() if figure in all_})
 
-    def _printed_by(self, run: Kept) -> Figures:
+    def _printed_by(self, run: StoredRun) -> Figures:
         """Nothing, if it did not print what it should."""
         if run.folder not in self._read:
             self._read[run.folder] = printed(run.folder, str(run.manifest["workload"]))
@@ -201,18 +203,18 @@ class Queries(LinuxQueries, EventQueries):
 
     def shown(self, experiment: str) -> list[str]:
         """The study's policies, and those of the others that were run."""
-        own = EXPERIMENTS[experiment].own
-        return [p for p in _SHIPPED if p in own or self.ran(experiment, p)]
+        policies = EXPERIMENTS[experiment].own
+        return [p for p in _SHIPPED if p in policies or self.ran(experiment, p)]
 
     # --- tables 5 and 6
 
     def theirs(self, quantity: str, name: str, run: str = "") -> Figure | None:
         """The figure of one run, by table 5; without a run: the mean, by table 6."""
-        for each in self.study.figures:
-            where = (each.place, each.row) if run else (each.place, each.column)
-            wanted = ("table 5", f"{name} {run}") if run else ("table 6", name)
-            if where == wanted and each.quantity == quantity:
-                return each
+        for figure in self.study.figures:
+            place_and_row = (figure.place, figure.row) if run else (figure.place, figure.column)
+            expected_place = ("table 5", f"{name} {run}") if run else ("table 6", name)
+            if place_and_row == expected_place and figure.quantity == quantity:
+                return figure
         return None
 
     def titled(self, name: str, experiment: str) -> str:
@@ -229,15 +231,15 @@ class Queries(LinuxQueries, EventQueries):
         """Our figure of the seed of that number; without one: of all seeds."""
         policy = self.on_ours[name] if experiment == ONE else self.schedulers[name]
         if experiment != ONE:
-            found = self.told_by(experiment, policy, _PRINTED[quantity])
+            measured = self.printed_output(experiment, policy, _PRINTED[quantity])
         elif quantity == "throughput":
-            found = self.throughput(experiment, policy)
+            measured = self.throughput(experiment, policy)
         else:
             which = "mean" if quantity == "mean latency" else "longest"
-            found = self.latency(experiment, policy, which)
-        if run and found.mean is not None:
-            return Measured(found.values[int(run) - 1 : int(run)])
-        return found
+            measured = self.latency(experiment, policy, which)
+        if run and measured.mean is not None:
+            return Measured(measured.values[int(run) - 1 : int(run)])
+        return measured
 
     def running(self, experiment: str, policy: str) -> Measured:
         """Percent of the time in which the threads run."""
@@ -268,7 +270,8 @@ class Queries(LinuxQueries, EventQueries):
         rates = {policy: self.throughput(ONE, policy) for policy in self.shown(ONE)}
         shares = {policy: self.overhead(ONE, policy) for policy in rates}
         rate, share = (
-            {policy: each.value for policy, each in found.items()} for found in (rates, shares)
+            {policy: measured.value for policy, measured in rates_of_kind.items()}
+            for rates_of_kind in (rates, shares)
         )
         fast, slow = (extreme(rate, key=lambda policy: rate[policy]) for extreme in (max, min))
         return SimpleNamespace(
@@ -285,20 +288,22 @@ class Queries(LinuxQueries, EventQueries):
     def steps_lost(self) -> list[float]:
         """The clock's steps that are lost in each tick under the slowest and the fastest; nothing
         without traces. Raises NotMeasured."""
-        found = self.slowest_and_fastest()
-        kept = [traces(self.setup(ONE, policy), most=1) for policy in (found.slow, found.fast)]
-        return [lost_steps(*runs[0]) for runs in kept] if all(kept) else []
+        extremes = self.slowest_and_fastest()
+        trace_pairs = [
+            traces(self.setup(ONE, policy), most=1) for policy in (extremes.slow, extremes.fast)
+        ]
+        return [lost_steps(*runs[0]) for runs in trace_pairs] if all(trace_pairs) else []
 
     def _rates_by_seed(self) -> list[tuple[float, ...]]:
         return [self.throughput(ONE, policy).values for policy in self.shown(ONE)]
 
     def has_several_seeds(self) -> bool:
         """True if each policy was run with several seeds."""
-        return all(len(each) > 1 for each in self._rates_by_seed())
+        return all(len(rates) > 1 for rates in self._rates_by_seed())
 
     def same_for_all_seeds(self) -> int:
         """The number of policies under which the throughput is the same for all seeds."""
-        return sum(len(set(each)) == 1 for each in self._rates_by_seed())
+        return sum(len(set(rates)) == 1 for rates in self._rates_by_seed())
 
     # --- eight threads
 
@@ -322,8 +327,8 @@ class Queries(LinuxQueries, EventQueries):
 
     def turns_of(self, policy: str) -> list[float]:
         """Each that a slice ended, in ms; none without a trace."""
-        kept = traces(self.setup(EIGHT, policy))
-        return [length for run, trace in kept for length in turns(run, trace)["ms"]]
+        traces_of_eight = traces(self.setup(EIGHT, policy))
+        return [length for run, trace in traces_of_eight for length in turns(run, trace)["ms"]]
 
     def usual_turn(self, policy: str) -> float:
         """The median of them; 0 if there is none."""
@@ -332,26 +337,27 @@ class Queries(LinuxQueries, EventQueries):
 
     def setting(self, row: str) -> Figure | None:
         """A setting of the study's time slices."""
-        found = (each for each in self.study.figures if each.place == "section 3.3.3")
-        return next((each for each in found if each.row == row), None)
+        figures = (figure for figure in self.study.figures if figure.place == "section 3.3.3")
+        return next((figure for figure in figures if figure.row == row), None)
 
     # --- sysbench on Linux
 
     def linux_figures(self, experiment: str, figure: str) -> dict[str, Measured]:
         """Figures of the study's three schedulers; of eight threads, under all policies that were
         run."""
-        own = list(self.schedulers.values())
-        policies = self.linux_policies(experiment) if experiment == SYSBENCH_8 else own
-        return {policy: self.told_by(experiment, policy, figure) for policy in policies}
+        study_policies = list(self.schedulers.values())
+        policies = self.linux_policies(experiment) if experiment == SYSBENCH_8 else study_policies
+        return {policy: self.printed_output(experiment, policy, figure) for policy in policies}
 
     def linux_order(self, experiment: str, quantity: str, falling: bool) -> str | Measured:
         """`WRR ≈ CFS > Lottery`, runs being boots of their own; or the first that is missing."""
         values = {
-            name: self.told_by(experiment, name, _PRINTED[quantity]) for name in self.schedulers
+            name: self.printed_output(experiment, name, _PRINTED[quantity])
+            for name in self.schedulers
         }
         return self.order(values, falling, paired=False)
 
-    def difference_there(self, quantity: str, pair: tuple[str, str]) -> str:
+    def difference_published(self, quantity: str, pair: tuple[str, str]) -> str:
         """The second's mean less the first's."""
         first, second = (self.theirs(quantity, name) for name in pair)
         return _signed(second.value - first.value, 2) if first and second else NOTHING
@@ -360,29 +366,32 @@ class Queries(LinuxQueries, EventQueries):
         self, quantity: str, pair: tuple[str, str], experiment: str
     ) -> Difference | None:
         first, second = (
-            self.told_by(experiment, self.schedulers[name], _PRINTED[quantity]) for name in pair
+            self.printed_output(experiment, self.schedulers[name], _PRINTED[quantity])
+            for name in pair
         )
         return apart(first, second)
 
-    def difference_here(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
+    def difference_measured(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
         """The same of ours, with its interval."""
-        found = self._difference(quantity, pair, experiment)
-        if found is None:
+        difference = self._difference(quantity, pair, experiment)
+        if difference is None:
             return NOTHING
-        if found.chance is None:
-            return _signed(found.change, 2)
-        low, high = (f"{round(each, 2) + 0.0:.2f}" for each in (found.low, found.high))  # no -0
-        return f"{_signed(found.change, 2)} [{low}, {high}]"
+        if difference.chance is None:
+            return _signed(difference.change, 2)
+        low, high = (
+            f"{round(bound, 2) + 0.0:.2f}" for bound in (difference.low, difference.high)
+        )  # no -0
+        return f"{_signed(difference.change, 2)} [{low}, {high}]"
 
     def chance_of_difference(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
         """The difference in words, with the probability of one as large by chance."""
-        found = self._difference(quantity, pair, experiment)
-        if found is None:
+        difference = self._difference(quantity, pair, experiment)
+        if difference is None:
             return NOTHING
-        if found.chance is None:
+        if difference.chance is None:
             return "one run cannot tell"
-        told = f"p = {found.chance:.2g}" if found.chance >= _HARDLY_EVER else "p < 0.001"
-        return f"hardly ({told})" if found.chance < _RARE else f"yes ({told})"
+        text = f"p = {difference.chance:.2g}" if difference.chance >= _HARDLY_EVER else "p < 0.001"
+        return f"hardly ({text})" if difference.chance < _RARE else f"yes ({text})"
 
     # --- which process is woken
 
@@ -407,15 +416,17 @@ class Queries(LinuxQueries, EventQueries):
 
     def place_of_wrr(self, experiment: str) -> SimpleNamespace | None:
         """Among several policies, and beside the kernel's fair class; None if it has none."""
-        found = {policy: each.mean or 0.0 for policy, each in self.wakeups(experiment).items()}
-        if "wrr:linux" not in found or len(found) == 1:
+        means = {
+            policy: measured.mean or 0.0 for policy, measured in self.wakeups(experiment).items()
+        }
+        if "wrr:linux" not in means or len(means) == 1:
             return None
-        place = 1 + sorted(found, key=lambda policy: found[policy]).index("wrr:linux")
-        last, fair = place == len(found), found.get(FAIR)
+        place = 1 + sorted(means, key=lambda policy: means[policy]).index("wrr:linux")
+        last, fair = place == len(means), means.get(FAIR)
         return SimpleNamespace(
             last=last,
-            rank="last" if last else f"{place} of {len(found)}",
-            times=f"{found['wrr:linux'] / fair:.3g}" if fair else "",
+            rank="last" if last else f"{place} of {len(means)}",
+            times=f"{means['wrr:linux'] / fair:.3g}" if fair else "",
         )
 
     # --- beyond the study's benchmark
@@ -423,18 +434,18 @@ class Queries(LinuxQueries, EventQueries):
     def result(self, experiment: str, policy: str) -> Measured:
         """hackbench's seconds, stress-ng's operations a second."""
         figure = "elapsed_s" if experiment == HACKBENCH else "bogo_ops_per_second"
-        return self.told_by(experiment, policy, figure)
+        return self.printed_output(experiment, policy, figure)
 
     def unlike_fair_class(self, experiment: str) -> list[tuple[str, float]]:
         """What policies have more or less than the fair class, where it is more than chance; in
         percent."""
-        fair, told = self.result(experiment, FAIR), []
+        fair, unlike = self.result(experiment, FAIR), []
         for policy in self.linux_policies(experiment):
             change = apart(fair, self.result(experiment, policy))
             sure = change and change.chance is not None and change.chance < _RARE
             if policy != FAIR and change and sure and fair.mean:
-                told.append((policy, 100 * change.change / fair.mean))
-        return told
+                unlike.append((policy, 100 * change.change / fair.mean))
+        return unlike
 
     def mean_turnaround(self, experiment: str, policy: str) -> Measured:
         """The mean turnaround in ms."""

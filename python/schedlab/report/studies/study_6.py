@@ -21,7 +21,7 @@ from schedlab.metrics.shares import Floats
 from schedlab.report.studies import queries
 from schedlab.report.studies.queries import traces
 from schedlab.report.study_tables import Measured, measure
-from schedlab.runs.collection import Collection, Kept, Repeated
+from schedlab.runs.collection import Collection, Repeated, StoredRun
 from schedlab.studies.pack import Study
 from schedlab.trace import Kind, MarkKind, Trace
 
@@ -38,11 +38,11 @@ class Course:
     notes: pl.DataFrame
     """Columns: pid, time_ns, number: the marks that are numbers, by time."""
 
-    def ran(self, own: pl.Expr, at_ns: Floats) -> Floats:
+    def ran(self, is_process: pl.Expr, at_ns: Floats) -> Floats:
         """The nanoseconds on CPUs that processes had had together at these times."""
-        found = self.running.filter(own)
-        edges = np.concatenate((found["begin_ns"].to_numpy(), found["end_ns"].to_numpy()))
-        change = np.repeat([1.0, -1.0], len(found))
+        rows = self.running.filter(is_process)
+        edges = np.concatenate((rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()))
+        change = np.repeat([1.0, -1.0], len(rows))
         order = np.argsort(edges, kind="stable")
         times = edges[order].astype(np.float64)
         steps = np.diff(times, prepend=times[:1]) * np.concatenate(
@@ -57,13 +57,13 @@ class Course:
     def between(self, first: int, second: int) -> Floats:
         """The nanoseconds from each mark of the one number to the same process's next mark, where that
         is of the other."""
-        found = self.notes.with_columns(
+        intervals = self.notes.with_columns(
             since=pl.col("time_ns").diff().over("pid"), before=pl.col("number").shift().over("pid")
         ).filter(number=second, before=first)
-        return found["since"].to_numpy().astype(np.float64)
+        return intervals["since"].to_numpy().astype(np.float64)
 
 
-def course_of(run: Kept, trace: Trace) -> Course:
+def course_of(run: StoredRun, trace: Trace) -> Course:
     """Reads what is asked of a run from its trace."""
     groups = run.metrics().processes.select("pid", "group")
     running = (
@@ -99,7 +99,7 @@ class Queries(queries.Queries):
         """As all have it; a policy may have the name that study.yaml gives it."""
         return super().setup(experiment, self._names.get(policy, policy), cpus)
 
-    def _each(
+    def _per_run(
         self, experiment: str, policy: str, number: Callable[[Course], float | None]
     ) -> Measured:
         """A number of each seed's course."""
@@ -107,14 +107,14 @@ class Queries(queries.Queries):
         for run, trace in traces(setup) if setup and not self._known(setup.runs) else ():
             self._courses[run.folder] = course_of(run, trace)
         known = {
-            run.folder: found
+            run.folder: numbers
             for run in (setup.runs if setup else ())
             if run.folder in self._courses
-            and (found := number(self._courses[run.folder])) is not None
+            and (numbers := number(self._courses[run.folder])) is not None
         }
         return measure(setup, known)
 
-    def _known(self, runs: tuple[Kept, ...]) -> bool:
+    def _known(self, runs: tuple[StoredRun, ...]) -> bool:
         return all(run.folder in self._courses for run in runs)
 
     # --- who had the CPU
@@ -128,7 +128,7 @@ class Queries(queries.Queries):
             edges = _edges(course, begin, end)
             return float(100 * np.diff(course.of_group(group, edges))[0] / np.diff(edges)[0])
 
-        return self._each(experiment, policy, share)
+        return self._per_run(experiment, policy, share)
 
     def times(
         self,
@@ -143,10 +143,10 @@ class Queries(queries.Queries):
 
         def ratio(course: Course) -> float | None:
             edges = _edges(course, begin, end)
-            ran, less = (np.diff(course.of_group(each, edges))[0] for each in (one, other))
+            ran, less = (np.diff(course.of_group(group, edges))[0] for group in (one, other))
             return float(ran / less) if less else None
 
-        return self._each(experiment, policy, ratio)
+        return self._per_run(experiment, policy, ratio)
 
     def in_windows(
         self,
@@ -161,12 +161,12 @@ class Queries(queries.Queries):
 
         def extreme(course: Course) -> float | None:
             edges = np.arange(0, course.end_ns + 1, seconds * _SECOND)
-            ran, less = (np.diff(course.of_group(each, edges)) for each in (one, other))
+            ran, less = (np.diff(course.of_group(group, edges)) for group in (one, other))
             if not len(less) or not less.all():
                 return None
             return float((ran / less).min() if which == "least" else (ran / less).max())
 
-        return self._each(experiment, policy, extreme)
+        return self._per_run(experiment, policy, extreme)
 
     def error(
         self, experiment: str, policy: str, group: str, part: float, quantum_ms: float
@@ -180,7 +180,7 @@ class Queries(queries.Queries):
             off = np.abs(course.of_group(group, edges.astype(np.float64)) - due)
             return float(off.max() / quantum_ms / _MS)
 
-        return self._each(experiment, policy, farthest)
+        return self._per_run(experiment, policy, farthest)
 
     def gap(
         self,
@@ -194,17 +194,17 @@ class Queries(queries.Queries):
         mean, or the standard deviation."""
 
         def value(course: Course) -> float | None:
-            own = course.running.filter(pl.col("group") == group)
+            group_rows = course.running.filter(pl.col("group") == group)
             begins = [
                 np.arange(begin, end - quantum_ms * _MS / 2, quantum_ms * _MS)
-                for begin, end in own.select("begin_ns", "end_ns").rows()
+                for begin, end in group_rows.select("begin_ns", "end_ns").rows()
             ]
             gaps = np.diff(np.concatenate(begins)) / quantum_ms / _MS if begins else np.zeros(0)
             if not len(gaps):
                 return None
             return float(gaps.mean() if which == "mean" else gaps.std())
 
-        return self._each(experiment, policy, value)
+        return self._per_run(experiment, policy, value)
 
     def least_of_most(self, experiment: str, policy: str, group: str) -> Measured:
         """Of a group, what the process that had least of the CPU had of what the one with most did,
@@ -217,7 +217,7 @@ class Queries(queries.Queries):
 
     def marked(self, experiment: str, policy: str, number: int) -> Measured:
         """How often that number was marked."""
-        return self._each(
+        return self._per_run(
             experiment, policy, lambda course: float((course.notes["number"] == number).sum())
         )
 
@@ -228,7 +228,7 @@ class Queries(queries.Queries):
             times = course.notes.filter(pl.col("number") == number)["time_ns"].to_numpy()
             return float(np.diff(times).mean() / _SECOND) if len(times) > 1 else None
 
-        return self._each(experiment, policy, seconds)
+        return self._per_run(experiment, policy, seconds)
 
     def between(self, experiment: str, policy: str, first: int, second: int) -> Measured:
         """The ms on the mean from a process's mark of the one number to its next, if that is of the
@@ -238,7 +238,7 @@ class Queries(queries.Queries):
             gaps = course.between(first, second)
             return float(gaps.mean() / _MS) if len(gaps) else None
 
-        return self._each(experiment, policy, gap)
+        return self._per_run(experiment, policy, gap)
 
 
 def _edges(course: Course, begin: float, end: float) -> Floats:

@@ -32,7 +32,7 @@ def at_ticks(trace: Trace, pids: list[int], cpu: int = 0) -> pl.DataFrame:
     place = np.searchsorted(times, ticks * tick_ns + tick_ns // 2, side="right") - 1
     known = (place >= 0) & (ticks * tick_ns + tick_ns // 2 <= end)
     ticks, place = ticks[known], place[known]
-    found = pl.DataFrame(
+    rows = pl.DataFrame(
         {
             "tick": ticks - begin // tick_ns,
             "machine_tick": ticks,
@@ -40,9 +40,9 @@ def at_ticks(trace: Trace, pids: list[int], cpu: int = 0) -> pl.DataFrame:
             "level": remarks[place],
         }
     ).filter(pl.col("pid").is_in(pids))
-    if bool((found["level"] != 0).any()):
-        return found
-    return found.with_columns(level=pl.lit(None, pl.Int64))
+    if bool((rows["level"] != 0).any()):
+        return rows
+    return rows.with_columns(level=pl.lit(None, pl.Int64))
 
 
 def turns(ticks: pl.DataFrame) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from schedlab.studies.agreement import is_near
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import TIMING_TESTS
 from schedlab.studies.figures import Figure
-from schedlab.studies.ideal import ideal_completion, ideal_told
+from schedlab.studies.ideal import ideal_completion, ideal_printed
 
 NEAR = 0.05
 """A time is near the ideal if it is off by a twentieth of it at most, or by a tick."""
@@ -39,7 +39,7 @@ class Suite:
     """Our policy that is like the one measured there."""
     tests_of: int = 1
     """The table of study 1 whose tests these are."""
-    tells_sleepers: bool = True
+    reports_sleepers: bool = True
     """Is the figure of SLEEPERS the least time of those that sleep?"""
 
 
@@ -69,7 +69,7 @@ class TimingQueries(queries.Queries):
 
     def suite_ran(self, suite: str) -> bool:
         """Any of its tests?"""
-        return any(self.ran(each) for each in self.experiments(suite))
+        return any(self.ran(experiment) for experiment in self.experiments(suite))
 
     def printed(self, suite: str, test: str, count: int) -> Figure | None:
         """What the study has for the time."""
@@ -87,8 +87,10 @@ class TimingQueries(queries.Queries):
         rows: pl.DataFrame | None = None,
         their_costs: bool = False,
     ) -> Measured:
-        own = policy or self.suites[suite].policy
-        return self.of(self.experiment(suite, test, their_costs), own, value, rows, cpus=count)
+        policy_name = policy or self.suites[suite].policy
+        return self.of(
+            self.experiment(suite, test, their_costs), policy_name, value, rows, cpus=count
+        )
 
     def number(self, column: str, suite: str, test: str, count: int) -> Measured:
         """A column of the runs' summary; a time, in ticks."""
@@ -106,17 +108,22 @@ class TimingQueries(queries.Queries):
         return self.number("processes", suite, test, count)
 
     def told(
-        self, suite: str, test: str, count: int, whole: bool = False, their_costs: bool = False
+        self,
+        suite: str,
+        test: str,
+        count: int,
+        until_all_ended: bool = False,
+        their_costs: bool = False,
     ) -> Measured:
-        """What the study tells: by the trace, unless the program alone knows it. `whole`: until all
+        """What the study tells: by the trace, unless the program alone knows it. `until_all_ended`: until all
         have ended, in any case."""
-        if not self._tells_sleepers(suite, test, whole):
+        if not self._reports_sleepers(suite, test, until_all_ended):
             return self.completion(suite, test, count, their_costs=their_costs)
         value, rows = pl.col("value").mean(), self._told("ticks")
         return self._of(value, suite, test, count, rows=rows, their_costs=their_costs)
 
-    def _tells_sleepers(self, suite: str, test: str, whole: bool) -> bool:
-        return test == SLEEPERS and self.suites[suite].tells_sleepers and not whole
+    def _reports_sleepers(self, suite: str, test: str, until_all_ended: bool) -> bool:
+        return test == SLEEPERS and self.suites[suite].reports_sleepers and not until_all_ended
 
     def group_time(
         self, column: str, group: str, suite: str, test: str, count: int, policy: str = ""
@@ -135,9 +142,13 @@ class TimingQueries(queries.Queries):
 
     # --- how it compares
 
-    def ideal(self, suite: str, test: str, count: int, whole: bool = False) -> float:
+    def ideal(self, suite: str, test: str, count: int, until_all_ended: bool = False) -> float:
         """The ideal of the figure that the study tells."""
-        least = ideal_told if self._tells_sleepers(suite, test, whole) else ideal_completion
+        least = (
+            ideal_printed
+            if self._reports_sleepers(suite, test, until_all_ended)
+            else ideal_completion
+        )
         return least(self.suites[suite].tests_of, TIMING_TESTS[test], count)
 
     def near(self, ideal: float) -> float | None:
@@ -150,11 +161,11 @@ class TimingQueries(queries.Queries):
         theirs = self.printed(suite, test, count)
         return bool(theirs and theirs.finished and mean is not None and not is_near(theirs, mean))
 
-    def off_ideal(self, suite: str, test: str, count: int, whole: bool) -> bool:
+    def off_ideal(self, suite: str, test: str, count: int, until_all_ended: bool) -> bool:
         """Is ours not near what is ideal?"""
         ideal, mean = (
-            self.ideal(suite, test, count, whole),
-            self.told(suite, test, count, whole).mean,
+            self.ideal(suite, test, count, until_all_ended),
+            self.told(suite, test, count, until_all_ended).mean,
         )
         near = self.near(ideal)
         return mean is not None and near is not None and abs(mean - ideal) > near

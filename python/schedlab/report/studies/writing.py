@@ -71,10 +71,10 @@ class Quantity:
 
     def cell_of(self, arguments: tuple[Any, ...], digits: int) -> MeasuredCell:
         """Returns the cell of a row, with so many digits if nothing else is said."""
-        found = self.cell(*arguments)
-        if isinstance(found, MeasuredCell):
-            return found
-        number = found if isinstance(found, Measured) else Measured((float(found),))
+        cell = self.cell(*arguments)
+        if isinstance(cell, MeasuredCell):
+            return cell
+        number = cell if isinstance(cell, Measured) else Measured((float(cell),))
         return MeasuredCell(number, digits if self.digits is None else self.digits, self.muted)
 
 
@@ -144,32 +144,37 @@ class Writer:
         text = line(text)
         self._add(text, "" if text[:1] in _MARKS else " ")
 
-    def show(self, *found: Block | Iterable[Block]) -> None:
+    def show(self, *blocks: Block | Iterable[Block]) -> None:
         """Adds tables and charts."""
-        for each in found:
-            self._blocks.extend([each] if isinstance(each, Text | Table | Chart) else each)
+        for block in blocks:
+            self._blocks.extend([block] if isinstance(block, Text | Table | Chart) else block)
 
     def doubts(self, *places: str) -> None:
         """Adds the contradictions that concern these tables or sections, and have not been told yet."""
-        found = {
-            each.name: each for place in places for each in self._doubts if each.concerns(place)
+        by_name = {
+            contradiction.name: contradiction
+            for place in places
+            for contradiction in self._doubts
+            if contradiction.concerns(place)
         }
-        self._tell(found.values(), "**What does not fit together there:**\n\n")
+        self._tell(by_name.values(), "**What does not fit together there:**\n\n")
 
     def doubts_named(self, *names: str) -> None:
         """Adds the contradictions of these names."""
-        self._tell([each for each in self._doubts if each.name in names])
+        self._tell([contradiction for contradiction in self._doubts if contradiction.name in names])
 
     def other_doubts(self) -> None:
         """Adds all other contradictions."""
         self._tell(self._doubts)
 
-    def _tell(self, found: Iterable[Contradiction], heading: str = "") -> None:
-        told = list(found)
-        if told:
-            items = "\n".join(f"- {literal(str(each))}" for each in told)
+    def _tell(self, contradictions: Iterable[Contradiction], heading: str = "") -> None:
+        listed_ = list(contradictions)
+        if listed_:
+            items = "\n".join(f"- {literal(str(contradiction))}" for contradiction in listed_)
             self.show(Text(heading + items, "note"))
-        self._doubts = [each for each in self._doubts if each not in told]
+        self._doubts = [
+            contradiction for contradiction in self._doubts if contradiction not in listed_
+        ]
 
     # --- tables
 
@@ -185,18 +190,18 @@ class Writer:
     ) -> None:
         """Adds a table of measured figures alone."""
         named = list(_labelled(rows))
-        shown, sections = label_cells([own for own, _ in named])
+        shown, sections = label_cells([line_cells for line_cells, _ in named])
         cells, behind = [], []
         for (label, arguments), above in zip(named, shown, strict=True):
-            found = [each.cell_of(arguments, digits) for each in columns]
-            cells.append((*above, *(each.cell() for each in found)))
+            row_cells = [column.cell_of(arguments, digits) for column in columns]
+            cells.append((*above, *(cell.cell() for cell in row_cells)))
             behind += [
                 {
                     **dict(zip(labels, label, strict=True)),
-                    "quantity": f"{each.group}, {each.title}" if each.group else each.title,
+                    "quantity": f"{column.group}, {column.title}" if column.group else column.title,
                     **one.measured.record(),
                 }
-                for each, one in zip(columns, found, strict=True)
+                for column, one in zip(columns, row_cells, strict=True)
             ]
         numbers = dict.fromkeys(("measured", "low", "high"), pl.Float64)
         schema = {**numbers, "seeds": pl.Int64, "missing": pl.String}
@@ -226,14 +231,14 @@ class Writer:
             Line(
                 label,
                 {
-                    part: found if decimals is None else replace(found, decimals=decimals)
+                    part: cell if decimals is None else replace(cell, decimals=decimals)
                     for part, make in parts.items()
-                    if (found := make(*arguments)) is not None
+                    if (cell := make(*arguments)) is not None
                 },
             )
             for label, arguments in _labelled(rows)
         ]
-        self._comparisons += [each for own in lines_ for each in own.parts.values()]
+        self._comparisons += [cell for line in lines_ for cell in line.parts.values()]
         self.show(compared_table(name, title, labels, lines_, line(caption)))
 
     def statements(
@@ -249,14 +254,14 @@ class Writer:
         """Adds a table of what a study says, what its figures come to, and what ours do. `shared`: the number of
         columns at the left whose texts are printed once for rows that share them."""
         rows = [
-            [MeasuredCell(each) if isinstance(each, Measured) else each for each in row]
+            [MeasuredCell(cell) if isinstance(cell, Measured) else cell for cell in row]
             for row in rows
         ]
         shown: list[tuple[Cell, ...]] = []
         above: list[str] | None = None
         for row in rows:
-            cells = [_cell(each) for each in row]
-            texts = [each.text for each in cells[:shared]]
+            cells = [_cell(cell) for cell in row]
+            texts = [cell.text for cell in cells[:shared]]
             shown.append(
                 tuple([Cell("")] * shared + cells[shared:] if shared and texts == above else cells)
             )
@@ -265,16 +270,21 @@ class Writer:
             Table(
                 name,
                 title,
-                tuple(Column(each, align="right" if each in right else "left") for each in columns),
+                tuple(
+                    Column(column, align="right" if column in right else "left")
+                    for column in columns
+                ),
                 tuple(shown),
                 pl.DataFrame(
                     {
                         heading: [
-                            each.measured.mean for each in said if isinstance(each, MeasuredCell)
+                            cell.measured.mean
+                            for cell in row_cells
+                            if isinstance(cell, MeasuredCell)
                         ]
-                        if all(isinstance(each, MeasuredCell) for each in said)
-                        else [_cell(each).text for each in said]
-                        for heading, said in zip(columns, zip(*rows, strict=True), strict=True)
+                        if all(isinstance(cell, MeasuredCell) for cell in row_cells)
+                        else [_cell(cell).text for cell in row_cells]
+                        for heading, row_cells in zip(columns, zip(*rows, strict=True), strict=True)
                     }
                 ),
                 line(caption),
@@ -297,20 +307,29 @@ class Writer:
         **options: Any,
     ) -> None:
         """Adds a chart of lines, or nothing if none of it was run. `ideal` may be several lines by name."""
-        found = {each: [(x, curve.here(x)) for x in points] for each, curve in series.items()}
-        told = [
-            each
-            for each, values in found.items()  # what no run can tell is no failure
-            if any(here.failed or any(run is not None for run in here.runs) for _, here in values)
+        curve_points = {
+            name: [(x, curve.here(x)) for x in points] for name, curve in series.items()
+        }
+        shown_names = [
+            name
+            for name, values in curve_points.items()  # what no run can tell is no failure
+            if any(
+                point.failed or any(run is not None for run in point.runs) for _, point in values
+            )
         ]
-        rows = [(each, x, run) for each in told for x, here in found[each] for run in here.runs]
+        rows = [
+            (name, x, run)
+            for name in shown_names
+            for x, measured in curve_points[name]
+            for run in measured.runs
+        ]
         if not rows:
             return
         printed = [
-            (each, x, figure.value)
-            for each in told
+            (name, x, figure.value)
+            for name in shown_names
             for x in points
-            if (figure := series[each].study(x))
+            if (figure := series[name].study(x))
         ]
         schema = {"series": pl.String, "x": pl.Int64, "y": pl.Float64}
         self.show(
@@ -340,15 +359,17 @@ class Writer:
         caption: str,
     ) -> None:
         """Adds a chart with a row of dots for each measured and published figure; nothing if none was run."""
-        here = [(row, run) for row, (ours, _) in rows.items() for run in ours.runs or ours.values]
-        if all(run is None for _, run in here):
+        run_dots = [
+            (row, run) for row, (ours, _) in rows.items() for run in ours.runs or ours.values
+        ]
+        if all(run is None for _, run in run_dots):
             return
         schema = {"row": pl.String, "value": pl.Float64}
         printed = [(row, theirs) for row, (_, theirs) in rows.items() if theirs is not None]
         self.show(
             dots(
                 name,
-                pl.DataFrame(here, schema=schema, orient="row"),
+                pl.DataFrame(run_dots, schema=schema, orient="row"),
                 title=title,
                 caption=line(caption),
                 category="row",
@@ -408,7 +429,7 @@ class Writer:
         if counted := counting.section(self._study.number, counts):
             self.lead(headline(counts))
             sections.insert(1, counted)
-        charts = (e.name for *_, own in self._sections for e in own if isinstance(e, Chart))
+        charts = (e.name for *_, blocks in self._sections for e in blocks if isinstance(e, Chart))
         trial = trials.of_study(self._study)
         return Page(
             f"study-{self._study.number}",
@@ -459,7 +480,7 @@ def value_of(figure: Figure | None) -> float:
 
 
 def _labelled(rows: Rows) -> Iterable[tuple[tuple[str, ...], tuple[Any, ...]]]:
-    pairs = rows.items() if isinstance(rows, Mapping) else ((each, each) for each in rows)
+    pairs = rows.items() if isinstance(rows, Mapping) else ((row, row) for row in rows)
     for label, arguments in pairs:
         yield tuple(map(str, _tuple(label))), _tuple(arguments)
 
@@ -468,10 +489,14 @@ def _tuple(one_or_several: Any) -> tuple[Any, ...]:
     return one_or_several if isinstance(one_or_several, tuple) else (one_or_several,)
 
 
-def _cell(said: Statement) -> Cell:
-    if isinstance(said, MeasuredCell):
-        return said.cell()
-    return said if isinstance(said, Cell) else Cell(NOTHING if said is None else str(said))
+def _cell(statement: Statement) -> Cell:
+    if isinstance(statement, MeasuredCell):
+        return statement.cell()
+    return (
+        statement
+        if isinstance(statement, Cell)
+        else Cell(NOTHING if statement is None else str(statement))
+    )
 
 
 def _ideals(
@@ -479,6 +504,7 @@ def _ideals(
 ) -> pl.DataFrame:
     if isinstance(ideal, Mapping):
         return pl.concat(
-            _ideals(each, points).with_columns(series=pl.lit(name)) for name, each in ideal.items()
+            _ideals(ideal_curve, points).with_columns(series=pl.lit(name))
+            for name, ideal_curve in ideal.items()
         )
     return pl.DataFrame([{"x": x, "y": float(ideal(x))} for x in points])

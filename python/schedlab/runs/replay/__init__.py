@@ -2,6 +2,6 @@
 """Derives a workload from a recorded trace (docs/replay.md)."""
 
 from schedlab.runs.replay.charges import Charges, charges
-from schedlab.runs.replay.programs import AS_RECORDED, Otherwise, Replayed, workload_of
+from schedlab.runs.replay.programs import AS_RECORDED, ReplayChanges, Replayed, workload_of
 
-__all__ = ["AS_RECORDED", "Charges", "Otherwise", "Replayed", "charges", "workload_of"]
+__all__ = ["AS_RECORDED", "Charges", "ReplayChanges", "Replayed", "charges", "workload_of"]

@@ -12,7 +12,7 @@ import polars as pl
 
 from schedlab.metrics.lives import Lives
 from schedlab.runs.replay.charges import Charges
-from schedlab.runs.replay.outside import NOTHING, Outside, came_with
+from schedlab.runs.replay.outside import NOTHING, Outside, comes_with_arrival
 from schedlab.runs.replay.progress import Stays, life_of
 from schedlab.trace import BlockReason, Kind, MarkKind, Step, Trace
 from schedlab.trace.model import Integers
@@ -78,7 +78,7 @@ def acts(
     kind = trace.column("kind")
     row = _rows(trace)
     actor, other = _actor(trace, who, on_cpu, row), _other(trace, who, row)
-    is_inherited = came_with(who, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
+    is_inherited = comes_with_arrival(who, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
     actor[is_inherited] = other[is_inherited]
     actor[np.isin(actor, omitted)] = -1
     other[np.isin(other, omitted) & (kind[row] != Kind.TASK_GROUP)] = -1
@@ -185,7 +185,7 @@ class _Waits:
     ) -> None:
         self.trace, self.who, self.charges = trace, who, charges
         # Activity out of sight is unknown: the process sleeps until it is found again.
-        self.wake_row = np.sort(np.concatenate((trace.rows(Kind.WAKEUP), _found_again(who))))
+        self.wake_row = np.sort(np.concatenate((trace.rows(Kind.WAKEUP), _reappearances(who))))
         pid = trace.column("process")[self.wake_row].astype(np.int64)
         waker_pid = _waker_of(trace, self.wake_row)
         self.woken = life_of(who, pid, self.wake_row)
@@ -361,7 +361,7 @@ def _woken_at_first(who: Lives) -> tuple[Integers, Integers]:
     return woken, at[woken]
 
 
-def _found_again(who: Lives) -> Integers:
+def _reappearances(who: Lives) -> Integers:
     """Returns the rows where processes that were out of sight reappear."""
     steps = who.steps
     again = steps.step == Step.FOUND

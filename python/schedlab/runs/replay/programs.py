@@ -18,7 +18,7 @@ from schedlab.trace import Trace, TraceError, check_records
 
 
 @dataclass(frozen=True)
-class Otherwise:
+class ReplayChanges:
     """Changes for a replay. Processes are identified by the numbers of their lives (schedlab.metrics.lives)."""
 
     idle: frozenset[int] = frozenset()
@@ -35,7 +35,7 @@ class Otherwise:
         return [*(f"{name} {value}" for name, value in attributes.items()), *remaining]
 
 
-AS_RECORDED = Otherwise()
+AS_RECORDED = ReplayChanges()
 
 
 def _set_by(line: str) -> str:
@@ -65,7 +65,7 @@ def workload_of(
     trace: Trace,
     charges: Charges,
     keep_switches: bool = False,
-    change: Otherwise = AS_RECORDED,
+    change: ReplayChanges = AS_RECORDED,
 ) -> Replayed:
     """Converts a trace to a workload. `charges`: costs of the recorded machine.
 

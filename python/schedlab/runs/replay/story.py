@@ -11,7 +11,7 @@ from schedlab.metrics.window import measured_window
 from schedlab.runs.replay import acts as deeds
 from schedlab.runs.replay.acts import Acts, Deed
 from schedlab.runs.replay.charges import Charges
-from schedlab.runs.replay.outside import Outside, adopted, came_with, outside
+from schedlab.runs.replay.outside import Outside, adopted, comes_with_arrival, outside
 from schedlab.runs.replay.progress import Stays, life_of, stays
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 
@@ -37,10 +37,10 @@ class Story:
         self.acts: Acts = deeds.acts(
             trace, self.who, self.on_cpu, charges, self.omitted, self.outside
         )
-        self.came_with = self._came_with()
+        self.comes_with_arrival = self._find_inherited()
         self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.who) + 1))
         self.new_slots = self._new_slots()
-        self.begun = self._begun()
+        self.started = self._find_started()
         self.first_wait = deeds.first_waits(trace, self.who, self.omitted)
         self.texts = deeds.texts(trace)
         self.name = names(trace, self.who)
@@ -72,17 +72,17 @@ class Story:
         given = self.trace.rows(Kind.ATTRIBUTE)
         cpu = self.trace.column("cpu")[given].astype(np.int64)
         of = life_of(self.who, self.trace.column("process")[given].astype(np.int64), given)
-        known = came_with(self.who, self.outside, of, given)
+        known = comes_with_arrival(self.who, self.outside, of, given)
         unknown = int(np.count_nonzero((self.on_cpu.running(cpu, given) < 0) & ~known))
         if unknown:
             notes.append(f"left out: {unknown} attributes that no process on a CPU set")
         return notes
 
-    def _came_with(self) -> frozenset[int]:
+    def _find_inherited(self) -> frozenset[int]:
         """Returns the rows of attributes that processes had when they arrived."""
         acts = self.acts
         given = acts.deed == deeds.Deed.ATTRIBUTE
-        is_inherited = came_with(self.who, self.outside, acts.other, acts.row) & (
+        is_inherited = comes_with_arrival(self.who, self.outside, acts.other, acts.row) & (
             acts.other == acts.life
         )
         return frozenset(acts.row[given & is_inherited].tolist())
@@ -94,7 +94,7 @@ class Story:
         most = np.maximum.accumulate(np.append(0, np.cumsum(change)))
         return frozenset(row[most[1:] > most[:-1]].tolist())
 
-    def _begun(self) -> frozenset[int]:
+    def _find_started(self) -> frozenset[int]:
         """Returns each life that was forked in the trace and ran."""
         ran = np.unique(self.on_cpu.life[self.on_cpu.life >= 0])
         return frozenset(ran[self.who.fork_row[ran] >= 0].tolist())

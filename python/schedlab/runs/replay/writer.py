@@ -126,7 +126,7 @@ class Writer:
         start = of.first_wait.get(self.life)
         if self.life == self.first and begin > AT_ONCE_NS:
             lines.append(f"sleep until {begin}ns")
-        elif start is None and self.life in of.begun:
+        elif start is None and self.life in of.started:
             self.program.spent = of.charges.first_run
         if start is not None:
             until = f"sleep until {start.number}ns"
@@ -137,18 +137,18 @@ class Writer:
         wakes = self.wakes.get(self.life, [])
         at = bisect_left(wakes, row)
         together = self.of.channel_of.get((self.life, wakes[at])) if at < len(wakes) else None
-        return together or self.own_channel(self.life)
+        return together or self.channel_name_of(self.life)
 
     def coming(self, arrival: Coming) -> str:
         """Returns the step that creates an arrival."""
         what = (
             f"arrive {arrival.life}"
             if arrival.is_process
-            else f"deliver {self.own_channel(arrival.life)}"
+            else f"deliver {self.channel_name_of(arrival.life)}"
         )
         return f"{what} {arrival.time_ns}ns"
 
-    def own_channel(self, life: int) -> str:
+    def channel_name_of(self, life: int) -> str:
         return f"wake.{self.of.who.pid[life]}.{life}"
 
     # --- actions
@@ -176,7 +176,7 @@ class Writer:
                 self._device(number)
             elif deed in (Deed.SLEEP, Deed.SLEEP_TICKS) and self._sleeps_for_comings():
                 self._let_come(self._next_row(), self._taken("sleep"))
-            elif other == self.life and row in self.of.came_with:
+            elif other == self.life and row in self.of.comes_with_arrival:
                 self.program.lines.append(line)
             elif line:
                 self._act(line)
@@ -267,7 +267,7 @@ class Writer:
             name, count = together
             self._act(f"give {name} {count}")
             return count
-        channel = self.own_channel(other)
+        channel = self.channel_name_of(other)
         after = self.act + 1
         last = int(self.of.first_act[self.life + 1])
         if after < last and self.joined[after] and self.deeds[after] in (Deed.TAKE, Deed.FOREVER):

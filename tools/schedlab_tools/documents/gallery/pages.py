@@ -95,7 +95,7 @@ def page(text: str, policy: str, good: Shown, fails: Shown) -> str:
     """Returns a page's text with its parts regenerated. Raises SchedlabError if a mark is missing."""
     text = with_marked(text, "source", _source(policy))
     for side in (good, fails):
-        text = with_marked(text, side.side, _told(side))
+        text = with_marked(text, side.side, _summary(side))
     return with_marked(text, "code", code(text, policy))
 
 
@@ -139,7 +139,7 @@ def _source(policy: str) -> str:
     return f"{known.source}. [policies/{policy}.c](../../policies/{policy}.c) has all of it."
 
 
-def _told(shown: Shown) -> str:
+def _summary(shown: Shown) -> str:
     contest = shown.contest
     if not contest:
         return f"\n{_NOWHERE[shown.side]}\n"

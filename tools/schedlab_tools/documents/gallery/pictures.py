@@ -10,8 +10,8 @@ import altair as alt
 import polars as pl
 
 from schedlab.base.display.numbers import fitting
-from schedlab.report.charts.parts import Looks, chart_of
-from schedlab.report.charts.processes import Span, TimeAxis, drawable, people_of, rows_of
+from schedlab.report.charts.parts import Styles, chart_of
+from schedlab.report.charts.processes import Span, TimeAxis, drawable, processes_of, rows_of
 from schedlab.report.charts.theme import PALETTE, SLATE, policy_look
 from schedlab.report.model import Chart
 from schedlab.sweep.objectives import parse
@@ -103,7 +103,7 @@ def _activity(trace: Trace) -> pl.DataFrame:
     """Returns the states of the workload's processes in the window: label, group, state, begin_ns,
     end_ns since its begin.
     """
-    processes = people_of(trace)
+    processes = processes_of(trace)
     window = Span(processes.window.begin_ns, processes.window.end_ns)
     begin = processes.window.begin_ns
     return (
@@ -180,7 +180,7 @@ def _time_line(
     loud = groups[: len(PALETTE) - 1]
     series = pl.when(pl.col("group").is_in(loud)).then("group").otherwise(pl.lit("others"))
     drawn = drawn.with_columns(series=series)
-    styles = Looks(
+    styles = Styles(
         [*loud, *(["others"] if len(groups) > len(loud) else [])], policies=False, muted=["others"]
     )
     colour = styles.colour()
