@@ -7,6 +7,7 @@ After a change that lowers a number, write the new budgets: SCHEDLAB_GOLDEN=writ
 from __future__ import annotations
 
 import csv
+import math
 import os
 from collections import defaultdict
 from pathlib import Path
@@ -57,7 +58,8 @@ def test_budgets_only_fall() -> None:
         with BUDGETS.open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("directory", "per_1000"))
-            writer.writerows((name, f"{rate + 0.05:.1f}") for name, rate in sorted(lower.items()))
+            rounded = {name: math.ceil(round(10 * rate, 6)) / 10 for name, rate in lower.items()}
+            writer.writerows(sorted(rounded.items()))
         return
     over = {
         name: f"{rate:.2f}, budget {budgets.get(name, RATE_MAX)}"
