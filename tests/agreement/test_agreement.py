@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The simulator held against the kernel on Spike: a part of `./schedlab dev bench agreement --full`.
+"""Tests that the simulator agrees with the kernel on Spike; part of `dev bench agreement --full`.
 
-Each policy and preset, 1 to 5 CPUs, experiments of both studies. `pytest -s` prints each figure's
-difference. One that is off fails, unless known.csv has its reason or microseconds decide
-(schedlab.analysis.agreement.variants); one that has a reason and is near fails, too.
+The cells cover each policy and preset, 1 to 5 CPUs, and experiments of both studies. `pytest -s`
+prints the difference of each figure. A cell that is off fails, unless known.csv gives a reason or
+microseconds decide (schedlab.analysis.agreement.variants). A cell that has a reason but is near
+also fails.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SHORT = (
     "s1-timing-io-bound",
     "s1-timing-mixed",
 )
-"""Of study 1. Each takes Spike a second at most."""
+"""Experiments of study 1; each takes Spike at most a second."""
 OF_STUDY_4 = ("s4-mixed-2", "s4-mixed-6")
 SHARES = (
     ("s1-lottery-low", "rr", 1),
@@ -42,14 +43,17 @@ SHARES = (
     ("s1-lottery-starve", "wrr", 5),
     ("s1-lottery-mixed", "stride", 4),
 )
-"""Where the window ends first."""
+"""Share experiments, which end with their measurement window."""
 SEEDS = {KERNEL: 2, SIMULATOR: 8}
-"""Under policies that draw by lot."""
+"""Seeds per machine for policies that draw at random."""
 
 
 def setups() -> list[tuple[str, str, int]]:
-    """Experiment, policy, CPUs: two of each policy and one of each preset, on other CPUs than those of its
-    neighbours; and shares."""
+    """Returns (experiment, policy, CPUs): two per policy, one per preset, and the share
+    experiments.
+
+    The CPU counts alternate, so that neighbouring policies run on different ones.
+    """
     configurations = []
     for number, policy in enumerate(POLICIES):
         chosen = (
@@ -100,5 +104,5 @@ def test_simulator_and_kernel_agree(judged_cells: list[Judged]) -> None:
 
 
 def test_most_cells_can_be_decided(judged_cells: list[Judged]) -> None:
-    """Not all is hidden by chance."""
+    """At least three quarters of the cells are near; noise does not hide them."""
     assert sum(cell.judgement == "near" for cell in judged_cells) > 0.75 * len(judged_cells)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs measured anew from their traces."""
+"""Tests that runs can be measured again from their traces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schedlab.runs.collection import Collection
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All files below a folder."""
+    """Returns the content of each file below a folder."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -30,7 +30,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def anew(tmp_path: Path, workers: int = 1) -> Collection:
-    """All runs below tmp_path/runs, measured below tmp_path/metrics."""
+    """Measures all runs below tmp_path/runs again, into tmp_path/metrics."""
     before = contents(tmp_path / "runs")
     runs = remeasured(collection.read([tmp_path / "runs"]), tmp_path / "metrics", workers=workers)
     assert contents(tmp_path / "runs") == before, "the runs themselves stay as they are"
@@ -38,7 +38,7 @@ def anew(tmp_path: Path, workers: int = 1) -> Collection:
 
 
 def test_the_same_definitions_give_the_same_metrics(tmp_path: Path) -> None:
-    """Of each run, in the runs' order, and not read from where they were before."""
+    """The metrics match for every run, keep the order of the runs, and ignore the old tables."""
     original_metrics = {
         seed: keep_simulated(tmp_path / "runs" / f"run-{seed}", seed) for seed in range(1, 8)
     }
@@ -58,7 +58,7 @@ def test_the_same_definitions_give_the_same_metrics(tmp_path: Path) -> None:
 
 
 def test_a_damaged_trace_is_named(tmp_path: Path) -> None:
-    """Its run has no numbers, and says why; the others have."""
+    """The run with the damaged trace has an error instead of metrics; the other runs have metrics."""
     for seed in (1, 2, 3):
         keep_simulated(tmp_path / "runs" / f"run-{seed}", seed)
     trace = tmp_path / "runs" / "run-1" / TRACE_FILE
@@ -76,7 +76,7 @@ def test_a_damaged_trace_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", ["panic", "hung", "limit", "killed"])
 def test_a_failed_run_stays_failed(tmp_path: Path, status: str) -> None:
-    """Even if its trace can be measured."""
+    """A failed run stays failed even if its trace can be measured."""
     keep_simulated(tmp_path / "runs" / "run", 1, status=status, message="that is why")
     again = anew(tmp_path)
     (run,) = again
@@ -85,7 +85,7 @@ def test_a_failed_run_stays_failed(tmp_path: Path, status: str) -> None:
 
 
 def test_an_interrupt_ends_all_work(tmp_path: Path) -> None:
-    """No process is left behind."""
+    """No process survives an interrupt."""
     for seed in range(1, 10):
         keep_simulated(tmp_path / "runs" / f"run-{seed}", seed)
 
@@ -98,7 +98,10 @@ def test_an_interrupt_ends_all_work(tmp_path: Path) -> None:
 
 
 def test_a_process_that_is_ended_from_outside_is_noticed(tmp_path: Path) -> None:
-    """As a host without memory does. Here it waits for a trace that no process writes."""
+    """A worker that the host kills, as the OOM killer does, is reported as an error.
+
+    The worker waits for a trace that no process writes, until the test kills it.
+    """
     folder = tmp_path / "runs" / "run"
     keep_simulated(folder, 1)
     (folder / TRACE_FILE).unlink()
