@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The Python API does what the command line does, and nothing that belongs to a command line."""
+"""Tests that the Python API does what the command line does, and nothing that only a command
+needs.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +143,7 @@ def test_runs_without_a_folder_go_with_their_object() -> None:
 
 
 def test_a_script_needs_no_guard(tmp_path: Path) -> None:
-    """Processes that share the work do not run it again."""
+    """Worker processes do not run the script again."""
     script = tmp_path / "script.py"
     script.write_text(
         "import schedlab\n"
