@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A kernel of one purpose, for two harts. It tries that a software interrupt, on
- * its way through machine mode (kernel/boot/entry.S), neither loses a device's
- * signal nor keeps it. The hart that boots interrupts itself again and again. In
- * each round the other hart lets the UART raise its line: the signal must be there
- * from then on, and gone once the line is low and the interrupt is done.
+ * A standalone kernel for two harts. It tests that a software interrupt, on its way through machine
+ * mode (kernel/boot/entry.S), neither loses nor keeps a device's signal. The boot hart interrupts
+ * itself repeatedly. In each round, the other hart makes the UART raise its line. The signal must
+ * then be pending, and must be gone once the line is low and the interrupt is complete.
  */
 
 #include <stdbool.h>
@@ -17,31 +16,31 @@
 #include "kernel/trap/csr.h"
 
 #define ROUNDS        100
-#define LONGEST_DELAY 4000 /* of the line in a round, in steps of the clock: 0.4 ms */
-#define PATIENCE      1000 /* looks at the signal */
+#define LONGEST_DELAY 4000 /* before the line is raised, in clock steps: 0.4 ms */
+#define PATIENCE      1000 /* polls of the signal */
 
-/* Where both machines have their devices. */
+/* Device addresses, equal on both machines. */
 #define CLINT_SOFTWARE(hart)   (0x02000000 + 4 * (hart))
 #define CLINT_TIMER(hart)      (0x02004000 + 8 * (hart))
 #define PLIC_PRIORITY(source)  (0x0c000000 + 4ul * (source))
 #define PLIC_ENABLE(hart)      (0x0c002080 + 0x100 * (hart))
 #define PLIC_THRESHOLD(hart)   (0x0c201000 + 0x2000 * (hart))
 #define PLIC_CLAIM(hart)       (PLIC_THRESHOLD(hart) + 4)
-#define PLIC_SOURCES           32 /* the UART's is among them */
+#define PLIC_SOURCES           32 /* includes the UART's source */
 #define UART_DATA              0x10000000
 #define UART_INTERRUPTS        0x10000001
 #define UART_IDENTIFICATION    0x10000002
 #define UART_LINE_STATUS       0x10000005
 #define UART_MAY_SEND          0x20
 #define UART_INTERRUPT_TO_SEND 2
-#define POWER_OFF              0x00100000 /* of QEMU; Spike has tohost */
+#define POWER_OFF              0x00100000 /* QEMU only; Spike has tohost */
 #define POWER_OFF_PASSED       0x5555
 #define POWER_OFF_FAILED       0x13333 /* status 1 */
 
 #define GIGABYTE   (1ul << 30)
 #define PTE_RIGHTS 0xcful /* valid, read, write, execute, accessed, dirty */
 
-/* What boot/entry.S finds elsewhere in the kernel. */
+/* Symbols that boot/entry.S expects from the rest of the kernel. */
 struct boot_slot {
     uint64_t stack;
     struct cpu *cpu;
@@ -72,7 +71,7 @@ static volatile uint8_t *byte_at(physical_t address)
     return physical_to_pointer(address);
 }
 
-/* All physical memory at KERNEL_BASE. */
+/* Maps all physical memory at KERNEL_BASE. */
 void boot_page_table(void)
 {
     for (uint64_t i = 0; i < 128; i++)
@@ -129,7 +128,7 @@ static void interrupt_self(uint64_t hart)
     csr_clear(sip, INTERRUPT_SOFTWARE);
 }
 
-/* QEMU looks into each interrupt that is pending, however little it is wanted. */
+/* QEMU examines every pending interrupt, even a disabled one. */
 static void stop_timers(void)
 {
     for (uint64_t hart = 0; hart < 2; hart++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Loaded before QEMU's libraries: each CPU of the guest comes to a lock a moment
- * late. What QEMU reads before it takes a lock, and uses after it, is old by then
- * on any host, not only on one that was busy at the right instant.
+ * Preloaded into QEMU: delays each guest CPU before it takes a lock. State that QEMU reads before
+ * the lock and uses after it is then stale on every host, not only on a host that is busy at the
+ * right instant.
  */
 
 #include <dlfcn.h>
