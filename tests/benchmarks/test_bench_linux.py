@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`bench throughput` and `bench shares --machine linux`: plans, and what is read of runs."""
+"""Tests `bench throughput` and `bench shares --machine linux`: plans and the parsing of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THROUGHPUT = linux_throughput.Setting((RR, WRR), "linux", rounds=3, seconds=1)
 
 
 def test_policies_get_the_cpu_once_per_round(tmp_path: Path) -> None:
-    """What the guest's shell does, with programs that only say that they were called."""
+    """The guest's shell commands run each policy once per round; stub programs log their calls."""
     (run,) = linux_throughput.plan(tmp_path, THROUGHPUT).runs
     assert str(run.policy) == "fair"
     for name in ("schedlab-linux", "sysbench"):
@@ -44,14 +44,17 @@ def test_policies_get_the_cpu_once_per_round(tmp_path: Path) -> None:
 
 
 def console(*turns: tuple[int, str, str]) -> str:
-    """Of rounds: number, policy, and whose rate sysbench tells; round n is 2 n events faster."""
+    """Returns console output for (round, policy, policy whose sysbench rate is used).
+
+    Round n is 2 n events per second faster.
+    """
     return "\n".join(
         f"== round {number}, {policy}\n{sysbench(rate, number)}" for number, policy, rate in turns
     )
 
 
 def test_ratios_are_taken_round_by_round() -> None:
-    """The lottery's 990 events stand for a policy that is 1 % slower."""
+    """The lottery's 990 events make a policy 1 % slower than fair."""
     turns = [(n, p, r) for n in (1, 2) for p, r in (("rr", "lottery:linux"), ("fair", "fair"))]
     fair, rr = linux_throughput.evaluate("[ 1.0] Linux\n" + console(*turns) + "\nmore\n")
     assert (fair.policy, fair.ratio.mean) == ("fair", 1)
@@ -88,7 +91,7 @@ def test_lotteries_share_by_tickets_and_round_robin_by_weight(tmp_path: Path) ->
 
 
 def test_shares_are_compared_with_the_ideal(tmp_path: Path) -> None:
-    """Groups are weights; other processes do not count."""
+    """Groups are weights; processes outside the groups do not count."""
     setting = linux_shares.Setting((WRR,), "linux")
     (run,) = linux_shares.plan(tmp_path, setting).runs
     measured = metrics_of({"1": (0.05, 0.1), "10": (0.931, 0.9), "other": (0.1, 0.5)})
@@ -107,7 +110,7 @@ def test_shares_are_compared_with_the_ideal(tmp_path: Path) -> None:
 
 
 def metrics_of(shares: dict[str, tuple[float, float]]) -> Metrics:
-    """Only of groups: share and ideal share."""
+    """Returns metrics that consist of groups only: share and ideal share."""
     import polars as pl
 
     nothing = pl.DataFrame()

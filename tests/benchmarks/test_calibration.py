@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Costs that are measured from traces: of what has known costs, and of the kernel."""
+"""Tests the calibration of costs from traces of the simulator, whose costs are known, and the
+kernel.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from schedlab_tools.calibration import (
 from schedlab_tools.observing import Observed, observe
 from simulator_command import write_workload
 
-# --- by the clock: a machine whose costs are known, the simulator
+# --- wall clock: the simulator, whose costs are known
 
 KNOWN = {
     "scheduler": 300,
@@ -127,7 +129,7 @@ def test_known_costs_are_estimated(tmp_path: Path) -> None:
     }
 
 
-# --- what came of it
+# --- outcomes
 
 
 def test_drifts() -> None:

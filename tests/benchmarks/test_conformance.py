@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`bench conformance`: what is expected of a scheduler, and what is found."""
+"""Tests `bench conformance`: the expected and the measured behaviour of a scheduler."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def bench(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
 
 
 def test_eevdf_does_what_is_expected_and_others_do_not() -> None:
-    """Without timers turns end later, but in the same order: with a tick of 1 ms, within 2.5 ms."""
+    """Without timers, time slices end later but in the same order: within 2.5 ms for a tick of 1
+    ms.
+    """
     status, rows = bench("--policy", "eevdf,eevdf:ticks,rr")
     outcomes = {(row["policy"], row["scenario"]): row["kept"] for row in rows}
     names = [scenario.name for scenario in read_suite(SUITE).scenarios]
@@ -34,7 +36,7 @@ def test_eevdf_does_what_is_expected_and_others_do_not() -> None:
 
 @pytest.mark.parametrize("chosen", ["long-sleep", "equal-slice"])
 def test_scenario_detects_a_broken_rule(chosen: str, tmp_path: Path) -> None:
-    """Under `paper` a debt waits for its task, and turns are interrupted at each tick."""
+    """Under `paper`, debt waits for its task, and each tick interrupts time slices."""
     suite = json.loads(SUITE.read_text())
     suite["scenarios"] = [scenario for scenario in suite["scenarios"] if scenario["name"] == chosen]
     path = tmp_path / "one.json"

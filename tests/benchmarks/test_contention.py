@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long CPUs wait for run queues: as the kernel counts it, and as the benchmark tells it."""
+"""Tests run-queue lock waits: the kernel's counters and the benchmark's report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def test_one_queue_for_all_cpus_keeps_them_waiting(schedlab: Command) -> None:
 
 
 def waits_of(rows: list[dict[str, object]], policy: str) -> int:
-    """While processes yield all the time, at the shortest turns."""
+    """Returns the waits of a policy with the shortest time slices, while processes yield all the
+    time.
+    """
     shortest = int(TURNS[0])
     return sum(
         int(str(row["waits"]))

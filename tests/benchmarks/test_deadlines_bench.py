@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `./schedlab dev bench deadlines` says where SimSo cannot be had."""
+"""Tests the message of `./schedlab dev bench deadlines` on a host without SimSo."""
 
 from __future__ import annotations
 

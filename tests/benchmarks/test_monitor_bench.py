@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev bench monitor`: what it makes of what the program prints."""
+"""Tests how `./schedlab dev bench monitor` evaluates the program's output."""
 
 from __future__ import annotations
 

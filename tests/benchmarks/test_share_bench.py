@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `./schedlab dev bench shares` makes of its runs, without running any."""
+"""Tests how `./schedlab dev bench shares` evaluates runs, without running any."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROW = shares.Row(
 
 
 def test_commands_scale_with_the_tick() -> None:
-    """A tick's work is what 1 GHz does in it."""
+    """The work of a tick is what 1 GHz completes in it."""
     test = shares.TESTS[2]
     setting = shares.Setting(LOTTERIES, tick_ns=10_000_000, ticks=50)
     assert setting.command(test) == "lotterytest 3 -t 50 -w 1000000"
@@ -39,7 +39,7 @@ def test_commands_scale_with_the_tick() -> None:
 
 
 def test_verdicts() -> None:
-    """The standard error is that of a part of independent draws; 3.5 of them are allowed."""
+    """The standard error is that of a proportion of independent draws; 3.5 errors are allowed."""
     assert ROW.standard_error == pytest.approx((0.5 * 0.5 / 5000) ** 0.5)
     assert ROW.deviation == pytest.approx(0.02 / 0.0070711, rel=1e-4)
     assert ROW.verdict == "met"
@@ -50,7 +50,7 @@ def test_verdicts() -> None:
 
 
 def test_tests_are_those_of_the_workload_and_of_the_study() -> None:
-    """Their names and groups are in the program, their rows in the published tables."""
+    """Names and groups match the program, and rows match the published tables."""
     source = (ROOT / "workloads" / "lotterytest.c").read_text()
     names = re.findall(r'^        "(\w+)",$', source, re.MULTILINE)
     assert names == [test.name for test in shares.TESTS]
@@ -66,7 +66,7 @@ def test_tests_are_those_of_the_workload_and_of_the_study() -> None:
     "arguments", [("--tests", "7"), ("--tests", "low"), ("--seeds", "0"), ("--tick", "1ns")]
 )
 def test_wrong_usage(schedlab: Command, arguments: tuple[str, ...]) -> None:
-    """Status 2, before anything is built or run."""
+    """Wrong usage ends with status 2 before anything is built or run."""
     done = schedlab("dev", "bench", "shares", *arguments)
     assert done.returncode == 2
     assert arguments[0] in done.stderr

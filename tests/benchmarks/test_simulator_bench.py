@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev bench simulator`: what it makes of what programs print. Speeds are in no test."""
+"""Tests how `./schedlab dev bench simulator` evaluates the programs' output; no test checks a
+speed.
+"""
 
 from __future__ import annotations
 

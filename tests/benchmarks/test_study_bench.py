@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev bench study`: the list that it carries out, and what it tells."""
+"""Tests `./schedlab dev bench study`: the list of configurations and the report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schedlab_tools.benchmarks.study import COLUMNS, chosen, read
 
 
 def test_full_list_can_be_executed() -> None:
-    """Each setup has a folder of its own, and a policy that is there and knows its settings."""
+    """Each configuration has a separate folder, and an existing policy that accepts its settings."""
     setups = read()
     assert len(setups) == len({run.name for run in setups}) == 862
     plan = Plan(Path("somewhere"), setups)
@@ -39,7 +39,7 @@ ROW = "s1,timingtests,rr,slice=3,1,1,1000000,60000000000,512"
     ],
 )
 def test_a_list_that_was_spoilt_is_refused(lines: list[str], problem: str, tmp_path: Path) -> None:
-    """With the line that is wrong; FileRefused ends with status 2."""
+    """The message names the wrong line; FileRefused ends with status 2."""
     path = tmp_path / "study.csv"
     path.write_text("\n".join(lines))
     with pytest.raises(FileRefused, match=re.escape(f"{path}: {problem}")):
