@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab compare`: what is matched with what, and what is said of it."""
+"""Tests `./schedlab compare`: which runs are matched, and what the comparison says about them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def row(match: Match, metric: str, group: str | None = None) -> Row:
 
 
 def told(comparison: Comparison, everything: bool = False) -> str:
-    """As a terminal shows it."""
+    """Returns the comparison as a terminal shows it."""
     console = Console(file=io.StringIO(), width=200, highlight=False)
     for part in listing(comparison, everything):
         console.print(part)
@@ -48,7 +48,7 @@ def told(comparison: Comparison, everything: bool = False) -> str:
 
 
 def seeds(folder: Path, turnarounds: Sequence[float], **options: Any) -> Path:
-    """Runs with the seeds 1, 2 … and these turnarounds in ms."""
+    """Keeps runs with seeds 1, 2 … and these turnarounds in ms."""
     for number, turnaround in enumerate(turnarounds):
         keep_figures(folder, seed=number + 1, turnaround_mean_ns=turnaround * MS, **options)
     return folder
@@ -84,7 +84,7 @@ def test_what_is_more_than_chance_may_be_too_little(tmp_path: Path) -> None:
 
 
 def test_a_fraction_of_a_point_is_too_little(tmp_path: Path) -> None:
-    """However many times as large as nothing it is."""
+    """A difference of a fraction of a percentage point is slight, however large the ratio is."""
     sides = [
         seeds(tmp_path / name, [10.0] * 4, policy=name, share_error=error)
         for name, error in (("rr", 0.001), ("mlfq", 0.05), ("wrr", 0.2))
@@ -102,7 +102,7 @@ def test_a_fraction_of_a_point_is_too_little(tmp_path: Path) -> None:
 
 
 def test_the_warm_up_may_be_left_out(tmp_path: Path) -> None:
-    """The first tenth, of 20 jobs two, came to an empty machine."""
+    """The warm-up is the first tenth: 2 of 20 jobs, which arrive on an idle machine."""
     first, second = ([MS, MS, *([(5 + more) * MS] * 18)] for more in (0, 1))
     before = seeds(tmp_path / "a", [10.0] * 3, responses=first)
     after = seeds(tmp_path / "b", [10.0] * 3, policy="mlfq", responses=second)
@@ -111,7 +111,7 @@ def test_the_warm_up_may_be_left_out(tmp_path: Path) -> None:
 
 
 def two_that_differ(folder: Path) -> tuple[Path, Path]:
-    """In turnaround, and in three other metrics as chance has it."""
+    """Keeps runs of two policies that differ in turnaround, and at random in three other metrics."""
     for seed, (first, second) in enumerate([(10.0, 11.0), (20.0, 21.5), (30.0, 32.0)]):
         other = 0.1 * (-1) ** seed
         keep_figures(folder / "a", seed=seed, turnaround_mean_ns=first * MS)
@@ -128,7 +128,7 @@ def two_that_differ(folder: Path) -> tuple[Path, Path]:
 
 
 def test_many_metrics_find_something_by_chance(tmp_path: Path) -> None:
-    """Alone, 1.5 ms ± a little would be more than chance; as one of many, it is not."""
+    """About 1.5 ms is significant as a single metric, but not as one of many."""
     before, after = two_that_differ(tmp_path)
     turnaround = row(only(compared(before, after)), "turnaround")
     assert turnaround.found.chance is not None and turnaround.found.chance < 0.05

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page that compares all policies: which take part, which are out, and what is drawn."""
+"""Tests the page that compares all policies: included and excluded policies, and charts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TURNAROUND = BY_NAME["turnaround"]
 def fill(
     folder: Path, experiment: str, turnarounds: dict[str, float], seeds: int = 4, **more: Any
 ) -> None:
-    """Runs of policies with these mean turnarounds in ms, which the seed moves all alike."""
+    """Keeps runs of policies with these mean turnarounds in ms; a seed shifts all of them equally."""
     for policy, turnaround in turnarounds.items():
         for seed in range(1, seeds + 1):
             moved = turnaround + seed + 0.01 * ((seed * 7 + len(policy)) % 5)
@@ -175,7 +175,9 @@ def test_the_charts_are_drawn_with_what_can_be_chosen(folder: Path) -> None:
 
 
 def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
-    """Three processes of equal work on one CPU: 4 ÷ 6 of the turnaround, one after the other."""
+    """With three equal processes on one CPU, running one after the other takes 4 ÷ 6 of the
+    turnaround.
+    """
     for policy, turnaround, picked in (("rr", 60.0, 60), ("wrr", 40.0, 3), ("mlfq", 55.0, 20)):
         for seed in (1, 2):
             keep_figures(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, selections=picked,
@@ -195,7 +197,10 @@ def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
 
 
 def test_a_suite_of_few_policies_hides_no_distance(tmp_path: Path) -> None:
-    """Of seven policies, only those would be left that ran in the narrow suite, too: none."""
+    """A suite with few policies does not remove the other policies from the distance table.
+
+    Of the seven policies, none ran in the narrow suite.
+    """
     policies = ("rr", "wrr", "lottery", "mlfq", "stride", "hybrid", "priority")
     many = {policy: 5.0 + place for place, policy in enumerate(policies)}
     fill(tmp_path, "s3-mixed", many)

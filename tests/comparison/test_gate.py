@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab compare --keep` and `--gate`: what a baseline keeps, when a gate is closed, and what it says."""
+"""Tests `./schedlab compare --keep` and `--gate`: what a baseline stores and when the gate fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COUNTS = {"rr": {"8": 100, "4096": 200}}
 
 
 def seeds(folder: Path, turnarounds: Sequence[float], **options: Any) -> Path:
-    """Runs with the seeds 1, 2 … and these turnarounds in ms."""
+    """Keeps runs with seeds 1, 2 … and these turnarounds in ms."""
     for number, turnaround in enumerate(turnarounds):
         keep_figures(folder, seed=number + 1, turnaround_mean_ns=turnaround * MS, **options)
     return folder
@@ -52,7 +52,7 @@ def kept(runs: Path, place: Path) -> Path:
 
 
 def test_baseline_replaces_its_runs(before: Path, tmp_path: Path) -> None:
-    """Held against them nothing differs; and where a trace is the same, it is known by its hash."""
+    """A baseline equals the runs that it was made from, and identifies their traces by hash."""
     for run in before.iterdir():
         (run / TRACE_FILE).write_bytes(run.name.encode())
     with opened(kept(before, tmp_path / "a.baseline")) as baseline:
@@ -80,7 +80,7 @@ def test_the_same_runs_make_the_same_file(before: Path, tmp_path: Path) -> None:
     files = [kept(before, tmp_path / f"{name}.baseline").read_bytes() for name in "ab"]
     assert files[0] == files[1]
     with zipfile.ZipFile(tmp_path / "a.baseline") as packed:
-        assert b"here" not in packed.read(LISTING)  # the host
+        assert b"here" not in packed.read(LISTING)  # fact: the host
 
 
 def test_what_is_no_baseline_is_refused(before: Path, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def fail(folder: Path) -> None:
 def test_what_cannot_be_compared_closes_the_gate(
     harm: Any, words: str, before: Path, tmp_path: Path
 ) -> None:
-    """A policy that makes a run fail would pass otherwise."""
+    """A run that fails under a changed policy fails the gate; otherwise the policy would pass."""
     after = shutil.copytree(before, tmp_path / "after")
     assert judged(before, after).passes
     harm(after)
@@ -158,7 +158,7 @@ def test_what_cannot_be_compared_closes_the_gate(
 @pytest.mark.parametrize(
     ("now", "passes"),
     [
-        ({"rr": {"8": 100, "4096": 202}}, True),  # 1 % at most
+        ({"rr": {"8": 100, "4096": 202}}, True),  # at most 1 %
         ({"rr": {"8": 103, "4096": 200}}, False),
         ({"rr": {"8": 90, "4096": 190}}, True),
         ({}, False),
@@ -172,7 +172,7 @@ def test_instructions_are_exact(now: dict[str, dict[str, int]], passes: bool, be
 
 
 def test_the_runs_of_a_baseline_are_carried_out_again(schedlab: Command, tmp_path: Path) -> None:
-    """From the file alone, with its workload; and a wrong use of the options is told."""
+    """A baseline file with its workload is enough to repeat the runs; wrong options are refused."""
     file = tmp_path / "own.json"
     file.write_text(json.dumps({"tasks": {"a": {"loop": 3, "run": {"from": "1ms", "to": "9ms"}}}}))
     runs, place = tmp_path / "runs", tmp_path / "b.baseline"
@@ -210,7 +210,7 @@ def test_the_runs_of_a_baseline_are_carried_out_again(schedlab: Command, tmp_pat
 
 
 def change_manifests(place: Path, **members: str) -> None:
-    """As a stranger may write a baseline."""
+    """Changes a baseline's manifests, as an untrusted author could."""
     with zipfile.ZipFile(place) as packed:
         parts = {name: packed.read(name) for name in packed.namelist()}
     listing = json.loads(parts[LISTING])
@@ -222,7 +222,7 @@ def change_manifests(place: Path, **members: str) -> None:
 
 
 def test_action_and_hook_call_existing_commands() -> None:
-    """They cannot be run here; their form is what GitHub and pre-commit ask for."""
+    """Only the form is checked, as GitHub and pre-commit require it; they cannot run here."""
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     assert action["runs"]["using"] == "composite"
     (gate,) = (step for step in action["runs"]["steps"] if "run" in step)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Intervals, differences and rankings: known cases, laws, and how often they are right."""
+"""Tests intervals, differences and rankings: known cases, invariants, and error rates."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_bca_is_scipys_but_for_the_widened_levels(monkeypatch: pytest.MonkeyPatc
     theirs = stats.bootstrap(
         (sample,), np.mean, n_resamples=20_000, rng=np.random.default_rng(2)
     ).confidence_interval
-    # Without the widening: Student's quantile × √(n ÷ (n − 1)) made the normal's.
+    # Undoes the widening: Student's quantile × √(n ÷ (n − 1)) becomes the normal quantile.
     normal = 1.959964 / math.sqrt(40 / 39)
     monkeypatch.setattr(statistics, "_student", lambda freedom: normal)
     ours = estimate(sample)
@@ -90,7 +90,7 @@ DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 @pytest.mark.parametrize("count", [2, 5, 20])
 def test_coverage_of_the_mean(name: str, count: int) -> None:
-    """What docs/comparing.md says: 95 % of intervals, where values are not far from normal."""
+    """Matches docs/comparing.md: 95 % of intervals cover the mean if values are nearly normal."""
     draw, truth = DISTRIBUTIONS[name]
     samples = draw(np.random.default_rng(11), (3000, count))
     intervals = estimates(list(samples))
@@ -102,7 +102,7 @@ def test_coverage_of_the_mean(name: str, count: int) -> None:
 @PATIENT
 @given(st.lists(st.lists(NUMBERS, min_size=1, max_size=6), min_size=1, max_size=5))
 def test_contributions_have_the_statistic_as_their_mean(runs: list[list[float]]) -> None:
-    """And those to the mean, of runs of one size, are the runs' means."""
+    """If all runs have the same size, the contributions to the mean are the runs' means."""
     parts = contributions(runs, lambda values: float(np.median(values)))
     assert len(parts) == len(runs)
     assert parts.mean() == pytest.approx(np.median(np.concatenate(runs)), rel=1e-6, abs=1e-3)
@@ -113,7 +113,7 @@ def test_contributions_have_the_statistic_as_their_mean(runs: list[list[float]])
 
 @pytest.mark.parametrize("count", [2, 10])
 def test_coverage_of_a_pooled_interquartile_range(count: int) -> None:
-    """As predictability is compared: by the contributions of the runs."""
+    """Predictability is compared in this way: by the contributions of the runs."""
     random = np.random.default_rng(8)
     truth = 2 * 0.67449
     covered_count = 0
@@ -212,7 +212,7 @@ def test_holm_by_hand() -> None:
     assert holm([0.9, 0.8]) == [1.0, 1.0]
 
 
-# --- who is best
+# --- which policy is best
 
 
 def test_the_clear_one_is_alone() -> None:
@@ -243,7 +243,10 @@ def test_the_best_is_possible_and_order_does_not_matter(
 
 @pytest.mark.parametrize("count", [2, 10])
 def test_the_true_best_is_possible_in_nineteen_of_twenty(count: int) -> None:
-    """Seven policies, all alike but the last two; seeds move all of them together."""
+    """The truly best policy stays possible in 95 % of cases.
+
+    Of seven policies, all but the last two are equal; a seed shifts all of them together.
+    """
     random = np.random.default_rng(12)
     lost = 0
     for _ in range(500):
@@ -256,7 +259,7 @@ def test_the_true_best_is_possible_in_nineteen_of_twenty(count: int) -> None:
     assert lost / 500 <= 0.065
 
 
-# --- as text
+# --- text output
 
 
 @pytest.mark.parametrize(
@@ -284,7 +287,7 @@ def test_printed_values_are_near_the_exact_ones(a: float, b: float, c: float, co
     low, mean, high = sorted((a, b, c))
     words = as_text(Estimate(mean, low, high, count)).replace(",", "").replace("[", "").split()
     printed = [float(word.strip("]")) for word in words]
-    # Half of the last digit: the interval's, the fifth of the value, or the third without interval.
+    # Half of the last printed digit: of the interval, or of the value's third digit without one.
     digits = 1e-4 if high > low else 5e-3
     tolerance = max((high - low) * 0.26, digits * max(abs(low), abs(high)), 1e-9)
     assert printed[0] == pytest.approx(mean, abs=tolerance)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Our distributions against SciPy's."""
+"""Tests schedlab's distributions against SciPy's."""
 
 from __future__ import annotations
 
