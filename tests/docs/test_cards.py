@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables of docs/score.md: all policies are in them, and what they say of cards."""
+"""Tests the tables of docs/score.md: they list all policies, and the facts of their cards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVEL = SET.levels[cards.LEVEL]
 
 
 def test_policies_have_rows_and_objectives_columns() -> None:
-    """Else: ./schedlab dev docs cards."""
+    """If this fails, run `./schedlab dev docs cards`."""
     worth = marked(cards.DOCUMENT.read_text(), cards.PART)
     names = [objective.name for objective in SET.objectives_of(LEVEL)]
     assert f"| {' | '.join(names)} | score |" in worth

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the documents show is what comes out, and a reader finds every one of them."""
+"""Tests that the documents show real output, and that readers can reach each document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 
 
 def test_the_moving_picture_is_what_the_simulator_does() -> None:
-    """Else: `./schedlab dev docs stairs`, and look at it."""
+    """If this fails, run `./schedlab dev docs stairs` and review the picture."""
     drawn = stairs.picture()
     assert (DOCS / "stairs.svg").read_text() == drawn
     assert drawn.count(">boost<") == 1
@@ -31,7 +31,7 @@ def test_the_moving_picture_is_what_the_simulator_does() -> None:
 
 
 def test_the_readme_has_what_the_first_run_prints() -> None:
-    """Else: `./schedlab dev docs run`, and look at what has changed."""
+    """If this fails, run `./schedlab dev docs run` and review the changes."""
     assert marked((ROOT / "README.md").read_text(), first_run.PART) == first_run.block()
 
 
@@ -98,7 +98,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_table_rows_are_separate(page: Path) -> None:
-    """A table whose lines were wrapped as those of a paragraph is shown as one."""
+    """A table that is wrapped like a paragraph is rendered as a paragraph."""
     lines = [line.strip() for line in page.read_text().splitlines() if line.startswith("|")]
     assert [line for line in lines if "|---" in line and not re.fullmatch(r"[|:-]+", line)] == []
     assert [line for line in lines if not line.endswith("|")] == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/gallery: a page for each policy, with what the sweep has found and the policy's code as it is."""
+"""Tests docs/gallery: a page per policy, with results of the sweep and the policy's current code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def contest(workload: str, **values: tuple[float, ...]) -> Contest:
 
 @pytest.mark.parametrize("policy", BUILT_IN)
 def test_policies_have_pages(policy: str) -> None:
-    """Else: write one as the others are, and ./schedlab dev docs gallery."""
+    """If this fails, write a page like the others, then run `./schedlab dev docs gallery`."""
     text = pages.page_of(policy).read_text()
     idea = text.split("\n\n")[1]
     assert len(re.findall(r"\.(?:\s|$)", idea)) == SENTENCES, idea
@@ -57,7 +57,7 @@ def test_policy_sides_differ_most_from_the_middle() -> None:
 
 
 def test_study_presets_have_pages() -> None:
-    """Else: add it to studies/N/presets.yaml, and ./schedlab dev docs study-presets."""
+    """If this fails, add it to studies/N/presets.yaml and run `./schedlab dev docs study-presets`."""
     named = {
         f"{policy.name}:{preset.name}": re.search(r"study (\d)", preset.meaning)
         for policy in known_policies().values()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/writing-a-policy.md: its code works after each step, and what it says happens does happen."""
+"""Tests docs/writing-a-policy.md: the code works after each step, with the results that it states."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SANITIZED = [
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: after ``` comes what it is."""
+    """A fenced block; `kind` is the text after the opening fence."""
 
     kind: str
     text: str
@@ -51,13 +51,13 @@ def blocks() -> tuple[Block, ...]:
 
 
 def of_step(step: int, kind: str) -> list[str]:
-    """The blocks of a kind in one step, in their order."""
+    """Returns the blocks of a kind in one step, in order."""
     return [b.text for b in blocks() if b.kind == kind and b.section.startswith(f"Step {step}:")]
 
 
 @dataclass
 class Source:
-    """A C file as a student sees it: parts with names, which blank lines divide."""
+    """A C file as a student sees it: named parts, separated by blank lines."""
 
     parts: dict[str, str] = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ class Source:
         return source
 
     def apply(self, block: str) -> None:
-        """Replaces the parts that are there; new ones go before the next one that is there."""
+        """Replaces existing parts, and inserts each new part before the next existing one."""
         new = list(Source.of(block).parts.items())
         if new[0][0] == "members":
             self.set_members(new[0][1])
@@ -91,7 +91,7 @@ class Source:
             last = name
 
     def set_members(self, lines: str) -> None:
-        """Members of the policy's definition, each on its line."""
+        """Sets members of the policy's definition, one per line."""
         definition = f"policy_{NAME}"
         text = self.parts[definition]
         for line in lines.splitlines():
@@ -123,7 +123,7 @@ NAMES = (
 
 
 def part_name(part: str) -> str:
-    """What a part defines; of a comment that stands alone, the comment."""
+    """Returns what a part defines; for a comment that is a part by itself, the comment."""
     code = without_comments(part).strip()
     if code.startswith("."):
         return "members"
@@ -140,7 +140,7 @@ def without_comments(text: str) -> str:
 
 
 def policy_after(step: int) -> str:
-    """The policy's file, after the steps up to this one."""
+    """Returns the policy's file after all steps up to this one."""
     source = Source.of(rendered("policy.c", NAME, "Waldspurger and Weihl 1995"))
     for step_number in range(1, step + 1):
         for block in of_step(step_number, "c"):
@@ -149,7 +149,7 @@ def policy_after(step: int) -> str:
 
 
 def own_test_text(tests: list[str]) -> str:
-    """What the scaffold has before its tests; these tests; and main()."""
+    """Returns a test file: the head of the scaffold, these tests, and main()."""
     head, _, _ = rendered("policy_test.c", NAME, "").partition("/* PIDs count from 1.")
     names = re.findall(r"^static void (\w+)\(", "\n".join(tests), re.MULTILINE)
     calls = "".join(f"    run_test({name});\n" for name in names)
@@ -163,7 +163,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def lay_out(folder: Path, policy: str) -> Path:
-    """A folder with the policy, and what it and the tests include."""
+    """Creates a folder with the policy, and with the files that it and its tests include."""
     for part in ("abi", "policies", "tests/host", "tests/policies"):
         shutil.copytree(ROOT / part, folder / part)
     (folder / "policies" / f"{NAME}.c").write_text(policy)
@@ -202,7 +202,7 @@ def test_all_steps_work(tmp_path: Path, step: int) -> None:
 
 
 def without_line_numbers(text: str) -> list[str]:
-    """Nor the numbers of the first case that failed: they change with any change of the laws."""
+    """Removes line numbers and the first failing case, which change whenever the invariants do."""
     text = re.sub(r"\b\d+ CPUs, seed \d+", "N CPUs, seed N", text)
     return re.sub(r"(\.c|\.h):\d+:", r"\1:", text).strip().splitlines()
 
@@ -217,7 +217,7 @@ def test_guide_tests_fail_before_their_step(tmp_path: Path, step: int) -> None:
 
 
 def mistakes() -> list[tuple[str, str]]:
-    """A change for the worse, and what the laws say to it."""
+    """Returns pairs of a harmful change and the failure that the invariants report for it."""
     section = [block for block in blocks() if block.section.startswith("When it goes wrong")]
     changes = [block.text for block in section if block.kind == "diff"]
     failures = [block.text for block in section if block.kind == "text failure"]
@@ -240,7 +240,7 @@ def test_mistakes_lead_to_what_the_guide_shows(tmp_path: Path, number: int) -> N
 
 
 def comparable(source: Source) -> dict[str, str]:
-    """By part, without comments and layout."""
+    """Returns each part without comments and layout."""
     return {
         name: " ".join(without_comments(part).split())
         for name, part in source.parts.items()
@@ -273,7 +273,9 @@ def test_the_last_step_is_what_ships() -> None:
 
 
 def test_what_the_guide_shows_of_the_last_step_is_laid_out_as_it_ships() -> None:
-    """Comments too: a block whose every part is final must be in the file as it stands."""
+    """Comments count too: if all parts of a block are final, the shipped file contains it
+    unchanged.
+    """
     shipped = (ROOT / "policies" / "stride.c").read_text()
     last = {}
     for step in STEPS:
@@ -303,6 +305,8 @@ def test_shares_on_the_kernel_are_those_of_the_guide(schedlab: Command, tmp_path
         groups = {group["group"]: group for group in run["metrics"]["groups"]}
         shares = [100 * groups[name]["share"] for name in "ABC"]
         guide = [row[column] for row in shown]
-        if run["manifest"]["policy"] == "rr":  # a few instructions decide which is alone on a CPU
+        if (
+            run["manifest"]["policy"] == "rr"
+        ):  # a few instructions decide which task runs alone on a CPU
             shares, guide = sorted(shares), sorted(guide)
         assert shares == pytest.approx(guide, abs=0.5)

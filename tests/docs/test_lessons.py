@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/what-the-studies-teach.md: its commands give the numbers that it has."""
+"""Tests that the commands of docs/what-the-studies-teach.md give the numbers on the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_ten_findings_cover_five_studies() -> None:
 
 @pytest.mark.parametrize("lesson", lessons.lessons(), ids=lambda lesson: lesson.entry["title"])
 def test_the_command_gives_the_numbers(lesson: lessons.Lesson) -> None:
-    """Else: ./schedlab dev docs lessons, and look at what it changes."""
+    """If this fails, run `./schedlab dev docs lessons` and review the changes."""
     data = lesson.rows(lessons.load_data()).with_columns(group=pl.col("group").fill_null(""))
     assert_frame_equal(lessons.measure(lesson), data)
 

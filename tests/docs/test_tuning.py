@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""docs/tuning.md: each figure is what comes out, of a smaller sweep of the setups that it names.
+"""Tests that a smaller sweep of the configurations in docs/tuning.md gives the page's figures.
 
-Figures have three digits and are held to 1 %, so that not every step of the kernel or the simulator
-asks for another page; what the text says of them must hold exactly. `SCHEDLAB_GOLDEN=write` does
-the whole sweeps, and writes the page's figures and its picture.
+Figures have three digits and a tolerance of 1 %, so that small changes of the kernel or the
+simulator need no new page. Statements in the text must hold exactly. `SCHEDLAB_GOLDEN=write` runs
+the complete sweeps, and writes the page's figures and its picture.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ pytestmark = pytest.mark.xdist_group("sweeps")
 
 
 def block(name: str) -> str:
-    """What stands between the comments <!-- NAME --> and <!-- end -->."""
+    """Returns the text between the comments <!-- NAME --> and <!-- end -->."""
     match = re.search(rf"<!-- {name} -->(.*?)<!-- end -->", PAGE.read_text(), re.DOTALL)
     assert match, name
     return match[1].strip()
 
 
 def agrees(name: str, text: str) -> None:
-    """Or writes it. The same words, and numbers within 1 %."""
+    """Requires the same words, and numbers within 1 %; writes the block if asked to."""
     if WRITE:
         page = PAGE.read_text()
         between = f"\n{text}\n" if "|" in text else text
@@ -68,12 +68,12 @@ _NUMBER = re.compile(r"(?<![=\w])-?\d[\d,]*(?:\.\d+)?(?: (?:m?s|%)\b)?")
 def assert_near(actual: str, expected: str) -> None:
     assert _NUMBER.sub("N", actual) == _NUMBER.sub("N", expected)
     for one, other in zip(_NUMBER.findall(actual), _NUMBER.findall(expected), strict=True):
-        near = 1.0 if one.endswith("%") else 0.01 * number_of(other)  # a point, or a hundredth
+        near = 1.0 if one.endswith("%") else 0.01 * number_of(other)  # one percentage point, or 1 %
         assert abs(number_of(one) - number_of(other)) <= abs(near), (one, other)
 
 
 def number_of(text: str) -> float:
-    """Of `1.12 s`, in milliseconds; of `8`."""
+    """Returns the number of a text: `1.12 s` in milliseconds, `8` as it is."""
     number, _, unit = text.partition(" ")
     return float(number.replace(",", "")) * (1000 if unit == "s" else 1)
 
@@ -84,14 +84,14 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def rows_of(name: str) -> list[list[str]]:
-    """The cells of a table, headings first."""
+    """Returns the cells of a table, headings first."""
     lines = block(name).splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
     return [rows[0], *rows[2:]]
 
 
 def setups_of(name: str, column: int) -> list[ranking.Choice]:
-    """Those that a table names."""
+    """Returns the configurations that a table names."""
     parts = [row[column].strip("`").partition(" ") for row in rows_of(name)[1:]]
     return [(policy, settings) for policy, _, settings in parts]
 
@@ -106,7 +106,9 @@ def choice_of(point: Point) -> ranking.Choice:
 def run(
     plan: SweepPlan, folder: Path, is_selected: Callable[[Point], bool], traces: bool = False
 ) -> Path:
-    """What is kept of a sweep; all of it when the page is written."""
+    """Runs the selected points of a sweep, or all points when the page is written; returns the
+    folder.
+    """
     points = tuple(point for point in plan.points if WRITE or is_selected(point))
     done = command.carry_out(
         replace(plan, points=points), command.Doing(folder, keep_traces=traces)
@@ -117,7 +119,7 @@ def run(
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> ranking.Values:
-    """The sweep; of the setups that the page names, or of all."""
+    """Values of the sweep: of the configurations that the page names, or of all."""
     named = [] if WRITE else setups_of("found", 1)
     folder = run(
         command.plan(SWEEP, {}),
@@ -125,7 +127,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> ranking.Values:
         lambda point: choice_of(point) in named,
     )
     if WRITE:
-        PICTURE.unlink(missing_ok=True)  # which no command replaces
+        PICTURE.unlink(missing_ok=True)  # no command replaces an existing picture
         best.draw(folder, OBJECTIVES, PICTURE)
     (values,) = ranking.read_values(folder, OBJECTIVES)
     return values
@@ -159,7 +161,7 @@ def test_the_front(tuned: ranking.Values) -> None:
         )
     headings = ["", "setup", "turnaround, mean", "against the preset", "response, mean"]
     agrees("found", table(headings, rows))
-    # What the text says of it.
+    # Statements of the text.
     assert all(narrow(value, 0.01) for choice in front.members for value in front.estimates[choice])
     first, second = front.members
     by_name = front.estimates
@@ -214,7 +216,7 @@ def test_other_seeds_and_sizes(tmp_path: Path) -> None:
         for size in SIZES_TESTED:
             assert_near(row[1 + sizes.index(size)], duration(estimates[size][choice][0].mean))
             assert narrow(estimates[size][choice][0], 0.01)
-    # What the text says of it.
+    # Statements of the text.
     first, _, preset, _ = [[number_of(cell) for cell in row[1:]] for row in shown[1:]]
     gains = [1 - ours / theirs for ours, theirs in zip(first, preset, strict=True)]
     assert gains[1] > 0.1
@@ -249,5 +251,5 @@ def kernel_row(choice: ranking.Choice, both: Sequence[Estimate]) -> list[str]:
 
 
 def narrow(value: Estimate, part: float) -> bool:
-    """Is the interval within that part of the mean, to either side?"""
+    """Returns whether the interval extends at most this fraction of the mean to either side."""
     return max(value.high - value.mean, value.mean - value.low) <= part * value.mean
