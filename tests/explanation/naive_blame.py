@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a runnable process waited for, found slowly: from one time of the trace to the next."""
+"""Attributes a process's waits slowly, from one time of the trace to the next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedlab.trace import Kind, ProcessState, Trace
 
 
 class Naive:
-    """Of one trace."""
+    """Slow reference attribution for one trace."""
 
     def __init__(self, trace: Trace) -> None:
         self.records = list(
@@ -21,7 +21,7 @@ class Naive:
         self.times = sorted({record[0] for record in self.records})
 
     def occupant(self, cpu: int, time: int) -> str | int:
-        """What a CPU does from a time on: a PID, "idle", "scheduler", or "unknown"."""
+        """Returns what a CPU does starting at a time: a PID, "idle", "scheduler" or "unknown"."""
         cause: str | int = "unknown"
         for at, of, kind, process, first, _ in self.records:
             if of != cpu or at > time:
@@ -39,7 +39,7 @@ class Naive:
         return cause
 
     def beside_idle(self, wait: dict[str, Any], cpus: int) -> int:
-        """How long a wait lasted while some CPU idled."""
+        """Returns for how much of a wait some CPU was idle, in ns."""
         edges = self.edges(wait)
         return sum(
             stop - start
@@ -48,12 +48,12 @@ class Naive:
         )
 
     def edges(self, wait: dict[str, Any]) -> list[int]:
-        """The times of a wait at which anything happens."""
+        """Returns the times of all events during a wait, in ns."""
         begin, end = wait["begin_ns"], wait["end_ns"]
         return [begin, *(time for time in self.times if begin < time < end), end]
 
     def place(self, wait: dict[str, Any], time: int) -> int:
-        """The CPU at which a process waits."""
+        """Returns the CPU whose run queue the process is in."""
         cpu = int(wait["cpu"])
         last = wait["end_row"] if wait["end_row"] is not None else len(self.records)
         moves = [
@@ -69,7 +69,7 @@ class Naive:
         return cpu
 
     def blame(self, wait: dict[str, Any]) -> Counter[str | int]:
-        """How long a wait went by with what."""
+        """Returns the attributed time per cause, in ns."""
         blamed_ns: Counter[str | int] = Counter()
         for start, stop in pairwise(self.edges(wait)):
             if stop > start:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Waits taken apart: against a slow way, and against cases done by hand."""
+"""Tests the attribution of waits against a slow reference and against cases solved by hand."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_runnable_waits_equal_the_oracle(script: Script, chance: random.Random) 
 @settings(PATIENT, max_examples=15)
 @given(SCRIPTS, RANDOMS)
 def test_parts_follow_without_gaps(script: Script, chance: random.Random) -> None:
-    """Of all waits, through whatever chain of wakers, and of whole lives."""
+    """Parts cover each wait, any chain of wakers, and complete lives."""
     trace = load(simulate(chance, script), script)
     tables = TraceTables(trace)
     blames = Blames(tables)
@@ -82,7 +82,7 @@ def test_parts_follow_without_gaps(script: Script, chance: random.Random) -> Non
         assert all(len(set(part.chain)) == len(part.chain) for part in parts)
 
 
-# --- by hand: one CPU, round-robin of one tick of 1 ms, no costs
+# --- by hand: one CPU, round-robin with a 1 ms slice, no costs
 
 CHAIN = """
 channel c 0
@@ -115,7 +115,7 @@ def chained(tmp_path_factory: pytest.TempPathFactory) -> TraceTables:
 
 
 def test_a_chain_of_wakers_is_followed(chained: TraceTables) -> None:
-    """The waiter waits for the helper, which needs 4 ms and shares the CPU with a hog of 3 ms."""
+    """The waiter waits for the helper, which needs 4 ms and shares the CPU with a 3 ms hog."""
     life = {name: chained.lives_of(name)[0] for name in ("root", "waiter", "helper", "hog")}
     (block,) = chained.blocks.filter(chained.blocks["life"] == life["waiter"]).to_dicts()
     parts = Blames(chained).of(life["waiter"], block["begin_ns"], block["end_ns"])
@@ -151,7 +151,7 @@ TASKS = {
 
 @pytest.fixture(scope="module")
 def both(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Runs of the simulator under rr and mlfq. To be read only: all tests here share them."""
+    """Simulator runs under rr and mlfq; read-only, because all tests of the module share them."""
     place = tmp_path_factory.mktemp("recorded")
     (place / "w.json").write_text(json.dumps(TASKS))
     words = ("--machine", "sim", "--workload", str(place / "w.json"), "--policy", "rr,mlfq")
@@ -192,7 +192,7 @@ def test_the_longest_waits_come_first_and_add_up(recorded: Path) -> None:
 
 
 def test_choices_at_the_cpu_are_listed(both: dict[str, Path]) -> None:
-    """The last one is that by which the process got its CPU."""
+    """The last choice is the decision that gave the process its CPU."""
     (wait,) = told(both["mlfq"], "--worst", "1")["longest"]
     last = wait["choices"][-1]
     assert (last["life"], last["time_ns"]) == (wait["life"], wait["end_ns"])
@@ -200,7 +200,7 @@ def test_choices_at_the_cpu_are_listed(both: dict[str, Path]) -> None:
 
 
 def test_blame_that_holds_is_confirmed(recorded: Path) -> None:
-    """Without what the hogs compute, nothing delays the others."""
+    """Without the hogs' computation, nothing delays the others."""
     rows = told(recorded, "--without", "cpu")["otherwise"]["waiting"]
     (io,) = (row for row in rows if row["waiting"] == "io")
     assert io["confirmed"] is True
@@ -208,7 +208,7 @@ def test_blame_that_holds_is_confirmed(recorded: Path) -> None:
 
 
 def test_half_of_what_is_blamed_must_be_saved() -> None:
-    """Where others take the place of what is left out, the blame on it does not hold."""
+    """The blame is not confirmed if other tasks replace the omitted one."""
     waits = pl.DataFrame(
         {"waiting": ["a", "b", "c"], "before_ns": [100, 100, 100], "after_ns": [60, 61, 0]}
     )
