@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Two lists, of which the first is served before the second, with one of the mistakes that its
- * tunable chooses. Each shows only after certain operations; tests/explore/test_planted.py says
- * after how many, and after which. A task is at the second level once its turn was over.
+ * Two lists; the first has priority. The tunable selects one mistake. Each mistake needs
+ * certain operations to show; tests/explore/test_planted.py lists them and their number. A task
+ * moves to the second level when its time slice expires.
  */
 
 #include "policies/policy.h"
@@ -14,24 +14,24 @@ enum { PLANTED_MISTAKE };
 enum mistake {
     MISTAKE_NONE,
     MISTAKE_TWICE,     /* dequeue() leaves the task in its list */
-    MISTAKE_MOVE,      /* a task that is moved is put into no list */
-    MISTAKE_COUNT,     /* a task that is killed while it is queued counts twice */
-    MISTAKE_OVERFLOW,  /* tickets times a number */
-    MISTAKE_ORDER,     /* a preempted task is put behind others: the law says before them */
-    MISTAKE_INVERSION, /* the second level is served first if it was not for a while */
-    MISTAKE_BEYOND,    /* a table has a place too few */
-    MISTAKE_STATE,     /* what lies behind a task's state is read */
-    MISTAKE_ENDED,     /* the task that ran last is looked at, though it may have ended */
-    MISTAKE_ADOPTED,   /* a switch of policies is forgotten */
-    MISTAKE_HOST,      /* the host's count is changed */
-    MISTAKE_CLOCK,     /* of the law: turns end by the time of day */
-    MISTAKE_HELD,      /* a task that yields alone is held, and no alarm is set */
-    MISTAKE_VAIN,      /* the list is changed for a CPU on which no task of it may run */
-    MISTAKE_GROUP,     /* a group's weight times a number */
-    MISTAKE_DEPTH,     /* a table has no place for a group that is two below the root */
-    MISTAKE_PERIOD,    /* a period is taken for longer than 3 ticks */
-    MISTAKE_WAITER,    /* a table has a place too few, of those that wait for the same thing */
-    MISTAKE_STARVED,   /* a task that may not run on all CPUs stays at the first level */
+    MISTAKE_MOVE,      /* a moved task is put into no list */
+    MISTAKE_COUNT,     /* a task that is killed while queued counts twice */
+    MISTAKE_OVERFLOW,  /* tickets times a number overflow */
+    MISTAKE_ORDER,     /* a preempted task goes behind others; the invariant requires before */
+    MISTAKE_INVERSION, /* the second level goes first after a long wait */
+    MISTAKE_BEYOND,    /* a table has one place too few */
+    MISTAKE_STATE,     /* reads the memory behind a task's state */
+    MISTAKE_ENDED,     /* reads the task that ran last, which may have ended */
+    MISTAKE_ADOPTED,   /* ignores a switch of policies */
+    MISTAKE_HOST,      /* changes the host's count */
+    MISTAKE_CLOCK,     /* in the invariant: slices end by the time of day */
+    MISTAKE_HELD,      /* holds a task that yields alone, and sets no alarm */
+    MISTAKE_VAIN,      /* changes the list though none of its tasks may run on the CPU */
+    MISTAKE_GROUP,     /* a group's weight times a number overflows */
+    MISTAKE_DEPTH,     /* a table has no place for a group two levels below the root */
+    MISTAKE_PERIOD,    /* expects all periods to be longer than 3 ticks */
+    MISTAKE_WAITER,    /* a table of tasks waiting for the same thing has one place too few */
+    MISTAKE_STARVED,   /* a task with an affinity mask stays at the first level */
 };
 
 static const struct tunable planted_tunables[] = {
@@ -46,7 +46,7 @@ struct planted_task {
 struct planted_queue {
     struct task_list lists[2];
     uint64_t count;
-    uint64_t passed_over; /* times that the second list was, since it was served */
+    uint64_t passed_over; /* picks since the second list was last served */
     task_t *last;
     uint64_t picks[2];
 };
@@ -72,7 +72,7 @@ POLICY_FUNCTION uint32_t planted_depth(const run_queue_t *queue, const task_t *t
     return depth;
 }
 
-/* How many times 3 ticks. */
+/* Returns how often 3 ticks fit into the group's period. */
 POLICY_FUNCTION uint64_t planted_periods(const run_queue_t *queue, const task_t *task)
 {
     uint64_t period = queue->scheduler->group[task->group % GROUPS_MAX].period;
@@ -132,7 +132,7 @@ POLICY_FUNCTION void planted_dequeue(run_queue_t *queue, task_t *task)
     state->count -= planted_makes(queue, MISTAKE_COUNT) && state->count > 1 ? 2 : 1;
 }
 
-/* No task is queued that may run on the CPU that asks. */
+/* Called when no queued task may run on the CPU that picks. */
 POLICY_FUNCTION task_t *planted_none(run_queue_t *queue)
 {
     planted_queue_t *state = STATE_OF(queue, struct planted_queue);

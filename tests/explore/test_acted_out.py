@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A mistake is shown by a workload that breaks the same rule when it is run, where there is one."""
+"""Tests that a mistake is shown by a workload that breaks the same rule, where such a workload
+exists.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def breaking(mistake: str) -> str | None:
 
 
 def test_a_task_that_is_lost_at_a_move_is_lost_in_a_run() -> None:
-    """A third task waits, until the second CPU is idle and takes it."""
+    """A third task waits until the second CPU is idle and takes it."""
     workload = breaking("move")
     assert workload
     tasks = json.loads(workload)["tasks"]
@@ -30,7 +32,7 @@ def test_a_task_that_is_lost_at_a_move_is_lost_in_a_run() -> None:
 
 
 def test_no_workload_without_a_run_that_shows_the_mistake() -> None:
-    """The simulator knows of no levels; and a sound policy breaks nothing."""
+    """The simulator knows no levels, and a correct policy breaks no rule."""
     assert breaking("inversion") is None
     assert breaking("none") is None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The law of groups that explore/laws/hsfq.h has is broken by a policy that does not keep it."""
+"""Tests that a wrong policy breaks the group invariant of explore/laws/hsfq.h."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedlab.machines.explored import Limits
 
 
 def test_the_group_that_has_had_the_least_is_served_first(tmp_path: Path) -> None:
-    """Here a group that has tasks goes before all that are in none."""
+    """The changed policy runs group 1 before all tasks that are in no group."""
     source = (ROOT / "policies" / "hsfq.c").read_text()
     law = (ROOT / "explore" / "laws" / "hsfq.h").read_text()
     right = "hsfq_survey(queue);\n    task_t *task = hsfq_first(queue);\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A mistake is found by the search, with a shortest sequence of operations that shows it."""
+"""Tests that the search finds planted mistakes with a shortest sequence of operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedlab.paths import ROOT
 
 SOURCE = ROOT / "tests" / "explore" / "planted.c"
 WORDS = ("tickets",)
-"""Time does not pass here, though one mistake looks at it."""
+"""Words that the policy reads; time does not pass here, though one mistake reads the clock."""
 
 FOUND = {
     "twice": (
@@ -50,10 +50,10 @@ FOUND = {
     "starved": (7, "pid 1 does not run within", ""),
     "waiter": (7, "overtakes(): index 2 out of bounds", "tasks 1 and 2 wait for the same"),
 }
-"""Operations of the shortest sequence, the rule, and the last operation."""
+"""Mistake → number of operations in the shortest sequence, the rule, and the last operation."""
 OF_CPU_SETS = ("vain", "starved")
 OF_GROUPS = ("group", "depth", "period")
-"""What users set of groups shows them, and nothing else."""
+"""Mistakes that only group settings reveal."""
 
 
 def mistakes() -> dict[str, int]:
@@ -118,7 +118,7 @@ def test_a_law_that_times_may_be_moved_is_tried(mistake: str, holds: bool) -> No
 
 
 def test_what_a_policy_reads_is_what_the_compiler_misses(tmp_path: Path) -> None:
-    """Words in comments and a policy's own fields do not count; what a function of policy.h reads does."""
+    """Comments and a policy's private fields do not count; reads by functions of policy.h do."""
     assert explored.words_of(SOURCE) == ("now", *WORDS, "group")
     assert explored.words_of(ROOT / "policies" / "rr.c") == ("slot",)
     changed = tmp_path / "planted.c"

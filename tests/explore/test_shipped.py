@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""No short sequence of operations breaks a rule of a policy that ships; of round-robin, none does at all."""
+"""Tests that no short sequence of operations breaks a rule of a shipped policy.
+
+For round-robin, no sequence of any length does.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from schedlab.machines.explored import Explored, Limits
 
 SHIPPED = sorted(path.stem for path in (ROOT / "policies").glob("*.c"))
 QUICK = ("edf", "lottery")
-"""One that asks for times, and one that draws: of each policy the compiler takes a CPU second."""
+"""A policy that reads times and a policy that draws; each policy takes a CPU second to compile."""
 DEPTH = 5
 
 
@@ -31,7 +34,7 @@ def explore(policy: str, limits: Limits, tunables: str = "") -> Explored:
 
 @pytest.mark.parametrize("slice_ticks", [1, 3])
 def test_no_sequence_breaks_a_rule_of_round_robin(slice_ticks: int) -> None:
-    """Of any length: there are no other states. They take some 40 bytes each."""
+    """Sequences have any length, since all states are visited; each takes about 40 bytes."""
     exploration = explore("rr", Limits(tasks=3, memory_mib=1), f"slice={slice_ticks}")
     assert exploration.end == "complete"
     assert exploration.states == {1: 1_067, 3: 7_647}[slice_ticks]
@@ -40,7 +43,7 @@ def test_no_sequence_breaks_a_rule_of_round_robin(slice_ticks: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("preset", ["thesis", "passes"])
 def test_a_law_knows_the_quirks_of_a_studys_levels(preset: str) -> None:
-    """A fast lane comes before level 0; where tasks age by passes, their levels are not known."""
+    """A fast lane precedes level 0; if tasks age by passes, their levels are unknown."""
     source = built("studies/study-priority")
     limits = Limits(tasks=3, depth=6, memory_mib=256)
     words = explored.words_of(source)
