@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files that version 0.1.0 wrote stay readable: `0.1.0/` holds one of each kind, as it was written.
+"""Tests that files of version 0.1.0 stay readable: `0.1.0/` holds one of each kind.
 
-Every figure below is what version 0.1.0 itself printed of these files.
+Version 0.1.0 itself printed every figure below from these files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.xdist_group("formats of 0.1.0")
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy, as whoever kept them has one: commands write beside what they read."""
+    """Copies the files, because commands write next to the files that they read."""
     copy = tmp_path_factory.mktemp("formats") / "0.1.0"
     shutil.copytree(FORMATS, copy)
     return copy
@@ -115,7 +115,7 @@ def test_costs_and_workloads_are_read(schedlab: Command, files: Path, tmp_path: 
 
 
 def test_an_archive_is_carried_out_again(schedlab: Command, files: Path, tmp_path: Path) -> None:
-    """Status 1 says that something came out otherwise, which later versions may do."""
+    """Status 1 reports a difference, which later versions may cause."""
     done = schedlab("verify", str(files / "run.zip"), "--out", str(tmp_path / "again"))
     assert done.returncode in (0, 1), done.stderr
     assert "of 2 runs came out the same" in done.stdout
