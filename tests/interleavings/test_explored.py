@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab explore kernel`: a seed does the same again, races are found, and few turns are left of what breaks."""
+"""Tests `./schedlab explore kernel`: seeds are repeatable, races are found, and failures are
+reduced.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def test_seed_and_list_of_turns_determine_the_run(tmp_path: Path) -> None:
 def test_race_is_detected_reduced_and_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A wake-up that does not wait until the process is off its CPU."""
+    """The planted wake-up does not wait until the process has left its CPU."""
     setup = planted("queued-while-running")
     one = search([setup], range(1, 5), 2, lambda seed: None)
     assert one
@@ -79,7 +81,9 @@ def options(out: Path) -> command.Options:
 
 @pytest.mark.spike
 def test_idle_cpu_while_work_waits_is_detected(tmp_path: Path) -> None:
-    """It told too late that it is idle: no assertion fails, and its next tick repairs it."""
+    """The planted CPU reports too late that it is idle: no assertion fails, and its next tick
+    repairs it.
+    """
     failure = carry_out(planted("idle-and-not-told"), 1, tmp_path)
     assert failure
     assert failure.kind == "idle"
