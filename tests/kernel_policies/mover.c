@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * For tests of all hosts: turns of a tick in the order of arrival, of which each ends on another
- * CPU: `step` further, round all of them. No task goes elsewhere for another reason.
+ * For tests of all hosts: slices of one tick in order of arrival. Each slice ends on another CPU,
+ * `step` further, modulo the number of CPUs. Tasks move for no other reason.
  */
 
 #include "policies/placement.h"

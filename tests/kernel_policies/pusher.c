@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * For a test of the kernel: turns in the order of arrival. Tasks stay where they are
- * forked or wake, and no CPU takes any from another; so only push() spreads them.
+ * For a kernel test: time slices in order of arrival. Tasks stay where they are forked or wake, and
+ * no CPU steals, so that only push() spreads them.
  */
 
 #include "placement.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * For tests of all hosts: turns in the order of arrival, on the best idle CPU. It says all
- * that it reads of the machine's shape, a remark for each CPU and each other one.
+ * For tests of all hosts: time slices in order of arrival, on the best idle CPU. Annotates all that
+ * it reads of the machine's shape: once per CPU, and once per pair of CPUs.
  */
 
 #include "policies/near_placement.h"
@@ -11,7 +11,7 @@
 
 struct surveyor_queue {
     struct task_list tasks;
-    uint64_t said; /* remarks: the first is of the queue's CPU, the others of it beside each CPU */
+    uint64_t said; /* annotations so far: first the queue's CPU, then its pairs */
 };
 
 POLICY_FUNCTION void surveyor_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
@@ -60,7 +60,7 @@ POLICY_FUNCTION task_t *surveyor_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Another CPU takes a task: it is not to say what the queue's own would. */
+/* Does not annotate: a stealing CPU must not report what the queue's CPU would. */
 POLICY_FUNCTION task_t *surveyor_steal(run_queue_t *queue, uint32_t cpu)
 {
     (void)cpu;
