@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command line: a module for each command, and what several of them share. It knows all other
-rooms; none of them knows it."""
+"""The command line: one module per command, and modules that several commands share.
+
+This package may import every other package; no other package may import it.
+"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab analyse`: what theory says of tasks with deadlines, beside what was measured."""
+"""`./schedlab analyse`: compares schedulability theory with measurements, for tasks with deadlines."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def _run_policies(request: Request, place: Path) -> list[Finished]:
 
 
 def _groups(finished: Finished) -> dict[str, dict[str, Any]]:
-    """What was measured, by group."""
+    """Returns the metrics of a finished run by group."""
     assert finished.metrics
     return {row["group"]: row for row in finished.metrics.groups.to_dicts()}
 
 
 def _told(verdict: Verdict, finished: Finished) -> dict[str, Any]:
-    """Of a run, for programs."""
+    """Returns a run's verdict and measurements for JSON."""
     names = ("jobs", "misses", "job_response_max_ns", "lateness_max_ns")
     rows = _groups(finished)
     groups = dict.fromkeys(task.group for task in verdict.tasks)
@@ -105,7 +105,7 @@ def _told(verdict: Verdict, finished: Finished) -> dict[str, Any]:
 
 
 def _table(verdict: Verdict, finished: Sequence[Finished]) -> Any:
-    """A row for each task, and for each policy what was measured of it."""
+    """Returns a table with a row per task and the measurements under each policy."""
 
     titles = [str(run.run.policy) for run in finished]
     measured = [f">{title}\n{what}" for title in titles for what in ("response", "missed")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab boot`: our kernel with a shell."""
+"""`./schedlab boot`: boots schedlab's kernel with a shell."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def boot(
 
 
 def enter_new(folder: Path) -> None:
-    """Makes a folder, and works in it from here on. Raises WrongUsage if it is there already."""
+    """Makes a folder and changes into it. Raises WrongUsage if the folder exists."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab branch`: futures of one past."""
+"""`./schedlab branch`: continues a saved run in several ways."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def branch(
 def show(
     history: Past, at_ns: int, futures: list[Future], finished: list[Finished], as_json: bool
 ) -> None:
-    """Prints the tables, or JSON."""
+    """Prints the tables of the branches, or JSON."""
     from schedlab.runs import branching
 
     same = branching.is_the_run(history, finished[0])
@@ -165,7 +165,7 @@ def show(
 
 
 def heading(history: Past, at_ns: int, future: Future) -> str:
-    """Of a column: what is unchanged says its policy, too."""
+    """Returns a branch's column heading. The unchanged branch shows its policy, too."""
     return (
         future.title
         if future.changes or future.seed
@@ -174,7 +174,7 @@ def heading(history: Past, at_ns: int, future: Future) -> str:
 
 
 def show_tables(title: str, headings: list[str], measured: list[Any]) -> None:
-    """Prints those that were measured, side by side."""
+    """Prints the branches that have metrics, side by side."""
     from schedlab.commands.metric_tables import print_metrics
 
     columns = [(head, metrics) for head, metrics in zip(headings, measured, strict=True) if metrics]

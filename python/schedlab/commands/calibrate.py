@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab calibrate`: what the kernel's work takes, for the simulator."""
+"""`./schedlab calibrate`: measures the costs of the kernel's operations for the simulator."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What commands do with a plan of runs: carried out, and said what is there if that ends early."""
+"""Executes a plan of runs for several commands, and reports what is
+finished if a signal interrupts it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 10
-"""Runs of a plan that are shown."""
+"""Number of planned runs that `--dry-run` lists."""
 
 out_option = click.option(
     "--out", type=FOLDER, help="Keep all runs in this folder. [default: do not keep them]"
@@ -41,7 +43,10 @@ def perform(
     instead: Instead | None = None,
     with_metrics: bool = True,
 ) -> list[Finished]:
-    """Carries out a plan; says what is there if it is interrupted. `kept`: the folder stays then."""
+    """Executes a plan. If it is interrupted, reports the finished runs.
+
+    `kept`: the folder remains afterwards.
+    """
     from schedlab.runs import perform as performing
 
     def describe_finished(interruption: Interrupted) -> str:
@@ -56,7 +61,7 @@ def perform(
 
 
 def print_planned(count: int, some: Sequence[str], as_json: bool, **more: object) -> None:
-    """Prints how many runs there would be, and the titles of some of them."""
+    """Prints the number of planned runs and some of their titles."""
     if as_json:
         echo_json({"runs": count, **more, "some": list(some)})
         return
@@ -66,14 +71,14 @@ def print_planned(count: int, some: Sequence[str], as_json: bool, **more: object
 
 
 def print_plan(runs: Sequence[RunSpec], as_json: bool) -> None:
-    """Prints the same of a plan."""
+    """Prints the number of runs of a plan and some of their titles."""
     titles = [f"{run.workload_title}: {run.title}, seed {run.seed}" for run in runs[:SHOWN]]
     print_planned(len(runs), titles, as_json)
 
 
 @contextmanager
 def ended_by_signal(describe_finished: Callable[[Interrupted], str]) -> Iterator[None]:
-    """If a signal ends the block, says what is there then, and exits with the signal's status."""
+    """If a signal ends the block, reports the finished runs and exits with the signal's status."""
     from schedlab.runs.carrying_out import Interrupted
 
     try:
@@ -85,7 +90,10 @@ def ended_by_signal(describe_finished: Callable[[Interrupted], str]) -> Iterator
 
 @contextmanager
 def carried_out(make: Callable[[Path], Plan], out: Path | None) -> Iterator[list[Finished]]:
-    """Gives the runs of a plan, in a folder that stays, or in one that is gone after the block."""
+    """Gives the finished runs of a plan, in `out`.
+
+    Without `out`, a temporary folder is removed after the block.
+    """
     if out:
         plan = make(out.absolute())
         plan.check()
@@ -99,7 +107,7 @@ def carried_out(make: Callable[[Path], Plan], out: Path | None) -> Iterator[list
 
 
 def check_finished(runs: list[Finished], measured: bool = False) -> None:
-    """Ends with status 1 if a run failed or, with `measured`, has no metrics."""
+    """Exits with status 1 if a run failed or, with `measured`, has no metrics."""
     from schedlab.runs.carrying_out import describe
 
     for message in describe(runs):
@@ -110,20 +118,21 @@ def check_finished(runs: list[Finished], measured: bool = False) -> None:
 
 _WIDTH = 78
 _COMPARED = 4
-"""Policies that the second command sets side by side."""
+"""Number of policies that the proposed comparison command names."""
 
 
 def print_findings(findings: Sequence[str]) -> None:
-    """Prints what a report says first, without the marks of Markdown."""
+    """Prints the report's findings without Markdown's markup."""
     for finding in findings:
         plain = re.sub(r"\\(.)|[*`]", lambda mark: mark[1] or "", finding)
         tell(textwrap.fill(plain, _WIDTH, initial_indent="- ", subsequent_indent="  "))
 
 
 def print_next_steps(runs: Sequence[Path]) -> None:
-    """Says how to see one of these runs, to change something, and to write a policy; nothing if there are none.
+    """Prints commands that show one of these runs, change a parameter and write
+    a policy; nothing without runs.
 
-    It goes where messages go: programs that read what is printed do not meet it.
+    Writes to the stream of messages, so programs that read the results do not see it.
     """
     if not runs:
         return

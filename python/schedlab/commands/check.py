@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab check`: an author's mistakes, before anything is booted."""
+"""`./schedlab check`: finds mistakes in a policy before any machine boots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def of_verifier(costs: tuple[HookCost, ...]) -> str:
-    """Returns which hook costs it most, and where its loops lie within each other."""
+    """Returns the hook that costs the verifier most, and how its loops are nested."""
     most = costs[0]
     nested = " within ".join(reversed(most.loops)) if len(most.loops) > 1 else ""
     verdict_text = f"nothing that it refuses; {most.hook} is the longest, some {most.instructions:,} instructions"
@@ -31,7 +31,7 @@ def of_verifier(costs: tuple[HookCost, ...]) -> str:
 
 
 def notes(passed: Passed) -> Iterator[str]:
-    """Yields what a policy did that is no mistake by itself."""
+    """Yields what a policy did that may be intended: long waits, unserved tasks and kills."""
     machine = f"{passed.cpus} CPU{'s' if passed.cpus > 1 else ''}"
     yield (
         f"longest wait for a CPU: {milliseconds(passed.longest_wait_ns)}, of pid {passed.waiter}"

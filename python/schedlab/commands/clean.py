@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab clean`: what the cache holds, and what of it goes."""
+"""`./schedlab clean`: shows what the cache holds and removes parts of it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def clean(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
 
 
 def _show(sizes: dict[str, int]) -> None:
-    """Lists the parts, and what in the cache is none of them."""
+    """Lists the sizes of the cache's parts, and of other files in the cache."""
     from schedlab.base.toolchain.cache import PARTS, strangers
     from schedlab.paths import SHARED, cache_folder, shared_cache
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The command line. Each command imports what it needs when it is called: a start stays quick."""
+"""The command line.
+
+Commands import their modules only when they are called, so that a start is fast.
+"""
 
 from __future__ import annotations
 
@@ -80,13 +83,13 @@ def cli() -> None:
 
 
 def _voice() -> AbstractContextManager[None]:
-    """What says that a command is under way; nothing does while a shell completes a word."""
+    """Returns the progress display of a command. It is silent while a shell completes a word."""
     completes = COMPLETING in os.environ
     return nullcontext() if completes else going_on(" ".join(sys.argv[1:2]))
 
 
 def main() -> None:
-    """Runs a command, and turns what goes wrong into one message and an exit status."""
+    """Runs a command, and turns errors into one message and an exit status."""
     hear_signals()
     word_messages(worded)
     try:
@@ -117,6 +120,7 @@ def main() -> None:
         sys.exit(status)
     except SystemExit:
         raise
-    except BaseException as error:  # libraries in Rust raise what is no Exception
+    # libraries in Rust raise exceptions that do not derive from Exception
+    except BaseException as error:
         say(f"schedlab: {describe(error)}")
         sys.exit(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab compare`: two folders of runs."""
+"""`./schedlab compare`: compares two folders of runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Options:
 
 @contextmanager
 def side(place: Path) -> Iterator[Baseline]:
-    """Gives the runs of a folder, of a sweep or of a baseline."""
+    """Gives the runs of a folder, a sweep or a baseline file."""
     from schedlab.analysis.gate.baseline import Baseline, opened
     from schedlab.runs.collection import read
     from schedlab.sweep import as_runs
@@ -73,7 +73,7 @@ def side(place: Path) -> Iterator[Baseline]:
 
 
 def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
-    """Keeps what is compared of runs in one file."""
+    """Writes the metrics that a comparison needs into one baseline file."""
     from schedlab.analysis.gate.baseline import check_place, write_baseline
     from schedlab.sweep import as_runs
 
@@ -94,7 +94,7 @@ def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
 
 
 def gated(options: Options, consent: Consent) -> None:
-    """Compares, says what is worse, and exits with status 1 if anything is."""
+    """Compares, prints what is worse, and exits with status 1 if anything is."""
     from schedlab.analysis.comparison.compare import check_metrics, compare
     from schedlab.analysis.gate.verdict import judge
     from schedlab.analysis.gate.verdict import markdown as as_markdown
@@ -136,7 +136,7 @@ def gated(options: Options, consent: Consent) -> None:
 
 
 def print_gate(result: Comparison, gate: Gate) -> None:
-    """Prints what differs, what is worse, and the verdict."""
+    """Prints the differences, the regressions and the verdict."""
     from schedlab.analysis.comparison.listing import listing
 
     for part in worded_parts(listing(result, False)):
@@ -151,7 +151,7 @@ def print_gate(result: Comparison, gate: Gate) -> None:
 
 
 def _planned(baseline: Baseline, place: Path, consent: Consent) -> dict[Path, RunSpec]:
-    """Returns its runs, to be carried out as the policies and the kernel are now."""
+    """Returns the specifications of the baseline's runs, for the present policies and kernel."""
     from schedlab.commands.verify import planned_runs
 
     folders = [run.folder for run in baseline.runs]
@@ -162,7 +162,7 @@ def _planned(baseline: Baseline, place: Path, consent: Consent) -> dict[Path, Ru
 
 
 def _instructions(policies: set[str]) -> Instructions:
-    """Counts those of one pick and one enqueue, exactly, on Spike."""
+    """Counts the instructions of one pick and one enqueue, exactly, on Spike."""
     if not policies:
         return {}
     from schedlab.base.toolchain.build import POLICY_COST, build
@@ -179,7 +179,7 @@ def _instructions(policies: set[str]) -> Instructions:
 
 
 def _part(text: str) -> float:
-    """The part that "2%", "0.5 %" or "2" is: a hundredth of the number."""
+    """Returns the fraction that "2%", "0.5 %" or "2" means: a hundredth of the number."""
     match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,6})?) ?%?", text.strip())
     if not match:
         raise ValueError("expected a percentage below 100, such as 2%")

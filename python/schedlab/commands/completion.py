@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab completion`: scripts by which shells complete commands and options."""
+"""`./schedlab completion`: prints shell scripts that complete commands and options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def completion(context: click.Context, shell: str) -> None:
     made = get_completion_class(shell)
     assert made
     source = made(context.find_root().command, {}, "schedlab", "_SCHEDLAB_COMPLETE").source()
-    # click asks the program of this name on the PATH, where the launcher need not be.
+    # click runs the program of this name on the PATH, but the launcher may not be on the PATH.
     source = re.sub(r".*\$\+commands\[.*\n", "", source)
     launcher = shlex.quote(str(ROOT / "schedlab"))
     click.echo(re.sub(r" (\$1|schedlab)\)", lambda _: f" {launcher})", source))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dask`, by which a cluster gets its workers."""
+"""`./schedlab dask`: starts the scheduler and the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedlab.errors import WrongUsage
 from schedlab.paths import cache_folder
 
 _PLAIN = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
-"""Options of Dask by which its programs would serve users that do not have the certificate."""
+"""Options of Dask that would admit users without the certificate."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -64,7 +64,7 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
         **certificates.read(certificate).environment(),
         "POLARS_MAX_THREADS": "1",
         "DASK_TEMPORARY_DIRECTORY": str(scratch_folder()),
-        # Dask cannot be without its HTTP servers: they serve nothing, to this host alone.
+        # Dask cannot run without its HTTP servers. They serve nothing, and only to this host.
         "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
         "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
         "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
@@ -75,7 +75,7 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
 
 
 def check_closed(arguments: list[str]) -> None:
-    """Raises WrongUsage for what would open another door than that of the certificate."""
+    """Raises WrongUsage for arguments that would admit users without the certificate."""
     for argument in arguments:
         if "tcp://" in argument or argument.partition("=")[0] in _PLAIN:
             raise WrongUsage(
@@ -84,7 +84,7 @@ def check_closed(arguments: list[str]) -> None:
 
 
 def scratch_folder() -> Path:
-    """Returns the folder that Dask writes to and loads from, which no other user may write to."""
+    """Returns the folder that Dask writes to and loads from. No other user may write to it."""
     folder = cache_folder() / "dask"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)

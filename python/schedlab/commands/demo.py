@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab demo` for the list of commands: the launcher starts it without this."""
+"""`./schedlab demo` as an entry in the list of commands.
+
+The launcher runs the demo without this module.
+"""
 
 from __future__ import annotations
 

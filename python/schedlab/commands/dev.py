@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev`: the commands of those who work on schedlab itself."""
+"""`./schedlab dev`: commands for developers of schedlab."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev docs`: what the documents show, made anew."""
+"""`./schedlab dev docs`: generates the pictures, tables and pages of the documentation."""
 
 from __future__ import annotations
 

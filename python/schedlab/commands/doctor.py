@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab doctor`: what schedlab stands on, on this host, and what to do about what is missing."""
+"""`./schedlab doctor`: lists schedlab's dependencies on this host, and how to install missing ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """One dependency. `status` is ok, missing, unfit or absent (which does no harm)."""
+    """One dependency. `status` is ok, missing, unfit, or absent (an optional one)."""
 
     name: str
     purpose: str
@@ -63,7 +63,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Looks for all dependencies."""
+    """Returns the findings of all dependencies."""
     findings = [python(), *cache_of_many(), *libraries(), *compilers()]
     findings += [builder(), sandbox(), spike(), qemu(), *linux_guest()]
     findings += [
@@ -86,7 +86,7 @@ def python() -> Finding:
 
 
 def cache_of_many() -> Iterator[Finding]:
-    """The cache that is shared, if one is named: what it lacks is fetched into the user's own."""
+    """Yields the shared cache, if one is set. Missing parts are fetched into the user's cache."""
     shared = shared_cache()
     if not shared:
         return
@@ -103,7 +103,7 @@ def cache_of_many() -> Iterator[Finding]:
 
 
 def libraries() -> Iterator[Finding]:
-    """What all commands run with, and in a line each, what extras take besides."""
+    """Yields the libraries that all commands need, and one finding per extra."""
     locked = {*_wished()}
     missing = sorted(name for name in locked if not version_of_library(name))
     cured = (
@@ -122,7 +122,7 @@ def libraries() -> Iterator[Finding]:
     current = current_environment()
     for extra, (library, purpose) in EXTRAS.items():
         if extra == BUILD_EXTRA:
-            continue  # compilers() has it
+            continue  # compilers() reports it
         is_present = current.has(extra) if current else bool(version_of_library(library))
         advice = (
             ""
@@ -136,7 +136,9 @@ def libraries() -> Iterator[Finding]:
 
 
 def _wished() -> list[str]:
-    """The libraries of all commands: those of the lock file, or those that the installed package names."""
+    """Returns the libraries that all commands need: from the lock file,
+    or from the installed package.
+    """
     if INSTALLED:
         wishes = importlib.metadata.requires("schedlab") or []
         return [
@@ -148,7 +150,7 @@ def _wished() -> list[str]:
 
 
 def version_of_library(name: str) -> str:
-    """Returns the version that is installed, or "" if none is."""
+    """Returns the version of an installed library, or ""."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -156,7 +158,7 @@ def version_of_library(name: str) -> str:
 
 
 def compilers() -> Iterator[Finding]:
-    """The compiler of results, and this host's own."""
+    """Yields the compiler that produces results, and the host's compiler."""
     name, (_, purpose) = "compiler", EXTRAS[BUILD_EXTRA]
     try:
         chosen = find_compiler_if_installed()
@@ -175,7 +177,7 @@ def compilers() -> Iterator[Finding]:
 
 
 def builder() -> Finding:
-    """Returns what is found of make, which comes with the compiler, except for Intel's Macs."""
+    """Returns the finding of make. It comes with the compiler, except on Intel Macs."""
     purpose = PROGRAMS["make"].purpose
     if path := find_make():
         return replace(examine_program(path, purpose, ""), name="make")
@@ -185,7 +187,10 @@ def builder() -> Finding:
 
 
 def for_tests(name: str) -> Finding:
-    """Only tests need it, and they install it where the release has it."""
+    """Returns the finding of a program that only tests need.
+
+    Tests install it if the release has it.
+    """
     needed = PROGRAMS[name]
     if needed.found():
         return Finding(needed.what, needed.purpose, "ok")
@@ -198,7 +203,7 @@ def for_tests(name: str) -> Finding:
 
 
 def program(name: str) -> Finding:
-    """Returns what is found of a program of the table."""
+    """Returns the finding of a program of the table."""
     needed = PROGRAMS[name]
     return examine_program(needed.what, needed.purpose, cure([name]))
 
@@ -215,7 +220,7 @@ def examine_program(name: str, purpose: str, advice: str, origin: str = "") -> F
 
 
 def sandbox() -> Finding:
-    """What `grade` compiles submissions in. Without it all else works."""
+    """Returns the finding of the sandbox, which only `grade` needs, to compile submissions."""
     from schedlab.courses.submissions.sandbox import lacking
 
     finding = program("sandbox")
@@ -252,13 +257,19 @@ def qemu() -> Finding:
 
 
 def emulator(name: str, purpose: str, find: Callable[[], Any], needs: tuple[str, ...]) -> Finding:
-    """Returns what is found of a QEMU. Runs, reports and grades need none, so a host without one is healthy."""
+    """Returns the finding of a QEMU.
+
+    Runs, reports and grades need none, so a host without one is healthy.
+    """
     finding = machine(name, purpose, find)
     return finding if finding.path else replace(finding, status="absent", advice=cure(needs))
 
 
 def linux_guest() -> Iterator[Finding]:
-    """Needed only to run policies on Linux; the commands that do so install and fetch what is missing."""
+    """Yields what running policies on Linux needs.
+
+    The Linux commands install and fetch missing parts.
+    """
     from schedlab.machines.linux.guest import PROGRAM, find_qemu
 
     if not is_complete():
@@ -271,7 +282,7 @@ def linux_guest() -> Iterator[Finding]:
 
 
 def host_cpus(emulator: Finding) -> Finding:
-    """KVM, as a guest has found it."""
+    """Returns the finding of KVM, as a guest detected it."""
     from schedlab.machines.linux.guest import kvm_problem
     from schedlab.machines.linux.kvm import DEVICE
 
@@ -285,7 +296,7 @@ def host_cpus(emulator: Finding) -> Finding:
 
 
 def linux_packages() -> Finding:
-    """The kernel and the programs of guests."""
+    """Returns the finding of the kernel and the programs of guests."""
     from schedlab.machines.linux import packages
 
     name, purpose = "Linux kernel", "of guests, with their programs"
@@ -318,7 +329,7 @@ def git() -> Finding:
 
 
 def recorders() -> Iterator[Finding]:
-    """Only a reader of such recordings needs them."""
+    """Yields the readers of perf and ftrace recordings, which only imports need."""
     for tool in (PERF, TRACE_CMD):
         purpose = f"reads {tool.file} for import"
         path = tool.find()
@@ -330,7 +341,7 @@ def recorders() -> Iterator[Finding]:
 
 
 def name_packages(findings: list[Finding]) -> list[Finding]:
-    """Says which Debian package a program on the PATH is of, where one is."""
+    """Adds to each program on the PATH the Debian package that owns it, if there is one."""
     paths = {f.path for f in findings if f.path and f.origin in ("PATH", "")}
     owners = owning_packages(paths)
     return [
@@ -342,7 +353,7 @@ def name_packages(findings: list[Finding]) -> list[Finding]:
 
 
 def owning_packages(paths: set[str]) -> dict[str, str]:
-    """Path to package, for those that dpkg knows."""
+    """Maps paths to packages, for the paths that dpkg knows."""
     if not paths or not shutil.which("dpkg-query"):
         return {}
     path_by_real = {str(Path(path).resolve()): path for path in paths}
@@ -363,7 +374,7 @@ def owning_packages(paths: set[str]) -> dict[str, str]:
 
 
 def as_dict(findings: list[Finding]) -> dict[str, Any]:
-    """Returns it for programs."""
+    """Returns the findings for JSON."""
     return {
         "healthy": all(finding.healthy for finding in findings),
         "checkout": str(ROOT),

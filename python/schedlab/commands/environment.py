@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What a process needs before it begins, and what it says of errors that are not foreseen.
+"""Checks a process's environment before it starts, and reports unexpected errors.
 
-Without the first, libraries abort, hang or fail with words of their own. Of the second there is one
-line for the user, and the rest is in a log.
+Without the checks, libraries abort, hang or fail with messages that do not name the cause. An
+unexpected error is one line for the user; its details are in a log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from schedlab.paths import cache_folder
 
 
 def check_environment() -> None:
-    """Raises WrongUsage if nothing can be run here."""
+    """Raises WrongUsage if the environment does not permit any run."""
     need_addresses()
     try:
         os.getcwd()
@@ -30,7 +30,7 @@ def check_environment() -> None:
 
 
 def describe(error: BaseException) -> str:
-    """One line: what kind of error, and the path of the log that was written about it."""
+    """Returns one line: the kind of error, and the path of the log written about it."""
     text = " ".join("".join(traceback.format_exception_only(error)).split())
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
     try:
@@ -44,12 +44,15 @@ _SHOWN = 200
 
 
 def _write(error: BaseException) -> Path:
-    """Writes into the cache folder, or where temporary files go. Raises OSError if neither takes a file."""
+    """Writes the log to the cache folder or the temporary folder.
+
+    Raises OSError if neither can be written.
+    """
     try:
         folder = cache_folder() / "errors"
         folder.mkdir(parents=True, exist_ok=True)
         return _write_in(folder, error)
-    except (OSError, RuntimeError):  # the latter: no home is known
+    except (OSError, RuntimeError):  # RuntimeError: the home folder is unknown
         return _write_in(Path(tempfile.gettempdir()), error)
 
 

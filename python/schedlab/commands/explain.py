@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab explain`: why processes waited."""
+"""`./schedlab explain`: explains why tasks waited."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Instead:
-    """What is otherwise."""
+    """The changes of a rerun."""
 
     without: Sequence[str] = ()
-    """Processes (PID, name or group) that compute nothing."""
+    """Tasks (PID, name or group) that compute nothing."""
     policy: PolicyChoice | None = None
     attributes: Sequence[Attribute] = ()
 
@@ -54,7 +54,7 @@ class Instead:
 
     @property
     def title(self) -> str:
-        """In words."""
+        """The changes in words."""
         without = (f"without {task}" for task in self.without)
         policy = (f"under {self.policy}",) if self.policy else ()
         return ", ".join((*without, *policy, *map(str, self.attributes)))
@@ -62,7 +62,7 @@ class Instead:
 
 @dataclass(frozen=True)
 class Rerun:
-    """The run as it was, once more, and otherwise."""
+    """A rerun of the run without changes and one with changes."""
 
     how: str
     unchanged: Trace
@@ -71,11 +71,12 @@ class Rerun:
 
 @contextmanager
 def rerun(opened: Run, experiment: Instead, begin_ns: int | None) -> Iterator[Rerun]:
-    """Carries it out: as a branch of the run from `begin_ns` on (None: from where what is measured begins), if its
-    machine has branches; else as a replay in the simulator. A replay it also is without a process; and with
-    attributes that are to hold from a process's fork on, which is so without `begin_ns`.
+    """Gives the reruns of `opened` without and with the changes;
+    their files exist within the block.
 
-    Its files are there within the block.
+    The reruns are branches of the run at `begin_ns` if its machine has branches. None: where the
+    measured window begins. Otherwise they are replays in the simulator. So are reruns without a
+    task, and reruns with attributes that hold since a task's fork (attributes without `begin_ns`).
     """
     from_a_moment = begin_ns is not None or not experiment.attributes
     with TemporaryDirectory(prefix="schedlab-") as folder:
@@ -286,7 +287,7 @@ def _check_times(question: WaitQuery, experiment: Instead) -> None:
 
 @dataclass(frozen=True)
 class Again:
-    """The run carried out again, otherwise, and whether the blame holds."""
+    """The result of a rerun: the change of each wait, which confirms or refutes the explanation."""
 
     title: str
     how: str
@@ -354,7 +355,9 @@ def _show(answer: Explained, by: str) -> None:
 
 
 def _delays_table(delays: pl.DataFrame, by: str) -> Table:
-    """A row for each pair, the largest first within those that wait."""
+    """Returns a row per pair of waiting and running task; per waiting
+    task, the largest delay is first.
+    """
     import polars as pl
 
     table = new_table(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab grade`: what a policy is worth by a lab's tests, with the evidence for each point that is lost."""
+"""`./schedlab grade`: grades a policy with a lab's tests, and shows evidence for each lost point."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def grade(options: Options) -> None:
 
 
 def say_protection(trust: bool) -> None:
-    """Says it of trusted submissions if they could not be compiled in a sandbox here."""
+    """Reports if this host could not compile the trusted submissions in a sandbox."""
     from schedlab.courses.submissions.sandbox import lacking
 
     if trust and (why := lacking()):
@@ -152,8 +152,11 @@ def say_protection(trust: bool) -> None:
 
 
 def test_lab(lab: Lab, options: Options) -> None:
-    """Grades mutants of a lab's solution and prints what became of them. Ends with status 1 if a mutant or a usual
-    mistake survives, or if too many mutants are equivalent."""
+    """Grades mutants of a lab's solution and prints the results.
+
+    Exits with status 1 if a mutant or a usual mistake survives, or if
+    too many mutants are equivalent.
+    """
     from schedlab.courses.grading.trying import WORKLOADS, Outcome, try_lab
 
     for option, value in (
@@ -195,8 +198,10 @@ def test_lab(lab: Lab, options: Options) -> None:
 
 
 def grade_class(lab: Lab, folder: Path, options: Options) -> None:
-    """Grades all submissions of a folder, prints a row for each, and writes the teacher's page. Ends with status 1
-    unless all have all points."""
+    """Grades all submissions of a folder, prints a row for each, and writes the teacher's page.
+
+    Exits with status 1 unless every submission has all points.
+    """
     from schedlab.base.files.placing import add_to_list, check_file
     from schedlab.courses.grading.grading import grader
     from schedlab.courses.grading.many import PAGE, Graded, grade_all, page, submissions_in
@@ -217,7 +222,7 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
 
     with working(f"grading {len(submissions)} submissions"):
         with grader(lab, options.trust):
-            pass  # tries the lab's solution once for all submissions
+            pass  # runs the lab's solution once for all submissions
         results_list = grade_all(lab, folder, out, options.trust, options.jobs, report_graded)
     _write(out / PAGE, page(lab, results_list, out))
     add_to_list(out / PAGE)
@@ -267,7 +272,10 @@ def _write(place: Path, text: str) -> None:
 
 
 def show(verdict: Verdict, keep: Path, to_students: bool) -> None:
-    """Prints points, and why some are lost; `to_students`: but not of hidden tests."""
+    """Prints the points and why points are lost.
+
+    `to_students`: without the reasons of hidden tests.
+    """
     from schedlab.courses.grading.verdict import shown
 
     tell(
@@ -287,7 +295,7 @@ def show(verdict: Verdict, keep: Path, to_students: bool) -> None:
 
 
 def show_lost(test: TestVerdict, folder: Path) -> None:
-    """Prints what a test's points were lost for, and how to look at it."""
+    """Prints why a test lost points, and how to inspect its run."""
     from schedlab.courses.grading.verdict import picture_of, shown
 
     tell(f"{test.name}:")

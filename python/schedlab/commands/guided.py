@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The command line as a whole: its help by subject, old spellings, and when commands are imported.
+"""The help of the command line: sections, examples, old spellings, and lazy imports of commands.
 
-The help hides seldom commands behind `--help all`, and has two examples of each (guide.yaml).
+Rare commands appear only in `--help all`. Each command has two examples, from guide.yaml.
 """
 
 from __future__ import annotations
@@ -39,10 +39,13 @@ RENAMED = {
     "score --set": "score --workload-set",
     "sweep --workers": "sweep --jobs",
 }
-"""Old spelling: new spelling. The second word stands anywhere behind the first. Its value stays, or comes in for {}."""
+"""Old spelling: new spelling. The second old word may be anywhere after the first.
+
+If it is an option with a value, the value remains or replaces {}.
+"""
 
 _FLAGS = ("--dry-run", "--ignore-limits", "--json", "--no-kvm", "--quiet", "--unchecked")
-"""Options of these commands without a value: a word that follows is no value of theirs."""
+"""Flags of these commands. The word after a flag is not its value."""
 
 
 def modernize(words: Sequence[str]) -> list[str]:
@@ -74,12 +77,12 @@ def _changed(old: str, before: list[str], after: list[str]) -> list[str]:
 
 _ALL = "all"
 _WIDE = 1000
-"""Characters: the first sentence of a command's help is never cut."""
+"""Width in characters that never cuts the first sentence of a command's help."""
 
 
 @cache
 def guide() -> dict[str, Any]:
-    """Returns what guide.yaml says."""
+    """Returns the content of guide.yaml."""
     import yaml
 
     read: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("guide.yaml").read_text("utf-8"))
@@ -87,11 +90,11 @@ def guide() -> dict[str, Any]:
 
 
 def with_examples(command: click.Command) -> click.Command:
-    """Returns the command, whose help now ends with its examples; so do those of its own commands."""
+    """Adds the examples to the help of a command and its subcommands, and returns the command."""
     command.format_epilog = _write_examples  # type: ignore[method-assign]
     if isinstance(command, click.Group):
         command.format_commands = partial(_write_commands, command)  # type: ignore[method-assign]
-        if isinstance(command.commands, dict):  # else they come here when they are imported
+        if isinstance(command.commands, dict):  # otherwise examples are added at the import
             for subcommand in command.commands.values():
                 with_examples(subcommand)
     return command
@@ -115,7 +118,7 @@ def _about(group: click.Group, ctx: click.Context, name: str) -> str:
 
 
 class Guided(click.Group):
-    """The command line, whose help has sections. `--help all` shows those that are hidden, too."""
+    """The command line, whose help has sections. `--help all` also shows hidden commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if len(args) == 2 and args[0] in ctx.help_option_names and args[1] == _ALL:
@@ -124,7 +127,7 @@ class Guided(click.Group):
         return super().parse_args(ctx, args if ctx.resilient_parsing else modernize(args))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Completes names without their help, for which each command would be imported."""
+        """Completes names without their help, which would import every command."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         return [*map(CompletionItem, names), *click.Command.shell_complete(self, ctx, incomplete)]
 
@@ -144,8 +147,11 @@ class Guided(click.Group):
 
 
 class Modules(Mapping[str, Any]):
-    """Commands by their names: `a-b` is `a_b` of the module a_b.py, in the folder of `package`; `import`
-    is `import_`. `elsewhere`: the packages of those that are not there."""
+    """Maps the names of commands to commands, and imports a command at its first use.
+
+    Command `a-b` is the function `a_b` in a_b.py of `package`; `import` is `import_`. `elsewhere`:
+    packages of commands that are not in `package`.
+    """
 
     def __init__(self, package: str, *names: str, **elsewhere: str) -> None:
         self.packages = dict.fromkeys(names, package) | elsewhere

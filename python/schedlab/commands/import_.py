@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab import`: a recording of any Linux machine becomes a run of ours."""
+"""`./schedlab import`: converts a recording of any Linux machine into a run."""
 
 from __future__ import annotations
 

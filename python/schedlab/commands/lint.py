@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev lint`: pytest, started with the tests of all files' form."""
+"""`./schedlab dev lint`: runs the tests that check the form of all files."""
 
 from __future__ import annotations
 

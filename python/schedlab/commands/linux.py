@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab linux`: policies on a real Linux kernel, on this machine or in a guest.
+"""`./schedlab linux`: runs policies on a real Linux kernel, on this machine or in a guest.
 
-What is done on this machine, one program does (linux/loader), which needs no Python: these commands
-build it and hand their words on to it.
+On this machine, the program of linux/loader does the work and needs no Python. These commands build
+it and pass their arguments to it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from schedlab.commands.options import (
 from schedlab.errors import WrongUsage
 
 FAIR = "fair"
-"""The name of the kernel's own class, where a policy could stand."""
+"""The name of the kernel's fair class, where a command expects a policy."""
 ATTRIBUTES = ("priority", "tickets", "weight")
 PROGRAM = "schedlab-linux"
 SHELL_BEGINS = "tar -xf programs.tar && rm programs.tar && mv workloads/* ."
-"""All of it then lies in the folder that programs are looked for in."""
+"""Unpacks the programs into /job, which is on the guest's PATH."""
 
 control_option = click.option(
     "--control", type=FOLDER, help="Folder of the control files.  [default: /run/schedlab]"
@@ -56,7 +56,7 @@ def linux() -> None:
 
 
 def loader() -> Path:
-    """Brings the program and its BPF objects up to date, and gives its path."""
+    """Builds the loader and its BPF objects if they are out of date, and returns the loader's path."""
     from schedlab.machines.linux.parts import LINUX, build_linux
 
     build_linux("linux-host")
@@ -64,7 +64,7 @@ def loader() -> Path:
 
 
 def hand_on(command: str, *words: str, control: Path | None = None) -> NoReturn:
-    """Becomes the program: its exit statuses are ours."""
+    """Replaces this process with the loader, whose exit status becomes schedlab's."""
     program = str(loader())
     options = ["--control", str(control)] if control else []
     os.execv(program, [program, command, *options, *words])
@@ -253,9 +253,9 @@ def package(out: Path, as_json: bool) -> None:
 
 
 def check_policy(name: str) -> None:
-    """Raises WrongUsage for a name that none has; it says what is near."""
+    """Raises WrongUsage for an unknown name, and suggests similar names."""
     if name == FAIR or name.partition(":")[0].isdecimal():
-        return  # by its number: the program looks
+        return  # a number: the loader checks it
     try:
         choices = parse_choices(name)
     except ValueError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab mcp`: schedlab as tools of a program that writes policies."""
+"""`./schedlab mcp`: offers schedlab as tools to a program that writes policies."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tables of metrics on the terminal, of one or several runs side by side: no figure in them is cut off."""
+"""Prints tables of metrics on the terminal, for one run or several side
+by side, with no figure cut off.
+"""
 
 from __future__ import annotations
 
@@ -29,21 +31,20 @@ Line = tuple[str, Format]
 _COARSE_STEP_NS = 1000
 _GROUPS_SHOWN = 12
 _NOTABLE_POINTS = 1.0
-"""A share is shown as off its ideal from this many percentage points."""
+"""Smallest deviation from the ideal share, in percentage points, that is marked."""
 
 
 def print_metrics(columns: Sequence[tuple[str, Metrics]]) -> None:
-    """Prints runs side by side: where the terminal is too narrow for all of them, in several tables, one below
-    the other. A file gets one, as wide as it is.
+    """Prints runs side by side, in several tables if the terminal is too narrow for one.
 
-    `columns`: the headings, and what was measured.
+    A file gets a single table of any width. `columns`: headings and metrics.
     """
     for table in _that_fit(columns):
         print_full_width(table)
 
 
 def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
-    """Prints what benchmarks said of themselves, a row for each figure; nothing without any."""
+    """Prints the figures that benchmarks reported, one row each; nothing if there are none."""
 
     if not columns:
         return
@@ -55,7 +56,9 @@ def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
 
 
 def _that_fit(columns: Sequence[tuple[str, Metrics]]) -> list[Table]:
-    """Returns tables of as many columns as there can be in all of them, and one at least."""
+    """Returns tables that fit the terminal, with equal numbers of
+    columns and at least one column each.
+    """
     all_tables = tables(list(columns))
     if not results().is_terminal or _all_fit(all_tables):
         return all_tables
@@ -72,12 +75,11 @@ def _all_fit(metric_tables: Sequence[Table]) -> bool:
 
 
 def tables(runs: list[tuple[str, Metrics]], *, narrow: bool = False) -> list[Table]:
-    """Tables with one column per run: the workload as a whole, its groups, and what policies said, if they
-    did.
+    """Returns tables with one column per run: workload totals, groups, and annotations of policies.
 
-    `runs` are headings ("2 CPUs", "lottery") and metrics. Without runs there are
-    no tables; without groups there is no second one. `narrow`: with what rows have in common in a row of its own above
-    them, and each part of a heading in a line.
+    `runs`: headings ("2 CPUs", "lottery") and metrics. Without runs there are no tables; without
+    groups there is no table of groups. `narrow`: values that the rows share are in a row above
+    them, and each part of a heading has its own line.
     """
     if not runs:
         return []
@@ -107,12 +109,12 @@ def _missed(row: Row) -> Text:
 
 
 def _steady(metrics: Metrics) -> Row:
-    """What comes of the workload's processes without those that came first."""
+    """Returns the workload's metrics without the tasks of the warm-up."""
     return steady(metrics.processes.filter(pl.col("role") == "workload"))
 
 
 def _tails(metrics: Metrics) -> Row:
-    """High quantiles of the workload's processes, by their columns; None where none has such a value."""
+    """Returns high quantiles of the workload's tasks by column; None if no task has such a value."""
     tail_rows = tails(metrics.processes.with_columns(all=pl.lit("")), ("all",))
     return tail_rows.row(0, named=True) if len(tail_rows) else dict.fromkeys(tail_rows.columns)
 
@@ -129,7 +131,7 @@ _LAST: Mapping[str, Sequence[Line]] = {
     "processes": [("of root and others", _others)],
     "waiting": [("by process", _longest_waiter)],
 }
-"""Lines of a family before and after its metrics, made of several columns."""
+"""Lines of a family of metrics that combine several columns, before and after the metrics."""
 
 
 def _workload_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
@@ -155,7 +157,7 @@ def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Line]]]:
 
 
 def _is_shown(metric: Metric, rows: Sequence[Row]) -> bool:
-    """False for metrics of jobs, of tails and of what comes after the warm-up, if no run has them."""
+    """False for metrics of jobs, tails and the time after the warm-up, if no run has them."""
     if not metric.family or not metric.in_tables or metric.of == "group":
         return False
     if metric.family == "deadlines":
@@ -166,7 +168,7 @@ def _is_shown(metric: Metric, rows: Sequence[Row]) -> bool:
 
 
 def _format(metric: Metric) -> Format:
-    """Returns what writes a metric of a row; a mean by batches with half its interval."""
+    """Returns the formatter of a metric in a row. A mean by batches includes half its interval."""
     column, error, show = metric.column, metric.error, metric.kind.show
     if not error:
         return lambda row: NOTHING if row[column] is None else show(row[column])
@@ -176,7 +178,7 @@ def _format(metric: Metric) -> Format:
 
 
 def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
-    """What one should know before one believes the table."""
+    """Yields warnings that limit how far the table can be trusted."""
     cut = [heading for heading, row in zip(headings, rows, strict=True) if row["truncated"]]
     if cut:
         yield Text(f"The trace was cut off: {', '.join(cut)}.", "yellow")
@@ -246,7 +248,7 @@ def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
 
 
 def _annotation_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
-    """How often each remark was made, and with which numbers last."""
+    """Returns how often each annotation occurred, and its last numbers."""
     table = _table("Remarks", "remark", (heading for heading, _ in runs), narrow)
     by_words = [{row["words"]: row for row in metrics.said.to_dicts()} for _, metrics in runs]
     lines: list[Line] = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab monitor`: what a running system does, live, in the browser."""
+"""`./schedlab monitor`: shows a running system live in the browser."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ T = TypeVar("T")
 
 MACHINES = ("qemu", "spike", "sim", "linux", "host")
 DEFAULT_WORKLOADS = ("two-hogs", "interactive")
-"""What runs if nothing else is asked for, so that there is something to see."""
+"""Workloads that start by default, so that the page is not empty."""
 SHORT_TICK_NS = 100_000_000
 SLOW = 0.1
-"""The pace at which turns of some ticks can be followed, if ticks are short."""
+"""Default speed of the page if ticks are short: slow enough to follow single time slices."""
 SEEDS_OF_PAGE = 1 << 53
 TRACE_OF_PAGE = 2 << 30
-"""Bytes."""
+"""Maximum size of a trace that the page plays, in bytes."""
 _OF_A_START = {
     "machine": "--machine",
     "policies": "--policy",
@@ -57,11 +57,11 @@ _OF_A_START = {
     "workloads": "--workload",
     "ignore_limits": "--ignore-limits",
 }
-"""Options that say what is started: a recorded run says that itself."""
+"""Options that define what starts. For a recorded run, the recording defines it."""
 
 
 def session_options(command: Callable[..., T]) -> Callable[..., T]:
-    """Adds the options that say what is watched: the same for a page and a terminal."""
+    """Adds the options that select what is monitored, for the page and the terminal alike."""
     for option in reversed(_SESSION_OPTIONS):
         command = option(command)
     return command
@@ -188,13 +188,13 @@ def monitor(
     from schedlab.monitor.conduct import Page, page, watch
 
     make = session(context, options, page_with=lesson or "")
-    machine_module()  # the page asks for it: here its building is seen
+    machine_module()  # builds the page's module now, so that the build is visible
     watch(make, page(Page(listen, port, not no_browser)))
 
 
 @dataclass(frozen=True)
 class _Request:
-    """Options, by their names."""
+    """Options by name."""
 
     run: Path | None
     machine: str
@@ -214,10 +214,12 @@ class _Request:
 def session(
     context: click.Context, options: dict[str, Any], page_with: str | None = None
 ) -> Callable[[], Session]:
-    """Returns what makes the session, in the loop that it belongs to. WrongUsage: there is no such one.
+    """Returns a function that makes the session within the event loop. Raises
+    WrongUsage for impossible options.
 
-    `page_with`: it is for a page, with this lesson ("": with none). What a page plays goes slowly, and a
-    recording begins paused: a short one would be over before a browser has come.
+    `page_with`: the lesson of the page ("": no lesson), or None for a terminal. A
+    page plays slowly, and a recording starts paused, since a short recording would be
+    over before the browser opens.
     """
     from schedlab.monitor.lesson import read_lesson
     from schedlab.monitor.making import make_ready, read_choices, software_of
@@ -229,7 +231,7 @@ def session(
     if request.run:
         _check_alone(str(request.run), list(of_a_start.values()))
     if request.machine == "host" and "policies" not in of_a_start:
-        # To watch a real machine changes nothing about it.
+        # Monitoring a real machine must not change it.
         request = replace(request, policies=(PolicyChoice(FAIR.name),))
     lesson = read_lesson(page_with) if page_with else None
     if lesson:
@@ -266,7 +268,7 @@ def session(
 
 
 def _check_page(setup: Setup) -> None:
-    """A browser has limits of its own for what it plays by itself."""
+    """Raises WrongUsage if the page cannot simulate this setup itself: a browser has lower limits."""
     if setup.machine == SIMULATOR and setup.seed >= SEEDS_OF_PAGE:
         raise WrongUsage(
             f"--seed: {setup.seed} is too large for the page, whose numbers are below "
@@ -312,7 +314,7 @@ def _speed(request: _Request, tick_ns: int, for_page: bool) -> float:
 def _workloads(
     request: _Request, given: dict[str, str]
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Files of the user's own, and the names of all that is to run from the beginning."""
+    """Returns the user's workload files, and the names of all workloads that start first."""
     if "workloads" not in given:
         return (), () if request.run or request.machine == "host" else DEFAULT_WORKLOADS
     files = tuple(Path(name) for name in request.workloads if is_workload_file(name))
@@ -320,7 +322,7 @@ def _workloads(
         from schedlab.runs.request import workload_file
 
         for file in filter(Path.is_file, files):
-            workload_file(str(file), ())  # says what in it is not done as it says
+            workload_file(str(file), ())  # warns about parts of the file that have no effect
     names = tuple(Path(name).stem if is_workload_file(name) else name for name in request.workloads)
     return files, names
 
@@ -328,7 +330,7 @@ def _workloads(
 def _setups(
     request: _Request, choices: Choices, files: tuple[Path, ...], names: tuple[str, ...]
 ) -> list[Setup]:
-    """One for each policy."""
+    """Returns a setup for each policy."""
     from schedlab.monitor.system import Setup
 
     if request.machine == SIMULATOR and request.memory is not None:

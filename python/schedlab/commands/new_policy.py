@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab new-policy` writes the beginning of a new policy and of its test: complete, small, and ready to run."""
+"""`./schedlab new-policy`: writes a small, complete policy and its test, ready to run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 
 
 def create(root: Path, name: str, source: str) -> tuple[Path, Path]:
-    """Writes both files into the checkout, or none, and returns their places."""
+    """Writes both files into the checkout, or neither, and returns their paths."""
     check_name(name)
     check_source(source)
     check_free(root, name)
@@ -39,8 +39,9 @@ def create(root: Path, name: str, source: str) -> tuple[Path, Path]:
 
 
 def check_name(name: str) -> None:
-    """Raises WrongUsage for a name that cannot be a file's, a word of the command line and, with - as _,
-    a part of C names."""
+    """Raises WrongUsage unless the name can be a file name, an argument and,
+    with _ for -, part of a C name.
+    """
     if not _NAME.fullmatch(name):
         raise WrongUsage(
             f"'{name}': not a policy name; use a-z, 0-9 and -, beginning with a letter"
@@ -52,7 +53,7 @@ def check_name(name: str) -> None:
 
 
 def check_source(source: str) -> None:
-    """Raises WrongUsage for what cannot be a text of one line in C."""
+    """Raises WrongUsage for a source that does not fit into a one-line C string."""
     if not source.strip() or not source.isprintable():
         raise WrongUsage(
             "--source: expected one line with the algorithm's author and year, such "
@@ -65,7 +66,7 @@ def check_source(source: str) -> None:
 
 
 def check_free(root: Path, name: str) -> None:
-    """Raises WrongUsage if a policy or test has the name, or has it with _ for -, which is the same in C."""
+    """Raises WrongUsage if a policy or test has this name. In C, - and _ are the same."""
     policies = root / "policies"
     sources = (*policies.glob("*.c"), *policies.glob("studies/*.c"))
     taken = {path.stem: path for path in sources}
@@ -79,7 +80,7 @@ def check_free(root: Path, name: str) -> None:
 
 
 def check_identifiers(root: Path, name: str) -> None:
-    """Raises WrongUsage if what policies and their tests include has one of the new names in C."""
+    """Raises WrongUsage if a header of policies or tests already defines one of the new C names."""
     identifiers = set(template_identifiers(name))
     for folder in ("policies", "policies/support", "tests/host"):
         for header in sorted((root / folder).glob("*.h")):
@@ -92,14 +93,14 @@ def check_identifiers(root: Path, name: str) -> None:
 
 
 def template_identifiers(name: str) -> Iterator[str]:
-    """Returns all names that the two files define or that a linker sees."""
+    """Yields all names that the two files define or that a linker sees."""
     for template in ("policy.c", "policy_test.c"):
         for match in _TEMPLATE_IDENTIFIER.findall((TEMPLATES / template).read_text()):
             yield filled(match, name, "")
 
 
 def rendered(template: str, name: str, source: str) -> str:
-    """The file's text, laid out as clang-format would."""
+    """Returns the file's text, formatted as clang-format would."""
     text = filled((TEMPLATES / template).read_text(), name, source)
     return "".join(wrapped(line) + "\n" for line in text.splitlines())
 
@@ -129,7 +130,7 @@ def wrapped(line: str) -> str:
 
 
 def write_new(files: dict[Path, str]) -> None:
-    """Makes all these files, which must not be there yet, or none of them."""
+    """Creates all these files or none of them. None may exist yet."""
     made: list[Path] = []
     try:
         for path, text in files.items():
@@ -148,7 +149,7 @@ def write_new(files: dict[Path, str]) -> None:
 
 
 def next_steps(name: str, policy: Path, test: Path) -> str:
-    """Returns what to say when all is written."""
+    """Returns the message after both files are written."""
     steps = [
         (
             f"./schedlab run --policy {name},{STANDARD} --cpus 1,2",

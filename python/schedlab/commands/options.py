@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What several commands read from the command line."""
+"""Option types and options that several commands share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ T = TypeVar("T")
 
 
 class Parsed(click.ParamType[Any]):
-    """An option that one function reads; its ValueError becomes the option's error."""
+    """An option type that a function parses.
+
+    The function's ValueError becomes the option's error.
+    """
 
     def __init__(self, name: str, read: Callable[[str], Any]) -> None:
         self.name = name
@@ -51,7 +54,7 @@ class Parsed(click.ParamType[Any]):
 
 
 class MachineName(click.Choice[str]):
-    """The name of a machine, which becomes the machine."""
+    """An option type that turns a machine's name into the machine."""
 
     def __init__(self) -> None:
         super().__init__(MACHINES)
@@ -63,7 +66,7 @@ class MachineName(click.Choice[str]):
 
 
 class Number(click.FloatRange):
-    """A number within bounds. NaN compares with none of them, so click lets it pass."""
+    """A number within bounds. Rejects NaN, which passes click's comparison with bounds."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -73,7 +76,7 @@ class Number(click.FloatRange):
 
 
 def time_between(lowest: int, highest: int) -> Callable[[str], int]:
-    """Reads a time within bounds."""
+    """Returns a parser of times between the bounds, in ns."""
 
     def read(text: str) -> int:
         nanoseconds = parse_time(text)
@@ -87,7 +90,7 @@ def time_between(lowest: int, highest: int) -> Callable[[str], int]:
 
 
 def read_sources(text: str) -> tuple[PolicyChoice | Path, ...]:
-    """A C file, or policies by name."""
+    """Parses a C file, or the names of policies."""
     return (Path(text),) if text.endswith(".c") else parse_choices(text)
 
 
@@ -106,7 +109,7 @@ SEED = click.IntRange(0, 2**63 - 1)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 PLACE = click.Path(path_type=Path)
-"""A file or a folder, as the ones above, which need not be there yet."""
+"""A path that need not exist, unlike the types above."""
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 EXISTING_PATH = click.Path(exists=True, path_type=Path)
@@ -120,7 +123,10 @@ json_option = click.option(
 def for_option(
     help_text: str, most: str, default: str | None = None
 ) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Returns the option that says how long a command works, from a second to `most`, for `duration_ns`."""
+    """Returns the option for how long a command works, from one second to `most`.
+
+    Its parameter is `duration_ns`.
+    """
     return click.option(
         "--for",
         "duration_ns",
@@ -135,12 +141,12 @@ _SECOND_NS = 1_000_000_000
 
 
 def policy_option(help_text: str, **more: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Returns the option that names policies, for the parameter `policies`."""
+    """Returns the option of policies. Its parameter is `policies`."""
     return click.option("--policy", "policies", type=POLICIES, help=help_text, **more)
 
 
 def given(context: click.Context, options: Mapping[str, str]) -> dict[str, str]:
-    """Returns the options that the command line has, by their parameters' names."""
+    """Returns the options that the command line contains, by parameter name."""
     return {
         name: option
         for name, option in options.items()
@@ -149,7 +155,7 @@ def given(context: click.Context, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def as_object(made: type[Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """A command's parameters reach its function as one object, with a field for each of them."""
+    """Passes a command's parameters to its function as one object with a field per parameter."""
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
         @wraps(command)
@@ -193,7 +199,7 @@ def quiet_option(command: Callable[..., T]) -> Callable[..., T]:
 
 
 def execution_options(command: Callable[..., T]) -> Callable[..., T]:
-    """Adds the options of all commands that execute runs, `dry_run` and `as_json` among them."""
+    """Adds the options of all commands that execute runs, including `dry_run` and `as_json`."""
     dry_run_option = click.option(
         "--dry-run",
         is_flag=True,

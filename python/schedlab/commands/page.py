@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab page`: the page that stands alone, made anew; and policies for it."""
+"""`./schedlab page`: builds the standalone page, and policies for it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab policies`: what there is to choose from."""
+"""`./schedlab policies`: lists policies, their presets and their tunables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ SHARES = {
 
 
 def listing(policies: Iterable[Policy], columns: int | None = None) -> str:
-    """One section for each policy. Without `columns`, as wide as the terminal, if not too wide."""
+    """Returns one section per policy, `columns` wide.
+
+    Default: the terminal's width, up to a maximum.
+    """
     wide = columns or shutil.get_terminal_size((COLUMNS, 24)).columns
     wide = min(max(wide, COLUMNS_LEAST), COLUMNS_MOST)
     text = io.StringIO()
@@ -67,7 +70,7 @@ def print_policy(console: Console, policy: Policy) -> None:
 
 
 def columns(*headings: str) -> Table:
-    """A table without lines; what does not fit is wrapped, column by column."""
+    """Returns a table without lines. Long cells are wrapped within their column."""
     table = Table(box=None, show_header=bool(headings), pad_edge=False, padding=(0, 2, 0, 0))
     for heading in headings:
         table.add_column(heading, overflow="fold")
@@ -86,7 +89,7 @@ def presets_table(policy: Policy) -> Table:
 
 
 def differing(policy: Policy, preset: Preset) -> list[str]:
-    """Returns what a preset changes: "slice=5", and by what it shares."""
+    """Returns the tunables that a preset changes, such as "slice=5", and its share attribute."""
     changed = [
         f"{name}={value}"
         for name, value in preset.values.items()
@@ -98,7 +101,9 @@ def differing(policy: Policy, preset: Preset) -> list[str]:
 
 
 def tunables_by_source(policy: Policy) -> Iterator[tuple[list[str], dict[str, Tunable]]]:
-    """The policy's tunables, then those of presets that have their own, with the presets' names."""
+    """Yields the policy's tunables, then those of presets with separate
+    tunables, and the presets' names.
+    """
     if policy.tunables:
         yield [], policy.tunables
     presets = [

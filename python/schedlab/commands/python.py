@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab python`: the user's own Python, with schedlab's libraries."""
+"""`./schedlab python`: runs the user's Python with schedlab's libraries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def python(file: Path | None, arguments: tuple[str, ...]) -> None:
 
 
 def _run_cells(file: Path) -> None:
-    """Raises WrongUsage if the file is no notebook, and what a cell raises."""
+    """Runs the cells of a notebook.
+
+    Raises WrongUsage for other files, and any exception of a cell.
+    """
     try:
         cells = json.loads(file.read_text("utf-8"))["cells"]
         sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
@@ -59,7 +62,7 @@ def _run_cells(file: Path) -> None:
 
 
 def _run_cell(source: str, place: str, names: dict[str, Any]) -> None:
-    """Prints the value of an expression at its end, as a notebook shows it."""
+    """Runs a cell. If its last statement is an expression, prints the value, as notebooks do."""
     tree = ast.parse(source, place)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, place, "exec"), names)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab query`: SQL over the traces of runs."""
+"""`./schedlab query`: runs SQL over the traces of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Format = Literal["table", "csv", "json", "parquet"]
 _PROGRESS_STEP = 50
-"""Runs after which progress is told."""
+"""Number of runs between two progress messages."""
 
 
 @click.command()
@@ -101,7 +101,7 @@ def _query_runs(places: list[str], sql: str, allow_files: bool) -> pl.DataFrame:
 
 
 def _of_a_sweep(folder: Path, sql: str, allow_files: bool) -> pl.DataFrame:
-    """A sweep has other tables than a run: those of its data set."""
+    """Queries a sweep, whose tables are those of its data set."""
     from schedlab.analysis.tables.query import query_tables
     from schedlab.sweep import dataset
 
@@ -153,7 +153,7 @@ def _write(rows: pl.DataFrame, file_format: str, out: Path | None) -> None:
 
 
 def _rows(rows_table: pl.DataFrame) -> list[dict[str, object]]:
-    """JSON has no numbers that are not finite: they are null."""
+    """Returns rows for JSON. Numbers that are not finite become null."""
     import polars as pl
 
     floats = [name for name, kind in rows_table.schema.items() if kind.is_float()]

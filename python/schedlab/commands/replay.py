@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab replay`: a recording as a workload. What the command line does not say is as in the recording."""
+"""`./schedlab replay`: replays a recording as a workload.
+
+Values come from the recording unless options replace them.
+"""
 
 from __future__ import annotations
 
@@ -104,11 +107,11 @@ NOT_ON_THE_PAGE = {
     "decide": "--decide",
     "dry_run": "--dry-run",
 }
-"""Options that --what-if does not take."""
+"""Options that `--what-if` rejects."""
 
 
 def write_workload(place: Path, file: Path) -> Recording:
-    """Puts a recording's workload into a file, to be read, changed and run by hand."""
+    """Writes a recording's workload into a file that can be read, edited and run."""
     check_file("as_workload", file)
     source = recording(place).with_switches()
     command = (
@@ -127,7 +130,7 @@ def write_workload(place: Path, file: Path) -> Recording:
 
 
 RECORDED, REPLAYS, PAGE = "recorded", "replays", "page"
-"""Folders in the one that is made."""
+"""Subfolders of the output folder."""
 _SHOWN = (
     "policy",
     "waiting, mean",
@@ -136,7 +139,7 @@ _SHOWN = (
     "finished",
     "waiting, change",
 )
-"""Columns of the page's table that the terminal has room for."""
+"""Columns of the page's table that the terminal shows."""
 
 
 def run_what_if(
@@ -147,8 +150,11 @@ def run_what_if(
     unchecked: bool,
     as_json: bool,
 ) -> None:
-    """Imports it, if need be, replays it, and makes the page. `policies`: None: all of ours. `tick`: the recorded
-    machine's, in ns; None: as the recording says, or the standard one."""
+    """Imports a recording if necessary, replays it and makes the page.
+
+    `policies`: None for all built-in policies. `tick`: the recorded machine's tick in ns; None for
+    the recording's tick or the standard tick.
+    """
     from schedlab.report.build import facts, write_into
     from schedlab.report.model import Report
     from schedlab.report.what_if import TITLE, page
@@ -177,7 +183,7 @@ def run_what_if(
 
 
 def _imported(file: Path, out: Path | None, tick: int | None) -> tuple[Path, Path, list[str]]:
-    """The place for everything, the folder of the run that was made of the recording, and what is to be known."""
+    """Returns the output folder, the folder of the imported run, and notes about the import."""
     from schedlab.recordings.convert import TICK_NS, convert
     from schedlab.trace.format import MAGIC
 
@@ -243,8 +249,10 @@ def _found(
 
 
 def _limit(source: Recording, trace: Any) -> int:
-    """How long a replay lasts at most. Of a whole machine, some processes would go on for ever: it ends when the
-    recording did."""
+    """Returns the maximum time of a replay, in ns.
+
+    A replay of a whole machine ends with the recording, since some of its tasks never exit.
+    """
     from schedlab.metrics import measured_window
 
     window = measured_window(trace)
@@ -254,8 +262,11 @@ def _limit(source: Recording, trace: Any) -> int:
 
 
 def _replayed(requests: Sequence[Request], limits: Mapping[int, int]) -> list[Replay]:
-    """What each policy made of all recordings. `limits`: how long the replay of each lasts at most, by its seed. Raises
-    SchedlabError if a replay fails. To reach its limit is no failure here."""
+    """Replays all recordings under each policy. `limits`: the maximum
+    time of a replay in ns, by seed.
+
+    Raises SchedlabError if a replay fails. Reaching the limit is not a failure.
+    """
     from schedlab.commands.carrying_out import perform
     from schedlab.report.what_if import Replay
     from schedlab.runs.collection import load_run
@@ -285,7 +296,10 @@ def _replayed(requests: Sequence[Request], limits: Mapping[int, int]) -> list[Re
 
 
 def _nearest(recorded: Metrics, replays: Sequence[Replay]) -> Replay:
-    """Of the policies that share the CPU by nice, as Linux does, that with the least error; of all, if none does."""
+    """Returns the replay with the least error.
+
+    Policies that share by nice, as Linux does, are preferred.
+    """
     from schedlab.runs.replay.nearness import FIGURES, error, nearness
 
     def off(replay: Replay) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab report`: tables and charts of runs."""
+"""`./schedlab report`: makes tables and charts of runs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,10 @@ def _of_a_sweep(
     pictures: bool,
     of_traces: bool,
 ) -> dict[str, Any] | None:
-    """The report of a sweep, which keeps rows of tables and no runs; None: there are none among the places."""
+    """Makes the report of sweeps, which have rows but no runs.
+
+    Returns None if no place is a sweep.
+    """
     from schedlab.report.command import default_place
     from schedlab.sweep import as_runs
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab reproduce`: the studies' experiments, in one report."""
+"""`./schedlab reproduce`: runs the studies' experiments and makes one report."""
 
 from __future__ import annotations
 
@@ -140,8 +140,10 @@ def reproduce(
 
 
 def check_machine(machine: str) -> None:
-    """Raises WrongUsage for a machine whose runs are not repeatable: a study's runs are compared with
-    each other. Linux is an exception, where study 5 shows what the host's time does."""
+    """Raises WrongUsage for a machine without repeatable runs, since a study compares its runs.
+
+    Linux is permitted, because study 5 shows the effect of the host's timing.
+    """
     if machine not in LINUX_MACHINES and not machine_named(machine).repeatable:
         raise WrongUsage(
             f"--machine {machine}: its runs cannot be repeated; use spike or "

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The options of commands that run a workload under policies: a field of schedlab.runs.request.Request each."""
+"""Options of commands that run a workload under policies, one per field of
+schedlab.runs.request.Request.
+"""
 
 from __future__ import annotations
 
@@ -63,13 +65,13 @@ out_option = click.option(
 
 
 def request_from(options: Mapping[str, Any]) -> Request:
-    """Returns the request of a command's options, filled."""
+    """Returns the completed request of a command's options."""
     fields = {name: options[name] for name in Request.__dataclass_fields__ if name in options}
     return Request(**fields).filled()
 
 
 def say_standard_machine() -> str | None:
-    """Returns the machine of a command that names none, and says so, where that is not Spike; else None."""
+    """Returns the simulator if this host has no Spike, with a message; otherwise None."""
     if STANDARD_MACHINE != SIMULATOR:
         return None
     say(
@@ -87,8 +89,12 @@ def request_options(
     only: tuple[str, ...] = (),
     otherwise: str = "",
 ) -> Callable[[T], T]:
-    """Adds the options to a command, except those of the parameters `without`, or `only` those. The other arguments are
-    defaults that help names; `cpus`: "" for the machine's; `otherwise`: of all that a recording has, too."""
+    """Adds the options to a command, except those for the parameters
+    `without`, or only those for `only`.
+
+    The other arguments are defaults that the help shows. `cpus`: "" for the machine's number of
+    CPUs. `otherwise`: the default of every value that a recording has.
+    """
     cpus_default = cpus or "1-4; on linux as many as this host has, on host all of them"
     shown = otherwise or True
     options = {

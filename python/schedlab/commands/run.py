@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab run`: a workload under policies; without options that say so, the studies."""
+"""`./schedlab run`: runs a workload under policies, or the studies if no workload is given."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab runs`: lists, shows and removes kept runs, and lists and removes sweeps."""
+"""`./schedlab runs`: lists, shows and removes stored runs; lists and removes sweeps."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def confirm(folders: Sequence[Path], yes: bool) -> None:
 
 
 def reason_to_keep(folder: Path) -> str:
-    """Returns why a folder is not removed, or "" if it is."""
+    """Returns why a folder is not removed, or "" if it is removed."""
     try:
         if is_sweep(folder):
             from schedlab.sweep import dataset
@@ -168,14 +168,17 @@ def remove(folder: Path) -> None:
 
 
 def summarize_refusals(folders: Sequence[Path]) -> str:
-    """Returns how many runs and sweeps these are, in words."""
+    """Returns the numbers of refused runs and sweeps, in words."""
     sweeps = sum(map(is_sweep, folders))
     counts = {"run": len(folders) - sweeps, "sweep": sweeps}
     return " and ".join(counted(count, what) for what, count in counts.items() if count)
 
 
 def stored_run_folders(place: Path) -> Iterator[Path]:
-    """Returns the folder itself if it is a run's or a sweep's, else those below it. Links are not followed."""
+    """Yields the folder itself if it is a run or a sweep, else the runs and sweeps below it.
+
+    Ignores links.
+    """
     if place.is_symlink() or not place.is_dir():
         return
     if results.is_whole(place):
@@ -186,12 +189,12 @@ def stored_run_folders(place: Path) -> Iterator[Path]:
 
 
 def is_sweep(folder: Path) -> bool:
-    """True for a sweep, which has rows of many runs."""
+    """True if the folder is a sweep, which has rows of many runs."""
     return (folder / "runs").is_dir()
 
 
 def facts_of(folders: Sequence[Path]) -> dict[str, int]:
-    """Returns how many runs and sweeps there are, how many runs failed, and their size."""
+    """Returns the number of runs, sweeps and failed runs, and their size in bytes."""
     sound = [problem for folder in folders for problem in soundness(folder)]
     return {
         "sweeps": sum(map(is_sweep, folders)),
@@ -202,7 +205,9 @@ def facts_of(folders: Sequence[Path]) -> dict[str, int]:
 
 
 def soundness(folder: Path) -> list[bool]:
-    """Returns whether each run of a folder succeeded, as far as it can be read."""
+    """Returns for each run of a folder whether it succeeded; nothing
+    for a sweep that cannot be read.
+    """
     if not is_sweep(folder):
         return [is_sound(folder)]
     from schedlab.sweep import dataset
@@ -214,7 +219,7 @@ def soundness(folder: Path) -> list[bool]:
 
 
 def is_sound(folder: Path) -> bool:
-    """True if a run succeeded, as far as its manifest can be read."""
+    """True if a run succeeded, judging by the readable part of its manifest."""
     try:
         return results.succeeded(results.read_manifest(folder))
     except SchedlabError:
@@ -222,7 +227,7 @@ def is_sound(folder: Path) -> bool:
 
 
 def bytes_in(folder: Path) -> int:
-    """Returns the size of the files in a folder."""
+    """Returns the size of the files in a folder, in bytes."""
     return sum(
         (Path(name) / file).lstat().st_size for name, _, files in os.walk(folder) for file in files
     )

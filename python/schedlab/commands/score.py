@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab score`: a policy's card."""
+"""`./schedlab score`: prints a policy's score card."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _key(file: Path) -> bytes:
 def _everyone(
     workload_set: WorkloadSet, level: Level, policies: Sequence[PolicyChoice]
 ) -> tuple[PolicyChoice, ...]:
-    """Returns the policies that are measured: these, and those that they are held against."""
+    """Returns the policies to measure: the given ones, and their references."""
     from schedlab.base.toolchain.policies import PolicyChoice, read_catalogue
 
     known = [PolicyChoice(name) for name in read_catalogue()] if level.against_all else []

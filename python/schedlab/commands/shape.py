@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab shape`: which shapes of machines there are, and the shape of this one."""
+"""`./schedlab shape`: lists machine shapes, and detects the shape of this machine."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def shape(shape: Shape | None, folder: str | None, out: Path | None, as_json: bo
 
 
 def _make(folder: Path, out: Path | None) -> None:
-    """What had to be assumed is said, whether or not the file is printed."""
+    """Prints or writes the shape of this machine, and always reports assumptions."""
     made, notes = shape_of_sys(folder)
     for note in notes:
         say(f"schedlab: {folder}: {note}")
@@ -64,7 +64,7 @@ def _make(folder: Path, out: Path | None) -> None:
 
 
 def _words(shape: Shape) -> str:
-    """How many there are of what."""
+    """Returns the numbers of a shape's parts, in words."""
     threads = len(shape.core) // len(set(shape.core))
     words = [f"{shape.cpus} CPUs"]
     if len(set(shape.core)) < shape.cpus:

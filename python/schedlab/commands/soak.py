@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev soak`: long use, watched for what does not come back."""
+"""`./schedlab dev soak`: uses schedlab for a long time and detects leaks."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def soak(names: tuple[str, ...], duration_ns: int, out: Path | None, as_json: bo
 
 
 class _Shown:
-    """A line every twentieth of the time, or every five minutes."""
+    """Prints a line after every twentieth of the time, or every five minutes."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -98,7 +98,7 @@ class _Shown:
         self.next += self.step
         living = ", ".join(name for name, part in parts.items() if part.status is None)
         left = host_time(self.seconds - now)
-        with suppress(OSError):  # the terminal may be gone
+        with suppress(OSError):  # the terminal may be closed
             messages().print(f"{left} left; running: {living or 'nothing'}")
 
 

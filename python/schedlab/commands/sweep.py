@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab sweep`: many setups as one data set."""
+"""`./schedlab sweep`: runs many configurations into one data set."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from schedlab.sweep.plan import SweepPlan
 
 DESCRIPTION_OPTIONS = ("workloads", "changes", "policies", "settings", "conditions", "sample")
-"""What is run, besides what one value says."""
+"""Options that describe the runs, in addition to the simple options."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """The options, by their names, besides those that say what is run."""
+    """The options by name, without the description of the runs."""
 
     file: Path | None
     dry_run: bool
@@ -215,7 +215,7 @@ def run_and_show(
     objectives: list[Objective],
     effect: Objective | None,
 ) -> None:
-    """Runs what is not there yet, and shows what was asked for."""
+    """Runs what is missing, and prints the answers."""
     from schedlab.commands.sweep_options import nodes
     from schedlab.sweep import command
 
@@ -242,14 +242,14 @@ def run_and_show(
 
 
 def loads_of(request: Request) -> str | None:
-    """The loads that were asked for."""
+    """Returns the requested loads as text, or None."""
     from schedlab.sweep import load_curves
 
     return load_curves.loads_of(request.load) if request.load else None
 
 
 def check_pictures(request: Request, objectives: list[Objective]) -> None:
-    """Raises WrongUsage for what cannot be drawn."""
+    """Raises WrongUsage for charts that cannot be drawn."""
     from schedlab.sweep import best
     from schedlab.sweep.pictures import pair_of
 
@@ -265,7 +265,7 @@ def check_pictures(request: Request, objectives: list[Objective]) -> None:
 
 
 def doing_of(request: Request, folder: Path) -> Doing:
-    """How the runs are done."""
+    """Returns how to execute the runs: locally or on a cluster."""
     from schedlab.sweep.command import Doing
 
     return Doing(
@@ -281,7 +281,7 @@ def doing_of(request: Request, folder: Path) -> Doing:
 def search_for(
     request: Request, given: dict[str, Node], folder: Path, objectives: list[Objective]
 ) -> None:
-    """Searches for the best setup, and prints what was found."""
+    """Searches for the best configuration, and prints it."""
     from schedlab.sweep import search
     from schedlab.sweep.proposing import budget_of, grid_size
 
@@ -313,7 +313,10 @@ def search_for(
 
 
 def with_load(request: Request, options: dict[str, Any]) -> None:
-    """Adds to what is run how often it is, if nothing says it."""
+    """Sets the default seeds of load curves if nothing sets them.
+
+    Raises WrongUsage without `--load`.
+    """
     from schedlab.sweep import load_curves
 
     if not request.load:
@@ -324,8 +327,10 @@ def with_load(request: Request, options: dict[str, Any]) -> None:
 
 
 def show_load(request: Request, folder: Path, plan: SweepPlan | None) -> None:
-    """Prints the curves as tables, and draws them: into the data set's folder if no place was named. `plan`: what
-    was run now; None: the folder says."""
+    """Prints the load curves as tables and draws them, by default into the data set's folder.
+
+    `plan`: the runs of this command; None to read the data set.
+    """
     from schedlab.sweep import load_curves
 
     assert request.load
@@ -375,7 +380,7 @@ def show_answers(
     effect: Objective | None,
     more: dict[str, Any] | None = None,
 ) -> None:
-    """Prints what was asked of the data set."""
+    """Prints the answers about the data set."""
     from schedlab.sweep.effects import effects
     from schedlab.sweep.listing import effects_tables
 
@@ -418,7 +423,7 @@ def show_best(
 
 
 def show_plan(plan: SweepPlan, as_json: bool) -> None:
-    """Prints how many runs there are, and some of them."""
+    """Prints the number of planned runs, and some of them."""
     from schedlab.sweep.plan import spread, title_of
 
     shown = [title_of(point) for point in spread(plan.points, SHOWN)]
@@ -426,7 +431,7 @@ def show_plan(plan: SweepPlan, as_json: bool) -> None:
 
 
 def carry_out(plan: SweepPlan, doing: Doing) -> Done:
-    """Says how to go on if it is interrupted."""
+    """Executes the plan. If it is interrupted, says how to resume."""
     from schedlab.sweep import command
 
     with report_if_interrupted(doing.out):
@@ -434,7 +439,7 @@ def carry_out(plan: SweepPlan, doing: Doing) -> Done:
 
 
 def report_if_interrupted(folder: Path) -> AbstractContextManager[None]:
-    """Says, if a signal ends the block, what is there, and how to go on."""
+    """If a signal ends the block, prints what is finished and how to resume."""
     from schedlab.sweep.dataset import read_statuses
 
     def describe_finished(_: object) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Options of the command line as the tree of values that a file would be."""
+"""Converts the sweep's options into the tree of values that a sweep file has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIMPLE = {
     "machines": "--machine", "cpus": "--cpus", "seeds": "--seeds", "tick": "--tick",
     "costs": "--costs", "shapes": "--shape", "limit": "--limit", "memory": "--memory",
 }  # fmt: skip
-"""Options by the keys of a file."""
+"""Option by key of a sweep file."""
 
 
 def nodes(
@@ -33,7 +33,7 @@ def nodes(
     sample: str | None,
     simple: Mapping[str, str | None],
 ) -> dict[str, Node]:
-    """Returns what was given, by the keys of a file. Raises WrongUsage."""
+    """Returns the given values by key of a sweep file. Raises WrongUsage."""
     nodes_by_name: dict[str, Node] = {}
     if workloads:
         nodes_by_name["workloads"] = _workloads(workloads, changes)
@@ -54,7 +54,7 @@ def nodes(
 
 
 _LISTS = ("machines", "tick", "shapes")
-"""Options whose values are separated by commas; costs have commas of their own."""
+"""Options whose values are separated by commas. `--costs` is not one: costs contain commas."""
 
 
 def _node(option: str, value: Value) -> Node:
@@ -101,7 +101,10 @@ def _policies(
 
 
 def _set(name: str, settings: Sequence[tuple[str, str]]) -> tuple[tuple[str, Node], ...]:
-    """What is set of a policy: for all, or `POLICY.NAME=VALUES` for that one. What is no policy is refused later."""
+    """Returns settings for all policies, or of one with `POLICY.NAME=VALUES`.
+
+    Unknown policies are rejected later.
+    """
     pairs = [pair for choice in _choices(name) for pair in settings_for(choice, settings)]
     return (("set", _values("--set", pairs)),) if pairs else ()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab test`: pytest, started with what was chosen."""
+"""`./schedlab test`: runs pytest with the chosen tests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from schedlab.base.display.terminal import say
 from schedlab.paths import ROOT
 
 HOUSE = "tests/house"
-"""The tests of the form of all files, and of the rooms."""
+"""Tests of file format and of the layers of packages."""
 CHOOSING = ("-k", "-m", "--lf", "--last-failed", "--ff", "--co", "--collect-only", "--fast")
-"""Arguments of pytest that may leave tests out; with a path they are all that do so."""
+"""Arguments of pytest that may deselect tests. If a path is given, only these deselect."""
 PYTEST_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
@@ -44,7 +44,7 @@ def test(arguments: tuple[str, ...]) -> None:
         need("system-compiler", "dtc", "qemu", *(LINUX_GUEST if is_complete() else ()))
     need_if_installed(*TESTS)
     if "--fast" in arguments:
-        # A second process would read all tests once more, which costs as much as it saves.
+        # A second process would collect all tests again, which costs as much as it saves.
         start(["-n", "0", "--ignore", HOUSE, *arguments])
     if not is_complete():
         say(
@@ -54,12 +54,13 @@ def test(arguments: tuple[str, ...]) -> None:
     if are_all(arguments):
         build("all", "host-tests", SIMULATOR_LIBRARY)
         arguments = ("--ignore", HOUSE, *arguments)
-    # One more than the host has processors: some tests wait, for a machine's clock or for one another.
+    # One more than the host's processors, since some tests wait for a
+    # machine's clock or each other.
     start(["-n", str(host_processors() + 1), *arguments])
 
 
 def are_all(arguments: Sequence[str]) -> bool:
-    """Whether these arguments for pytest choose no part of the tests."""
+    """Returns whether these arguments for pytest select all tests."""
     chosen = (word.split("::")[0] for word in arguments)
     return not any(
         word.split("=")[0] in CHOOSING or (ROOT / word).exists() for word in chosen if word
@@ -67,7 +68,7 @@ def are_all(arguments: Sequence[str]) -> bool:
 
 
 def start(words: list[str]) -> None:
-    """Becomes pytest."""
+    """Replaces this process with pytest."""
     from schedlab.base.host.interpreter import module_command
 
     say(f"schedlab: pytest {' '.join(words)}")

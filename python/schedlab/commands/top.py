@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab top`: what a running system does, live, in this terminal."""
+"""`./schedlab top`: shows a running system live in this terminal."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def top(context: click.Context, /, **options: Any) -> None:
     need_extra("monitor")
     from schedlab.monitor.conduct import watch
 
-    # It brings a library for terminals with it.
+    # The import loads a library for terminals.
     watch(session(context, options), import_module("schedlab.monitor.terminal.app").run_app)
 
 
 def _need_terminal() -> None:
-    """Raises WrongUsage if there is no terminal to draw on and to hear keys from."""
-    # Standard output may lead elsewhere: the library draws on standard error.
+    """Raises WrongUsage if there is no terminal to draw on and read keys from."""
+    # Standard output may be redirected: the library draws on standard error.
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
         raise WrongUsage(
             "top: standard input and standard error are not a terminal; use "

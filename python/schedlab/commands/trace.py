@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab trace`: an event trace for other programs."""
+"""`./schedlab trace`: exports an event trace for other programs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def trace(
 
 
 def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -> None:
-    """Raises SchedlabError, in the end, if the trace is not sound."""
+    """Exports a trace. Raises SchedlabError after the export if the trace is not sound."""
     from schedlab import trace as traces
     from schedlab.base.files import placing
 
@@ -86,7 +86,7 @@ def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -
 
 
 def export_workload(context: click.Context, run: Path, file: Path, as_json: bool) -> None:
-    """docs/replay.md: a recording as a text that can be read, changed and run."""
+    """Exports a recording's workload as a text that can be read, edited and run (docs/replay.md)."""
     from schedlab.commands.replay import write_workload
 
     for option in given(context, {"file_format": "--format", "out": "--out"}).values():
@@ -101,7 +101,7 @@ def export_workload(context: click.Context, run: Path, file: Path, as_json: bool
 
 
 def trace_problem(read: Any) -> str | None:
-    """Returns what validation says against a trace."""
+    """Returns the problem that validation finds in a trace, or None."""
     from schedlab import trace as traces
 
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Consent to what a file asks to run on this machine, outside of a guest."""
+"""Asks for consent before a file's commands run on this machine outside a guest."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Consent:
-    """What the user has agreed to on the command line."""
+    """The consent that the command line gives."""
 
     trust: bool = False
-    """Commands from a file may run on this machine, after a question that shows them."""
+    """Permits commands from a file to run on this machine, after a question that shows them."""
     yes: bool = False
-    """The answer to the question, where there is no terminal to ask."""
+    """Answers the question with yes, if there is no terminal."""
 
     @property
     def option(self) -> str:
-        """Returns the option that is given, or "" if none is."""
+        """Returns the given option, or "" if there is none."""
         return "--trust" if self.trust else "--yes" if self.yes else ""
 
 
 def trust_options(command: Callable[..., T]) -> Callable[..., T]:
-    """Adds `trust` and `yes`, the members of Consent, to a command that carries out kept runs."""
+    """Adds `trust` and `yes`, the fields of Consent, to a command that repeats stored runs."""
     for add in (
         click.option(
             "--yes", is_flag=True, help="With --trust, print the commands and do not ask."
@@ -54,7 +54,7 @@ def trust_options(command: Callable[..., T]) -> Callable[..., T]:
 
 
 def need_consent(place: str, runs: Iterable[RunSpec], consent: Consent) -> None:
-    """Raises WrongUsage if a run's command would run on this machine, and the user does not agree to it."""
+    """Raises WrongUsage if a run's command would run on this machine without the user's consent."""
     on_host = [run for run in runs if run.machine.name == HOST]
     commands = dict.fromkeys(
         visible_line(f"{run.workload_title} (under {run.policy})") for run in on_host

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab verify`: kept runs, carried out once more from what they keep, and held against it."""
+"""`./schedlab verify`: repeats stored runs from their manifests, and compares the traces."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
     from schedlab.runs.carrying_out import Finished
 
 Traces = Mapping[Path, str | None]
-"""Folders of runs, and the hashes of their traces; None: there was none."""
+"""Folders of runs and the hashes of their traces; None for a run without a trace."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A kept run, and what came of it now."""
+    """A stored run and the result of its repetition."""
 
     kept: Path
     again: Path
     same: bool
-    """Are the traces the same, byte for byte, and did both end alike?"""
+    """True if the traces are identical byte for byte and both runs ended alike."""
     repeatable: bool
     differences: dict[str, str]
-    """What the two were made of, where that differs: `kernel`, and both values."""
+    """Differences between the sources of both runs, such as `kernel`, with both values."""
 
     def to_dict(self) -> dict[str, object]:
-        """The same for programs."""
+        """Returns the check for JSON."""
         return {
             "folder": str(self.kept),
             "again": str(self.again),
@@ -62,7 +62,7 @@ class Check:
 
     @property
     def told(self) -> str:
-        """A line on one that did not come out the same."""
+        """Describes a run whose repetition differs, in one line."""
         if not self.repeatable:
             reason = "its machine has the host's time, and is never the same twice"
         elif self.differences:
@@ -111,7 +111,7 @@ def verify(
 
 
 def _prove(file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: Consent) -> None:
-    """Does so with an artifact, and its figures."""
+    """Verifies the runs and the figures of an artifact."""
     from schedlab.report import proof
     from schedlab.report.artifact import FIGURES
 
@@ -149,7 +149,7 @@ def _folder(place: Path, out: Path | None) -> Path:
 
 
 def _runs_in(place: Path) -> list[Path]:
-    """Returns the folder itself if it is a run's, else the runs in it."""
+    """Returns the folder itself if it is a run, else the runs in it."""
     if results.is_whole(place):
         return [place]
     run_folders = sorted(entry for entry in place.iterdir() if results.is_whole(entry))
@@ -159,9 +159,10 @@ def _runs_in(place: Path) -> list[Path]:
 
 
 def planned_runs(folders: Sequence[Path], option: str, consent: Consent) -> dict[Path, RunSpec]:
-    """Returns the specifications of the runs that folders keep.
+    """Returns the specifications of the runs in these folders.
 
-    Raises WrongUsage if one of them cannot be carried out, or would run on this machine without the user's consent.
+    Raises WrongUsage if a run cannot be repeated, or would run on this
+    machine without the user's consent.
     """
     planned = {}
     for folder in folders:
@@ -175,7 +176,7 @@ def planned_runs(folders: Sequence[Path], option: str, consent: Consent) -> dict
 
 
 def _carry_out(planned: Mapping[Path, RunSpec], folder: Path, traces: Traces) -> list[Check]:
-    """Carries out the runs of folders in another one, and holds each against its folder."""
+    """Repeats runs in another folder, and compares each with its original."""
     finished = carry_out(planned, folder, with_metrics=False)
     return [_hold(run_folder, traces[run_folder], finished[run_folder]) for run_folder in planned]
 
@@ -183,8 +184,7 @@ def _carry_out(planned: Mapping[Path, RunSpec], folder: Path, traces: Traces) ->
 def carry_out(
     planned: Mapping[Path, RunSpec], folder: Path, with_metrics: bool = True
 ) -> dict[Path, Finished]:
-    """Carries out the runs of folders in another one. Runs of one name, such as those of two files of one name, go
-    into folders of their own."""
+    """Repeats runs in another folder. Runs with equal names get separate folders."""
     branches = {original: spec for original, spec in planned.items() if spec.branch}
     parts: list[dict[str, Path]] = []
     for original, spec in planned.items():
@@ -217,7 +217,7 @@ def carry_out(
 
 
 def _carry_out_branches(branches: Mapping[Path, RunSpec], folder: Path) -> dict[Path, Finished]:
-    """One past after the other."""
+    """Repeats branches, one saved run after the other."""
     groups: dict[tuple[RunSpec, int], list[Path]] = {}
     for original, spec in branches.items():
         assert spec.branch
@@ -233,7 +233,7 @@ def _carry_out_branches(branches: Mapping[Path, RunSpec], folder: Path) -> dict[
 def _perform(
     plan: Plan, originals: Mapping[str, Path], with_metrics: bool
 ) -> list[tuple[Path, Finished]]:
-    """One machine after the other."""
+    """Repeats the runs, one machine after the other."""
     machines = dict.fromkeys(run.machine for run in plan.runs)
     parts = (
         replace(plan, runs=tuple(run for run in plan.runs if run.machine == machine))
@@ -263,7 +263,7 @@ def _hold(original: Path, trace: str | None, finished: Finished) -> Check:
 
 
 def _message(manifest: Mapping[str, Any]) -> str:
-    """Returns why a run failed. Runs that reached their limit once named an option there."""
+    """Returns why a run failed. Older manifests name an option if a run reached its limit."""
     return str(manifest.get("message") or "").replace(" (--limit)", "")
 
 
@@ -285,7 +285,7 @@ def _print_checks(checks: Sequence[Check]) -> None:
 
 
 def _why(checks: Sequence[Check], other: str) -> str:
-    """What makes figures come out otherwise, in words."""
+    """Returns why figures differ, in words."""
     count = sum(not check.same for check in checks)
     if count:
         return f"{count} runs came out otherwise"

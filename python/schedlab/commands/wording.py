@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Messages of the library with the command line's options in place of the library's parameters."""
+"""Replaces the library's parameters by the command line's options in messages."""
 
 from __future__ import annotations
 
@@ -37,19 +37,22 @@ OPTIONS = {
     "tick_ns": "--tick",
     "trusted": "--trust",
 }
-"""Options by the parameters that messages name. To ask all commands would import all of them; a test does."""
+"""Option by parameter of a message.
+
+Asking all commands would import them all, so a test checks this table.
+"""
 
 _MARK = re.compile(r"`([a-z_]+)=([^`]*)`")
 _PLACEHOLDER = re.compile(r"[A-Z]+")
 
 
 def worded(text: str) -> str:
-    """Returns a message in which `cpus=5` is --cpus 5 (see schedlab.errors.parameter)."""
+    """Replaces parameters by options: `cpus=5` becomes --cpus 5 (see schedlab.errors.parameter)."""
     return _MARK.sub(_option, text)
 
 
 def worded_parts(parts: Iterable[RenderableType]) -> Iterator[RenderableType]:
-    """Gives texts and captions of tables with options, and all else as it is."""
+    """Yields texts and captions of tables with options; other parts are unchanged."""
     from rich.table import Table
     from rich.text import Text
 
@@ -85,6 +88,9 @@ def _option(mark: re.Match[str]) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """Returns a value as a shell reads it. What a terminal would obey is shown, not sent to it."""
+    """Quotes a value for a shell.
+
+    Control characters are shown as text, so a terminal does not interpret them.
+    """
     text = str(value)
     return shlex.quote(text) if text.isprintable() else repr(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab run --workload`: what is asked for is carried out, and what came of it is shown."""
+"""`./schedlab run --workload`: executes a request and shows the results."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 def run_workload(
     request: Request, as_json: bool, budget: Budget | None = None, dry_run: bool = False
 ) -> None:
-    """Runs a workload under policies, on numbers of CPUs, with seeds; prints tables of what it did. `budget`: to add
-    seeds until policies are told apart; what was decided is printed instead."""
+    """Runs a workload under policies, numbers of CPUs and seeds, and prints tables of metrics.
+
+    `budget`: adds seeds until the comparisons are decided, and prints the decisions instead.
+    """
     if budget:
         check_decidable(request)
         request = replace(request, repeats=max(request.repeats, FEWEST_SEEDS))
@@ -46,7 +48,7 @@ def run_workload(
 
 
 def check_decidable(request: Request) -> None:
-    """Raises WrongUsage if there are no two policies, of which one may be the best, or seeds cannot be added."""
+    """Raises WrongUsage if there are fewer than two policies, or seeds cannot be added."""
     if len(set(request.policies)) < 2:
         raise WrongUsage("--decide: needs several policies; name them in --policy")
     if request.beside:
@@ -57,7 +59,7 @@ def check_decidable(request: Request) -> None:
 
 
 def show(finished: list[Finished], as_json: bool) -> None:
-    """Prints the tables, or JSON; what failed, on standard error."""
+    """Prints the tables, or JSON, and failures on standard error."""
     from schedlab.runs import carrying_out as runs
 
     if as_json:
@@ -70,7 +72,10 @@ def show(finished: list[Finished], as_json: bool) -> None:
 def decide(
     requested: Plan, budget: Budget, kernel_request: Instead, finished: list[Finished]
 ) -> list[Contest]:
-    """Adds runs with other seeds, and to `finished` what came of them. Returns what is decided then."""
+    """Adds runs with other seeds until the budget is used, and appends them to `finished`.
+
+    Returns the comparisons.
+    """
     from schedlab.analysis.comparison.suites import Suite, suites
     from schedlab.report import deciding
     from schedlab.runs.collection import Collection, load_run
@@ -86,7 +91,7 @@ def decide(
 
 
 def show_decided(finished: list[Finished], contests: list[Contest], as_json: bool) -> None:
-    """Prints which policy is best for what, as far as it is told; or JSON."""
+    """Prints for each metric the winner or the policies that are tied for best; or JSON."""
     from schedlab.report.deciding import print_decided
     from schedlab.runs import carrying_out as runs
 
@@ -107,7 +112,7 @@ def show_decided(finished: list[Finished], contests: list[Contest], as_json: boo
 
 
 def show_failures(finished: list[Finished]) -> bool:
-    """Says what failed, and which attributes had no effect. True: nothing has failed."""
+    """Prints failures, and attributes that had no effect. Returns True if nothing failed."""
     from schedlab.runs import carrying_out as runs
 
     messages = list(runs.describe(finished))

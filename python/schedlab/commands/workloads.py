@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab workloads`: what there is to run."""
+"""`./schedlab workloads`: lists and shows workloads."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def workloads(
 def write_played(
     file: Path, output: Path, changes: tuple[tuple[str, str], ...], seed: int, tick: int
 ) -> None:
-    """Writes what machines read of a workload file, or of words."""
+    """Writes the form of a workload file, or of a workload's text, that machines read."""
     from schedlab.base.files.reading import read_text
     from schedlab.base.files.whole import written
     from schedlab.workload.text import bytes_of
@@ -91,7 +91,7 @@ def write_played(
 
 
 def read_file(file: Path, changes: tuple[tuple[str, str], ...]) -> WorkloadFile:
-    """Returns a workload file, and says on standard error what has no effect in it."""
+    """Returns a workload file, and reports parts without effect on standard error."""
     from schedlab.runs.request import found, workload_file
 
     name = found(str(file), frozenset())
@@ -104,7 +104,7 @@ def read_file(file: Path, changes: tuple[tuple[str, str], ...]) -> WorkloadFile:
 
 
 def print_names(as_json: bool) -> None:
-    """Prints all that can be named."""
+    """Prints all names of workloads."""
     from schedlab.workload.palette import palette
     from schedlab.workload.programs import workload_programs
     from schedlab.workload.workload_files import description

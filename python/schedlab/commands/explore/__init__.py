@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab explore`: what holds in all cases, by search; a module for each of its commands."""
+"""`./schedlab explore`: checks invariants by exhaustive search; one module per command."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab explore kernel`: the kernel under turns of other than normal length."""
+"""`./schedlab explore kernel`: tests the kernel with time slices of varied length."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from schedlab.commands.options import (
 from schedlab.errors import WrongUsage
 
 WORKLOADS = ("test-channels", "test-stress")
-"""Programs of the guest that do with locks, wake-ups, processes and files what can be done, and check it."""
+"""Guest programs that exercise and check locks, wake-ups, processes and files."""
 _TRIES = 200
-"""To make a run small that breaks."""
+"""Maximum number of attempts to shrink a failing run."""
 
 POLICY = Parsed("POLICY", lambda text: parse_choices(text)[0])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab explore policy`: every sequence of operations on a policy."""
+"""`./schedlab explore policy`: searches every sequence of operations on a policy."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _explore(choice: PolicyChoice | Path, request: Request) -> RuleBroken | None
 
 
 def _played(source: Path, name: str, request: Request, show: Callable[[Level], None]) -> str:
-    """Writes the workload, and returns what is to be said of it."""
+    """Writes the workload, and returns the text about it."""
     assert request.workload
     limits = request.limits
     result = workload_that_breaks(source, words_of(source), name, request.tunables, limits, show)
