@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The simulator calls alarm() at the time that the policy said last, whichever CPU it was on, and
- * at once if that had passed. In place of round-robin here is a policy with one queue for all CPUs,
- * of which the alarm is CPU 0's; each of its decisions asks to be called after `asks_after`.
+ * Tests that the simulator calls alarm() at the time that the policy set last, on whichever CPU,
+ * and at once if that time has passed. The policy under test replaces round-robin. It has one
+ * queue for all CPUs, and its alarm is set on CPU 0; each of its decisions asks for a call after
+ * `asks_after`.
  */
 
 #define ENGINE engine_rr
@@ -14,7 +15,7 @@
 #include "tests/host/check.h"
 
 static int64_t asks_after; /* ns */
-static uint64_t expected;  /* when alarm() is to be called; 0: not */
+static uint64_t expected;  /* time of the next alarm() call; 0: none */
 static uint64_t latest;
 static uint32_t alarms;
 
@@ -110,7 +111,8 @@ static uint64_t end_of(const char *policy, uint32_t cpus, const char *text)
     return now;
 }
 
-/* CPU 1 decides at each tick, and between ticks; CPU 0 idles. Returns how often it was called. */
+/* CPU 1 decides at each tick and between ticks; CPU 0 idles. Returns the number of alarm() calls.
+ */
 static uint32_t alarms_after(int64_t after)
 {
     asks_after = after;
@@ -125,7 +127,7 @@ static void test_an_alarm_is_heard_on_time(void)
     check(alarms_after(TICK / 2) == 20);
 }
 
-/* CPU 0 does not wake for the one of before. */
+/* CPU 0 does not wake for the superseded alarm. */
 static void test_an_alarm_that_is_put_off(void)
 {
     check(alarms_after(TICK + TICK / 2) == 0);
@@ -136,8 +138,8 @@ static void test_an_alarm_that_has_passed_is_due_now(void)
     check(alarms_after(-(int64_t)TICK / 2) == 21);
 }
 
-/* A budget that is used up on one CPU is there again at the begin of the next period, of which
- * another CPU hears. */
+/* A budget exhausted on one CPU is restored at the start of the next period, and the other CPU is
+ * notified. */
 static void test_a_budget_is_full_again_on_time(void)
 {
     const char *text = "program a\n fork hog\n fork served\n wait\n"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * In place of round-robin, a policy that is wrong now and then: it forgets that a task is to
- * be put in when three or more are queued. The fuzzer must find it. (One that forgot to take a
- * task out would make a ring of its list now and then, and so a run without an end.)
+ * A policy that replaces round-robin and is occasionally wrong: it forgets to queue a task if
+ * three or more are queued. The fuzzer must find this mistake. (Forgetting to dequeue a task could
+ * turn the list into a ring, and the run would never end.)
  */
 
 #define policy_rr policy_sound

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Machines that are put aside and continued: what goes on is what would have gone on.
- * tests/sim/test_checkpoint.py does so from process to process.
+ * Tests that a machine restored from a checkpoint continues exactly as the original would have.
+ * tests/sim/test_checkpoint.py tests the same across processes.
  */
 
 #include <sys/stat.h>
@@ -61,7 +61,7 @@ static void save(struct simulator *simulator)
 
 /* ---- random machines ---- */
 
-/* The file is removed: to write over one takes some file systems long. */
+/* Removes the file: overwriting one is slow on some file systems. */
 static size_t take_trace(char *trace, size_t room)
 {
     size_t length = read_file(trace_path, trace, room);
@@ -99,7 +99,7 @@ static struct simulator *make(void)
     return simulator;
 }
 
-/* What a hand from outside does before the machine is put aside; some of it cannot be done. */
+/* External acts before the checkpoint; some of them are refused. */
 static void act(struct simulator *simulator)
 {
     uint8_t bytes[64];
@@ -124,9 +124,9 @@ static struct simulator *put_aside(struct simulator *simulator, char *trace, siz
     return simulator;
 }
 
-/* The trace until the end, or 100 ms, or a failure (processes that wait for each other), with acts
- * from outside. Times that do not come in order act where the last one did. `aside`: at each, the
- * machine is put aside and continued. */
+/* Writes the trace until the end, 100 ms, or a failure (processes that wait for each other), with
+ * external acts. A time earlier than its predecessor's acts at the predecessor's time. `aside`:
+ * the times of saving and restoring the machine. */
 static size_t play(uint32_t number, uint32_t stops, bool aside, char *trace)
 {
     size_t length = 0;
@@ -167,7 +167,7 @@ static void test_policy(const char *policy)
     }
 }
 
-/* A machine that saves goes on itself, and beside it several of what it saved. */
+/* A machine continues after a save, alongside several restored copies. */
 static void test_copies(void)
 {
     struct simulator_setup plain = setup_of("stride", 2);
@@ -245,7 +245,7 @@ static void test_refusals(void)
     expect_no_machine(NULL, "cannot be read: No such file");
 }
 
-/* Whole or not at all: a folder that cannot be replaced by a file keeps what it has. */
+/* A save is atomic: a directory that cannot be replaced by a file keeps its content. */
 static void test_no_partial_file(void)
 {
     struct simulator_setup plain = setup_of("rr", 1);

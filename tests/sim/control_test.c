@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Acts from outside: what each does, that each is refused when it cannot be, and that
- * a machine stays sound under many of them, drawn at random.
+ * Tests external acts: the effect of each, the refusal of each impossible one, and that a machine
+ * stays sound under many random acts.
  *
- * usage: control_test                      all tests
- *        control_test POLICY CPUS SEED TRACE   one run of random acts, and its trace
+ * usage: `control_test` runs all tests; `control_test POLICY CPUS SEED TRACE` runs random acts
+ * once and writes the trace.
  */
 
 #include "sim/control.h"
@@ -58,7 +58,7 @@ static enum simulator_status run_to(struct simulator *simulator, uint64_t time)
     return status;
 }
 
-/* All zero: it is not there. */
+/* All zero: the process does not exist. */
 static struct simulator_process look(const struct simulator *simulator, int32_t pid)
 {
     static struct simulator_process processes[PROCESSES_MAX];
@@ -84,7 +84,7 @@ static uint64_t time_of_end(struct simulator *simulator)
     return counts.now;
 }
 
-/* ---- looking ---- */
+/* ---- inspection ---- */
 
 static void test_processes(void)
 {
@@ -176,9 +176,9 @@ static void test_kill_what_waits(uint32_t cpus)
     for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++)
         check(look(simulator, waiting[i]).place == SIMULATOR_ENDED);
     expect_refused(simulator_kill(simulator, SLEEPS, &error), simulator, "pid 4 has ended");
-    /* The child of a process that was killed is init's, and ends like any. */
+    /* init adopts the child of a killed process, and the child ends normally. */
     check(look(simulator, CHILD).parent == 1);
-    /* A process that is left in the line still gets what comes. */
+    /* A killed process that is still queued still receives events. */
     expect_done(simulator_give(simulator, 0, 2, &error), simulator);
     run_to(simulator, 16 * MS);
     check(look(simulator, TAKES).place == SIMULATOR_ENDED);
@@ -187,7 +187,7 @@ static void test_kill_what_waits(uint32_t cpus)
     check(time_of_end(simulator) == 1000 * MS);
 }
 
-/* A process that is queued or runs does not compute on for long. */
+/* A killed process that is queued or running computes only until its next tick. */
 static void test_kill_what_computes(void)
 {
     struct simulator *simulator = machine("rr", 1,
@@ -223,7 +223,7 @@ static void test_kill_is_refused(void)
     simulator_destroy(simulator);
 }
 
-/* Many timers of which most are cancelled; those that are left ring in their order. */
+/* Many timers, most of them cancelled; the remaining ones expire in order. */
 static void test_cancelled_timers(void)
 {
     struct simulator *simulator =
@@ -256,7 +256,7 @@ static void test_kill_by_a_process(void)
                         "program root\n fork a\n run 1500us\n kill a\n wait\n kill a\n"
                         "program a\n sleep 100ms\n run 1s\n");
     check(time_of_end(simulator) == 1500000);
-    /* Oneself: no step follows. */
+    /* A process that kills itself takes no further step. */
     simulator = machine("rr", 1,
                         "program root\n fork a\n wait\n"
                         "program a\n run 1ms\n kill a\n run 100ms\n run until 1s\n");
@@ -285,7 +285,7 @@ static void test_wake(uint32_t cpus)
     check(time_of_end(simulator) <= 32 * MS);
 }
 
-/* All sleep for long, so that ticks are left out; but not any more when one is woken. */
+/* All tasks sleep for long, so ticks are skipped; waking a task restarts the ticks. */
 static void test_ticks_come_back(void)
 {
     struct simulator *simulator = machine("rr", 1,
@@ -368,7 +368,7 @@ static void test_attributes(void)
     simulator_destroy(simulator);
 }
 
-/* From one that needs little memory for each process to each that needs more, and back. */
+/* From a policy with little memory per process to each policy with more, and back. */
 static void test_policies(const char *policy)
 {
     struct simulator *simulator = machine("rr", 3, one_of_each);
@@ -418,7 +418,7 @@ static const char *draw_policy(struct dice *dice, char *text, size_t bytes)
     return text;
 }
 
-/* The same programs once more, one of which begins; in the end there is no room for them. */
+/* Starts the same programs again until no process slot is free. */
 static void add_busy(struct simulator *simulator, struct dice *dice)
 {
     struct simulator_workload workload = read_text(busy);
@@ -428,7 +428,7 @@ static void add_busy(struct simulator *simulator, struct dice *dice)
         simulator_fork(simulator, first + 1 + draw(dice, 3), &error);
 }
 
-/* Any act, on any process; it may be refused. */
+/* Any act on any process; it may be refused. */
 static void act_at_random(struct simulator *simulator, struct dice *dice, bool switches)
 {
     static struct simulator_process processes[PROCESSES_MAX];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What groups get of one CPU that can be divided at will: by weight, each within its quota."""
+"""The CPU time of groups on one infinitely divisible CPU: by weight, each within its quota."""
 
 from __future__ import annotations
 

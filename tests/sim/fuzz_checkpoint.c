@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * libFuzzer: checkpoints that are whole by their checksums and of this build, but whose
- * content is made up of its bytes: each is refused with a reason, or gives a sound machine,
- * which goes on.
+ * libFuzzer target: checkpoints of this build with valid checksums, whose content is made of the
+ * input's bytes. Each is either refused with a reason or restores a sound machine, which then
+ * continues.
  */
 
-#include "sim/checkpoint_file.c" /* in place of the library's: what it has of its own is needed */
+#include "sim/checkpoint_file.c" /* replaces the library's function: its private state is needed */
 
 #include <sys/mman.h>
 
 #include "sim/control.h"
 
 #define GOES_ON_NS 20000000
-/* More than that is refused or done in the same way, and takes long. */
+/* Longer inputs are refused or handled in the same way, and are slow. */
 #define PROCESSES_MOST 2000
 #define HAPPENED_MOST  20000
 
-/* What comes first: the fields of a header that are not worked out, of a file that was saved. */
+/* The input starts with the fields of the header that are not computed, taken from a saved file. */
 struct told {
     uint64_t until;
     uint32_t ran;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * libFuzzer: programs and acts from outside, made of its bytes, on 1 to 16 CPUs under
- * every policy and preset. After each act and at each stop all is looked at; at the end
- * all that is queued is taken out.
+ * libFuzzer target: programs and external acts made of the input's bytes, on 1 to 16 CPUs, under
+ * every policy and preset. Everything is checked after each act and at each stop; at the end all
+ * queued tasks are dequeued.
  */
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void audit(const struct simulator *simulator, const char *policy)
         found(policy, error.text);
 }
 
-/* False: the run is over. */
+/* False: the run has ended. */
 static bool run(struct simulator *simulator, uint64_t until, const char *policy)
 {
     struct simulator_error error;

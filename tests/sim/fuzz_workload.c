@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * libFuzzer: any bytes are read as a workload file or refused with a reason; one that is read
- * makes a machine, or none with a reason. The input's header lacks what only a stranger who can
- * count would get right: its magic, version, sizes, checksum and tick are put in.
+ * libFuzzer target: any bytes are read as a workload file or refused with a reason. A file that is
+ * read makes a machine, or is refused with a reason. The target fills in the header fields that
+ * only a well-informed author gets right: magic, version, sizes, checksum and tick.
  */
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void make(const struct simulator_workload *workload)
         .policy = "rr", .cpus = 2, .processes = 16, .tick_ns = TICK_NS, .seed = 1};
     struct simulator *simulator = simulator_create(&setup, workload, &error);
     expect(simulator != NULL, &error);
-    /* Programs in which no time passes go on for millions of acts: those are not run. */
+    /* Programs without time steps perform millions of acts: those are not run. */
     simulator_destroy(simulator);
 }
 
@@ -46,7 +46,7 @@ static void read_workload(const void *bytes, size_t length)
     }
 }
 
-/* Counts stay as they are if `reserved` is odd; else they become small, and fit the file. */
+/* An odd `reserved` keeps the counts; otherwise they are reduced to fit the file. */
 static void correct(struct workload_file_header *header, size_t length)
 {
     header->magic = WORKLOAD_FILE_MAGIC;
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t length)
     if (length > LENGTH_MAX)
         return 0;
     void *file =
-        malloc(length ? length : 1); /* no longer, so that what is read behind it is found */
+        malloc(length ? length : 1); /* no longer, so that reads past its end are detected */
     if (!file)
         abort();
     memcpy(file, bytes, length);

@@ -2,7 +2,7 @@
 #ifndef TESTS_SIM_MACHINES_H
 #define TESTS_SIM_MACHINES_H
 
-/* What the tests of the simulator share: machines from texts, every policy and preset. */
+/* Shared by the simulator's C tests: machines from texts, every policy and preset. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 #define TICK 1000000ull
 #define MS   1000000ull
 
-/* Returns the file that words mean. It lies in the table that tests/shared/c_workloads.py makes of
- * a test's source: pairs of lengths, and behind them the words and the file. */
+/* Returns the workload file for a text. It is in the table that tests/shared/c_workloads.py makes
+ * from a test's source: pairs of lengths, each followed by the text and the file. */
 TEST_FUNCTION const void *file_of(const char *text, uint64_t *bytes)
 {
     static uint64_t table[1 << 16];
@@ -28,7 +28,7 @@ TEST_FUNCTION const void *file_of(const char *text, uint64_t *bytes)
     if (words == 0) {
         const char *path = getenv("SCHEDLAB_TEST_WORKLOADS");
         FILE *file = path ? fopen(path, "rb") : NULL;
-        check(file); /* pytest says where it is */
+        check(file); /* pytest passes the path of the table */
         words = fread(table, sizeof(*table), sizeof(table) / sizeof(*table), file);
         check(words < sizeof(table) / sizeof(*table) && fclose(file) == 0);
     }

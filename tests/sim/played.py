@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Workloads in the simulator's form, acted out by our kernel on Spike and by the simulator."""
+"""Plays workloads of the simulator's format on the kernel, on Spike, and in the simulator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def played(
     tunables: str = "",
     tick_ns: int = TICK_NS,
 ) -> Guest:
-    """How the workload ended on our kernel, on Spike; `tunables` as NAME=VALUE,…"""
+    """Returns the outcome of the workload on the kernel, on Spike; `tunables` as NAME=VALUE,…"""
     build_once("image")
     disk = make_disk(IMAGE, read_words(text, tick_ns), built("mkfs"), folder)
     words = f"tick={tick_ns // 1000}us policy={policy}" + (f" set={tunables}" if tunables else "")
@@ -37,7 +37,7 @@ def play(
     tunables: str = "",
     tick_ns: int = TICK_NS,
 ) -> trace.Trace:
-    """The trace of the workload on our kernel, on Spike."""
+    """Returns the trace of the workload on the kernel, on Spike."""
     guest = played(folder, text, policy, cpus, tunables, tick_ns)
     assert guest.status == 0, guest.console
     return sound_trace(guest.trace)
@@ -46,7 +46,7 @@ def play(
 def simulated(
     folder: Path, text: str, policy: str = "rr", cpus: int = 1, tunables: str = ""
 ) -> trace.Trace:
-    """The trace of the workload in the simulator; `tunables` as NAME=VALUE,…"""
+    """Returns the trace of the workload in the simulator; `tunables` as NAME=VALUE,…"""
     path = folder / "simulated.bin"
     options = ["--policy", policy, *(("--set", tunables) if tunables else ())]
     done = simulate(folder, text, *options, "--cpus", str(cpus), "--trace", str(path))

@@ -3,8 +3,8 @@
 #define TESTS_SIM_RANDOM_PROGRAMS_H
 
 /*
- * Machines, programs and acts from outside, made of bytes: of a fuzzer's, or of drawn
- * ones. Any bytes make something that can be run; where they end, 0 is drawn.
+ * Machines, programs and external acts, made of bytes: a fuzzer's or random ones. Any bytes give
+ * something that can run; after the last byte, 0 is drawn.
  */
 
 #include <stddef.h>
@@ -19,8 +19,8 @@
 #define RANDOM_PROGRAMS   5
 #define RANDOM_STEPS      12
 #define RANDOM_CHANNELS   3
-#define RANDOM_TEXTS      3 /* policies; then come */
-#define RANDOM_LISTS      3 /* lists of CPUs, with one that every machine has */
+#define RANDOM_TEXTS      3 /* policies; after them */
+#define RANDOM_LISTS      3 /* lists of CPUs, each with a CPU that every machine has */
 #define RANDOM_TEXT_BYTES 96
 #define RANDOM_FUNCTION   static __attribute__((unused))
 
@@ -38,7 +38,7 @@ RANDOM_FUNCTION uint32_t draw(struct source *source, uint32_t below)
     return *source->bytes++ % below;
 }
 
-/* Up to some ticks of 1 ms, in nanoseconds; often a whole number of them. */
+/* Up to some ticks of 1 ms, in nanoseconds; often whole ticks. */
 RANDOM_FUNCTION uint64_t draw_time(struct source *source)
 {
     uint64_t ticks = draw(source, 4) * 1000000ull;
@@ -65,7 +65,7 @@ struct random_workload {
     struct simulator_workload workload;
 };
 
-/* Programs fork those that come after them: so there is an end. */
+/* Programs fork only later programs, so that every workload ends. */
 RANDOM_FUNCTION struct workload_step draw_step(struct source *source, uint32_t program,
                                                uint32_t place)
 {
@@ -160,8 +160,8 @@ RANDOM_FUNCTION struct workload_step draw_step(struct source *source, uint32_t p
     return whole ? step : (struct workload_step){.kind = STEP_RUN, .value = 100000};
 }
 
-/* Loops within each other have levels of their own only if they are not the same loop's: one loop
- * in a program is enough here, and its first step is one that is done. */
+/* Nested loops have separate levels only if they are different loops. One loop per program
+ * suffices here, and its first step is always executed. */
 RANDOM_FUNCTION uint32_t draw_program(struct source *source, struct random_workload *made,
                                       uint32_t program)
 {
@@ -180,8 +180,8 @@ RANDOM_FUNCTION uint32_t draw_program(struct source *source, struct random_workl
     return count;
 }
 
-/* `lasting`: the first process sleeps for very long at its end, so that there is a run even if all
- * else is over. */
+/* `lasting`: the first process ends with a very long sleep, so that the run lasts even if all
+ * other processes have ended. */
 RANDOM_FUNCTION void draw_workload(struct source *source, struct random_workload *made,
                                    bool lasting)
 {
@@ -216,7 +216,7 @@ RANDOM_FUNCTION void draw_workload(struct source *source, struct random_workload
     };
 }
 
-/* Any act on any process, which may not be there: then it is refused. */
+/* Any act on any PID; an act on a missing process is refused. */
 RANDOM_FUNCTION void draw_act(struct source *source, struct simulator *simulator)
 {
     struct simulator_process processes[64];

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Workloads of all kinds of steps, drawn by Hypothesis, in the simulator's form.
+"""Workloads with all kinds of steps, drawn by Hypothesis, in the simulator's format.
 
-Strategies are kept: Hypothesis looks through each new one before it draws, which takes longer than to draw.
+Strategies are cached: Hypothesis inspects each new one before it draws, which takes longer than
+drawing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _NAMES = ("one", "two", "three", "four")
 
 @cache
 def _times() -> st.SearchStrategy[str]:
-    """Odd ones, and such as coincide with others."""
+    """Odd times, and times that coincide with others."""
     return st.one_of(
         st.integers(1, 5_000_000).map(lambda ns: f"{ns}ns"),
         st.integers(1, 30).map(lambda us: f"{100 * us}us"),
@@ -40,7 +41,7 @@ def _attributes() -> st.SearchStrategy[str]:
 
 @cache
 def _steps(children: tuple[str, ...], switches: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
-    """One thing that a process does."""
+    """One step of a process."""
     channel = st.sampled_from(CHANNELS)
     kinds = [
         _times().map(lambda time: f"run {time}"),
@@ -71,7 +72,7 @@ def _steps(children: tuple[str, ...], switches: tuple[str, ...]) -> st.SearchStr
 
 @cache
 def _bodies(children: tuple[str, ...], switches: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
-    """Steps, and loops of steps, in which time passes."""
+    """Steps, and loops of steps; each loop takes time."""
     flat = st.lists(_steps(children, switches), min_size=1, max_size=5).map(
         lambda parts: [line for part in parts for line in part]
     )
@@ -100,9 +101,9 @@ def _forked(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
 
 @st.composite
 def workloads(draw: st.DrawFn, switches: tuple[str, ...] = ()) -> str:
-    """A root, and up to four programs, of which each may fork those after it.
+    """A root, and up to four programs; each may fork later ones.
 
-    `switches`: lines that change the policy, which all may do.
+    `switches`: lines that change the policy; any program may contain them.
     """
     names = _NAMES[: draw(_COUNTS)]
     lines = [f"channel {name} {draw(_ROOM)}" for name in CHANNELS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One run of the simulator that is acted on from outside, and held against the laws."""
+"""One run of the simulator with external acts, checked against the invariants."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ MOST_TOLD = 3
 
 
 class LawBroken(AssertionError):
-    """Which law, where, and of which machine."""
+    """The broken invariant, the place, and the machine."""
 
 
 @cache
 def catalogue() -> Catalogue:
-    """The policies that are built in."""
+    """The built-in policies."""
     return read_catalogue()
 
 
 class Case:
-    """A machine on which only computing takes time. check() is the end of it."""
+    """A machine where only computing takes time. check() ends it."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class Case:
             processes=PROCESSES,
             trace=self.path,
         )
-        self.simulator.run(0)  # the first process is there
+        self.simulator.run(0)  # the first process exists
 
-    # ---- acts: one that is refused has not happened
+    # ---- acts: a refused act has no effect
 
     def run(self, duration: int) -> None:
-        """Goes on by this many nanoseconds."""
+        """Continues for this many nanoseconds."""
         try:
             self.simulator.run(self.simulator.now + duration)
         except RunFailed as error:
@@ -83,7 +83,7 @@ class Case:
         self.audit()
 
     def fork(self, program: str) -> int:
-        """Its PID; 0: there is no room."""
+        """Returns the PID; 0: no process slot is free."""
         if self.simulator.counts().processes >= PROCESSES - 8 or not self.act("fork", program):
             return 0
         return int(self.simulator.processes()["pid"].max())
@@ -93,7 +93,7 @@ class Case:
             self.killed.setdefault(pid, self.simulator.now)
 
     def act(self, name: str, *arguments: object) -> bool:
-        """False: it was refused."""
+        """Returns False if the act was refused."""
         try:
             getattr(self.simulator, name)(*arguments)
         except ActRefused:
@@ -102,13 +102,13 @@ class Case:
         return True
 
     def pids(self, *places: Place) -> list[int]:
-        """The processes in one of these places, without init and the first process."""
+        """Returns the processes in one of these places, without init and the first process."""
         rows = self.simulator.processes()
         others = ~np.isin(rows["program"], (0, INIT))
         matching_pids: list[int] = rows["pid"][others & np.isin(rows["place"], places)].tolist()
         return matching_pids
 
-    # ---- laws
+    # ---- invariants
 
     def audit(self) -> None:
         try:
@@ -117,7 +117,7 @@ class Case:
             self.fail([f"audit: {error}"])
 
     def check(self) -> None:
-        """The end: no process is lost, and no law is broken. LawBroken: one is."""
+        """Ends the machine; no process is lost, and every invariant holds. Raises LawBroken."""
         rows = self.simulator.processes()
         alive = set(rows["pid"][rows["place"] != Place.ENDED].tolist())
         places = dict(zip(rows["pid"].tolist(), rows["cpu"].tolist(), strict=True))
@@ -150,7 +150,7 @@ class Case:
         return problems
 
     def overrun(self, history: History) -> list[str]:
-        """A process that was killed runs to the next tick at most."""
+        """A killed process runs until the next tick at most."""
         ran = dict.fromkeys(self.killed, 0)
         for _, pid, begin, end, _ in history.runs():
             if pid in ran:
@@ -162,7 +162,7 @@ class Case:
         ]
 
     def end(self) -> None:
-        """check(), unless something was wrong before."""
+        """Calls check(), unless the case has failed already."""
         if not self.failed:
             self.check()
 
@@ -171,6 +171,6 @@ class Case:
         self.folder.cleanup()
 
     def fail(self, violations: list[str]) -> None:
-        """Says what is wrong."""
+        """Reports the failure."""
         self.failed = True
         raise LawBroken("\n".join([*violations[:MOST_TOLD], "", self.text, str(self.setup)]))

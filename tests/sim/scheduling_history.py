@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a scheduler did, event by event, from the trace of a simulator.
+"""A scheduler's actions, event by event, from the trace of a simulator.
 
-A trace says which processes changed over; laws speak of those that waited, where, since when and why, at each time that
-a CPU picked. This follows all queues through a trace. A policy, or a tunable, is in force for a
-regime: laws are held against each regime alone.
+A trace records which processes changed state. Invariants concern the waiting processes at each pick
+of a CPU: where, since when and why they wait. This module follows all queues through a trace. A
+regime is a period with one policy and fixed tunables; invariants are checked within each regime.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Why(Enum):
 
 @dataclass(frozen=True)
 class Attributes:
-    """What users set of a process."""
+    """A process's attributes, as set by users."""
 
     priority: int = 5
     tickets: int = 1
@@ -61,7 +61,7 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Queued:
-    """A process waits from here on."""
+    """A process starts waiting."""
 
     time: int
     pid: int
@@ -105,14 +105,14 @@ class Stopped:
 
 
 class AttributeSet(NamedTuple):
-    """A process's attribute changed; if it waits, it is queued anew, which follows."""
+    """A process's attribute changed; if it waits, a new Queued follows."""
 
     time: int
     pid: int
 
 
 class Run(NamedTuple):
-    """A process has a CPU, from a pick to the next; `why`: None: it does at the end."""
+    """A process on a CPU from one pick to the next. `why` is None if it runs at the end."""
 
     cpu: int
     pid: int
@@ -126,7 +126,7 @@ Event = Queued | Picked | Stopped | AttributeSet
 
 @dataclass
 class Regime:
-    """A time in which one policy, with its tunables, was in force."""
+    """A period with one policy and fixed tunables."""
 
     policy: str
     tunables: Mapping[str, int]
@@ -142,7 +142,7 @@ class Regime:
 
     @property
     def shared(self) -> bool:
-        """One queue for all CPUs?"""
+        """True if all CPUs share one queue."""
         return bool(self.tunables.get("table_scan"))
 
     @property
@@ -150,7 +150,7 @@ class Regime:
         return self.policy.partition(":")[0]
 
     def picks(self) -> list[Picked]:
-        """The picks of the policy: init is urgent, so no policy orders it."""
+        """Returns the policy's picks, without init's: init is urgent, so no policy orders it."""
         return [
             replace(event, waiting=tuple(other for other in event.waiting if other.pid != INIT))
             for event in self.events
@@ -158,7 +158,7 @@ class Regime:
         ]
 
     def runs(self) -> Iterator[Run]:
-        """From each pick in the regime to the next of its CPU."""
+        """Returns the runs from each pick in the regime to the next pick of the same CPU."""
         current: dict[int, tuple[int, int]] = {}
         for event in self.events:
             if isinstance(event, Picked) and event.pid:
@@ -175,7 +175,7 @@ _LEAVES = {Kind.BLOCK: Why.BLOCKED, Kind.YIELD: Why.YIELDED, Kind.EXIT: Why.ENDE
 
 
 class History:
-    """All regimes of a trace. `places`: the CPUs of those that wait when it ends."""
+    """All regimes of a trace. `places`: the CPUs of the processes that wait when it ends."""
 
     def __init__(self, trace: Trace, catalogue: Catalogue, places: Mapping[int, int]) -> None:
         self.catalogue = catalogue
@@ -210,12 +210,12 @@ class History:
         return self.regimes[-1]
 
     def runs(self) -> Iterator[Run]:
-        """As of a regime."""
+        """Returns a regime's runs."""
         for regime in self.regimes:
             yield from regime.runs()
 
     def follow(self, row: int, record: Record) -> None:
-        """Goes on by a record."""
+        """Processes the next record."""
         if record.kind in (Kind.POLICY, Kind.TUNABLE):
             self.change_policy(row, record)
         elif record.kind == Kind.FORK:
@@ -261,7 +261,7 @@ class History:
         self.queue(record.time_ns, child, self.next_cpu(row, child), Why.NEW, parent)
 
     def next_cpu(self, row: int, pid: int) -> int | None:
-        """Where it waits: where it is moved away from, or picked, next."""
+        """Returns the queue's CPU: the next CPU that it is moved from or picked on."""
         rows = self.traces.get(pid, [])
         place = bisect_right(rows, row)
         if place == len(rows):
@@ -362,5 +362,5 @@ class History:
 
 
 def as_signed(value: int) -> int:
-    """A 64-bit number of a trace."""
+    """Returns a trace's 64-bit number as a signed one."""
     return value - 2**64 if value >= 2**63 else value

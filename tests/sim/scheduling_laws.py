@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What each policy promises, as docs/policies.md says it, held against what happened.
+"""The invariants that docs/policies.md promises for each policy, checked against traces.
 
-A law takes a regime (scheduling_history) and gives a line for each breach. The laws of time are exact,
-since they are held against machines on which only computing takes time. Those that need more of the
-past than a policy's rule (levels, what a turn was too long) follow the rule in their own words.
+An invariant takes a regime (scheduling_history) and returns a line for each violation. The
+invariants about time are exact, because only computing takes time on the machines. Some need more
+history than a policy's rule (levels, overlong time slices); they restate the rule.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ CHANCE = 1e-9
 """That a fair lottery breaks its law."""
 
 
-# ---- turns: what happens on a CPU between two picks
+# ---- turns: the events on a CPU between two picks
 
 
 def ticks_in(regime: Regime, begin: int, end: int) -> range:
-    """Times of the ticks after `begin`, the one at `end` included."""
+    """Returns the times of the ticks after `begin`, including one at `end`."""
     first = begin // regime.tick + 1
     return range(first * regime.tick, end + 1, regime.tick)
 
 
-# ---- no process is passed over
+# ---- no process is skipped
 
 
 def first_come_first_served(regime: Regime) -> Iterator[str]:
-    """A process that is picked has come first to its queue, unless it goes on with its turn."""
+    """Each pick takes the process queued first, or continues the running process's time slice."""
     for pick in regime.picks():
         if pick.chosen is None or pick.chosen.why in (Why.WANTED, Why.AGAIN):
             continue
@@ -56,8 +56,10 @@ def first_come_first_served(regime: Regime) -> Iterator[str]:
 
 
 def turns_go_round(regime: Regime) -> Iterator[str]:
-    """Nobody has two turns on a CPU while another waits for it throughout; or three, if those that
-    wake enter at the front of the list, where the round has not come to yet."""
+    """No process has a second turn on a CPU while another waits for it throughout. With the tunable
+    `front`, the limit is two turns, because woken processes enter at the front of the list,
+    ahead of the current round.
+    """
     allowed = 2 if regime.tunables.get("front") else 1
     had: dict[tuple[int, int, int], int] = {}
     for pick in regime.picks():
@@ -79,8 +81,9 @@ def turns_go_round(regime: Regime) -> Iterator[str]:
 
 
 def slices_are_exact(regime: Regime) -> Iterator[str]:
-    """A turn ends at the tick that is its last, not before and not after, unless its process
-    leaves by itself or its CPU is wanted."""
+    """A time slice ends exactly at its last tick, unless its process leaves voluntarily or is
+    preempted.
+    """
     slice_ticks = regime.tunables["slice"]
     picked_at = {(pick.cpu, pick.time) for pick in regime.picks()}
     used: dict[int, int] = {}
@@ -103,7 +106,7 @@ def slices_are_exact(regime: Regime) -> Iterator[str]:
 
 
 def turns_last_a_granularity(regime: Regime) -> Iterator[str]:
-    """No tick ends a turn before it has lasted its minimum granularity."""
+    """No tick ends a turn before its minimum granularity."""
     times = (
         1 + sum(regime.cpus >= threshold for threshold in (2, 4, 8))
         if regime.tunables["scaling"]
@@ -117,14 +120,16 @@ def turns_last_a_granularity(regime: Regime) -> Iterator[str]:
 
 @dataclass
 class Account:
-    """Of a process under weighted round-robin: nanoseconds that are left of its turn."""
+    """A process under weighted round-robin: the nanoseconds left of its time slice."""
 
     left: int = 0
     in_turn: bool = False
 
 
 def weighted_slices_are_exact(regime: Regime) -> Iterator[str]:
-    """A turn is as long as its weight says, to half a tick, which the next one makes good."""
+    """A time slice is as long as its weight demands, to half a tick; the next slice makes up the
+    difference.
+    """
     quantum = max(regime.tunables["quantum_us"] * 1000, regime.tick)
     accounts: dict[int, Account] = {}
     current: dict[int, tuple[int, int]] = {}
@@ -157,14 +162,14 @@ def weighted_slices_are_exact(regime: Regime) -> Iterator[str]:
 
 
 def turn_end(regime: Regime, begin: int, left: int) -> int:
-    """The first tick after `begin` at which no more than half a tick is left."""
+    """Returns the first tick after `begin` with at most half a tick remaining."""
     needed = max(left - regime.tick // 2, 0)
     ticks = -(-(begin + needed) // regime.tick)
     return max(ticks, begin // regime.tick + 1) * regime.tick
 
 
 def close_turn(account: Account, queued: Queued, due: int | None) -> None:
-    """A process that gives up its CPU gives away what is left of its turn, but keeps what it owes."""
+    """Closes the slice of a process that gives up its CPU: unused time is lost, debt stays."""
     ended = queued.why is Why.SLICE or (queued.why is Why.AGAIN and due == queued.time)
     if queued.why in (Why.WANTED, Why.AGAIN) and not ended:
         return
@@ -177,13 +182,13 @@ def close_turn(account: Account, queued: Queued, due: int | None) -> None:
 
 
 def level_of(regime: Regime, waiter: Queued) -> int:
-    """0 is the first to be served."""
+    """Returns a process's level; level 0 is served first."""
     width = regime.tunables.get("level_width", 1)
     return waiter.attributes.priority // width
 
 
 def highest_first(regime: Regime) -> Iterator[str]:
-    """No CPU picks a process while one of a higher level waits in its queue."""
+    """No CPU picks a process while its queue holds one of a higher level."""
     for pick in regime.picks():
         for other in pick.waiting if pick.chosen else ():
             assert pick.chosen
@@ -196,7 +201,7 @@ def highest_first(regime: Regime) -> Iterator[str]:
 
 
 def waits_are_bounded(regime: Regime, bound: int, but: int = 0) -> Iterator[str]:
-    """Nobody waits in one queue for longer; `but`: PIDs up to this have no such promise."""
+    """No process waits in one queue for longer than the bound; PIDs up to `but` are exempt."""
     queued_by_pid: dict[int, Queued] = {}
     for event in regime.events:
         if isinstance(event, Queued):
@@ -216,16 +221,18 @@ def waited(waiter: Queued, until: int, bound: int, but: int) -> Iterator[str]:
 
 
 def aging_bounds_waits(regime: Regime) -> Iterator[str]:
-    """A process that waits rises a level at each interval, so is at the top after all of them; and there at
-    most all others have a turn before it."""
+    """A waiting process rises one level per interval, so it reaches the top after all intervals.
+    There, each other process has at most one turn before it.
+    """
     raises = -(-10 // regime.tunables["aging_step"]) + 1
     ticks = raises * regime.tunables["aging_interval"] + regime.most * regime.tunables["slice"]
     yield from waits_are_bounded(regime, (ticks + 1) * regime.tick, regime.tunables["exempt_pids"])
 
 
 def boosts_bound_waits(regime: Regime) -> Iterator[str]:
-    """After a boost all are at the top, and all that are before it there have a turn; half of
-    the time between two boosts may be for those on credit."""
+    """After a boost all processes are at the top, and each one ahead of a process has one turn.
+    Processes on credit may take half of the time between two boosts.
+    """
     top = regime.tunables[f"slice_{regime.tunables['levels'] - 1}"]
     ticks = 2 * regime.tunables["boost"] + 2 * regime.most * top
     yield from waits_are_bounded(regime, (ticks + 1) * regime.tick)
@@ -236,7 +243,7 @@ def boosts_bound_waits(regime: Regime) -> Iterator[str]:
 
 @dataclass
 class Level:
-    """Where a process is, and what it has used of its allotment there (ns)."""
+    """A process's level, and how much of its allotment there it has used (ns)."""
 
     level: int
     epoch: int
@@ -246,7 +253,7 @@ class Level:
 
 @dataclass
 class Levels:
-    """The rules of the multi-level feedback queue, without credit, as docs/policies.md has them."""
+    """The rules of the multi-level feedback queue without credit, as in docs/policies.md."""
 
     regime: Regime
     of: dict[int, Level] = field(default_factory=dict)
@@ -262,14 +269,14 @@ class Levels:
         return time // self.boost if self.boost else 0
 
     def lift(self, level: Level, time: int) -> bool:
-        """Takes part in a boost. False: there was none since its level was set."""
+        """Applies a boost. Returns False if there was none since the level was set."""
         if level.epoch == self.epoch(time):
             return False
         level.level, level.epoch, level.used = self.top, self.epoch(time), 0
         return True
 
     def pay(self, level: Level, used: int) -> None:
-        """An allotment is used up when less than half a tick is left of it."""
+        """Charges the allotment, which is exhausted when less than half a tick remains."""
         level.used += used
         limit = self.regime.tunables[f"allotment_{level.level}"] * self.regime.tick
         if limit and level.level and level.used + self.regime.tick // 2 >= limit:
@@ -277,7 +284,7 @@ class Levels:
             level.used = 0
 
     def charge(self, pid: int, until: int, stops: bool) -> None:
-        """It has run; it pays at each tick, and for the rest when it stops."""
+        """Accounts for a run: charges at each tick, and the remainder when it stops."""
         level = self.of[pid]
         for tick in ticks_in(self.regime, level.charged_at, until):
             self.pay(level, self.regime.tick if self.by_ticks else tick - level.charged_at)
@@ -315,8 +322,9 @@ class Levels:
 
 
 def levels_follow_use(regime: Regime) -> Iterator[str]:
-    """A process that has used up its allotment sinks, all rise at a boost, no other changes its level; and
-    the highest level is served first."""
+    """A process is demoted when its allotment is exhausted, a boost raises every process, no other
+    event changes a level, and the highest level is served first.
+    """
     levels = Levels(regime)
     running: set[int] = set()
     for event in regime.events:
@@ -355,27 +363,28 @@ def level_breaches(levels: Levels, pick: Picked) -> Iterator[str]:
 
 @dataclass
 class Stint:
-    """A time in which a process competed in one queue, with the same attributes throughout."""
+    """A period during which a process competed in one queue with unchanged attributes."""
 
     cpu: int
     ran: int = 0
 
 
 def shares_are_exact(regime: Regime) -> Iterator[str]:
-    """Of two that compete on a CPU, the one that has had less for each of its tickets goes first."""
+    """Of two competing processes on a CPU, the one with less CPU time per ticket runs first."""
     yield from less_goes_first(regime, Meetings(lambda waiter: waiter.attributes.tickets, 0.5))
 
 
 def least_virtual_time_goes_first(regime: Regime) -> Iterator[str]:
-    """Of two that compete on a CPU, the one that has had less for its weight goes first; only one
-    that yields may let the other go."""
+    """Of two competing processes on a CPU, the one with less CPU time per weight runs first. Only a
+    process that yields may let the other run first.
+    """
     ticks = (regime.end - regime.begin) / regime.tick
     yield from less_goes_first(regime, Meetings(lambda waiter: waiter.attributes.weight, ticks))
 
 
 @dataclass
 class Meetings:
-    """What the picks of one of two that compete told of how far it was ahead of the other."""
+    """Bounds on the lead of one competing process over the other, from their picks."""
 
     shares_of: Callable[[Queued], int]
     rounding_ns: float
@@ -384,7 +393,7 @@ class Meetings:
     known: dict[tuple[int, int], tuple[Stint, Stint, float, float]] = field(default_factory=dict)
 
     def meet(self, stints: Mapping[int, Stint], pick: Picked, other: Queued) -> Iterator[str]:
-        """The chosen one goes before the other: how far ahead is it?"""
+        """Records that the chosen process runs first, and its lead."""
         assert pick.chosen
         chosen = pick.chosen
         one, two = sorted((chosen, other), key=lambda waiter: waiter.pid)
@@ -408,8 +417,9 @@ class Meetings:
 
 
 def less_goes_first(regime: Regime, meetings: Meetings) -> Iterator[str]:
-    """What each had before they met is not known; but it is the same at all picks of that time. So
-    no pick of the one may come at more time ahead of the other than any pick of the other."""
+    """The service of each process before they met is unknown, but constant over that period. So no
+    pick of the one may show a larger lead over the other than any pick of the other.
+    """
     stints: dict[int, Stint] = {}
     running: dict[int, int] = {}
     for event in regime.events:
@@ -433,7 +443,9 @@ def less_goes_first(regime: Regime, meetings: Meetings) -> Iterator[str]:
 
 
 def base_slice(regime: Regime) -> int:
-    """Nanoseconds of a request under `eevdf`, of a turn under `hsfq`, of a process that has no slice of its own."""
+    """Returns the nanoseconds of an `eevdf` request, or of an `hsfq` time slice, for a process
+    without a slice attribute.
+    """
     if regime.name == "hsfq":
         return regime.tunables["slice_us"] * 1000
     times = (
@@ -449,8 +461,9 @@ def slice_asked_for(regime: Regime, requested_ns: int) -> int:
 
 
 def requests_end_in_time(regime: Regime) -> Iterator[str]:
-    """On one CPU, no turn lasts longer than the longest slice that its process has asked for, if another
-    waited when it began."""
+    """If another process waited when a turn began, the turn lasts no longer than the longest slice
+    that its process has requested, on one CPU.
+    """
     if regime.cpus > 1:
         return
     longest: dict[int, int] = {}
@@ -460,7 +473,8 @@ def requests_end_in_time(regime: Regime) -> Iterator[str]:
             requested_ns = slice_asked_for(regime, event.attributes.slice)
             longest[event.pid] = max(longest.get(event.pid, 0), requested_ns)
         elif isinstance(event, AttributeSet):
-            longest[event.pid] = 100_000_000  # it may have asked for a request by this in between
+            # it may have made a request with this slice in between
+            longest[event.pid] = 100_000_000
         elif isinstance(event, Picked) and event.pid:
             crowded[event.time] = any(other.pid != event.pid for other in event.waiting)
     for cpu, pid, begin, end, _ in regime.runs():
@@ -470,7 +484,7 @@ def requests_end_in_time(regime: Regime) -> Iterator[str]:
 
 @dataclass
 class NearMeetings(Meetings):
-    """The same, of two of which neither gets far ahead."""
+    """The same for two processes if neither gets far ahead."""
 
     bound_ns: int = 0
     """For a weight of 1."""
@@ -494,7 +508,7 @@ class NearMeetings(Meetings):
 
 
 def nobody_gets_far_ahead(regime: Regime) -> Iterator[str]:
-    """Of two that compete on a CPU, each has its part, to some slices: lags are bounded."""
+    """Each of two competing processes receives its share to within some slices: lags are bounded."""
     wishes = [event.attributes.slice for event in regime.events if isinstance(event, Queued)]
     longest = max(map(partial(slice_asked_for, regime), {0, *wishes}))
     bound = 4 * (longest + regime.tick)
@@ -508,8 +522,8 @@ def nobody_gets_far_ahead(regime: Regime) -> Iterator[str]:
 def draws_are_fair(regime: Regime) -> Iterator[str]:
     """Each draw is won in proportion to tickets.
 
-    Wins less chances, summed over draws, are a martingale: Freedman's inequality (1975) bounds how
-    far it comes from 0, whichever competed when, except in a part CHANCE of all cases.
+    Wins minus win probabilities, summed over draws, are a martingale. Freedman's inequality (1975)
+    bounds its distance from 0, whichever processes competed, except with probability CHANCE.
     """
     excess: dict[int, float] = {}
     variance: dict[int, float] = {}
@@ -541,13 +555,13 @@ numbers, taken modulo 300, are 1 % off at most; a shift register, of which one d
 
 
 def freedman(variance: float) -> float:
-    """The sum d for which 2 exp(-d² / (2 (variance + d / 3))) is CHANCE."""
+    """Returns the sum d for a probability of CHANCE: 2 exp(-d² / (2 (variance + d / 3))) = CHANCE."""
     doubt = log(2 / CHANCE)
     return doubt / 3 + sqrt(doubt * doubt / 9 + 2 * doubt * variance)
 
 
 def rivals_of(regime: Regime, pick: Picked) -> list[Queued]:
-    """The processes among which the draw is: under `hybrid`, of one level."""
+    """Returns the processes in the draw: under `hybrid`, those on one level."""
     assert pick.chosen
     if regime.name != "hybrid":
         return list(pick.waiting)
@@ -562,7 +576,7 @@ def tickets_of(regime: Regime, waiter: Queued) -> int:
     return waiter.attributes.weight if by_weight else waiter.attributes.tickets
 
 
-# ---- which law is whose
+# ---- the invariants of each policy
 
 
 def of_rr(tunables: Mapping[str, int]) -> Iterator[Law]:
@@ -573,7 +587,7 @@ def of_rr(tunables: Mapping[str, int]) -> Iterator[Law]:
 
 def of_wrr(tunables: Mapping[str, int]) -> Iterator[Law]:
     if "carry" not in tunables:
-        return  # two arrays: a task that wakes goes on with its turn before others
+        return  # two arrays: a woken task continues its time slice before others
     yield turns_go_round
     if tunables["carry"] and not tunables["front"]:
         yield weighted_slices_are_exact
@@ -617,8 +631,9 @@ def of_hsfq(_: Mapping[str, int]) -> Iterator[Law]:
 
 
 def looks_find_idle_cores(regime: Regime) -> Iterator[str]:
-    """No CPU idles beside a process for longer than looks take that give a core to each that waits; the first such look
-    is the second from when it waits."""
+    """No CPU idles alongside a waiting process for longer than the looks that give a core to each
+    waiting process. The first such look is the second one after the wait begins.
+    """
     idle, waiting = idle_and_waiting(regime)
     look = regime.tunables["look_us"] * 1000
     for cpu, begin, end in idle:
@@ -664,13 +679,13 @@ HOLDS = {"edf", "caladan"}
 
 
 def laws_of(regime: Regime) -> list[Law]:
-    """Those that the policy promises."""
+    """Returns the invariants that the policy promises."""
     promised = LAWS.get(regime.name)
     return list(promised(regime.tunables)) if promised else []
 
 
 def breaches(history: History, trace: Trace) -> Iterator[str]:
-    """What breaks a law, in all regimes; on a machine on which only computing takes time."""
+    """Returns the violations in all regimes; only computing may take time on the machine."""
     for regime in history.regimes:
         for law in laws_of(regime):
             for breach in law(regime):
@@ -693,8 +708,9 @@ class Span(NamedTuple):
 
 
 def idle_in_vain(regime: Regime) -> Iterator[str]:
-    """No CPU idles on at its tick while more processes wait than other idle CPUs take then; nor
-    while one waits on."""
+    """No CPU stays idle across its tick while more processes wait than the other idle CPUs take at
+    that tick, or while a process waits across the tick.
+    """
     idle, waiting = idle_and_waiting(regime)
     wait_before: Counter[int] = Counter()
     wait_on: dict[int, int] = {}
@@ -715,7 +731,7 @@ def idle_in_vain(regime: Regime) -> Iterator[str]:
 
 
 def idle_and_waiting(regime: Regime) -> tuple[list[Span], list[Span]]:
-    """All times in which a CPU idled, and in which a process waited."""
+    """Returns the spans of idle CPUs and the spans of waiting processes."""
     spans: tuple[list[Span], list[Span]] = ([], [])
     since: tuple[dict[int, int], dict[int, int]] = ({}, {})
     for event in regime.events:
@@ -735,7 +751,7 @@ def idle_and_waiting(regime: Regime) -> tuple[list[Span], list[Span]]:
 
 
 def work_is_done(history: History) -> Iterator[str]:
-    """No process is forked or ends twice; one that runs lives, and has one CPU."""
+    """No process is forked twice or ends twice; a running process is alive and has one CPU."""
     alive: set[int] = set()
     ended: set[int] = set()
     on: dict[int, int] = {}
@@ -760,7 +776,7 @@ def work_is_done(history: History) -> Iterator[str]:
 
 
 def levels_are_strict(trace: Trace) -> Iterator[str]:
-    """On no CPU does a lower level run for more than a tick beside a waiting higher one."""
+    """On no CPU does a lower level run for more than a tick while a higher one waits."""
     values = Values(trace, AttributeKind.PRIORITY)
     worst = longest_inversion(
         pieces_of(trace, values, "runnable"), pieces_of(trace, values, "running")
@@ -773,5 +789,5 @@ def levels_are_strict(trace: Trace) -> Iterator[str]:
 
 
 def ns(time: int) -> str:
-    """For people: 2.5 ms."""
+    """Formats nanoseconds for people: 2.5 ms."""
     return f"{time / 1e6:.6f}".rstrip("0").rstrip(".") + " ms"

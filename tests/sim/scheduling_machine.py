@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What may happen to a scheduler, for Hypothesis: random programs, and acts from outside.
+"""Random programs and external acts for a scheduler, drawn by Hypothesis.
 
-What is drawn is kept simple, so that what is left when a failing case has been shrunk is what the
-failure needs: few processes that do nothing but compute, on one CPU.
+The draws are simple, so that a shrunk failing case contains only what the failure needs: few
+processes that only compute, on one CPU.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHANNELS = ("door", "gate")
 
 
 class Choice(NamedTuple):
-    """A policy, and the tunables that are drawn for it: the first value is the simplest."""
+    """A policy and its drawn tunables: the first value is the simplest."""
 
     policy: str
     tunables: Mapping[str, tuple[int, ...]]
@@ -147,7 +147,7 @@ def tunables_of(policy: str) -> st.SearchStrategy[tuple[str, int]]:
     )
 
 
-# ---- what processes do
+# ---- the processes' programs
 
 TIMES = st.one_of(
     st.integers(1, 10).map(lambda ticks: ticks * MS),
@@ -182,14 +182,14 @@ DECISIVE = {
 
 
 def attribute_line(kind: Attribute, value: int) -> str:
-    """Returns the line of a program that sets it."""
+    """Returns the line of a program that sets the attribute."""
     is_time = Attribute.SLICE <= kind <= Attribute.PERIOD
     return f"{kind.name.lower()} {value}{'ns' if is_time else ''}"
 
 
 @cache
 def attributes_for(policy: str) -> st.SearchStrategy[tuple[Attribute, int]]:
-    """An attribute that matters to the policy, as often as any."""
+    """An attribute that the policy reads, as often as any other."""
     kind = DECISIVE.get(policy, DECISIVE.get(policy.partition(":")[0], Attribute.TICKETS))
     return st.one_of(st.tuples(st.just(kind), VALUES[kind]), ATTRIBUTES)
 
@@ -212,7 +212,7 @@ def simple_steps() -> st.SearchStrategy[str]:
 
 @cache
 def bodies(name: str) -> st.SearchStrategy[list[str]]:
-    """Some lines. Forks go to later programs alone, so that they come to an end."""
+    """Some lines. Forks start only later programs, so that every workload ends."""
     later = ("a", *PROGRAMS[PROGRAMS.index(name) + 1 :])
     forks = st.sampled_from(later).map(lambda other: f"fork {other}")
     return st.lists(st.one_of(simple_steps(), forks, st.just("wait")), max_size=5)
@@ -223,7 +223,7 @@ ENDS = st.sampled_from(("run 1000s", "exit 1"))
 
 
 def program(name: str, lines: list[str], rounds: int, end: str) -> str:
-    """Its text. Once, or again and again; something takes time in each round."""
+    """The text of a program that runs once or in a loop; each round takes time."""
     if rounds > 1 and lines and not any(line.startswith("fork") for line in lines):
         lines = [f"loop {rounds}", "run 100us", *lines, "end"]
     return "\n".join([f"program {name}", *lines, end])
@@ -240,11 +240,11 @@ WORKLOADS = st.tuples(
 ).map(lambda parts: "\n".join(parts) + "\n")
 
 
-# ---- what is done from outside
+# ---- external acts
 
 
 class Scheduler(RuleBasedStateMachine):
-    """A machine under a policy, to which things happen. Subclasses name the policy."""
+    """A machine under a policy, and the acts on it. Subclasses name the policy."""
 
     policy = "rr"
     switches = False
@@ -271,7 +271,7 @@ class Scheduler(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def fork_another(self, data: st.DataObject) -> None:
-        """One that is unlike the others."""
+        """Forks a process that is unlike the others."""
         attribute = data.draw(attributes_for(self.policy), label="attribute")
         if pid := self.case.fork("a"):
             self.case.act("set_attribute", pid, *attribute)
@@ -285,7 +285,7 @@ class Scheduler(RuleBasedStateMachine):
         self.case.run(part * 100 * US)
 
     def someone(self, number: int, *places: Place) -> int | None:
-        """One of those that are there, by a number that may be too large."""
+        """Returns an existing process by a number, which may be too large."""
         pids = self.case.pids(*places)
         return pids[number % len(pids)] if pids else None
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The simulator through its header: what is measured, what is refused, what is repeatable. */
+/* Tests the simulator through its header: measurements, refusals, repeatability. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "tests/sim/machines.h"
 
-/* The run until its end, with a look at everything after each tick. */
+/* Runs until the end, and checks everything after each tick. */
 static struct simulator_counts run_to_end(const struct simulator_setup *setup,
                                           struct simulator *simulator)
 {
@@ -34,8 +34,8 @@ static struct simulator_counts run(const struct simulator_setup *setup, const ch
     return run_to_end(setup, create(setup, text));
 }
 
-/* The run must fail, with an error that has these words. So many acts without time passing are
- * counted in advance: to do ten million takes long under sanitizers. */
+/* The run must fail with an error that contains these words. Acts that take no time are counted in
+ * advance: ten million are slow under sanitizers. */
 static void check_fails_at_once(const char *text, uint32_t idle_acts, const char *words)
 {
     struct simulator_setup setup = setup_of("rr", 1);
@@ -66,7 +66,7 @@ static void check_no_machine(struct simulator_setup setup, const char *words)
     simulator_free_workload(&workload);
 }
 
-/* ---- what takes how long ---- */
+/* ---- durations ---- */
 
 static void test_time_of_acts(void)
 {
@@ -82,7 +82,7 @@ static void test_time_of_acts(void)
     check(run(&setup, "program a\n exit 7\n").exit_status == 7);
 }
 
-/* The longest times are long, and do not wrap. */
+/* The longest times do not wrap. */
 static void test_longest_times(void)
 {
     static const uint8_t kinds[] = {STEP_RUN, STEP_RUN_UNTIL, STEP_SLEEP, STEP_SLEEP_TICKS,
@@ -102,7 +102,7 @@ static void test_longest_times(void)
     }
 }
 
-/* Years are short if nothing happens in them. */
+/* Years are simulated quickly if nothing happens in them. */
 static void test_idle_time_is_skipped(void)
 {
     const uint64_t year = 365ull * 86400 * 1000000000;
@@ -137,7 +137,7 @@ static void test_costs_of_a_child(void)
         .fork = 1000, .fork_new = 100, .fork_return = 20, .first_run = 7, .exit = 300, .reap = 40};
     struct simulator_counts counts =
         run(&setup, "program a\n loop 3\n fork b\n wait\n end\nprogram b\n");
-    /* init and a; then three children, one after the other in the same place; a ends. */
+    /* init and a; then three children, one after the other in the same slot; a ends. */
     uint64_t begin = 7 + 1100 + 20 + 7;
     check(counts.now == begin + 100 + 3 * (1000 + 20 + 7 + 300 + 40) + 300);
 }
@@ -159,7 +159,7 @@ static void test_costs_of_a_policy(void)
     const char *two = "program a\n fork b\n run 1us\n fork b\n wait\n wait\nprogram b\n run 1us\n";
     uint64_t crowded = run(&setup, two).now;
     setup.costs.policies[2].value = 0;
-    /* 5,000 / 100 for each time that one is picked and another waits: b, and then b or a. */
+    /* 5,000 / 100 for each pick while another process waits: b, and then b or a. */
     uint64_t more = crowded - run(&setup, two).now;
     check(more == 2 * 50 || more == 3 * 50);
     check(!simulator_read_costs(&setup.costs, "none,fork.frr=7", &error) &&
@@ -209,7 +209,7 @@ static void test_a_tick_waits_until_the_kernel_is_left(void)
 {
     struct simulator_setup setup = setup_of("rr", 1);
     setup.costs.context_switch = 200000;
-    /* It wakes at 0.9 ms and runs from 1.1 ms on, when the tick of 1 ms is taken; it ends at 4.1
+    /* It wakes at 0.9 ms and starts at 1.1 ms, when the tick of 1 ms is handled. It ends at 4.1
      * ms, and init runs 0.2 ms later. */
     struct simulator_counts counts =
         run(&setup, "program a\n run 100us\n sleep until 900us\n run 3ms\n");
@@ -222,7 +222,7 @@ static void test_a_tick_waits_until_the_kernel_is_left(void)
 static void test_channels(void)
 {
     struct simulator_setup setup = setup_of("rr", 1);
-    /* Two that wait are served in their order; the lock is there once. */
+    /* Two waiting processes are served in order; the lock exists once. */
     const char *text = "channel lock 1\n"
                        "channel go 0\n"
                        "program root\n"
@@ -243,7 +243,7 @@ static void test_channels(void)
 static void test_a_signal_is_for_who_waits(void)
 {
     struct simulator_setup setup = setup_of("rr", 1);
-    /* The first is lost; the second wakes one of two. */
+    /* The first signal is lost; the second wakes one of two processes. */
     check(run(&setup, "program root\n give c waiting\n fork a\n fork a\n sleep 1ms\n"
                       " give c waiting\n wait\n"
                       "program a\n take c\n run 1ms\n")
@@ -268,13 +268,13 @@ static void test_a_process_has_timers(void)
 {
     struct simulator_setup setup = setup_of("rr", 1);
     check(run(&setup, "program a\n loop 3\n run 1ms\n timer 0 5ms\n end\n").now == 15 * MS);
-    /* What was missed is made up for only by one that is absolute. */
+    /* Only an absolute sleep makes up for missed time. */
     check(run(&setup, "program a\n run 7ms\n timer 0 5ms\n run 1ms\n timer 0 5ms\n").now ==
           12 * MS);
     check(run(&setup, "program a\n run 7ms\n timer 0 5ms absolute\n run 1ms\n"
                       " timer 0 5ms absolute\n")
               .now == 10 * MS);
-    /* Each counts by itself, for each process, from its fork. */
+    /* Each timer counts separately, for each process, from its fork. */
     check(run(&setup, "program root\n loop 2\n sleep 4ms\n fork a\n wait\n end\n"
                       "program a\n timer 0 5ms\n timer 7 7ms\n timer 0 5ms\n")
               .now == 2 * 14 * MS);
@@ -283,7 +283,7 @@ static void test_a_process_has_timers(void)
 static void test_processes_meet(void)
 {
     struct simulator_setup setup = setup_of("rr", 1);
-    /* Three, twice: the last one to come goes on at once, the others in their order. */
+    /* Three, twice: the last arrival continues at once, the others in order. */
     const char *text = "program root\n fork a\n fork b\n"
                        " loop 2\n run 5ms\n meet c 3\n end\n wait\n wait\n"
                        "program a\n loop 2\n sleep 1ms\n meet c 3\n end\n run 1ms\n"
@@ -292,7 +292,7 @@ static void test_processes_meet(void)
     setup.cpus = 3;
     check(run(&setup, text).now == 11 * MS);
     check(run(&setup, "program a\n meet c 1\n run 1ms\n").now == MS);
-    /* A process that is killed does not come. */
+    /* A killed process does not arrive. */
     check(run(&setup, "program root\n fork b\n sleep 1ms\n kill b\n fork a\n sleep 1ms\n"
                       " meet c 2\n wait\n wait\n"
                       "program a\n meet c 2\n run 1ms\nprogram b\n meet c 2\n run 9ms\n")
@@ -304,12 +304,12 @@ static void test_processes_meet(void)
 static void test_timers_are_shared(void)
 {
     struct simulator_setup setup = setup_of("rr", 2);
-    /* Each use moves it on by a period: of two processes, each goes every second period. */
+    /* Each use advances it by a period: of two processes, each runs every second period. */
     check(run(&setup, "program root\n sleep 4ms\n fork a\n fork a\n wait\n wait\n"
                       "program a\n loop 3\n timer beat 5ms\n end\n")
               .now == 4 * MS + 6 * 5 * MS);
-    /* It counts from the fork of the process that uses it first; a timer that is behind goes on
-     * from now. */
+    /* It counts from the fork of the process that uses it first; a late timer continues from the
+     * present. */
     check(run(&setup, "program a\n run 7ms\n timer t 5ms\n run 1ms\n timer t 5ms\n").now ==
           12 * MS);
     check(run(&setup, "program a\n run 7ms\n timer t 5ms absolute\n run 1ms\n"
@@ -324,7 +324,7 @@ static void test_orphans_are_reaped(void)
                                                  "program a\n loop 5\n fork b\n end\n run 1ms\n"
                                                  "program b\n run 4ms\n");
     check(counts.forks == 8);
-    check(counts.processes == 1); /* init, which has reaped all that no parent waited for */
+    check(counts.processes == 1); /* init, which has reaped all orphans */
 }
 
 static void test_slots_are_used_again(void)
@@ -344,7 +344,7 @@ static void test_no_time_passes(void)
 
 /* ---- every policy ---- */
 
-/* All that there is, on a machine of several CPUs. */
+/* Every kind of step, on a machine with several CPUs. */
 #define EVERYTHING                                                                                 \
     "channel turn 2\n"                                                                             \
     "program root\n"                                                                               \
@@ -367,7 +367,7 @@ static void test_policy(const char *policy)
         struct simulator_setup setup = setup_of(policy, cpus[i]);
         struct simulator_counts plain = run(&setup, EVERYTHING);
         check(plain.forks == 2 + 36 + 36);
-        /* The work is 186 ms: no CPU can do more than one nanosecond of it in one. */
+        /* The work is 186 ms; a CPU completes at most one nanosecond of work per nanosecond. */
         check(plain.now * cpus[i] - plain.idle_time >= 170 * MS);
         setup.costs = simulator_costs_kernel();
         struct simulator_counts costly = run(&setup, EVERYTHING);
@@ -376,7 +376,7 @@ static void test_policy(const char *policy)
     }
 }
 
-/* From policy to policy, while everything runs. */
+/* Switches from policy to policy while everything runs. */
 static void test_switches(const char *policy)
 {
     static const char text[] = "program first\n fork root\n loop 8\n sleep 3ticks\n policy rr\n"
@@ -390,7 +390,7 @@ static void test_switches(const char *policy)
     }
 }
 
-/* What is queued when a run is cut off comes out of the policy, once each. */
+/* When a run is cut off, the policy returns each queued task exactly once. */
 static void test_drain(const char *policy)
 {
     struct simulator_setup setup = setup_of(policy, 3);
@@ -460,7 +460,7 @@ static void test_trace_that_cannot_be_written(void)
     check_no_machine(setup, "/dev/full cannot be written: No space left");
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void test_wrong_setups(void)
 {
@@ -563,7 +563,7 @@ static int compare_timers(const void *a, const void *b)
 static void test_timers(void)
 {
     static struct timer heap[1000];
-    struct timers timers = {.heap = heap, .started = UINT32_MAX - 300}; /* whose count wraps */
+    struct timers timers = {.heap = heap, .started = UINT32_MAX - 300}; /* the counter wraps */
     struct timer expected[1000];
     uint32_t state = 1;
     for (uint32_t i = 0; i < 1000; i++) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is near, what is off, and what cannot be told: on figures that were made up."""
+"""Cells that agree, differ, or cannot be decided, on invented figures."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_two_percent_or_a_tick(tmp_path: Path) -> None:
 
 
 def test_shares_if_the_window_ends_first(tmp_path: Path) -> None:
-    """Of 100 ticks that all ran together, one tick is a point."""
+    """In 100 ticks of all processes together, one tick is one percentage point."""
     keep(tmp_path, "spike", None, a=(0, 80), b=(0, 20))
     keep(tmp_path, "sim", None, a=(0, 81.5), b=(0, 18.5))
     cells = by_what(tmp_path)
@@ -90,7 +90,7 @@ def test_shares_if_the_window_ends_first(tmp_path: Path) -> None:
 
 
 def test_chance_may_explain_a_difference(tmp_path: Path) -> None:
-    """Seeds that spread by 20 ticks hide 5; those that agree to a hundredth do not."""
+    """A spread of 20 ticks between seeds hides a difference of 5; a spread of a hundredth does not."""
     for seed, (wide, narrow) in enumerate([(80, 99.99), (100, 100.0), (120, 100.01)], 1):
         keep(tmp_path, "spike", 100, seed, wide=(wide, 10), narrow=(narrow, 10))
     for seed, (wide, narrow) in enumerate([(125, 105.01), (105, 105.0), (85, 104.99)], 1):
@@ -104,7 +104,7 @@ def test_chance_may_explain_a_difference(tmp_path: Path) -> None:
 
 
 def test_pairs_of_seeds_see_through_what_seeds_do(tmp_path: Path) -> None:
-    """Each seed takes 5 ticks longer: unpaired, their spread of 20 would hide it."""
+    """Each seed takes 5 ticks longer: without pairing, the spread of 20 ticks would hide it."""
     for seed, time in enumerate((80.0, 100.01, 120.0), 1):
         keep(tmp_path, "spike", time, seed, g=(1, 1))
         keep(tmp_path, "sim", time + 5 + seed / 100, seed, g=(1, 1))
@@ -152,7 +152,9 @@ SPANS = Range(90 * MS, 160 * MS)
 def test_judgements(
     simulator: float, reason: Known | None, spans: Range | None, judgement: str, is_wrong: bool
 ) -> None:
-    """A figure between those of other costs is a matter of microseconds, unless it has a reason of its own."""
+    """A figure between those of other costs is a matter of microseconds, unless it has a separate
+    reason.
+    """
     key = Key(EXPERIMENT, "rr", 1, "completion")
     cell = Cell(key, (100.0 * MS,), (simulator * MS,), False, MS, chance=0.0)
     judged_cell = Judged(cell, reason, spans)
@@ -177,7 +179,7 @@ def test_ranges_are_stored_next_to_the_runs(tmp_path: Path) -> None:
     assert not variants.read(tmp_path / "spike")
 
 
-# --- where runs part
+# --- where runs diverge
 
 WORK = """
 program root
@@ -211,7 +213,7 @@ def test_runs_diverge_if_the_machines_pick_differently(tmp_path: Path) -> None:
     assert parting(traces[0], traces[0]) is None
     divergence = parting(traces[0], traces[1])
     assert divergence is not None
-    # One, two, one; then it has ended after 2.5 ms, or goes on until 3 ms, when two is next.
+    # One, two, one; then one has ended after 2.5 ms, or continues until 3 ms, when two is next.
     assert divergence.cpu == 0
     assert divergence.one is not None and divergence.other is not None
     assert divergence.time_ns == min(divergence.one.time_ns, divergence.other.time_ns)
@@ -220,7 +222,7 @@ def test_runs_diverge_if_the_machines_pick_differently(tmp_path: Path) -> None:
     assert "switches alike, CPU 0 turns to" in divergence.told("on the kernel", "in the simulator")
 
 
-# --- what is printed
+# --- printed tables
 
 
 def test_the_page(tmp_path: Path) -> None:
@@ -243,12 +245,13 @@ def test_the_page(tmp_path: Path) -> None:
     )
 
 
-# --- what is run
+# --- commands
 
 
 def test_the_first_process_sleeps_no_longer_than_the_kernels(tmp_path: Path) -> None:
-    """Under ule its children inherit that. From the begin of the machine on, 5 ms, it would be 33.88
-    ms until a heavy one has ended."""
+    """Under ule the children inherit the sleep. From the machine's start at 5 ms, a heavy process
+    would take 33.88 ms to end.
+    """
     ule = PolicyChoice("ule")
     window = Window(begin_ns=5_060_500, end_ns=48_442_000)
     case = Case(named("s1-priority-starvation"), ule, cpus=1, seed=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Processes that arrive come at their time, whatever the scheduler does."""
+"""Tests that processes arrive at their times under every scheduler."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def open_load(instances: int, **task: object) -> dict[str, object]:
 
 
 def measured(tmp_path: Path, text: str, *options: str) -> Metrics:
-    """What comes of it in the simulator without costs."""
+    """Returns the measurements of the simulator without costs."""
     path = tmp_path / "trace.bin"
     done = simulate(tmp_path, text, "--costs", "none", "--trace", str(path), *options)
     assert done.returncode == 0, done.stderr
@@ -64,8 +64,9 @@ def test_jobs_follow_the_lindley_recursion(tmp_path: Path, seed: int) -> None:
 
 
 def test_an_alarm_that_has_passed_is_due_now(tmp_path: Path) -> None:
-    """The CPU that hears of it may have been idle for long; its time goes on all the same. No job
-    waits for longer than a quantum of each that came before it."""
+    """The CPU that is notified may have been idle for long; its clock advances all the same. No job
+    waits for longer than one time slice of each job that arrived before it.
+    """
     short = open_job(20_000, run=0.5, arrivals={"distribution": "exponential", "mean": 0.6})
     long_ones = open_job(100, run=500, arrivals={"distribution": "exponential", "mean": 200})
     text = text_of(read(tmp_path, {"tasks": {"short": short, "long": long_ones}}), 1, TICK_NS)
@@ -166,7 +167,7 @@ def test_what_is_no_device_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 def test_hogs_make_no_arrival_late_on_the_kernel(tmp_path: Path) -> None:
-    """Nor are the attributes late: the policy knows them from the fork on."""
+    """The attributes are not late either: the policy knows them at the fork."""
     text = "program root\n mark begin\n fork hog\n fork hog\n"
     text += "".join(f" arrive job {700 * (place + 1)}us\n" for place in range(20))
     text += " wait all\n mark end\nprogram hog\n run 30ms\n"

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A policy reads the attributes that it declares, and no others. Each test runs the same processes twice, changes one
-attribute of one process, and compares what the policy decided."""
+"""Tests that a policy reads the attributes that it declares, and no others.
+
+Each test runs the same processes twice, changes one attribute of one process, and compares the
+policy's decisions.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def line(kind: AttributeKind, value: int) -> str:
 
 
 def text(others: str, kind: AttributeKind, value: int) -> str:
-    """The workload in which the processes of `a` have this value."""
+    """Returns a workload; the processes of `a` have this value."""
     lines = ["program root", "setgroup 1 parent 0", "setgroup 1 weight 300", "setgroup 2 parent 0"]
     lines += [f"fork {name}" for name in (*BODIES, "a", "c")] + ["sleep 300ms"]
     for name, body in BODIES.items():
@@ -74,7 +77,7 @@ def text(others: str, kind: AttributeKind, value: int) -> str:
 
 
 def course(choice: str, others: str, workload: Workload) -> list[object]:
-    """Where each process is, and how long it has run, every 10 ms."""
+    """Returns each process's place and run time, every 10 ms."""
     simulator = Simulator(
         workload, policy=choice, cpus=CPUS.get(others, 1), costs="none", processes=16
     )
@@ -125,7 +128,9 @@ NICE = {
 
 
 def test_run_names_ignored_attributes(schedlab: Command, tmp_path: Path) -> None:
-    """A policy with several runs is named once. The ideal share is what the policy can give."""
+    """A policy with several runs is named once. The ideal share is the share that the policy can
+    give.
+    """
     file = tmp_path / "w.json"
     file.write_text(json.dumps(NICE))
     words = (

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The simulator's Python binding, from the tree: each call, each refusal, and that it follows the
-C headers."""
+"""Tests the simulator's Python binding in the source tree: each call, each refusal, and that it
+matches the C headers.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ def machine(text: str = IDLE, **options: object) -> Simulator:
 def test_threads_that_open_the_library_at_once_have_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Types of two openings do not fit each other, so that one thread's workload was refused."""
+    """Two openings have incompatible types: one thread's workload was refused."""
     both = threading.Barrier(2)
     load, libraries = declarations.load, []
 
@@ -107,7 +108,7 @@ def test_threads_that_open_the_library_at_once_have_the_same(
 
 
 def test_it_is_what_the_command_runs(tmp_path: Path) -> None:
-    """The same trace, byte for byte; in one run, in small steps, and sampled."""
+    """The trace equals the command's, byte for byte: in one run, in small steps, and sampled."""
     options = ("--policy", "lottery:thesis", "--cpus", "2", "--seed", "7", "--set", "slice=2")
     path = tmp_path / "command.bin"
     assert simulate(tmp_path, TWO, *options, "--trace", str(path)).returncode == 0
@@ -140,11 +141,11 @@ def test_workloads_are_steps() -> None:
         assert text.now == 60 * MS
 
 
-# --- acts from outside
+# --- external acts
 
 
 def test_pieces_with_patience_are_one_run(tmp_path: Path) -> None:
-    """And all that was traced is in the file after each."""
+    """After each piece, the file contains every traced event."""
     traces = [tmp_path / "one.bin", tmp_path / "pieces.bin"]
     with Simulator(TWO, trace=traces[0]) as simulator:
         simulator.run()
@@ -161,7 +162,7 @@ def test_pieces_with_patience_are_one_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_machine_has_one_owner(copied: Callable[[Simulator], object]) -> None:
-    """Two would give its memory back twice."""
+    """Two owners would free its memory twice."""
     with Simulator("program root\n run 1ms\n") as simulator:
         with pytest.raises(TypeError, match="cannot be copied so: save"):
             copied(simulator)
@@ -169,7 +170,7 @@ def test_a_machine_has_one_owner(copied: Callable[[Simulator], object]) -> None:
 
 
 def test_save_and_restore(tmp_path: Path) -> None:
-    """What goes on is what would have gone on; the two traces are one."""
+    """The restored machine continues exactly as the original would; the two traces are one."""
     full_path, first, second = (
         tmp_path / name for name in ("whole.bin", "first.bin", "second.bin")
     )
@@ -199,7 +200,7 @@ def test_save_and_restore(tmp_path: Path) -> None:
     assert both[: len(one) - 2].equals(one[:-2]), "except the ends of both CPUs"
 
 
-# --- what is refused
+# --- refusals
 
 
 @pytest.mark.parametrize(
@@ -301,14 +302,14 @@ print("all")
 
 
 def test_no_number_ends_the_program() -> None:
-    """C would end it by a signal. Each machine is audited afterwards."""
+    """In C, such a number would raise a signal. Each machine is audited afterwards."""
     script = [sys.executable, "-c", f"TWO = {SLEEPING!r}{EXTREME}"]
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == "all", f"{done.stdout.splitlines()[-1]}: {done.stderr}"
 
 
 def test_a_run_without_an_end_is_ended() -> None:
-    """Its trace would fill the disk. Where a time is named, it goes on."""
+    """Its trace would fill the disk. With a time limit, the run continues."""
     with machine("program root\n loop\n  sleep 1s\n end\n") as simulator:
         for begin in (0, 60_000 * MS):
             limit = begin + 60_000 * MS
@@ -328,7 +329,7 @@ def test_failed_runs() -> None:
 
 @contextmanager
 def broken_trace(folder: Path) -> Iterator[Simulator]:
-    """A machine whose trace cannot be written any more, once it has begun."""
+    """Returns a started machine whose trace cannot be written any more."""
     path = folder / "fifo"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -362,11 +363,11 @@ def test_closed_machines() -> None:
     gc.collect()
 
 
-# --- it follows the headers
+# --- the binding matches the headers
 
 
 def library_of(folder: Path, headers: str) -> Path:
-    """A library that carries these declarations, and nothing else."""
+    """Returns a library that contains these declarations and nothing else."""
     source = folder / "declarations.S"
     (folder / "headers.h").write_text(headers)
     source.write_text(
@@ -375,7 +376,7 @@ def library_of(folder: Path, headers: str) -> Path:
         ".size simulator_declarations, . - simulator_declarations\n"
         '.section .note.GNU-stack, "", @progbits\n'
     )
-    path = folder / f"{abs(hash(headers))}.so"  # one that is open is not opened anew
+    path = folder / f"{abs(hash(headers))}.so"  # an open library is not reopened
     subprocess.run([*compiler().host, "-shared", source, "-o", path], check=True)
     return path
 
@@ -429,12 +430,12 @@ def test_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         declarations.find()
 
 
-# --- what is written of it
+# --- its documentation
 
 
 def test_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                      capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
-    """docs/simulator.md: what the example prints is what stands there, and its trace is sound."""
+    """The example in docs/simulator.md prints the output shown there, and its trace is sound."""
     text = (ROOT / "docs/simulator.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL)
     assert len(blocks) == 1
@@ -445,7 +446,9 @@ def test_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_study_5s_commands_under_its_presets() -> None:
-    """Numbers are its own, other numbers do nothing, and a stray priority is 5 (its section 3.6.2)."""
+    """Its presets use the study's own numbers. Other numbers have no effect, and a stray priority
+    counts as 5 (its section 3.6.2).
+    """
     with machine("program root\n sleep 1s\n") as simulator:
         simulator.command("sched_status", "1")
         for number, policy in ((0, "cfs"), (2, "lottery"), (0, "cfs"), (1, "wrr")):

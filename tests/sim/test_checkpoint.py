@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs that are put aside by one program and continued by another."""
+"""Tests that one program can save a run and another can continue it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A simulator that is reached from outside: its traces are sound; the shared library."""
+"""Tests external control of a simulator: its traces are sound; the shared library."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A run lasts as long as its file says, even if the policy never serves its first process again."""
+"""Tests that a run lasts as long as its file says, even if the policy never serves its first
+process again.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def text(folder: Path, tasks: object) -> str:
 
 
 def lasted(events: trace.Trace) -> int:
-    """The length of what is measured, in ns. The trace ends soon after the first process."""
+    """Returns the measured duration in ns. The trace ends soon after the first process."""
     summary = metrics.compute(events).summary
     assert int(summary["elapsed_ns"][0]) <= events.end_ns < 200 * MS
     return int(summary["elapsed_ns"][0])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""libFuzzer over the reader of workload files and over machines, with a fixed number of inputs.
+"""libFuzzer over the workload reader and over machines, with a fixed number of inputs.
 
-What is tried is the same each time: the seed, and the inputs to begin with, are fixed. `make fuzz`
-goes on for longer.
+Each run tries the same inputs: the seed and the initial inputs are fixed. `make fuzz` runs for
+longer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ program a
 def fuzz(
     folder: Path, program: str, inputs: list[bytes], runs: int, length: int
 ) -> subprocess.CompletedProcess[str]:
-    """So many inputs, made of these; one that takes a minute is a failure."""
+    """Runs this number of inputs, made from the given ones; an input that takes a minute is a
+    failure.
+    """
     corpus = folder / "corpus"
     corpus.mkdir()
     for number, content in enumerate(inputs):
@@ -106,7 +108,7 @@ BEFORE_TOLD = 96
 
 
 def checkpoints(folder: Path) -> list[bytes]:
-    """What fuzz_checkpoint takes: without what it works out, of some policies."""
+    """Returns inputs for fuzz_checkpoint, from some policies, without the fields that it computes."""
     snapshots = []
     for number, policy in enumerate(("rr", "mlfq", "lottery", "stride")):
         options = ("--policy", policy, "--cpus", str(1 + number), "--processes", "64")
@@ -125,7 +127,7 @@ def test_no_checkpoint_that_was_made_up_breaks_the_simulator(tmp_path: Path) -> 
 
 
 def test_occasionally_wrong_policy_is_detected(tmp_path: Path) -> None:
-    """Or else the other test says nothing."""
+    """Without this, the other test proves nothing."""
     under_the_first_policy = [bytes(3) + content for content in random_inputs(2)]
     done = fuzz(tmp_path, "broken", under_the_first_policy, 20_000, 400)
     assert done.returncode != 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Quotas of groups under `hsfq`, compared with a CPU that can be divided at will: no group saves credit
-while it is held."""
+"""Tests quotas of groups under `hsfq` against an infinitely divisible CPU: a throttled group saves
+no credit.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +35,9 @@ def run_groups(
     setup: Sequence[str] = (),
     later: Sequence[str] = (),
 ) -> list[Turns]:
-    """Returns when the one task of each group ran. The groups have the numbers from 2 on. `setup`,
-    `later`: steps of the first process before and after BEGIN."""
+    """Returns when the one task of each group ran. Groups are numbered from 2. `setup`, `later`:
+    steps of the first process before and after BEGIN.
+    """
     lines = ["program root", "  nice -20", "  taskgroup 31", "  setgroup 31 weight 10000"]
     programs: list[str] = []
     for number, group in enumerate(groups, 2):
@@ -60,12 +62,12 @@ def run_groups(
 
 
 def service(turns: Turns, begin: int = 0) -> int:
-    """The time on the CPU from a time on."""
+    """Returns the CPU time after a given time."""
     return sum(end - max(start, begin) for start, end in turns if end > begin)
 
 
 def longest_wait(turns: Turns, begin: int) -> int:
-    """The longest time without the CPU from a time on."""
+    """Returns the longest time without the CPU after a given time."""
     late = [(max(start, begin), end) for start, end in turns if end > begin]
     return max(
         start - end for (start, _), end in zip(late, [begin, *(e for _, e in late)], strict=False)
@@ -116,7 +118,7 @@ def test_a_period_that_begins_holds_up_no_other_group(tmp_path: Path) -> None:
 
 
 def test_throttled_group_has_no_credit(tmp_path: Path) -> None:
-    """Group 1 has no limit, but all that it has is group 2."""
+    """Group 1 has no limit, but contains only group 2."""
     groups = [FluidGroup(100, 10 * MS), FluidGroup(100)]
     lifted = 1_000 * MS
     later = (f"  sleep until {BEGIN + lifted}ns", "  setgroup 2 quota 0ns")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Groups of tasks under `hsfq`, on our kernel and in the simulator: shares and quotas in traces."""
+"""Tests groups of tasks under `hsfq`, on the kernel and in the simulator: shares and quotas in
+traces.
+"""
 
 from __future__ import annotations
 

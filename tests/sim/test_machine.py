@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The simulator as a machine of `./schedlab run`: the same folder as of a kernel's run."""
+"""Tests the simulator as a machine of `./schedlab run`: its run directory equals the kernel's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written(folder: Path, content: object) -> str:
 
 
 def run(schedlab: Command, out: Path, workload: str, *options: str) -> list[dict[str, Any]]:
-    """Runs on the simulator; gives what the command says of each run."""
+    """Runs on the simulator; returns the command's output for each run."""
     words = ("run", "--machine", "sim", "--workload", workload, "--out", str(out), "--json")
     done = schedlab(*words, *options)
     assert done.returncode == 0, done.stderr
@@ -73,7 +73,8 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
         cpu = groups(output_run)["cpu"]
         assert cpu["processes"] == cpu["finished"] == 3
         assert cpu["running_ns"] == pytest.approx(60e6, rel=0.02)
-        # In turns of 4 ms, the first of three has done its 20 ms when the others have done 16 each.
+        # In time slices of 4 ms, the first of three finishes its 20 ms when the others have done 16
+        # each.
         assert 52e6 <= cpu["turnaround_mean_ns"] <= 61e6
         assert cpu["turnaround_max_ns"] == pytest.approx(60e6, rel=0.02)
         trace.validate(trace.read(folder / "trace.bin"))
@@ -84,7 +85,7 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
 
 @pytest.mark.spike
 def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> None:
-    """With the same seed, values and label: its folder stands beside the simulator's."""
+    """The file runs with the same seed, values and label; its directory is next to the simulator's."""
     gaps = {"distribution": "exponential", "mean": 3000}
     task = {"instance": 5, "arrivals": gaps, "loop": 2, "run": 4000, "sleep": "2ticks"}
     workload = written(tmp_path, {"tasks": {"cpu": {**task, "tickets": 5}}})

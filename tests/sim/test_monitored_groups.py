@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the live model says of processes in groups, against schedlab.metrics."""
+"""Tests the live model's figures of grouped processes against schedlab.metrics."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How near a replay comes to its recording, by figures that are counted by hand."""
+"""Tests how close a replay is to its recording, on figures that are counted by hand."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_groups_are_those_that_the_recording_measured() -> None:
             "waiting_replayed_ns": 45,
         },
     ]
-    # (2 × 5 + 15) of 2 × 20 + 60; a group without a turnaround in the recording says nothing of it.
+    # (2 × 5 + 15) of 2 × 20 + 60; a group without a turnaround in the recording does not count.
     assert error(nearness_table, "waiting") == pytest.approx(25 / 100)
     assert error(nearness_table, "turnaround") == pytest.approx(10 / 100)
 

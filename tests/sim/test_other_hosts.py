@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The simulator and the monitor's model, compiled for other hosts by the pinned compiler. What can be run, is run."""
+"""Tests the simulator and the monitor's model, compiled for other hosts by the pinned compiler.
+Programs that can run on this host are run.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ OF_LINUX = (b"/proc/", b"prctl\0", b"memfd_create\0", b"sched_getaffinity\0", b"
 
 
 def made_for(target: str, place: Path, *names: str, policies: str = "") -> list[Path]:
-    """Makes files of the build for another host, in a folder of their own."""
+    """Builds files for another host in a separate directory."""
     made = [place / name for name in names]
     host = [word if "linux-gnu" not in word else target for word in compiler().host]
     words = [f"B={place}", f"HOST_CC={shlex.join(host).replace('$', '$$')}"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The kernel's program `play` acts workloads out as the simulator does: each kind of step, in the
-same order of events; and on Linux, what does not depend on the policy."""
+"""Tests that the kernel's program `play` performs workloads as the simulator does: each kind of
+step, in the same order of events. On Linux, it tests what does not depend on the policy.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ TOLD = {
 
 
 def story(events: trace.Trace) -> list[tuple[object, ...]]:
-    """What processes do, in order, from the mark that begins the window to the one that ends it."""
+    """Returns the actions of processes in order, between the marks that open and close the window."""
     marks = events.events.filter(pl.col("kind") == trace.Kind.MARK)
     begin, end = (int(marks.filter(pl.col("first") == kind)["time_ns"][0]) for kind in (1, 2))
     within = events.events.filter(
@@ -71,7 +72,7 @@ on_spike = pytest.mark.spike
 @on_spike
 @pytest.mark.parametrize("name", ORDERS)
 def test_the_kernel_does_what_the_simulator_does(tmp_path: Path, name: str) -> None:
-    """All events are the same ones in the same order, the processes' numbers included."""
+    """Both have the same events in the same order, including PIDs."""
     text, expected = order(name)
     simulated_trace, kernel_trace = simulated(tmp_path, text), play(tmp_path, text)
     assert notes(simulated_trace) == expected
@@ -106,7 +107,9 @@ def noted_on_linux(folder: Path, text: str, tick_ns: int) -> list[int] | str:
 def test_a_sleep_of_ticks_gives_up_the_cpu(
     tmp_path: Path, machine: Callable[[Path, str], trace.Trace]
 ) -> None:
-    """Wherever in a tick it begins, even if that ends while the kernel counts ticks."""
+    """This holds wherever in a tick the sleep begins, even if the tick ends while the kernel counts
+    ticks.
+    """
     works = range(997_900, 998_300, 2)  # around the end of a tick, on either machine
     text = "program edge\n" + "".join(f"run {ns}ns\nsleep 1ticks\n" for ns in works)
     events = machine(tmp_path, text).events
@@ -238,7 +241,7 @@ program once
 
 @on_spike
 def test_jobs_are_those_of_the_file(tmp_path: Path) -> None:
-    """To 50 us, and in microseconds that a period has more or less: with the same misses."""
+    """Jobs match to 50 us, even if a period has extra microseconds; the misses are the same."""
     simulated_jobs, kernel_jobs = (
         metrics.jobs(made(tmp_path, JOBS, "edf")) for made in (simulated, play)
     )
@@ -280,7 +283,7 @@ def test_linux_jobs_are_released_one_period_after_another(tmp_path: Path) -> Non
     ],
 )
 def test_failing_workload_gives_its_reason(tmp_path: Path, text: str, message: str) -> None:
-    """Also when one of its processes fails and the first would wait for ever."""
+    """This holds even if the first process would wait forever for the failing one."""
     guest = played(tmp_path, text)
     assert guest.status == 1
     assert message in guest.console
@@ -303,7 +306,7 @@ def test_on_linux_all_end_with_the_one_that_was_started(
     for _ in range(2):
         assert started.stderr.readline().endswith("group here\n")
     started.send_signal(number)
-    assert started.stderr.read() == ""  # nobody is left who could write
+    assert started.stderr.read() == ""  # no writer remains
     assert started.wait(60) in (-number, 128 + number)
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Random workloads take as long on the kernel, on Spike, as in the simulator with the kernel's costs.
+"""Tests that random workloads take as long on the kernel, on Spike, as in the simulator with the
+kernel's costs.
 
-Both machines give the same figures every time. But a few microseconds that one of them counts
-elsewhere can decide whether a process ends before a tick or after it, and with it a whole slice, or
-a round of slices. So what they take is compared on the mean, and what each takes is printed.
-tests/agreement compares each group of the studies' workloads.
+Both machines are deterministic. But a few microseconds that one of them attributes elsewhere can
+decide whether a process ends before or after a tick. That shifts the result by a time slice or a
+round of slices. So the test compares means and prints each figure. tests/agreement compares each
+group of the studies' workloads.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NEARNESS = 0.02
 
 
 def turnarounds(events: trace.Trace) -> dict[str, float]:
-    """The mean of each group, ns. All must have ended."""
+    """Returns the mean of each group in ns. All processes must have ended."""
     processes = metrics.compute(events).processes.filter(pl.col("role") == "workload")
     assert processes["turnaround_ns"].null_count() == 0
     means = processes.group_by("group").agg(pl.col("turnaround_ns").mean()).sort("group")
@@ -39,7 +40,7 @@ def turnarounds(events: trace.Trace) -> dict[str, float]:
 
 
 class Group(NamedTuple):
-    """A group's mean turnaround on both, ns."""
+    """A group's mean turnaround on both machines, in ns."""
 
     name: str
     kernel: float
@@ -50,7 +51,7 @@ class Group(NamedTuple):
 
 
 def both(folder: Path, file: Path, policy: str, cpus: int, seed: int = 1) -> Iterator[Group]:
-    """Runs it on both, and prints what each group took."""
+    """Runs the workload on both machines, and prints each group's times."""
     text = text_of(workload_files.read(file), seed, TICK_NS)
     kernel_times = turnarounds(play(folder, text, policy, cpus))
     simulated_times = turnarounds(simulated(folder, text, policy, cpus))
@@ -65,7 +66,7 @@ def both(folder: Path, file: Path, policy: str, cpus: int, seed: int = 1) -> Ite
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_random_workloads(tmp_path: Path, policy: str) -> None:
-    """On the mean of all groups: to 2 %."""
+    """The means over all groups agree to 2 %."""
     groups: list[Group] = []
     for seed, cpus in ((1, 1), (2, 2), (3, 3)):
         file = tmp_path / f"random-{seed}.json"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""All policies keep their laws, whatever happens: stateful tests of the simulator by Hypothesis.
+"""Tests that all policies keep their invariants: stateful tests of the simulator by Hypothesis.
 
-Each test draws programs of processes, and what is done to them from outside, on 1 to 16 CPUs. Of a
-failing case, Hypothesis shrinks and prints the acts. `--hypothesis-profile long` tries far more, and
-other cases each time.
+Each test draws programs and external acts on 1 to 16 CPUs. Hypothesis shrinks a failing case and
+prints its acts. `--hypothesis-profile long` tries many more cases, and different ones each time.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ def _library() -> None:
 
 
 def is_long() -> bool:
-    """Was the profile `long` asked for?"""
+    """Returns whether the profile is `long`."""
     return settings.get_current_profile_name() == "long"
 
 
 def bounds(examples: int = EXAMPLES) -> settings:
-    """The same few cases each time; or those of the profile `long`."""
+    """Returns the settings of the profile `long`, or of a few fixed cases."""
     patient = settings(
         deadline=None,
         suppress_health_check=list(HealthCheck),
@@ -63,6 +62,6 @@ def test_laws_hold_while_policies_are_switched(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["lottery", "lottery:thesis", "lottery:linux", "hybrid"])
 def test_draws_are_fair_in_the_long_run(policy: str) -> None:
-    """Hundreds of draws at a time, so that chance has room to show."""
+    """Each case has hundreds of draws, enough for a bias to become visible."""
     machine = type("Machine", (Scheduler,), {"policy": policy, "patience": 50})
     run_state_machine_as_test(machine, settings=settings(bounds(), stateful_step_count=8))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The laws of test_properties find what is wrong: policies that were broken on purpose.
+"""Tests that the invariants of test_properties detect policies that were broken on purpose.
 
-Each is a policy with one mistake, which Hypothesis must come upon.
+Each policy has one mistake, which Hypothesis must find.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from test_properties import bounds
 
 
 class Mistake(NamedTuple):
-    """A text of a policy, what stands there instead, and which law speaks of it."""
+    """A text of a policy, its replacement, and the invariant that it breaks."""
 
     policy: str
     right: str
@@ -68,7 +68,7 @@ FLAGS = ["-std=c17", "-O1", "-I.", "-Ikernel", "-Ipolicies", "-D_GNU_SOURCE", "-
 
 
 def library_with(mistake: Mistake, folder: Path) -> Path:
-    """The simulator's library, with this policy in the place of the right one."""
+    """Returns the simulator's library, with this policy instead of the correct one."""
     built("sim/libschedlab-sim.so")
     others = [built("sim/simulator.a"), built("sim/declarations.o")]
     name = mistake.policy
@@ -77,7 +77,7 @@ def library_with(mistake: Mistake, folder: Path) -> Path:
     )
     shutil.copy(ROOT / f"policies/{name}.c", source)
     places = (ROOT / f"policies/{name}.c", *sorted((ROOT / "policies").glob("*.h")))
-    # A header that lies beside the policy is found before the right one.
+    # A header next to the policy is found before the correct one.
     wrong = next(candidate for candidate in places if mistake.right in candidate.read_text())
     (folder / wrong.name).write_text(wrong.read_text().replace(mistake.right, mistake.wrong))
     names = [f"-DENGINE=engine_{name}", f"-DPOLICY=policy_{name}"]
@@ -94,7 +94,7 @@ def run(*arguments: str | Path) -> None:
 
 @contextmanager
 def in_use(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The binding calls this library, for as long."""
+    """Makes the binding call this library within the block."""
     monkeypatch.setenv(declarations.CHOICE, str(path))
     opened.cache_clear()
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where processes are queued, as a trace tells it that was asked to: held against what was picked."""
+"""Tests the queue records of a trace against the picks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ POLICIES = (("mlfq", "rr:table-scan"), ("rr:table-scan", "lottery"), ("hybrid", 
 
 
 def records(folder: Path, policies: tuple[str, str], cpus: int, *options: str) -> Records:
-    """Of a run whose trace is sound."""
+    """Returns the records of a run with a sound trace."""
     path = folder / "trace.bin"
     text = WORKLOAD.replace("OTHER", policies[1])
     words = ("--policy", policies[0], "--cpus", str(cpus), "--trace", str(path), *options)
@@ -66,7 +66,7 @@ def _library() -> None:
 
 
 def wrong_picks(all_records: Records) -> list[str]:
-    """Processes that are picked though they are queued elsewhere, or nowhere, by what is said."""
+    """Returns the picks of processes that are queued elsewhere, or nowhere, by the queue records."""
     queue: dict[int, int] = {}
     shared = False
     wrong: list[str] = []
@@ -85,7 +85,7 @@ def wrong_picks(all_records: Records) -> list[str]:
 
 
 def text_of(record: np.void, all_records: Records) -> str:
-    """Of a POLICY, and the TEXT right after it."""
+    """Returns a POLICY's text, and the TEXT right after it."""
     place = int(np.flatnonzero(all_records["sequence"] == record["sequence"])[0])
     text = b""
     for text_record in all_records[place : place + 3]:
@@ -118,7 +118,7 @@ def test_so_did_who_is_picked_on_the_kernel(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policies", POLICIES[:1], ids="-".join)
 def test_nothing_else_changes(tmp_path: Path, policies: tuple[str, str]) -> None:
-    """But the numbers of records, and how many a CPU says that it has."""
+    """Only sequence numbers and each CPU's record count differ."""
     without = records(tmp_path, policies, 2)
     with_queues = records(tmp_path, policies, 2, "--trace-queues")
     assert not (without["kind"] == Kind.QUEUED).any()
@@ -130,7 +130,7 @@ def test_nothing_else_changes(tmp_path: Path, policies: tuple[str, str]) -> None
 
 
 def test_external_acts_are_reported(tmp_path: Path) -> None:
-    """A fork, a move, an attribute and another policy put processes into queues."""
+    """A fork, a move, an attribute and a policy switch queue processes."""
     path = tmp_path / "trace.bin"
     text = "program root\n loop\n  sleep 1s\n end\nprogram a\n run 1s\n"
     with Simulator(text, cpus=2, costs="none", trace=path, trace_queues=True) as machine:
@@ -150,7 +150,7 @@ def test_external_acts_are_reported(tmp_path: Path) -> None:
     trace_records = read_records(path).piece(0, 1_000_000)
     assert wrong_picks(trace_records) == []
     after = trace_records[before:]
-    assert after["kind"][0] == Kind.POLICY  # what is queued under it comes behind it
+    assert after["kind"][0] == Kind.POLICY  # tasks queued under it come after it
     adopted = after[1 : 1 + len(waiting)]
     assert (adopted["kind"] == Kind.QUEUED).all()
     assert set(adopted["process"].tolist()) == set(waiting) <= set(pids)

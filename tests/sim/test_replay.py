@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Recordings of the simulator, replayed: the same decisions again, and what each line is made of."""
+"""Tests replays of the simulator's recordings: the same decisions again, and the origin of each
+line.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ SWITCHES = (
 def recorded(
     folder: Path, text: str, name: str, *options: str, costs: str = "none"
 ) -> trace.Trace | None:
-    """The trace of a workload; None: it came to nothing, as all of its processes wait, or so."""
+    """Returns the trace of a workload, or None if the run failed, for example because all of its
+    processes wait.
+    """
     path = folder / f"{name}.bin"
     words = ("--limit", str(LIMIT_NS), "--costs", costs, "--trace", str(path), *options)
     done = simulate(folder, text, *words)
@@ -44,7 +48,7 @@ def recorded(
 
 
 def story(events: trace.Trace) -> pl.DataFrame:
-    """All that happened, except the names of programs and of groups."""
+    """Returns all events, except the names of programs and of groups."""
     label = (pl.col("kind") == Kind.MARK) & (pl.col("first") == MarkKind.GROUP)
     unsaid = pl.col("kind").is_in([Kind.EXEC, Kind.TEXT, Kind.END]) | label
     return events.events.filter(~unsaid).drop("sequence")
@@ -58,15 +62,16 @@ def goes_by_slots(policy: str) -> bool:
 
 
 def in_force(policy: str, text: str) -> set[str]:
-    """The policies under which a workload runs that begins under one and may switch."""
+    """Returns the policies of a workload that begins under one and may switch."""
     return {policy, *re.findall(r"^\s*policy (\S+)", text, re.MULTILINE)}
 
 
 def may_hide_waits(events: trace.Trace) -> bool:
-    """True if the trace cannot tell whether a process has waited for all children that had ended.
+    """Returns True if the trace cannot show whether a process has waited for all of its ended
+    children.
 
-    A wait that finds one is in no trace. That a process left some is seen by init, which wakes for them;
-    but if init is to reap the process itself, it wakes in any case.
+    A wait that finds an ended child leaves no record. If a process leaves children behind, init
+    wakes for them. But if init must reap the process itself, it wakes in any case.
     """
     parent: dict[int, int] = {}
     ended: dict[int, int] = {}
@@ -90,14 +95,15 @@ def may_hide_waits(events: trace.Trace) -> bool:
 
 
 def has_timed_turns(policy: str) -> bool:
-    """True if a policy or one of its presets may end a turn between ticks."""
+    """Returns True if a policy or one of its presets may end a turn between ticks."""
     (source,) = (ROOT / "policies").rglob(f"{policy.partition(':')[0]}.c")
     return ".turn_over" in source.read_text()
 
 
 def lost_its_work(events: trace.Trace) -> bool:
-    """True if a process had work left when its turn ended, and none when it was back: it computed until
-    a time that went by while it waited. A trace has no more of it than of work that ends with the turn.
+    """Returns True if a process had work left when its turn ended, and none at its next turn: it
+    computed until a time that elapsed while it waited. The trace cannot show this difference
+    from work that ends with the turn.
     """
     over: set[int] = set()
     back: dict[int, int] = {}
@@ -118,7 +124,7 @@ def lost_its_work(events: trace.Trace) -> bool:
 
 
 def check_same(text: str, policy: str, cpus: int, seed: int, keep_switches: bool = False) -> None:
-    """The replay of a recording, under the same policy, is the recording."""
+    """Checks that replaying a recording under its policy reproduces the recording."""
     options = ("--policy", policy, "--cpus", str(cpus), "--seed", str(seed))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -178,13 +184,17 @@ program server
 
 @pytest.mark.parametrize(("policy", "cpus"), [("lottery", 1), ("priority", 2)])
 def test_external_events_are_replayed(policy: str, cpus: int) -> None:
-    """Processes with their attributes, and what a device brings; who waited for all of them does."""
+    """The replay includes processes with their attributes, device input, and the process that
+    waited for all of them.
+    """
     check_same(OPEN, policy, cpus, 1)
 
 
 @pytest.mark.parametrize("policy", ["priority", "eevdf"])
 def test_arrivals_do_not_wait_for_another_policy(tmp_path: Path, policy: str) -> None:
-    """Of jobs alone, a replay under another policy is what that policy does with the same jobs."""
+    """If all processes are jobs, a replay under another policy equals that policy's run of the same
+    jobs.
+    """
     jobs = re.sub(r".*(fork hog|deliver card).*\n", "", OPEN)
     first, expected = (recorded(tmp_path, jobs, name, "--policy", name) for name in ("rr", policy))
     assert first is not None
@@ -197,7 +207,9 @@ def test_arrivals_do_not_wait_for_another_policy(tmp_path: Path, policy: str) ->
 
 
 def test_events_happen_without_a_known_cause(tmp_path: Path) -> None:
-    """The last one finds its receiver at work, and so is in no trace, nor is whom it let go on."""
+    """The last signal finds its receiver running, so the trace has neither the signal nor the task
+    that it released.
+    """
     text = """
 program root
   fork server
@@ -272,8 +284,9 @@ OWNERS_DRAW = "lottery:transfers"
 def test_the_same_policy_makes_the_same_decisions(
     policy: str, text: str, cpus: int, seed: int, preset: int
 ) -> None:
-    """Record for record: which process ran where from when to when, and why it stopped. All kinds of steps;
-    lottery too, which draws the same numbers."""
+    """Record for record: which process ran where, from when to when, and why it stopped. The
+    workload has all kinds of steps, and lottery draws the same numbers.
+    """
     choices = [policy, *(f"{policy}:{name}" for name in known_policies()[policy].presets)]
     choices = [choice for choice in choices if choice != OWNERS_DRAW]
     check_same(text, choices[preset % len(choices)], cpus, seed)
@@ -335,9 +348,10 @@ program one
 @example(text=LEFT_AS_IT_RAN, policy="priority")
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 def test_another_policy_never_leaves_all_waiting(text: str, policy: str) -> None:
-    """A process that others wake in the recording is woken by them in any order: no deadlock that was
-    not there. A process that the recording left as it ran is replayed without an end; under a
-    policy that starves others, the limit of time is then what ends the run."""
+    """A process that was woken in the recording is woken in any order, so a replay adds no
+    deadlock. A process that still ran at the recording's end has no end in the replay. Under a
+    policy that starves others, the time limit then ends the run.
+    """
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         first = recorded(folder, text, "recorded", "--cpus", "2")
@@ -352,7 +366,7 @@ def test_another_policy_never_leaves_all_waiting(text: str, policy: str) -> None
 
 
 def has_no_end(text: str) -> bool:
-    """Whether a program of a workload has a loop that is left by nothing."""
+    """Returns whether a program of a workload has a loop without an exit."""
     return re.search(r"^ *loop$", text, re.MULTILINE) is not None
 
 
@@ -375,7 +389,9 @@ HOW = {WITHOUT_TURNS: 0, f"kernel{TOGETHER}": 40_000}
 def test_what_the_machine_costs_is_paid_once(
     tmp_path: Path, policy: str, cpus: int, costs: str
 ) -> None:
-    """Each process computes as long between its acts as it did, less what is paid for them again."""
+    """Each process computes as long between its acts as recorded, minus the costs that the replay
+    charges again.
+    """
     options = ("--policy", policy, "--cpus", str(cpus))
     text = """
 channel go 0
@@ -422,12 +438,12 @@ program client
 
 
 def _ends(events: trace.Trace) -> list[int]:
-    """When each process ended, in nanoseconds, by PID."""
+    """Returns when each process ended, in nanoseconds, by PID."""
     rows = events.events.filter(kind=int(Kind.EXIT)).sort("process")
     return [int(time) for time in rows["time_ns"]]
 
 
-# --- what lines are made of
+# --- the origin of lines
 
 
 def replay_of(folder: Path, text: str, *options: str, keep_switches: bool = False) -> Replayed:
@@ -437,14 +453,14 @@ def replay_of(folder: Path, text: str, *options: str, keep_switches: bool = Fals
 
 
 def program(replayed: Replayed, name: str) -> list[str]:
-    """Its lines, without their indents."""
+    """Returns its lines, without their indents."""
     bodies = replayed.text.split("program ")[1:]
     (body,) = (candidate for candidate in bodies if candidate.split("\n")[0] == name)
     return [line.strip() for line in body.split("\n")[1:] if line.strip()]
 
 
 def wanted(folder: Path, *lines: str, others: str = "") -> list[str]:
-    """What a process that does this is taken to have wanted, without `exit 0`."""
+    """Returns the inferred program of a process that does this, without `exit 0`."""
     text = "program root\nfork one\nrun 1ms\nsleep 90ms\nprogram one\n" + "\n".join(lines) + "\n"
     replayed = replay_of(folder, text + others, "--cpus", "2")
     program_lines = program(replayed, "one")
@@ -475,7 +491,7 @@ def test_lines(tmp_path: Path, lines: list[str], expected: list[str]) -> None:
 
 
 def test_what_competes_until_the_window_ends_does_so_again(tmp_path: Path) -> None:
-    """What it had computed by then is what it got, not what it wanted."""
+    """The work it had computed by then is the CPU time it received, not the time it needed."""
     text = """
 program root
   mark begin
@@ -493,7 +509,7 @@ program one
 
 
 def test_a_trace_that_was_cut_off(tmp_path: Path) -> None:
-    """A process that computed goes on, one that slept sleeps on."""
+    """A computing process keeps computing; a sleeping one keeps sleeping."""
     text = """
 program root
   fork busy
@@ -517,7 +533,7 @@ program idle
 
 
 def test_killed_processes_would_have_continued(tmp_path: Path) -> None:
-    """As of the kernel: the process ends with -1, whatever it was about to do."""
+    """As on the kernel, the process ends with -1, regardless of its next act."""
     events = recorded(tmp_path, "program root\nfork one\nwait\nprogram one\nrun 5ms\n", "recorded")
     assert events is not None
     content = bytearray((tmp_path / "recorded.bin").read_bytes())
@@ -532,7 +548,7 @@ def test_killed_processes_would_have_continued(tmp_path: Path) -> None:
 
 
 def test_processes_from_before_the_trace(tmp_path: Path) -> None:
-    """As of a machine that is recorded while it runs: something must start them."""
+    """As on a machine that is recorded while it runs, something must start them."""
     text = """
 program root
   fork one

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab replay` and `./schedlab trace --as-workload`."""
+"""Tests `./schedlab replay` and `./schedlab trace --as-workload`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from schedlab.runs.replay import charges
 from schedlab.workload.costs import BUILT_IN, COSTS
 from simulator_command import built, simulate
 
-pytestmark = pytest.mark.xdist_group("replay command")  # what they share is made once
+pytestmark = pytest.mark.xdist_group("replay command")  # shared data is made once
 
 TASKS = {
     "tasks": {
@@ -39,7 +39,7 @@ def run(schedlab: Command, command: str, *words: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def recorded(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the simulator, with ways of its own. To be read only: all tests here share it."""
+    """Returns a run of the simulator with unusual settings. All tests share it, so it is read-only."""
     place = tmp_path_factory.mktemp("recorded")
     workload = place / "w.json"
     workload.write_text(json.dumps(TASKS))
@@ -79,7 +79,7 @@ def test_unspecified_attributes_are_as_recorded(
 def test_other_policies_are_compared_with_the_recording(
     schedlab: Command, tmp_path: Path, recorded: Path
 ) -> None:
-    """Tunables go with the policy; compare and report take recording and replays together."""
+    """Tunables apply with the policy; compare and report take recording and replays together."""
     out = tmp_path / "out"
     words = ("replay", str(recorded / "trace.bin"), "--machine", "sim", "--out", str(out))
     runs = run(schedlab, *words, "--policy", "mlfq,lottery", "--cpus", "1-2", "--runs", "2")
@@ -151,7 +151,9 @@ def test_a_workload_to_be_read_and_run(schedlab: Command, tmp_path: Path, record
 
 
 def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
-    """As it reads them: the same trace, byte for byte, when each is named. (That of textbooks is also an order.)"""
+    """The trace is the same, byte for byte, if each cost is named. (Textbook costs also set an
+    order.)
+    """
     text = "program root\nloop 20\nfork one\nend\nloop 20\nwait\nend\nprogram one\nrun 3ms\nsleep 1ms\n"
     for costs in (
         *BUILT_IN,
@@ -180,7 +182,7 @@ def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
 
 
 def test_recordings_of_several_seeds_are_one_workload(schedlab: Command, tmp_path: Path) -> None:
-    """Each is replayed with its own seed, and what is told of them is told of so many seeds."""
+    """Each is replayed with its own seed, and results report this number of seeds."""
     recorded, out, file = (tmp_path / name for name in ("recorded", "out", "work.json"))
     file.write_text(json.dumps(TASKS))
     workload = ("--machine", "sim", "--workload", str(file), "--policy", "rr", "--cpus", "2")

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Recordings of the kernel on Spike, replayed in the simulator: under their own policy, and under
-another, held against the kernel under that one. `-s` prints all differences."""
+"""Tests replays in the simulator of kernel recordings from Spike.
+
+Recordings are replayed under their own policy and under another. The latter is compared with a
+kernel run under the same policy. `-s` prints all differences.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,9 @@ Turnarounds = dict[str, float]
 
 
 def recording(folder: Path, command: str, policy: str, cpus: int) -> trace.Trace:
-    """Of a run of the kernel. As in the simulator, all CPUs have their ticks at
-    the same moment; docs/replay.md has what comes of it where they do not."""
+    """Returns a recording of a kernel run. As in the simulator, all CPUs tick at the same moment;
+    docs/replay.md explains the effect of other ticks.
+    """
     place = folder / policy
     place.mkdir()
     return traced(place, f"sh -c 'sleep 1; {command}'", cpus, f"policy={policy} stagger=0")
@@ -35,7 +39,7 @@ def recording(folder: Path, command: str, policy: str, cpus: int) -> trace.Trace
 def replay(
     folder: Path, recorded: trace.Trace, policy: str, cpus: int, under: str = "rr"
 ) -> trace.Trace:
-    """With the kernel's costs. `under`: the policy of the recording."""
+    """Replays with the kernel's costs. `under`: the policy, by default the recording's."""
     path = folder / "replay.bin"
     text = workload_of(recorded, charges("kernel", under)).text
     done = simulate(folder, text, *("--policy", policy, "--cpus", str(cpus), "--trace", str(path)))
@@ -51,7 +55,7 @@ def turnarounds(events: trace.Trace) -> Turnarounds:
 def check_near(
     replayed_times: Turnarounds, kernel_times: Turnarounds, part: float, ticks: int
 ) -> None:
-    """`replayed_times`: of the replay."""
+    """`replayed_times`: the replay's times."""
     assert replayed_times.keys() == kernel_times.keys()
     far = []
     for group, expected in kernel_times.items():
@@ -95,7 +99,7 @@ def test_the_same_policy(tmp_path: Path, command: str, policy: str, cpus: int) -
     ],
 )
 def test_what_if(tmp_path: Path, command: str, policy: str, cpus: int) -> None:
-    """Recorded under round-robin, replayed under another policy: what the kernel does under it."""
+    """A round-robin recording, replayed under another policy, matches the kernel under that policy."""
     recorded = recording(tmp_path, command, "rr", cpus)
     print(f"\n{command}, rr as {policy}, {cpus} CPUs")
     replayed = turnarounds(replay(tmp_path, recorded, policy, cpus))

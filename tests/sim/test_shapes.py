@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Machines whose CPUs are not alike: how long work takes on them, that none of it is lost, and that
-nothing is different where no shape is given."""
+"""Tests machines with unequal CPUs: the duration of work on them, that no work is lost, and that
+nothing changes without a shape.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def ends(text: str, shape: str, cpus: int, **options: object) -> int:
         return machine.now
 
 
-# --- laws
+# --- invariants
 
 
 CHILD = """
@@ -52,7 +53,7 @@ program child
 
 
 def test_a_policy_takes_what_runs_to_a_faster_cpu() -> None:
-    """The child may leave the slow CPU after 2 ms, and does at its next tick."""
+    """The child may leave the slow CPU after 2 ms, and does so at its next tick."""
     shape = "kind0.1,speed1024:512"
     assert ends(CHILD, shape, 2) == 42 * MS
     assert ends(CHILD, shape, 2, policy="amps", tunables={"moves": 0}) == 42 * MS
@@ -60,28 +61,31 @@ def test_a_policy_takes_what_runs_to_a_faster_cpu() -> None:
 
 
 def test_nothing_is_lost_if_a_step_ends_within_a_nanosecond() -> None:
-    """A thousand steps take as long as all of them in one: they end 0.7 ns after each other."""
+    """A thousand steps take as long as one step with all of the work, although they end 0.7 ns
+    after each other.
+    """
     steps = "program root\n  cpus 1\n  loop 1000\n    run 1ns\n  end\n"
     assert ends(steps, "kind0.1,speed1024:600", 2) == -(-1000 * 1024 // 600)
 
 
 def test_levels_follow_what_a_cpu_has_to_do() -> None:
-    """A tick is 1 ms. The CPU was idle for long, so it begins at its lowest level; it is busy for all of each
-    tick, and goes to the lowest level that does a quarter more."""
+    """A tick is 1 ms. After a long idle period the CPU begins at its lowest level. It is busy for
+    whole ticks, and takes the lowest level with a quarter more capacity.
+    """
     text = "program root\n  sleep 100ms\n  run 4ms\n  sleep 100ms\n  run 100us\n"
     shape = "speed1024.700.400.200,demand"
     with Simulator(text, shape=shape, costs="none") as machine:
         machine.run()
         left = 4 * MS * FULL - 1 * MS * (200 + 400 + 700) * 1000
         first = -(-left // FULL)
-        ahead = first * FULL - left  # it has computed in the last nanosecond, for what comes next
+        ahead = first * FULL - left  # the last nanosecond was computed for the next step
         second = -(-(100 * US * FULL - ahead) // 200_000)
         assert machine.now == 103 * MS + first + 100 * MS + second
     assert ends(text, "speed1024.700.400.200", 1) == 204_100 * US
 
 
 def random_shape(draw: random.Random) -> Shape:
-    """Of up to 16 CPUs, in any order of their numbers."""
+    """Returns a shape of up to 16 CPUs, in any order of their numbers."""
     cpus = draw.randint(1, 16)
     order = draw.sample(range(cpus), cpus)
     threads, cores, caches = draw.choice([1, 2, 3]), draw.choice([1, 2]), draw.choice([1, 2])
@@ -104,7 +108,7 @@ def random_shape(draw: random.Random) -> Shape:
 
 
 def random_text(draw: random.Random) -> tuple[str, dict[str, int]]:
-    """Processes that compute and sleep in turns, and the work of each by its name."""
+    """Returns processes that compute and sleep alternately, and the work of each by name."""
     work: dict[str, int] = {}
     lines = []
     for number in range(draw.randint(1, 12)):
@@ -119,7 +123,7 @@ def random_text(draw: random.Random) -> tuple[str, dict[str, int]]:
 
 @dataclass
 class Done:
-    """What a process has done."""
+    """The work that a process has done."""
 
     units: int = 0
     """Of work, without what is next."""
@@ -129,13 +133,13 @@ class Done:
     moves: int = 0
 
     def compute(self, units: int) -> None:
-        """It goes on."""
+        """Continues computing."""
         warming = min(units, self.cold)
         self.cold -= warming
         self.units += units - warming
 
     def enter(self, cpu: int, shape: Shape) -> None:
-        """It gets a CPU. What it has not computed yet for a cold cache on another one, it never does."""
+        """Puts the process on a CPU. Remaining cold-cache work of another CPU is dropped."""
         lost = cold(shape, self.cpu, cpu) if self.cpu >= 0 else 0
         if lost:
             self.cold = lost * FULL
@@ -144,8 +148,9 @@ class Done:
 
 
 def done_by(shape: Shape, events: trace.Trace, end: int) -> dict[int, Done]:
-    """What each process did by the trace: by the definition, piece by piece. What a process does besides
-    computing takes no time here."""
+    """Returns each process's work in the trace, computed from the definition, interval by interval.
+    Steps other than computing take no time here.
+    """
     done: dict[int, Done] = defaultdict(Done)
     now, running = 0, dict[int, int]()
     switches = events.events.filter(kind=Kind.SWITCH).select("time_ns", "cpu", "process")
@@ -164,7 +169,7 @@ def done_by(shape: Shape, events: trace.Trace, end: int) -> dict[int, Done]:
 
 
 def cold(shape: Shape, before: int, cpu: int) -> int:
-    """Nanoseconds of work."""
+    """Returns the nanoseconds of work."""
     if before == cpu:
         return 0
     core, cache, node = shape.model.cold_ns
@@ -177,8 +182,9 @@ def cold(shape: Shape, before: int, cpu: int) -> int:
 
 @pytest.mark.parametrize("policy", ["lottery", "edf:global", "hsfq"])
 def test_all_work_is_done_and_no_more(policy: str, tmp_path: Path) -> None:
-    """To the part of a nanosecond in which a process's last step ends; and one for each move, where what was left for
-    a cold cache is counted in whole ones."""
+    """Work is exact to one nanosecond for a process's last step. Each move adds up to one
+    nanosecond, because remaining cold-cache work is counted in whole ones.
+    """
     for seed in range(4):
         draw = random.Random(f"{policy} {seed}")
         shape, (text, work) = random_shape(draw), random_text(draw)
@@ -201,7 +207,7 @@ def test_all_work_is_done_and_no_more(policy: str, tmp_path: Path) -> None:
             assert error >= 0 or done[pid].moves
 
 
-# --- nothing else is different
+# --- nothing else changes
 
 
 def test_a_machine_of_cpus_that_are_alike_is_as_one_without_a_shape(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The simulator: its C tests, its command, and what the package makes of its traces."""
+"""Tests the simulator: its C tests, its command, and the package's reading of its traces."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ program sleeper
 
 
 def counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
-    """What the command printed."""
+    """Returns the counts that the command printed."""
     return {name: int(value) for name, value in map(str.split, done.stdout.splitlines())}
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_c_program(tmp_path: Path, source: Path) -> None:
-    """The program ends with status 0; what it printed explains a failure."""
+    """The program ends with status 0; its output explains a failure."""
     program = built(f"sim-tests/{source.stem}")
     test_environment = environment(source, tmp_path)
     done = subprocess.run(
@@ -85,7 +85,7 @@ def test_trace_is_sound_and_measured(tmp_path: Path, policy: str, program: str) 
 
 
 def switches_and_repeats(events: trace.Trace) -> int:
-    """Times that a CPU left the scheduler for a process."""
+    """Returns how often a CPU left the scheduler for a process."""
     kinds = events.events.filter(kind=int(trace.Kind.SCHEDULER_EXIT))
     return len(kinds) - len(kinds.filter(process=0))
 
@@ -104,8 +104,9 @@ def test_same_seed_same_trace(tmp_path: Path) -> None:
 
 
 def test_init_bequeaths_no_history(tmp_path: Path) -> None:
-    """It waits while the machine boots. A policy that counts sleep does not know of that, as the
-    kernel's init is urgent: else ule would let the first child run for 13 ms."""
+    """init waits while the machine boots. A policy that counts sleep does not see this wait,
+    because the kernel's init is urgent. Otherwise ule would let the first child run for 13 ms.
+    """
     path = tmp_path / "trace.bin"
     program = "program root\n fork child\n fork child\n wait\n wait\nprogram child\n run 5ms\n"
     machine = ("--policy", "ule", "--costs", "none,boot=20000000")

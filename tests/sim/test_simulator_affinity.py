@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The CPUs on which a process may run, under each policy, in the simulator and on our kernel.
+"""Tests the allowed CPUs of processes under each policy, in the simulator and on the kernel.
 
-`sound_trace` holds each SWITCH against the process's set; what is left is that a process that may
-not stay leaves, and that no CPU idles beside one that may run there.
+`sound_trace` checks each SWITCH against the process's set. The remaining tests: a process that may
+not stay leaves, and no CPU idles while a process that may run there waits.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ program pinned
 
 
 def runs_of(events: trace.Trace, group: str) -> list[int]:
-    """The CPUs on which the group's process ran, one after the other."""
+    """Returns the CPU of each run of the group's process, in order."""
     label = int.from_bytes(group.encode(), "little")
     (pid,) = events.events.filter(kind=Kind.MARK, first=3, second=label)["process"]
     cpus = events.events.filter(kind=Kind.SWITCH, process=pid)["cpu"].to_list()
@@ -68,7 +68,7 @@ def runs_of(events: trace.Trace, group: str) -> list[int]:
 def test_a_process_leaves_a_cpu_on_which_it_may_not_run(
     tmp_path: Path, policy: str, machine: Machine
 ) -> None:
-    """At once, by its own act and by another's; and its child begins where it may run itself."""
+    """It leaves at once, by its own act and by another's; its child begins on an allowed CPU."""
     events = machine(tmp_path, LEAVING, policy, CPUS)
     mover, child, pinned = (runs_of(events, group) for group in ("mover", "child", "pinned"))
     last = len(mover) - 1 - mover[::-1].index(1)
@@ -79,7 +79,7 @@ def test_a_process_leaves_a_cpu_on_which_it_may_not_run(
 
 
 def programs(seed: int) -> str:
-    """A workload whose processes compute, sleep, fork and change each other's sets."""
+    """Returns a workload whose processes compute, sleep, fork and change each other's sets."""
     source = random.Random(seed)
 
     def some_cpus() -> str:
@@ -100,8 +100,9 @@ def programs(seed: int) -> str:
 
 
 def idle_while_work_waits(events: trace.Trace) -> Iterator[str]:
-    """Each CPU that idles for two ticks while a process waits that may run there, and a third tick
-    for the kernel's own time."""
+    """Returns each CPU that idles for two ticks while a process that may run there waits. A third
+    tick is allowed for the kernel's own time.
+    """
     everywhere = 2**CPUS - 1
     allowed: dict[int, int] = {}
     waiting: set[int] = set()
@@ -157,9 +158,13 @@ def test_the_kernel_does_so_too(tmp_path: Path, policy: str) -> None:
 
 @pytest.mark.parametrize("policy", policies_and_presets())
 def test_a_cpu_that_no_process_may_use_changes_nothing(tmp_path: Path, policy: str) -> None:
-    """Four processes compute on CPU 0 alone, and CPU 1 asks at each tick for a task: they are done when they would be
-    without CPU 1. 10 ms are for the slices of cfs and eevdf, which are longer on two CPUs, and for what a lottery draws
-    before the processes are bound; one that was passed over once in a round would be done 1,250 ms later."""
+    """Four processes compute on CPU 0 alone, and CPU 1 asks for a task at each tick. They end as
+    early as without CPU 1.
+
+    The tolerance of 10 ms covers the slices of cfs and eevdf, which are longer on two CPUs, and the
+    draws of a lottery before the processes are bound. A process skipped once per round would end
+    1,250 ms later.
+    """
     text = "program root\ncpus 0\nmark begin\nloop 4\nfork a\nend\nloop 4\nwait\nend\nmark end\n"
     text += "program a\nrun 1250ms\n"
     alone, with_unused_cpu = (

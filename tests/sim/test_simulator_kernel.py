@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The simulator, with the kernel's costs, against the kernel on Spike: the same work, as a program
-there and as a workload file here. Where the n-th draw decides, one decision more or less on the way
-there makes another schedule, as another seed does; if both begin with the same number of draws, they
-make the same decisions."""
+"""Tests the simulator, with the kernel's costs, against the kernel on Spike.
+
+Both do the same work: a program on the kernel, a workload file in the simulator. If the n-th draw
+decides, one earlier decision more or less gives another schedule, as another seed would. If both
+begin with the same number of draws, they make the same decisions.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ def booted(
 
 
 def first_fork(events: trace.Trace) -> int:
-    """Of the workload's root: its row."""
+    """Returns the row of the first fork of the workload's root."""
     begin = int(events.rows(Kind.MARK)[events.column("first")[events.rows(Kind.MARK)] == 1][0])
     forks = events.rows(Kind.FORK)
     return int(forks[forks > begin][0])
@@ -90,8 +92,9 @@ def begun_together(
     costs: str = "kernel",
     shift_ns: int = 100,
 ) -> trace.Trace:
-    """Simulated, with the first fork so long after the kernel's. Where in a tick that is decides who
-    is first; it hangs on how long the kernel boots, and on what the program does before."""
+    """Simulates with the first fork at the kernel's delay. Its place in a tick decides the order of
+    processes; it depends on the kernel's boot time and on the program's earlier steps.
+    """
     boot = 4_000_000
     target_ns = int(kernel_trace.column("time_ns")[first_fork(kernel_trace)]) + shift_ns
     for _ in range(2):
@@ -120,7 +123,7 @@ program sleeper
 
 
 def within_ticks(events: trace.Trace, kind: Kind) -> list[int]:
-    """Of each CPU: how early in a tick a record of a kind comes that an interrupt makes."""
+    """Returns, for each CPU, how early in a tick a record caused by an interrupt can occur."""
     rows = events.rows(kind)
     rows = rows[events.at("first", rows) == (1 if kind == Kind.PREEMPT else 0)]
     cpu, time = events.at("cpu", rows), events.at("time_ns", rows) % TICK_NS
@@ -128,8 +131,9 @@ def within_ticks(events: trace.Trace, kind: Kind) -> list[int]:
 
 
 def test_tick_intervals_equal_the_kernels(tmp_path: Path) -> None:
-    """What comes of CPU 0's tick comes first, and of each other one's a microsecond later; and so do
-    processes wake that sleep until a tick."""
+    """CPU 0 ticks first, and each further CPU a microsecond later. Processes that sleep until a
+    tick wake in the same way.
+    """
     kernel = within_ticks(
         traced(tmp_path, "cpu-bound -n 8 -i 3000000", 3, "policy=rr"), Kind.PREEMPT
     )
@@ -143,7 +147,7 @@ def test_tick_intervals_equal_the_kernels(tmp_path: Path) -> None:
 
 
 def forks_of(policy: str, change_ns: int) -> str:
-    """The kernel's costs, with the policy's fork dearer by so much."""
+    """Returns the kernel's costs, with the policy's fork more expensive by this much."""
     built_in = json.loads((ROOT / "sim/costs/kernel.json").read_text())["costs"]
     name = f"fork.{policy}" if f"fork.{policy}" in built_in else "fork"
     return f"kernel,{name}={built_in[name]['ns'] + change_ns}"
@@ -151,7 +155,7 @@ def forks_of(policy: str, change_ns: int) -> str:
 
 @pytest.fixture
 def shortest_turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Of the machine's CPUs: which Spike there is, is found anew."""
+    """Sets the machine's CPU turns to the minimum, and detects the installed Spike again."""
     monkeypatch.setenv(TURN_VARIABLE, "100")
     find_spike.cache_clear()
     yield
@@ -164,11 +168,13 @@ def shortest_turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     [("switch", "rr", 5), ("creation", "lottery", 1), ("io-bound", "mlfq", 5)],
 )
 def test_processes_that_are_forked(tmp_path: Path, test: str, policy: str, cpus: int) -> None:
-    """The kernel lies between two simulations whose forks differ by what a cost is known to, with
-    an eighth of a tick to either side: there are 50 to 200 forks in it. Where a few instructions
-    decide whether a fork fits into a turn, the two are far apart, and the kernel has some forks of
-    either kind; elsewhere they are the same. The machine's own turns are the shortest: with those of
-    500 instructions what goes from CPU to CPU is rounded to 0.5 us, 200 times."""
+    """The kernel lies between two simulations. Their fork costs differ by the uncertainty of a
+    cost, with a margin of an eighth of a tick on either side: it contains 50 to 200 forks.
+
+    Where a few instructions decide whether a fork fits into a turn, the two are far apart, and the
+    kernel has forks of either kind. Elsewhere they are the same. The machine's turns are the
+    shortest: turns of 500 instructions round messages between CPUs to 0.5 us, 200 times.
+    """
     kernel_trace = traced(tmp_path, f"timingtests {test}", cpus, f"policy={policy}")
     kernel = metrics.compute(kernel_trace).summary["completion_ns"][0]
     completion_times = []
@@ -186,7 +192,7 @@ def test_processes_that_are_forked(tmp_path: Path, test: str, policy: str, cpus:
 
 
 def draws(events: trace.Trace) -> tuple[int, list[tuple[int, int]]]:
-    """How many there are before the first fork; after it: which process wins, and by which ticket."""
+    """Returns the number of draws before the first fork; then each winner and its ticket."""
     picks, begin = events.rows(Kind.SCHEDULER_EXIT), first_fork(events)
     before = (picks < begin) & (events.column("process")[picks] != 0)
     rows = events.rows(Kind.DECISION)
@@ -195,7 +201,7 @@ def draws(events: trace.Trace) -> tuple[int, list[tuple[int, int]]]:
 
 
 def test_lottery_draw_by_draw(tmp_path: Path) -> None:
-    """As many draws before the workload, and all that follow are the same, and so are their winners."""
+    """Both have as many draws before the workload, and all later draws and winners are the same."""
     kernel_trace = traced(tmp_path, "timingtests cpu-heavy", 1, "policy=lottery")
     before, kernel_draws = draws(kernel_trace)
     yields, late = 1, 1_000_000
@@ -210,6 +216,6 @@ def test_lottery_draw_by_draw(tmp_path: Path) -> None:
         ]
         late += (times[0] - times[1] + TICK_NS // 2) % TICK_NS - TICK_NS // 2
     assert early_draws == before
-    children = len(made) - 1  # the last is init's: the kernel's root prints, too
+    children = len(made) - 1  # the last is init's: the kernel's root also prints
     assert children > 100
     assert made[:children] == kernel_draws[:children]

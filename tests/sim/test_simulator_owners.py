@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Who waits for whom: a process of low priority that has a lock is not held up by one between it and
-the urgent one that wants the lock, under a policy that asks for owners; in the simulator and on our
-kernel alike."""
+"""Tests priority inheritance, in the simulator and on the kernel.
+
+A low-priority process holds a lock that an urgent one wants. Under a policy that asks for owners, a
+process of middle priority does not delay the holder.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ MACHINES = [simulated, pytest.param(play, marks=pytest.mark.spike)]
 
 
 def ended_ms(events: trace.Trace, group: str) -> float:
-    """When the group's one process ended, from the first fork in the window on."""
+    """Returns when the group's one process ended, in ms after the first fork in the window."""
     label = int.from_bytes(group.encode(), "little")
     marks = events.events.filter(kind=Kind.MARK)
     (pid,) = marks.filter(first=3, second=label)["process"]
@@ -116,7 +118,7 @@ program other
 def test_a_server_works_with_the_tickets_of_its_client(
     tmp_path: Path, machine: Machine, policy: str, due: float
 ) -> None:
-    """Of 600 draws; four times their standard error."""
+    """The tolerance is four standard errors of 600 draws."""
     groups = metrics.compute(machine(tmp_path, TICKETS, policy)).groups
     ran = dict(groups.select("group", "running_ns").iter_rows())
     part = ran["serve"] / (ran["serve"] + ran["other"])
@@ -165,6 +167,6 @@ def test_a_lock_goes_to_the_most_urgent_that_waits(
 
 
 def notes(events: trace.Trace) -> list[int]:
-    """The numbers that were marked, in their order."""
+    """Returns the marked numbers in order."""
     marks = events.events.filter(pl.col("kind") == Kind.MARK, pl.col("first") == MarkKind.NOTE)
     return [int(number) for number in marks["second"]]

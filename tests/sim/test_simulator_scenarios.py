@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The simulator tells the same stories as the kernel and the model of the tests.
+"""Tests that the simulator's stories equal those of the kernel and of the tests' model.
 
-Of the scenario of ties, at which many things happen at one tick, the story that is pinned in
-tests/golden: with no costs, and with those of the kernel. Of scenarios made of random numbers, on
-up to 16 CPUs, the story of the model, which is another program of another hand: every decision at
-every tick.
+In the scenario of ties many events share one tick. Its story is pinned in tests/golden, without
+costs and with the kernel's costs. Random scenarios on up to 16 CPUs are compared with the model, an
+independent program: every decision at every tick.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def test_ties_are_settled_as_pinned(tmp_path: Path, policy: str, cpus: int) -> N
     [policy for policy in policies_and_presets() if is_pinned(policy) and policy not in MEASURING],
 )
 def test_costs_settle_no_tie(tmp_path: Path, policy: str, cpus: int) -> None:
-    """As on the kernel, where all takes time too, and CPUs have their ticks at the same moment for it."""
+    """On the kernel all steps also take time, and CPUs tick at the same moment for this purpose."""
     story = told_by_simulator(tmp_path, "ties", policy, cpus, "kernel,stagger=0")
     assert story == golden_file(policy, cpus).read_text()
 
@@ -70,7 +69,7 @@ def test_former_differences(tmp_path: Path, scenario: str, policy: str, cpus: in
 
 @pytest.mark.parametrize("policy", policies_and_presets())
 def test_random_scenarios(tmp_path: Path, policy: str) -> None:
-    """Also of processes that only compute, whose shares are the same tick by tick."""
+    """This includes processes that only compute, whose shares are equal tick by tick."""
     begin = 1000 * policies_and_presets().index(policy)
     for number, cpus in enumerate(CPUS, begin):
         check_scenario(tmp_path, str(number), policy, cpus)

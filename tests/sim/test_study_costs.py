@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What study 1's tests come to with forks as slow as on its machine."""
+"""Tests study 1's results with forks as slow as on its machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from simulator_command import play
 
 
 def simulated(folder: Path, run: RunSpec) -> float:
-    """Ticks until all have ended."""
+    """Returns the ticks until all have ended."""
     path = folder / "trace.bin"
     costs = delayed_costs(run.costs.text, run.delays)
     options = ("--policy", str(run.policy), "--cpus", str(run.cpus), "--costs", costs)
@@ -28,7 +28,7 @@ def simulated(folder: Path, run: RunSpec) -> float:
 
 
 def timing_runs(folder: Path) -> dict[tuple[str, str, str], RunSpec]:
-    """Those of tables 1 and 2 on the study's costs, by table, row and column."""
+    """Returns the runs of tables 1 and 2 with the study's costs, by table, row and column."""
     places = {"timing": "table 1", "priority": "table 2"}
     tests = {
         on_their_costs(f"s1-{suite}-{test}"): (place, row)
@@ -44,9 +44,10 @@ def timing_runs(folder: Path) -> dict[tuple[str, str, str], RunSpec]:
 
 
 def test_study_1s_forks_explain_its_times(tmp_path: Path) -> None:
-    """On the simulator, which does not tell what Mixed Load tells: the cells that gave the forks
-    come out, and 45 of the 55 others are near. (Another constant, the unit of work, makes CPU-heavy
-    agree without them.)"""
+    """Runs in the simulator, without the mixed load. The cells used to calibrate the forks match,
+    and at least 45 of the 55 others are close. (The unit of work, another constant, makes
+    CPU-heavy agree without them.)
+    """
     costs, near, others = costs_of(1), 0, 0
     printed = {
         (figure.place, figure.row, figure.column): figure

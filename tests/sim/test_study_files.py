@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The studies' experiments as workload files: each has one, which runs everywhere, and does what the
-kernel's program does."""
+"""Tests the studies' experiments as workload files: each has one, which runs everywhere and does
+what the kernel's program does.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def test_files_read_and_are_shorter_when_quick(name: str) -> None:
 
 
 def _distinct() -> dict[str, Described]:
-    """Once each file with its largest changes. What the simulator alone plays is seen in reports of it."""
+    """Returns each file once, with its largest changes. Files that only the simulator plays are
+    tested in their reports.
+    """
     return {
         study_file.name: study_file
         for name, study_file in FILES.items()
@@ -77,7 +80,7 @@ def test_files_run_under_all_policies(tmp_path: Path, name: str) -> None:
             assert done.returncode == 0, f"{policy}, {cpus} CPUs: {done.stderr}"
 
 
-# --- beside the kernel's programs
+# --- comparison with the kernel's programs
 
 SHORT = [
     ("timingtests short", "timing-short", (), "rr"),
@@ -102,12 +105,12 @@ LATER = 60
 
 
 def lives(events: trace.Trace) -> pl.DataFrame:
-    """Of the processes that the first one started, by PID."""
+    """Returns the first process's descendants, by PID."""
     return metrics.compute(events).processes.filter(parent=2).sort("pid")
 
 
 def begin_of(events: trace.Trace) -> int:
-    """When the window opened, in nanoseconds."""
+    """Returns when the window opened, in nanoseconds."""
     begins = events.events.filter(kind=trace.Kind.MARK, first=trace.MarkKind.BEGIN)
     return int(begins["time_ns"][0])
 
@@ -117,8 +120,9 @@ def begin_of(events: trace.Trace) -> int:
 def test_processes_do_what_those_of_the_kernels_program_do(
     tmp_path: Path, command: str, file: str, changes: tuple[str, ...], policy: str
 ) -> None:
-    """In the simulator; and on the kernel, where what calls and switches take is the same. All begin
-    at the same place in a tick."""
+    """Runs in the simulator, and on the kernel, where calls and switches cost the same. All begin
+    at the same place in a tick.
+    """
     program = traced(tmp_path, command, 1, f"policy={policy}")
     begin, program_lives = begin_of(program), lives(program)
     for machine, delay in ((simulated, begin), (play, begin + LATER * TICK_NS)):
@@ -139,7 +143,7 @@ def test_processes_do_what_those_of_the_kernels_program_do(
 
 
 def near(actual: pl.DataFrame, expected: pl.DataFrame, column: str) -> bool:
-    """The mean."""
+    """Compares means."""
     one, other = (float(_mean(side, column)) for side in (actual, expected))
     print(f"{column}: simulator {one / 1e6:.3f} ms, kernel {other / 1e6:.3f} ms")
     return abs(one - other) <= max(NEARNESS * other, TICK_NS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What whole-tick bursts come to by the order of textbooks, and by the kernel's: `--costs textbook`."""
+"""Tests bursts of whole ticks in the order of textbooks, and in the kernel's: `--costs textbook`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ TICK_NS = 1_000_000
 
 
 def ends(folder: Path, jobs: list[tuple[int, int]], slice_ticks: int, costs: str) -> list[int]:
-    """In which tick each job ends, which is there at a tick and takes some. Round-robin, one CPU."""
+    """Returns the tick when each job ends. Jobs arrive at a tick and take whole ticks. Round-robin,
+    one CPU.
+    """
     lines = [f" arrive job{place} {when}ticks" for place, (when, _) in enumerate(jobs)]
     programs = [f"program job{place}\n run {takes}ticks" for place, (_, takes) in enumerate(jobs)]
     text = "\n".join(["program root", " mark begin", *lines, " wait all", " mark end", *programs])
@@ -32,8 +34,9 @@ def ends(folder: Path, jobs: list[tuple[int, int]], slice_ticks: int, costs: str
 
 
 def textbook(jobs: list[tuple[int, int]], slice_ticks: int) -> list[int]:
-    """The same by hand: at a tick, what arrives is queued before a job whose slice has ended; one
-    that has done its work has ended."""
+    """Computes the same by hand: at a tick, arrivals are queued before a job whose slice has ended;
+    a job without remaining work has ended.
+    """
     left = [takes for _, takes in jobs]
     end_ticks = [0] * len(jobs)
     ready: deque[int] = deque()
@@ -76,7 +79,9 @@ def test_full_tick_bursts_end_as_in_textbooks(tmp_path: Path) -> None:
 def test_a_preempted_task_keeps_or_loses_its_place(
     tmp_path: Path, preempted_last: int, expected: dict[str, int]
 ) -> None:
-    """C takes the CPU from A at 3 ms. By the rest of its turn A has 2 ms then, or B has its whole turn of 5 ms."""
+    """C preempts A at 3 ms. Either A resumes its remaining 2 ms, or B runs for its whole slice of 5
+    ms.
+    """
     file = tmp_path / "workload.json"
     file.write_text(
         """{"tasks": {"A": {"priority": 2, "loop": 1, "run": "10ms"},

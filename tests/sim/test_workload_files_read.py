@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Workload files of strangers: the simulator reads them, or says what is wrong, and never reads beside them."""
+"""Tests untrusted workload files: the simulator reads them or reports the error, and never reads
+out of bounds.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ HUGE = 2**32 - 1
 
 
 def sealed(file: bytes, **fields: int) -> bytes:
-    """The file with these fields in its header, and the size and checksum that fit."""
+    """Returns the file with these header fields, and a matching size and checksum."""
     header = np.frombuffer(file, HEADER, 1).copy()
     contents = file[HEADER.itemsize :]
     for name, value in {"bytes": len(file), "checksum": checksum(contents), **fields}.items():
@@ -83,7 +85,7 @@ def test_a_file_that_is_cut_off_is_refused_wherever_it_is() -> None:
 
 
 def test_a_file_that_is_changed_anywhere_is_read_or_refused(tmp_path: Path) -> None:
-    """By the simulator under sanitizers, with a checksum that is right."""
+    """The simulator runs under sanitizers, and the checksum is correct."""
     draw = random.Random(1)
     program = str(built("sim-safe/schedlab-sim"))
     seen = set()

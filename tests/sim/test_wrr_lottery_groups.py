@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Groups and nice levels under `wrr` and `lottery`: shares in traces of the simulator and the kernel."""
+"""Tests groups and nice levels under `wrr` and `lottery`: shares in traces of the simulator and the
+kernel.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ def test_tasks_share_by_their_nice_levels(tmp_path: Path, name: str) -> None:
 @pytest.mark.spike
 @pytest.mark.parametrize("name", ["wrr:linux", "lottery:linux"])
 def test_groups_share_by_their_weights_on_the_kernel(tmp_path: Path, name: str) -> None:
-    """Ticks and turns are short: in 2 s there are 10,000 draws, or 67 rounds."""
+    """Ticks and turns are short: 2 s contain 10,000 draws, or 67 rounds."""
     policy, tunables = CHOICES[name]
     settings = tunables.format("2,quantum_us=1000" if name.startswith("wrr") else 1)
     trace = play(tmp_path, text_of(GROUPS, 2_000), policy, 1, settings, 200_000)

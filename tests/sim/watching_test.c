@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a watcher of a machine needs while it runs: workloads that are added, the
- * time of the next event, a trace that is in its file, the texts of sched_status.
+ * Tests what a watcher of a running machine needs: added workloads, the time of the next event, a
+ * complete trace file, the texts of sched_status.
  */
 
 #include "sim/control.h"
@@ -49,7 +49,7 @@ static int32_t start(struct simulator *simulator, const char *text)
     return pid;
 }
 
-/* All zero: it is not there. */
+/* All zero: the process does not exist. */
 static struct simulator_process look(const struct simulator *simulator, int32_t pid)
 {
     struct simulator_process processes[300];
@@ -70,7 +70,7 @@ static bool says(const char *words)
     return found;
 }
 
-/* ---- workloads that are added ---- */
+/* ---- added workloads ---- */
 
 /* Of two with the same text, each has its own channel, programs and timers. */
 static void test_added_know_nothing_of_each_other(void)
@@ -146,7 +146,7 @@ static void test_room(void)
     simulator_free_workload(&workload);
 }
 
-/* What is wrong in it is found, as at first. */
+/* Errors in an added workload are detected, as in the first one. */
 static void test_added_are_checked(void)
 {
     struct simulator *simulator = machine("rr", 1, 100);
@@ -160,7 +160,7 @@ static void test_added_are_checked(void)
     simulator_destroy(simulator);
 }
 
-/* A machine that was put aside has what was added to it, and has room for more. */
+/* A restored machine contains the added workloads, and has room for more. */
 static void test_added_are_saved(const char *policy)
 {
     char path[] = "/tmp/watching-XXXXXX";
@@ -251,7 +251,7 @@ static void test_flush(void)
     simulator_destroy(simulator);
     close(file);
     unlink(path);
-    setup.trace = "/dev/full"; /* which takes nothing */
+    setup.trace = "/dev/full"; /* the file takes no data */
     struct simulator_workload workload = read_text(idle);
     check(!simulator_create(&setup, &workload, &error) && says("cannot be written"));
     simulator_free_workload(&workload);
@@ -292,7 +292,7 @@ static void test_texts(void)
     simulator_destroy(simulator);
 }
 
-/* A policy that was chosen by its number has its name, in the text and in the trace. */
+/* A policy chosen by number has its name in the text and in the trace. */
 static void test_commands(void)
 {
     struct simulator *simulator = machine("0", 1, 100);
