@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A checkout in which no command has run yet, and a compiler that has made everything before."""
+"""Makes checkouts without earlier commands, and a compiler that returns earlier results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conftest import ROOT
 from schedlab.base.toolchain.tools import compiler, system_compiler
 from schedlab.paths import BUILD
 
-# Does not compile again what this checkout has compiled already, from the same sources.
+# Copies earlier results from this checkout instead of compiling the same sources again.
 _COMPILER = """#!/bin/sh
 for word; do
     [ "${previous:-}" != -o ] || made=$word
@@ -27,7 +27,7 @@ esac
 
 
 def committed(place: Path) -> Path:
-    """Copies what `git clone` would, with what is not committed yet. Returns the folder."""
+    """Copies what `git clone` would, plus uncommitted changes. Returns the folder."""
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard"],
         capture_output=True,
@@ -42,14 +42,16 @@ def committed(place: Path) -> Path:
 
 
 def fresh_checkout(copied: Path, place: Path) -> Path:
-    """Makes a checkout of the same files as `committed` has copied: to copy all for each takes longer than most
-    commands. Returns the folder."""
+    """Makes a checkout of the files that `committed` copied, and returns its folder.
+
+    Copying all files for each checkout would take longer than most commands.
+    """
     shutil.copytree(copied, place, symlinks=True, copy_function=os.link)
     return place
 
 
 def quick_compiler(folder: Path) -> None:
-    """Puts programs of the compilers' names into a folder of the PATH."""
+    """Creates programs with the compilers' names in a folder of the PATH."""
     chosen, system = compiler(), system_compiler()
     plain, host = shlex.join(chosen.clang), shlex.join(chosen.host)
     real = {
@@ -66,7 +68,7 @@ def quick_compiler(folder: Path) -> None:
 
 
 def environment_of(folder: Path, **settings: str) -> dict[str, str]:
-    """The environment in which programs of that folder come first, the compiler among them."""
+    """Returns the environment that puts the programs of a folder first, including the compiler."""
     inherited = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     return {
         **inherited,
@@ -77,6 +79,7 @@ def environment_of(folder: Path, **settings: str) -> dict[str, str]:
 
 
 def compiler_of(folder: Path) -> dict[str, str]:
-    """What chooses the compiler of that folder, if quick_compiler() has put one there."""
+    """Returns the setting that selects the compiler of a folder, if quick_compiler() put one
+    there."""
     clang = folder / "clang"
     return {"SCHEDLAB_CLANG": str(clang)} if clang.exists() else {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab branch`: futures of one past, on the real kernel."""
+"""Tests `./schedlab branch`: branches of one run, on the real kernel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FILES = sorted(path.name for path in (ROOT / "workloads" / "files").glob("*.json
 
 @pytest.fixture(scope="module")
 def run_folder(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run."""
+    """Folder of a run."""
     out = tmp_path_factory.mktemp("kept")
     done = schedlab(
         *("run", "--workload", "cpu-bound -n 4", "--policy", "lottery", "--set", "slice=3"),
@@ -48,7 +48,7 @@ def run_folder(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def branch(schedlab: Command, run: Path, out: Path, *options: str) -> dict[str, Any]:
-    """What `./schedlab branch --json` prints; also what it says, under "messages"."""
+    """Returns the output of `./schedlab branch --json`, plus standard error as "messages"."""
     done = schedlab("branch", str(run), "--json", "--out", str(out), *options)
     assert done.returncode == 0, done.stderr
     content: dict[str, Any] = json.loads(done.stdout)
@@ -63,20 +63,20 @@ def events(folder: Path) -> Trace:
 
 
 def after(folder: Path, kind: Kind) -> list[dict[str, Any]]:
-    """The records of a kind from the moment on."""
+    """Returns the records of a kind since the branch point."""
     is_kind = (pl.col("kind") == kind) & (pl.col("time_ns") >= AT)
     return events(folder).events.filter(is_kind).to_dicts()
 
 
 def test_branches_are_runs(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
-    """Whose manifest says of what it is a branch."""
+    """The manifest of a branch says which run it branches from."""
     out = tmp_path / "out"
     options = ("--policy", "rr,stride", "--set", "slice=7")
     planned = branch(schedlab, run_folder, out, "--at", "50ms", *options, "--dry-run")
     assert planned["runs"] == 3 and not out.exists()
     output = branch(schedlab, run_folder, out, "--at", "50ms", *options)
     assert output["unchanged_is_the_run"] is True
-    assert "schedlab:" not in output["messages"]  # a slow host is told how far it is
+    assert "schedlab:" not in output["messages"]  # only slow hosts print progress
     names = ["unchanged", "rr-slice=7", "stride-slice=7"]
     assert [Path(run["folder"]).name for run in output["runs"]] == names
     assert sorted(path.name for path in out.iterdir()) == sorted(names)
@@ -116,7 +116,7 @@ def test_branches_are_runs(schedlab: Command, run_folder: Path, tmp_path: Path) 
 
 
 def test_branch_label_is_distinct(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
-    """From the run, from one under its policy from the start, and from other branches."""
+    """The label differs from the run's, from other branches' and from a run under the new policy."""
     branch(schedlab, run_folder, tmp_path / "out", "--at", "50ms", "--attribute", "cpu:priority=1")
     runs = read([run_folder, tmp_path / "out"])
     assert sorted(setup.experiment for setup in runs.repeated) == [
@@ -164,7 +164,7 @@ def test_a_moment_is_a_record_too(schedlab: Command, run_folder: Path, tmp_path:
 
 
 def test_the_policy_at_the_moment_counts(run_folder: Path) -> None:
-    """A workload may switch it, too."""
+    """The workload may also have switched the policy before the branch point."""
     run_history = past(run_folder)
     assert run_history.under(AT) == (PolicyChoice("lottery"), (("slice", 3),))
     assert run_history.future(Future(settings=(("slice", 5),)), AT).settings == (("slice", 5),)
@@ -234,7 +234,7 @@ def test_wrong_usage_writes_nothing(run_folder: Path, tmp_path: Path) -> None:
 
 
 def copied(run_folder: Path, place: Path, **changes: Any) -> Path:
-    """A run's folder with another manifest."""
+    """Returns a copy of a run's folder with a changed manifest."""
     place.mkdir()
     for name in (TRACE_FILE, CONSOLE):
         (place / name).write_bytes((run_folder / name).read_bytes())
@@ -260,7 +260,7 @@ def test_what_has_no_branches_is_refused(
 
 
 def test_diverged_past_is_reported(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
-    """With the kernel that made it, if that is another."""
+    """The message names the kernel that made the run, if it was another kernel."""
     place = copied(run_folder, tmp_path / "run", kernel_sha256="0123456789abcdef")
     (place / CONSOLE).write_text("another console")
     options = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
@@ -287,7 +287,7 @@ def test_what_the_kernel_refuses_fails_its_branch_alone(
 
 
 def test_unreached_moment_leaves_nothing(run_folder: Path, tmp_path: Path) -> None:
-    """The trace said that it would come; today's machine makes another past."""
+    """The trace reaches the branch point, but the rerun diverges before it."""
     futures = [Future(), Future(PolicyChoice("rr"))]
     with pytest.raises(SchedlabError, match="did not come to its branches"):
         branching.perform(past(run_folder), 10**12, futures, tmp_path / "out")
@@ -296,7 +296,7 @@ def test_unreached_moment_leaves_nothing(run_folder: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_nothing(run_folder: Path, tmp_path: Path, number: int) -> None:
-    """Of a run that takes long: its manifest says so, and its trace is another's."""
+    """The manifest describes a long run, while the trace comes from another run."""
     run_history = past(run_folder)
     endless = replace(
         run_history.run, workload="cpu-bound -n 2 -i 1000000000000", limit_ns=86_400_000_000_000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab clean`: what schedlab made goes when it is named, and nothing else ever."""
+"""Tests `./schedlab clean`: it removes only files that schedlab made, and only those it names."""
 
 from __future__ import annotations
 

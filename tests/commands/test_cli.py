@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command line: what it refuses, and what it says then."""
+"""Tests which arguments the command line refuses, and the messages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_doctor_names_a_qemu_that_is_too_old(
 
 
 def test_a_host_with_nothing_on_its_path_is_healthy(schedlab: Command, tmp_path: Path) -> None:
-    """The default run needs nothing there; the doctor still says how to get what other commands need."""
+    """The default run needs no program on the PATH; `doctor` still lists what other commands need."""
     done = schedlab("doctor", "--json", environment={"PATH": str(tmp_path)})
     assert done.returncode == 0, done.stdout
     dependencies = {f["name"]: f for f in json.loads(done.stdout)["dependencies"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Completion of words by shells."""
+"""Tests shell completion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schedlab.commands.cli import cli
 
 
 def completed(*words: str) -> list[str]:
-    """What the last word could become."""
+    """Returns the completions of the last word."""
     completion_variables = {
         "COMP_WORDS": " ".join(("schedlab", *words)),
         "COMP_CWORD": str(len(words)),

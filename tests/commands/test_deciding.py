@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Seeds that are added until policies are told apart: how many, when that ends, and how often it errs."""
+"""Tests adaptive seeds: how many are added, when this stops, and how often the decision is wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from schedlab.runs.results import LOOKS, read_sequential_checks, write_sequentia
 TURNAROUND = BY_NAME["turnaround"]
 
 Value = Callable[[str, int], float]
-"""The turnaround in ms of a policy and a seed."""
+"""Maps a policy and a seed to a turnaround in ms."""
 
 
 def plan_of(folder: Path, *policies: str, seeds: int = 3, label: str = "tiny") -> Plan:
@@ -50,7 +50,7 @@ def plan_of(folder: Path, *policies: str, seeds: int = 3, label: str = "tiny") -
 
 
 class Laboratory:
-    """Carries out runs whose figures are known, and notes how many in each round."""
+    """Executes runs with known results, and records the runs of each round."""
 
     def __init__(self, folder: Path, value: Value) -> None:
         self.folder = folder
@@ -80,14 +80,15 @@ class Laboratory:
 
 
 def noise(seed: int, policy: str) -> float:
-    """The same for the same names: normal, 1 ms wide."""
+    """Returns repeatable normal noise with a standard deviation of 1 ms."""
     return float(np.random.default_rng([seed, *policy.encode()]).normal())
 
 
 def test_a_small_lead_is_decided_once_rare_losses_would_have_been_seen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """2 % in each of 3 seeds are more than chance, and 24 seeds may still miss a loss of 1 seed in 9."""
+    """A lead of 2 % in each of 3 seeds is significant, but 24 seeds may miss a loss in 1 of 9
+    seeds."""
     laboratory = Laboratory(
         tmp_path, lambda policy, seed: {"rr": 1020, "mlfq": 1000}[policy] + seed
     )
@@ -101,7 +102,7 @@ def test_a_small_lead_is_decided_once_rare_losses_would_have_been_seen(
 
 
 def test_seeds_double_until_decided(tmp_path: Path) -> None:
-    """A lead of a third: 3 and 6 seeds may miss losses that would make up for it, 12 do not."""
+    """With a lead of a third, 3 and 6 seeds may miss losses that outweigh it; 12 seeds do not."""
     means = {"rr": 150.0, "mlfq": 100.0}
     laboratory = Laboratory(tmp_path, lambda policy, seed: means[policy] + 3 * noise(seed, policy))
     (contest,) = laboratory.decide(Budget(24), "rr", "mlfq")
@@ -115,7 +116,8 @@ def test_seeds_double_until_decided(tmp_path: Path) -> None:
 
 
 def test_what_is_surely_as_good_is_decided(tmp_path: Path) -> None:
-    """Half a per cent apart, scattered by a tenth: more seeds would tell which is better, but it does not matter."""
+    """Means 0.5 % apart with 0.1 % noise: more seeds would find the better one, but it is
+    irrelevant."""
     laboratory = Laboratory(
         tmp_path, lambda policy, seed: 100 + 0.5 * (policy == "rr") + noise(seed, policy) / 10
     )
@@ -139,7 +141,11 @@ def test_a_budget_ends_it_and_what_is_open_is_named(
 
 
 def test_report_uses_the_corrected_level(tmp_path: Path) -> None:
-    """What 5 % tell, and a quarter of that does not: it is out of a plain report, and not of one of four looks."""
+    """A difference at the 5 % level, but not at a quarter of it, counts only with a single
+    evaluation.
+
+    A plain report excludes the worse policy; a report after four evaluations does not.
+    """
     values = {"rr": (10.0, 10.9, 10.2), "mlfq": (9.0, 9.3, 9.4)}
     for policy, samples in values.items():
         for seed, value in enumerate(samples, 1):
@@ -161,7 +167,7 @@ def test_sequential_checks_are_remembered(tmp_path: Path) -> None:
 
 
 def out_at_any_look(evaluation_count: int, cases: int) -> float:
-    """How often the best of three policies, which are alike, is out at a look before it ends."""
+    """Returns how often an evaluation excludes one of three equal policies, per case."""
     random = np.random.default_rng(5)
     lost = 0
     for _ in range(cases):
@@ -176,7 +182,7 @@ def out_at_any_look(evaluation_count: int, cases: int) -> float:
 
 
 def test_best_is_excluded_in_one_of_twenty_with_several_checks() -> None:
-    """3, 6 and 12 seeds. With 5 % at each look, it would be out more often than that."""
+    """Evaluates 3, 6 and 12 seeds; an uncorrected 5 % level would exclude the best more often."""
     assert out_at_any_look(Budget(12).looks(3), 600) <= 0.05
     assert out_at_any_look(1, 300) > 0.06
 
@@ -185,8 +191,11 @@ def test_best_is_excluded_in_one_of_twenty_with_several_checks() -> None:
     ("lead", "loss"), [(0.01, 5.0), pytest.param(0.1, 1.0, marks=pytest.mark.long)]
 )
 def test_rare_losses_rule_out_the_better_policy_in_one_of_twenty(lead: float, loss: float) -> None:
-    """`slow` always takes 1. `rash` is better by `lead` in nine seeds of ten, worse by `loss` in the tenth, and worse
-    on the mean."""
+    """`rash` leads by `lead` in 9 of 10 seeds, loses by `loss` in the tenth, and is worse on
+    average.
+
+    `slow` always takes 1.
+    """
     random = np.random.default_rng(7)
     budget, wrong, cases = Budget(), 0, 200
     evaluation_count = budget.looks(3)
@@ -201,12 +210,13 @@ def test_rare_losses_rule_out_the_better_policy_in_one_of_twenty(lead: float, lo
                 break
             seeds = budget.after(seeds)
         wrong += contest.decided and contest.left == ["rash"]
-    # 4.2 % are to be expected if only the last look decides; four standard errors more.
+    # The expected rate is 4.2 % if only the last evaluation decides; allows four standard errors
+    # more.
     assert wrong / cases <= 0.05 + 4 * (0.05 * 0.95 / cases) ** 0.5
 
 
 def suite_of(rash: np.ndarray, evaluation_count: int) -> Suite:
-    """`slow` takes 1 in each seed, `rash` as given."""
+    """Returns a suite: `slow` takes 1 in each seed, `rash` takes the given times."""
     samples = {"slow": np.ones(len(rash)), "rash": rash}
     name = TURNAROUND.name
     return Suite(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Commands as the first one in a fresh checkout, whose path has what paths seldom have.
+"""Tests each command as the first one in a fresh checkout, whose path has unusual characters.
 
-What would take long ends early: the compiler hands out what this checkout has compiled, and machines
-refuse to run anything. Folders, locks, what is built, in which order: all that is real.
+Slow work is cut short: the compiler returns earlier results, and machines refuse to run. Folders,
+locks, build targets and their order are real.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schedlab.machines.linux.parts import programs
 from schedlab.machines.spike import SPIKE_VARIABLE
 from schedlab.machines.spike_install import PROGRAM, installed_spike
 
-pytestmark = pytest.mark.xdist_group("first commands")  # what they share is made once
+pytestmark = pytest.mark.xdist_group("first commands")  # shared files are made once
 
 WORKLOAD = "workloads/files/lottery-low.json"
 REFUSAL = "this machine is a stand-in"
@@ -35,21 +35,21 @@ REFUSAL = "this machine is a stand-in"
 
 @dataclass(frozen=True)
 class First:
-    """What is typed, and what comes of it."""
+    """A command line and its expected outcome."""
 
     words: str
     says: str = ""
-    """A part of what it prints; a regular expression."""
+    """Regular expression for a part of the output."""
     status: int | None = 0
     interrupted: bool = False
-    """By Ctrl-C, when it has said that; else it goes on."""
+    """Whether Ctrl-C is sent after `says` is printed; otherwise the command runs until it ends."""
     long: bool = False
     terminal: bool = False
-    """It is typed into one; else it prints into a pipe."""
+    """Whether the command runs in a terminal; otherwise it prints into a pipe."""
 
 
 DEPENDS = None
-"""The status: on what this host has, such as a kernel with sched_ext."""
+"""Status that depends on the host, for example on a kernel with sched_ext."""
 
 COMMANDS = {
     "analyse": First("workloads/files/deadlines.json --policy edf", "0.929 of 1 CPU"),
@@ -84,7 +84,7 @@ COMMANDS = {
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of programs that come first on the PATH."""
+    """Folder of programs that come first on the PATH."""
     build("all", "simulator", "host-tests", "policy-cost", "page")
     programs()
     folder = tmp_path_factory.mktemp("quick")
@@ -106,13 +106,13 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment(prepared: Path) -> dict[str, str]:
-    """In which its programs come first, and its Spike is taken instead of our driver."""
+    """Returns the environment with the prepared programs, and their Spike instead of the driver."""
     return environment_of(prepared, **{SPIKE_VARIABLE: "spike"})
 
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that some other checkout has made."""
+    """A run that another checkout made."""
     folder = tmp_path_factory.mktemp("recorded") / "run"
     words = f"run --machine sim --policy rr --cpus 1 --workload {ROOT / WORKLOAD} --out {folder}"
     subprocess.run(module_command("schedlab", *words.split()), check=True, capture_output=True)
@@ -120,7 +120,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make(place: Path, prepared: Path, target: str) -> None:
-    """Calls make as a user would that knows nothing of `./schedlab`."""
+    """Calls make directly, without `./schedlab`."""
     command = ["make", "--silent", f"ZIG={compiler().clang[0]}", target]
     subprocess.run(command, cwd=place, env=environment(prepared), check=True, timeout=300)
 
@@ -152,13 +152,13 @@ def test_what_another_compiler_has_built_is_never_used(
     (place / "build/.compiler").write_text("another compiler\n")
     make(place, prepared, "build/policy_list")
     assert not stale.parent.exists()
-    # What holds others off, and what was not compiled.
+    # Locks and files that were not compiled survive.
     assert (place / "build/.lock").exists()
     assert (place / "build/linux-sdk").is_symlink()
 
 
 def read(descriptor: int) -> str:
-    """ "": nothing comes any more, which terminals tell by an error."""
+    """Returns the output, or "" after its end, which a terminal reports as an error."""
     with suppress(OSError):
         return os.read(descriptor, 1 << 16).decode(errors="replace")
     return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The help: its sections, and its examples, which are command lines that are taken."""
+"""Tests the help: its sections, and its examples, which are valid command lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST_PAGE = 18
 
 
 def commands_below(command: click.Command, *names: str) -> Iterator[tuple[str, ...]]:
-    """All commands, by the words that call them."""
+    """Yields all commands with the words that call them."""
     if names:
         yield names
     if isinstance(command, click.Group):
@@ -68,7 +68,7 @@ def test_help_is_complete_and_ends_with_examples(name: str) -> None:
 def test_examples_are_accepted(
     name: str, example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As far as options are read: its folders and files are there."""
+    """Only options are parsed, with existing folders and files."""
     monkeypatch.chdir(tmp_path)
     words = shlex.split(example.partition(" | ")[0].replace("$(", "").removeprefix("sudo "))
     assert words[0] == "./schedlab"

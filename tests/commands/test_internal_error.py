@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is not foreseen: one line, status 1, and a log with all that a report of the fault needs."""
+"""Tests unexpected errors: one line, status 1, and a log with all details for a bug report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from schedlab.report import drawing, html
 
 
 def ended(capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line that main() leaves on standard error."""
+    """Returns the only line that main() prints to standard error."""
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert end.value.code == 1
@@ -32,14 +32,14 @@ def ended(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def log_of(line: str) -> Path:
-    """The file that it names."""
+    """Returns the log file that a line names."""
     match = re.search(r"details are in (/.*\.log)$", line)
     assert match, line
     return Path(match[1])
 
 
 def fails(error: BaseException) -> object:
-    """In the place of the command line."""
+    """Returns a replacement for the command line that raises an error."""
 
     def command(**_: object) -> None:
         raise error
@@ -49,7 +49,7 @@ def fails(error: BaseException) -> object:
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache folder, which is not there yet."""
+    """Cache folder, which does not exist yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("sys.argv", ["schedlab", "report", "a\nb"])
     return tmp_path / "cache"
@@ -99,7 +99,7 @@ def test_a_place_that_cannot_be_written_is_named_with_the_cure(number: int) -> N
 
 
 def refused(capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line that main() says of what a user can mend."""
+    """Returns the only line that main() prints for an error that the user can fix."""
     with pytest.raises(SystemExit) as end:
         cli.main()
     assert end.value.code == 2

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The launcher and the environment that it makes: in a checkout and a cache of their own, with a Python package that
-only echoes, and a pip that installs nothing."""
+"""Tests the launcher and its Python environment, in a separate checkout and cache.
+
+The Python package only echoes its arguments, and pip installs nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ import pytest
 from conftest import ROOT
 
 PROGRAMS = ("sh", "cat", "sed", "readlink")
-"""What the launcher calls. Nothing else is on the PATH of these tests."""
+"""Programs that the launcher calls; these tests have nothing else on the PATH."""
 OWN = ("environment.py", "errors.py", "paths.py", "__init__.py")
 ECHO = "import sys; print(*sys.argv[1:], sep='|')\n"
 PIP = """
@@ -36,7 +38,7 @@ if "wait==1" in wanted:
 
 
 class Host:
-    """A checkout in a folder with spaces, a cache, and the programs that are said to be there."""
+    """A checkout in a folder with spaces, a cache, and the available programs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -96,7 +98,7 @@ class Host:
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment as the real module makes it, with a pip that has nothing to install."""
+    """Environment as the real venv module makes it, with a pip that installs nothing."""
     place = tmp_path_factory.mktemp("template") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
     (libraries,) = place.glob("lib/python*/site-packages")
@@ -107,7 +109,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def host(tmp_path: Path, template: Path) -> Host:
-    """Its module venv copies an environment that is there, to save time."""
+    """Host whose venv module copies an existing environment, which saves time."""
     host = Host(tmp_path)
     text = (host.checkout / "python" / "schedlab" / "environment.py").read_text()
     made = f'[shutil.which("cp", path={os.environ["PATH"]!r}), "-a", {str(template)!r}, str(new)]'
@@ -135,7 +137,7 @@ def test_starts_from_anywhere_with_arguments_as_they_are(host: Host) -> None:
     place = host.cache / "schedlab" / "python" / name
     assert (place / "first==1").exists()
     assert not (place / "second==2").exists()
-    assert host.start("doctor") == (0, "doctor\n", "")  # and says nothing the second time
+    assert host.start("doctor") == (0, "doctor\n", "")  # and prints nothing the second time
     (place / "bin" / "python").unlink()
     assert host.start("doctor")[:2] == (0, "doctor\n")  # the system's Python was replaced
     host.lock.write_text("other==1\n")
@@ -205,7 +207,7 @@ def test_a_shared_cache_is_used_and_not_written_to(host: Host) -> None:
     settings = {"XDG_CACHE_HOME": str(mine), "SCHEDLAB_SHARED_CACHE": str(host.cache)}
     assert host.start("doctor", **settings) == (0, "doctor\n", "")
     assert not mine.exists()
-    host.lock.write_text("other==1\n")  # of another release
+    host.lock.write_text("other==1\n")  # lock file of another release
     assert host.start("doctor", **settings)[:2] == (0, "doctor\n")
     assert len(host.environments()) == 1
     for place in ("/gone", "relative"):
@@ -246,7 +248,8 @@ ALONE = ("unshare", "--map-root-user", "--mount", "/bin/sh", "-c", REMOUNTED)
     [("ro", 0, ""), ("noexec", 2, "is mounted with noexec"), ("nosuid", 0, "")],
 )
 def test_cache_on_another_file_system(host: Host, option: str, status: int, message: str) -> None:
-    """Mounted that way once it is filled. Another commit in the same cache has an environment of its own."""
+    """The cache is mounted with the option after it is filled; another commit gets another
+    environment."""
     if subprocess.run([*ALONE[:3], "true"], capture_output=True, check=False).returncode:
         pytest.skip("this user may mount nothing")
     assert host.start("doctor")[0] == 0

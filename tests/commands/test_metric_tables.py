@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No figure of a table is cut off, however many runs stand side by side."""
+"""Tests that tables never cut figures off, regardless of the number of columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Metrics:
 
 @pytest.fixture
 def printed(measured: Metrics, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Printed:
-    """All headings side by side, on a terminal of this width; None: in a file."""
+    """Returns all columns as printed on a terminal of this width; None means a file."""
 
     def on(width: int | None) -> str:
         with (tmp_path / "out").open("w+") as out:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab new-policy`: what it writes works at once, and what it cannot write it leaves alone."""
+"""Tests `./schedlab new-policy`: new policies work at once, and existing files stay unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FOLDERS = ("abi", "bench", "explore", "kernel", "linux", "model", "page", "polic
 
 
 def copy_checkout(place: Path) -> Path:
-    """A checkout to write into, with what is built already."""
+    """Returns a writable copy of the checkout, including build results."""
     for folder in (*FOLDERS, "workloads", "build"):
         ignored = shutil.ignore_patterns("__pycache__", ".*_cache", "host-tests", "sim-*")
         shutil.copytree(ROOT / folder, place / folder, ignore=ignored, symlinks=True)
@@ -40,7 +40,7 @@ def copy_checkout(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One with policies that are new. The others are built in this checkout before, for other tests, too."""
+    """Checkout with new policies; build results of other policies come from this checkout."""
     build("kernel", "image", "simulator", SIMULATOR_LIBRARY, str(MODEL.relative_to(ROOT)))
     place = copy_checkout(tmp_path_factory.mktemp("checkout"))
     for policy in ("pusher", "mover", "surveyor"):
@@ -72,7 +72,7 @@ def command(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def inherited() -> dict[str, str]:
-    """The environment without what pytest put there."""
+    """Returns the environment without pytest's variables."""
     import os
 
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
@@ -80,12 +80,12 @@ def inherited() -> dict[str, str]:
 
 def test_new_policies_keep_the_laws(checkout: Path, tmp_path: Path) -> None:
     policies = [checkout / "policies" / f"{name}.c" for name in ("rr", *NAMES)]
-    summary = keep_the_laws(policies, tmp_path, seeds=1)  # they are round-robin under other names
+    summary = keep_the_laws(policies, tmp_path, seeds=1)  # all are round-robin with other names
     assert summary.startswith(f"{len(policies)} sources, ")
 
 
 def test_new_policies_pass_all_policy_tests(checkout: Path) -> None:
-    """They compile for the kernel and BPF, and are laid out as all are."""
+    """The policies compile for the kernel and for BPF, and have the project's layout."""
     chosen = " or ".join([*NAMES[2:], "test_c_layout", "test_host_program"])
     done = command(
         checkout,
@@ -101,7 +101,7 @@ def test_new_policies_pass_all_policy_tests(checkout: Path) -> None:
         *("-k", chosen),
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    # Two compilations and a look at the source; the tests of their own; the layout.
+    # Covers two compilations and a source check, the policies' tests, and the layout.
     expected = 3 * len(NAMES[2:]) + len(NAMES) + 1
     passed = int(done.stdout.rpartition(" passed")[0].split()[-1])
     assert passed >= expected, done.stdout
@@ -151,7 +151,7 @@ print(json.dumps([found(name) for name in sys.argv[1:]]))
 
 
 def test_new_policy_is_treated_like_a_built_in_one(checkout: Path) -> None:
-    """By what is shown of it: it says of itself what round-robin says."""
+    """All that is shown about the new policy equals what is shown about round-robin."""
     done = command(checkout, "-c", FOUND, "my-own-2", "rr")
     assert done.returncode == 0, done.stderr
     custom, shipped = json.loads(done.stdout)
@@ -172,15 +172,18 @@ def test_a_new_policy_runs_on_the_kernel_at_once(checkout: Path, tmp_path: Path)
     custom, rr = (run["metrics"]["summary"] for run in json.loads(done.stdout)["runs"])
     assert (custom["policy"], rr["policy"]) == ("my-own-2", "rr")
     assert custom["finished"] == rr["finished"] == 3
-    # A hook of its own takes some ns more or less: what ends beside a tick has one turn more, or not.
+    # Its separate hook changes times by some ns: a slice that ends near a tick may count once.
     assert abs(custom["context_switches"] - rr["context_switches"]) <= 1
     assert rr["context_switches"] > 50
 
 
 @pytest.mark.spike
 def test_a_cpu_pushes_waiting_processes_away(checkout: Path, tmp_path: Path) -> None:
-    """Under a policy that moves tasks in no other way, each idle CPU is given one, one a tick, and
-    it runs there at once. The program begins after a tick, so that none comes between its forks."""
+    """Each idle CPU receives one task per tick, which runs there at once.
+
+    The policy moves tasks in no other way. The program begins just after a tick, so that no tick
+    comes between its forks.
+    """
     done = command(
         checkout,
         *("-m", "schedlab", "run", "--policy", "pusher", "--cpus", "4", "--tick", "1ms"),
@@ -210,7 +213,7 @@ def test_a_cpu_pushes_waiting_processes_away(checkout: Path, tmp_path: Path) -> 
 def test_a_turn_ends_on_the_cpu_that_the_policy_names(
     checkout: Path, tmp_path: Path, machine: str, step: int
 ) -> None:
-    """Which may be the one that it had: that CPU picks twice, one time after the other."""
+    """The named CPU may be the task's last one; that CPU then picks twice in a row."""
     work = tmp_path / "work.json"
     work.write_text('{"tasks": {"worker": {"instance": 2, "loop": 1, "run": "12ticks"}}}')
     done = command(
@@ -246,7 +249,7 @@ SURVEYED = {
 
 @pytest.mark.parametrize("machine", ["sim", pytest.param("spike", marks=pytest.mark.spike)])
 def test_a_policy_reads_the_machines_shape(checkout: Path, tmp_path: Path, machine: str) -> None:
-    """All of it, on every CPU. Without one, all CPUs are alike."""
+    """Each CPU reads the complete shape; without a shape, all CPUs are alike."""
     shape = tmp_path / "shape.json"
     shape.write_text(json.dumps(SURVEYED))
     work = tmp_path / "work.json"
@@ -267,7 +270,7 @@ def test_a_policy_reads_the_machines_shape(checkout: Path, tmp_path: Path, machi
 
 
 def said_of_shape(file: Path) -> set[tuple[int, str, int, int]]:
-    """What a policy that surveys the machine has said: on which CPU, in which words, with which numbers."""
+    """Returns the annotations of the surveying policy: CPU, words and numbers."""
     recording = trace.read(file)
     texts = dict(
         zip(recording.texts["row"].to_list(), recording.texts["text"].to_list(), strict=True)
@@ -318,7 +321,7 @@ def test_the_build_forgets_a_policy_that_was_removed(checkout: Path, tmp_path: P
 
 
 def empty_checkout(place: Path) -> Path:
-    """Only what new-policy looks at."""
+    """Checkout with only the files that new-policy reads."""
     (place / "policies" / "support").mkdir(parents=True)
     (place / "tests" / "host").mkdir(parents=True)
     for folder in ("policies", "policies/support", "tests/host"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`--set POLICY.TUNABLE=VALUE`: one policy of several is given it."""
+"""Tests `--set POLICY.TUNABLE=VALUE`, which applies to one of several policies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_setting_may_name_its_policy() -> None:
 
 
 def test_what_names_the_policy_goes_before_what_names_none() -> None:
-    """In whichever order they are given; a preset's name before its policy's."""
+    """The order of the settings is irrelevant; a preset's name precedes its policy's name."""
     settings = [("lottery:thesis.slice", 3), ("lottery.slice", 2), ("slice", 1), ("rr.ticks", 9)]
     for given in (settings, settings[::-1]):
         assert settings_for(THESIS, given) == (("slice", 3),)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`--dry-run` runs nothing, and `--quiet` prints no progress."""
+"""Tests that `--dry-run` runs nothing, and that `--quiet` prints no progress."""
 
 from __future__ import annotations
 

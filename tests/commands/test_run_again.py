@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab verify`: runs are carried out from what they keep, and what differs is told with its cause."""
+"""Tests `./schedlab verify`: runs repeat from their folders, and differences have a cause."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from schedlab.machines import HOST, MACHINES, machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 
-pytestmark = pytest.mark.xdist_group("run again")  # what they share is made once
+pytestmark = pytest.mark.xdist_group("run again")  # shared runs are made once
 
 FILE = {"tasks": {"a": {"loop": 20, "run": 900, "sleep": {"from": "1ms", "to": "3ms"}}}}
 
 
 @pytest.fixture(scope="module")
 def runs_folder(tmp_path_factory: pytest.TempPathFactory, schedlab: Command) -> Path:
-    """Four runs of a file that is gone since; two of the seeds are alike in all but that."""
+    """Four runs of a deleted workload file: two policies with two seeds each."""
     folder = tmp_path_factory.mktemp("kept")
     file = folder / "o'brien.json"
     file.write_text(json.dumps(FILE))
@@ -131,7 +131,7 @@ def test_manifest_is_checked_like_the_command_line(
     change(run, **members)
     out = tmp_path / "again"
     done = schedlab("verify", str(run), "--out", str(out))
-    if words is None:  # the run's own copy of its file is run, whatever its name was
+    if words is None:  # the run's copy of its file is used, regardless of the file's name
         assert done.returncode == 0, done.stderr
         return
     assert done.returncode == 2, done.stderr
@@ -180,7 +180,7 @@ def test_a_manifest_does_not_choose_which_files_are_read(
 def test_no_command_of_a_manifest_runs_on_this_machine_unasked(
     schedlab: Command, copy: Path, tmp_path: Path, consent: tuple[str, ...]
 ) -> None:
-    """Standard input of these tests is no terminal."""
+    """Standard input of these tests is not a terminal."""
     run = sorted(copy.iterdir())[0]
     (run / "workload.json").unlink()
     command = f"sh -c 'touch {tmp_path}/EVIL'"
@@ -221,7 +221,7 @@ def test_consent_is_an_option_and_an_answer(
 
 
 def test_one_of_two_runs_that_fails_decides_the_status(schedlab: Command, tmp_path: Path) -> None:
-    """Its limit is reached with one CPU, and not with two."""
+    """The run on one CPU reaches its limit, and the run on two CPUs does not."""
     file = tmp_path / "two.json"
     file.write_text(json.dumps({"tasks": {"a": {"instance": 2, "loop": 1, "run": 20_000}}}))
     how = ("--machine", "sim", "--policy", "rr", "--cpus", "1,2", "--limit", "30ms")

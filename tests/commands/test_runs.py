@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab runs`: what is listed, shown and removed; and what is never removed."""
+"""Tests `./schedlab runs`: which runs are listed, shown and removed, and which are never removed."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_what_is_not_as_schedlab_made_it_stays(
     done = call("rm", mine / RUN, "--yes")
     assert isinstance(done.exception, SchedlabError)
     assert sorted((mine / RUN).rglob("*")) == files
-    call("rm", mine, "--yes")  # the other run goes
+    call("rm", mine, "--yes")  # removes the other run
     assert [entry.name for entry in mine.iterdir()] == [RUN]
     assert sorted((mine / RUN).rglob("*")) == files
     assert (precious / "file").read_text() == "precious"

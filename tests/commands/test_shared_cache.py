@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A cache that many users share: what it has is not fetched, it is not written to, and doctor and clean tell of it."""
+"""Tests a cache that many users share: it is read and never written; doctor and clean report it."""
 
 from __future__ import annotations
 

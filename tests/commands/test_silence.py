@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No command is silent for more than two seconds while it builds or checks."""
+"""Tests that no command is silent for more than two seconds while it builds or checks."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def test_slow_step_reports_progress_without_a_terminal(monkeypatch: pytest.Monke
     monkeypatch.setattr(display, "say_progress", lambda text: heard[text.split("  ")[0]].set())
     with working("first"):
         assert heard["first"].wait(60)
-        with working("inner"):  # one voice, which says what is done now
+        with working("inner"):  # one line of output, which shows the current step
             assert heard["inner"].wait(60)
         heard["first"].clear()
-        assert heard["first"].wait(60)  # it goes on
+        assert heard["first"].wait(60)  # the outer step reports again
     assert not display._outer
 
 
@@ -47,7 +47,7 @@ def test_runs_that_take_long_speak(
 def test_the_monitor_builds_all_before_its_page_opens(
     machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its adapters would build in silence."""
+    """The adapters would otherwise build without progress."""
     built: list[str] = []
     monkeypatch.setattr(making, "build", lambda *targets: built.extend(targets))
     monkeypatch.setattr(making, "supply", lambda *_: {})

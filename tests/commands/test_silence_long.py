@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long commands are silent, in a fresh clone and on runs that were kept."""
+"""Tests how long commands are silent, in a fresh clone and on saved runs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ import pytest
 from conftest import ROOT
 from schedlab.base.display.working import SILENCE_SECONDS
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("silence")]  # one after the other
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("silence")]  # run one after the other
 
 
 @dataclass(frozen=True)
 class Case:
-    """A command, and where it is started."""
+    """A command and how it is started."""
 
     words: str
     until: bytes = b""
-    """The output at which a command that waits for its user is ended."""
+    """Output after which a command that waits for its user is ended."""
     terminal: bool = False
 
 
@@ -42,7 +42,7 @@ IN_A_FRESH_CLONE = (
     Case("calibrate --policy rr --cpus 1"),
     Case("page"),
 )
-"""The first of them build what the others need, too."""
+"""The first commands build what later ones also need."""
 ON_RUNS = (
     Case("report {runs}"),
     Case("compare {runs} {runs}"),
@@ -62,7 +62,7 @@ ON_RUNS = (
 
 
 def silences(root: Path, case: Case) -> list[float]:
-    """Runs a command and returns the seconds until its first output, between outputs, and until its end."""
+    """Runs a command and returns the seconds before, between and after its outputs."""
     parent, child = pty.openpty() if case.terminal else os.pipe()
     source = child if case.terminal else subprocess.DEVNULL
     words = ["./schedlab", *case.words.split()]
@@ -90,7 +90,7 @@ def silences(root: Path, case: Case) -> list[float]:
 
 
 def read_some(descriptor: int) -> bytes:
-    """A terminal that its program has left cannot be read."""
+    """Returns the output, or nothing if the program has closed its terminal."""
     try:
         return os.read(descriptor, 1 << 16)
     except OSError:
@@ -98,7 +98,7 @@ def read_some(descriptor: int) -> bytes:
 
 
 def check_silence(root: Path, case: Case) -> None:
-    """A busy host may take as long again for each import as for all of a command that does nothing."""
+    """Allows slack for a busy host: for each phase, the time of a command that does nothing."""
     slack = 3 * sum(silences(root, Case("runs ls")))
     first, *others = silences(root, case)
     assert first < SILENCE_SECONDS + slack
@@ -119,7 +119,7 @@ def test_commands_that_build_in_a_fresh_clone(clone: Path, case: Case) -> None:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """What commands are called on."""
+    """Folders and files that the commands are called on."""
     folder = tmp_path_factory.mktemp("runs")
     for name, words in {
         "runs": ("--machine", "sim", "--workload", "mixed", "--policy", "rr,mlfq"),

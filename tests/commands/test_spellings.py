@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Old spellings of commands: each is taken, and one line names the new one."""
+"""Tests that old spellings of commands still work, and that one line names the new spelling."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_two_old_spellings_in_one_line_are_taken(capsys: pytest.CaptureFixture[s
 
 
 def test_old_spellings_lead_to_commands() -> None:
-    """And has a case above; of the studies, one is enough."""
+    """Each old spelling has a case above; one study represents all studies."""
     cases = [{*old.replace("=", " ").split()} for old, _ in OLD]
     for old, new in RENAMED.items():
         assert new.split()[0] in cli.commands

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab replay --what-if`: from a recording to one page."""
+"""Tests `./schedlab replay --what-if`, which turns a recording into one page."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def test_a_recording_of_linux_leads_to_a_page(schedlab: Command, tmp_path: Path)
     output = " ".join(done.stdout.split())
     assert {"rr", "eevdf"} <= {line.split()[0] for line in lines if line.strip()}
     assert "so its own policy cannot be replayed. The nearest of ours that shares the CPU" in output
-    assert sum(line.startswith("- ") for line in lines) == 4  # how far to trust it, and findings
+    assert sum(line.startswith("- ") for line in lines) == 4  # findings, and how far to trust them
     recorded = json.loads((out / "recorded" / results.MANIFEST).read_text())
     assert recorded["policy"] == "fair"
-    # Of a whole machine, some processes go on for ever: the replay is as long as the recording.
+    # Some processes of the machine run without end, so the recording's length limits the replay.
     for manifest in out.glob(f"replays/*/{results.MANIFEST}"):
         assert json.loads(manifest.read_text())["limit_ns"] == 776_803_961
 
 
 def test_processes_are_matched_despite_new_names(schedlab: Command, tmp_path: Path) -> None:
-    """One has a line's end in its name."""
+    """One name contains a newline."""
     path, out = unpacked("threads.data", tmp_path), tmp_path / "out"
     words = ("replay", "--what-if", str(path), "--policy", "rr", "--out", str(out), "--json")
     done = schedlab(*words)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Errors have fields, and name parameters as Python has them; the command line has its options there."""
+"""Tests that errors name parameters as Python does, and that the command line names options
+instead."""
 
 from __future__ import annotations
 

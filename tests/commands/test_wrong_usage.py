@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What commands refuse before anything is fetched, built or written: with status 2 and the cause."""
+"""Tests that wrong usage ends with status 2 and a cause, before anything is fetched or written."""
 
 from __future__ import annotations
 
