@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a page, or a stranger, sends to the monitor's server: messages, and all bytes of a connection."""
+"""Feeds the monitor's server with messages and complete connections, as a page or an attacker
+could."""
 
 from __future__ import annotations
 
@@ -44,30 +45,30 @@ MESSAGES: tuple[dict[str, Any], ...] = (
     {"do": "restart", "cpus": 3, "seed": 2, "tick_ns": 1_000_000, "workloads": ["hog"], "policy": "rr"},
 )  # fmt: skip
 _SPEED = 1e-4
-"""It all but stands still, however long a busy host takes."""
+"""Speed of the model: almost 0, even on a busy host."""
 _BEGUN_NS = 50_000_000
-"""All processes have begun, and none has ended."""
+"""A time after the last process starts and before the first one ends."""
 TOKEN = "the-token"
 _PATIENCE_S = 0.2
-"""With a connection of which the server waits for more."""
+"""Patience with a connection if the server expects more bytes."""
 
 
 class Wrong(Exception):
-    """The server has said what it never should."""
+    """Raised for output that the server must never produce."""
 
 
 # --- messages
 
 
 def lines(folder: Path) -> None:
-    """A message a line: one of each that docs/monitor.md lists."""
+    """Writes one line per message: an example of each that docs/monitor.md lists."""
     supply(["simulator"])
     numbered = ({"id": number, **message} for number, message in enumerate(MESSAGES))
     (folder / "messages").write_text("".join(f"{json.dumps(message)}\n" for message in numbered))
 
 
 def ask(folder: Path, file: Path) -> list[str]:
-    """Each line as a message of its own. Returns the refusals: after one, the next is heard, too."""
+    """Sends each line as a message, and returns the refusals; a refusal does not end the session."""
     with (
         mock.patch.object(paths, "RUNS", folder / "imported"),
         mock.patch.object(worker, "_call", _work),
@@ -76,7 +77,7 @@ def ask(folder: Path, file: Path) -> list[str]:
 
 
 async def _work(function: object, *_: object, **request: object) -> object:
-    """Nothing is measured or drawn: that takes seconds, and reads nothing of a message."""
+    """Skips measuring and drawing, which take seconds and read nothing of a message."""
     return "x" if function is worker.reported else {"status": "success", "message": ""}
 
 
@@ -115,11 +116,12 @@ async def _session() -> AsyncIterator[Session]:
         await session.close()
 
 
-# --- all bytes of a connection
+# --- complete connections
 
 
 def connection(folder: Path) -> None:
-    """A page's: the request that opens its socket, and messages as it frames and masks them."""
+    """Writes the bytes of a page's connection: the opening request, then framed and masked
+    messages."""
     supply(["simulator"])
     request = (
         f"GET /socket?token={TOKEN} HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nUpgrade: websocket\r\n"
@@ -142,7 +144,7 @@ def _frame(data: bytes, kind: int = 1) -> bytes:
 
 
 def connect(_: Path, file: Path) -> None:
-    """Raises Wrong for an answer of status 5xx, a traceback, or a word on the terminal."""
+    """Raises Wrong for an answer with status 5xx, a traceback, or any output on the terminal."""
     with _heard() as log_messages:
         answer = asyncio.run(_connect(file.read_bytes()))
     if log_messages or b"Traceback" in answer or answer.startswith(b"HTTP/1.1 5"):
@@ -160,7 +162,7 @@ async def _connect(data: bytes) -> bytes:
 
 
 async def _exchange(port: int, data: bytes) -> bytes:
-    """What it answers until it closes the connection, has answered both messages, or takes too long."""
+    """Returns all answers until the server closes, answers both messages, or takes too long."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     answer = bytearray()
 
@@ -177,7 +179,7 @@ async def _exchange(port: int, data: bytes) -> bytes:
 
 @contextmanager
 def _heard() -> Iterator[list[str]]:
-    """What the terminal would be told: by the server itself, and by what it stands on."""
+    """Collects what the server and its libraries would print on the terminal."""
     log_messages: list[str] = []
 
     class Ear(logging.Handler):

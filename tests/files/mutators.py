@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Changes files as accidents and strangers do: by bytes, and by what they mean."""
+"""Changes files as accidents and attackers do: by bytes, and by meaning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NESTED = 5000
 
 
 def of_bytes(source: random.Random, content: bytes) -> bytes:
-    """Cut off, or with some bytes changed, put in, left out or doubled."""
+    """Truncates the content, or changes, inserts, removes or repeats some bytes."""
     for _ in range(source.choice((1, 1, 2, 8))):
         begin = source.randrange(len(content) + 1)
         end = min(begin + source.choice((0, 1, 1, 4, 50)), len(content))
@@ -39,12 +39,12 @@ def of_bytes(source: random.Random, content: bytes) -> bytes:
 
 
 def of_words(source: random.Random, content: bytes) -> bytes:
-    """Other numbers of 1 to 8 bytes, where numbers of that size stand in binary files."""
+    """Replaces aligned numbers of 1 to 8 bytes in a binary file."""
     data = bytearray(content)
     for _ in range(source.choice((1, 1, 2, 4))):
         size = source.choice((1, 2, 4, 8))
         at = source.randrange(max(len(data) // size, 1)) * size
-        if source.random() < 0.5:  # where most of what says how the rest is to be read stands
+        if source.random() < 0.5:  # the start has most of the format information
             at %= 512
         number = source.choice((*NUMBERS, source.getrandbits(64), len(data), at))
         data[at : at + size] = (number % (1 << 8 * size)).to_bytes(size, "little")
@@ -52,7 +52,7 @@ def of_words(source: random.Random, content: bytes) -> bytes:
 
 
 def of_json(source: random.Random, content: bytes) -> bytes:
-    """Another value, or none, somewhere in the tree."""
+    """Replaces or removes a value somewhere in the tree."""
     tree = json.loads(content)
     for _ in range(source.choice((1, 1, 2, 3))):
         tree = _changed(source, tree)
@@ -63,7 +63,7 @@ def of_json(source: random.Random, content: bytes) -> bytes:
 
 
 def of_json_lines(source: random.Random, content: bytes) -> bytes:
-    """The same in some lines, of which each is JSON."""
+    """Mutates some lines of a file of JSON lines."""
     lines = content.splitlines(keepends=True)
     for at in source.sample(range(len(lines)), source.choice((1, 2, 4))):
         lines[at] = of_json(source, lines[at]) + b"\n"
@@ -103,7 +103,7 @@ _YAML = ("&a [*a]", "&a {x: *a}", "*a", "? [x]", "!!python/object:os.system x", 
 
 
 def of_yaml(source: random.Random, content: bytes) -> bytes:
-    """Other words, and lines elsewhere."""
+    """Replaces words and moves lines."""
     lines = content.decode(errors="replace").split("\n")
     for _ in range(source.choice((1, 1, 2, 3))):
         at = source.randrange(len(lines))
@@ -121,7 +121,7 @@ def of_yaml(source: random.Random, content: bytes) -> bytes:
 
 
 def of_parquet(source: random.Random, content: bytes) -> bytes:
-    """Columns gone, of other names or types, or with other values; rows gone or doubled."""
+    """Removes, renames, retypes or refills columns; removes or repeats rows."""
     table = pl.read_parquet(io.BytesIO(content))
     for _ in range(source.choice((1, 1, 2))):
         if not table.columns:
@@ -157,7 +157,7 @@ _SCALARS: tuple[Any, ...] = (
 
 
 def of_trace(source: random.Random, content: bytes) -> bytes:
-    """Other numbers in records and header; records gone, doubled or elsewhere."""
+    """Changes numbers in the header and records; removes, repeats or moves records."""
     data = bytearray(content)
     count = (len(data) - HEADER.itemsize) // RECORD.itemsize
     if count < 1:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Whatever schedlab reads, as one table: how a folder with such a file is made, how the file is
-changed, and what reads it. A new reader is a row more."""
+"""Lists everything that schedlab reads, as one table; a new reader needs one more row.
+
+A row says how to make a folder with such a file, how to change the file, and what reads it.
+"""
 
 from __future__ import annotations
 
@@ -48,22 +50,22 @@ from schedlab.workload.shapes import reading as shapes
 from schedlab.workload.text import text_of
 
 Read = Callable[[Path, Path], object]
-"""Of the folder, and the file in it."""
+"""Reads a file; takes the folder and the file."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """What reads a kind of file."""
+    """A reader of one kind of file."""
 
     name: str
     file: str
-    """Its place in the folder."""
+    """The file's path in the folder."""
     make: Callable[[Path], object]
     """Fills a folder."""
     read: Read
     mutators: tuple[Mutator, ...]
     tool: str = ""
-    """The program without which it reads nothing."""
+    """Program that the reader requires."""
 
 
 # --- runs
@@ -107,7 +109,7 @@ def _read_trace(folder: Path, file: Path) -> None:
 
 
 def _play(file: Path) -> None:
-    """As the monitor shows it."""
+    """Replays a trace as the monitor shows it."""
     tape = _Tape(file)
     model = Model(tape.header, "rr", "equal")
     records = tape.until(0, tape.end_ns)
@@ -247,7 +249,7 @@ def _read_perf(folder: Path, file: Path) -> None:
 
 
 def _perfetto(folder: Path) -> None:
-    """A trace of ours, exported."""
+    """Exports a simulated trace to Perfetto's format."""
     keep_simulated(folder / "run", 1)
     trace.export(trace.read(folder / "run" / TRACE_FILE), folder / "x.perfetto-trace", "perfetto")
 
@@ -258,7 +260,7 @@ def _recorded(name: str, folder: Path) -> None:
 
 
 def _recording(name: str, tool: str) -> Reader:
-    """As the tool itself keeps it."""
+    """Unpacks a recording in the tool's format."""
     return Reader(
         tool, name, partial(_recorded, name), _read_perf, (*_BYTES, mutators.of_words), tool
     )
@@ -268,7 +270,7 @@ def _recording(name: str, tool: str) -> Reader:
 
 
 def _artifact(folder: Path) -> None:
-    """One of a figure and a run, packed, and what it says of itself beside it."""
+    """Packs an artifact with one figure and one run, and writes its description next to it."""
     keep_simulated(folder / "run", 1)
     data = b"policy,value\nrr,1\n"
     figure = {"name": "f", "label": "Figure 1", "title": "F", "page": "p"}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Archives: the same files make the same bytes, and one that attacks is refused before it has done anything."""
+"""Tests archives: equal files give equal bytes, and a malicious archive is refused without
+effects."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def bomb(path: Path) -> None:
 
 
 def overlapping(path: Path) -> None:
-    """One stream of a few kilobytes, which many names stand for."""
+    """Makes an archive whose names all refer to one stream of a few kilobytes."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("a", bytes(8 << 20))
         first = packed.filelist[0]
@@ -63,7 +64,7 @@ def overlapping(path: Path) -> None:
 
 
 def another_size(path: Path) -> None:
-    """It says that it has one byte, and has many."""
+    """Makes an archive that states a size of one byte, and contains more."""
     write_archive(path, {"a": bytes(1 << 20)})
     content = path.read_bytes()
     path.write_bytes(content.replace(struct.pack("<L", 1 << 20), struct.pack("<L", 1)))
@@ -89,7 +90,7 @@ def long_list(path: Path) -> None:
 
 
 def nowhere(path: Path) -> None:
-    """Its list says that it begins before the file does."""
+    """Makes an archive whose directory points before the start of the file."""
     write_archive(path, {"a": b""})
     content = bytearray(path.read_bytes())
     content[-6:-2] = struct.pack("<L", 0xFFFFFF)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which compiler makes what: the pinned one, or one that the user names; and what is told of it."""
+"""Tests which compiler builds what, the pinned or a named one, and what is reported about it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_lock_file_pins_it(monkeypatch: pytest.MonkeyPatch) -> None:
         [toolchain.clang[0], "version"], capture_output=True, text=True, check=True
     ).stdout.strip()
     assert version == pinned
-    # Whoever builds the wheel has the same.
+    # Anyone who builds the wheel uses the same compiler.
     assert f'"ziglang=={pinned}"' in (ROOT / "pyproject.toml").read_text()
     assert versions.sitting()["compiler"] == f"clang {toolchain.release}, pinned"
 
@@ -90,7 +90,7 @@ BREAKS = {
 def test_without_sanitizers_policies_are_checked_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks: str
 ) -> None:
-    """And it is told what that leaves out: `run` checked nothing, and said nothing."""
+    """Rules are still checked, and a message names the missing checks."""
     monkeypatch.setattr(checked, "has_sanitizers", lambda: False)
     assert "are not checked" in checked.unchecked()
     text = (ROOT / "policies" / "rr.c").read_text()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What another release of schedlab left is read, or the message says which release reads it."""
+"""Tests that files of another release are read, or that the message names a release that reads
+them."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def test_of_another_format_the_message_names_the_release_that_reads_it(
 
 
 def test_the_release_is_the_same_wherever_it_is_named() -> None:
-    """docs/contributing.md says how a release is made."""
+    """docs/contributing.md describes how to make a release."""
     citation = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == __version__  # type: ignore[index]
     wheel = (ROOT / "pyproject.toml").read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What commands need besides their libraries: programs of the system, and extras."""
+"""Tests what commands need in addition to libraries: system programs and extras."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from schedlab.runs.plan import Plan
 
 
 class Host:
-    """Programs on a PATH of its own. A test adds them."""
+    """A host with a separate PATH, to which a test adds programs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +41,7 @@ class Host:
         path.chmod(0o755)
 
     def add_apt(self, known: str, installs: str = "") -> None:
-        """An apt-get that notes its calls, and knows packages."""
+        """Adds an apt-get that logs its calls and knows packages."""
         made = "".join(
             f': >"{self.folder}/{name}"; /bin/chmod +x "{self.folder}/{name}"\n'
             for name in installs.split()

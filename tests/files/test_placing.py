@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Nothing is replaced or taken away but what schedlab made, as it made it."""
+"""Tests that only unchanged files that schedlab made are replaced or removed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schedlab.runs import results
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """All that is in it: links by what they lead to, files by their hashes."""
+    """Returns the tree's content: links by target, files by hash."""
     return {
         str(path.relative_to(folder)): os.readlink(path)
         if path.is_symlink()
@@ -66,7 +66,7 @@ def test_a_report_with_anything_of_somebody_elses_is_not_replaced(
 ) -> None:
     place = tmp_path / "out"
     made(place)
-    made(place)  # as it was made, it is replaced
+    made(place)  # an unchanged report is replaced
     change(place)
     before = tree(tmp_path)
     with pytest.raises(WrongUsage, match=r"out=.*: the folder would be replaced, but"):
@@ -125,7 +125,7 @@ MANIFEST = {
     "seed": 1,
     "tick_ns": 1_000_000,
 }
-"""What each has at least."""
+"""Fields that every manifest has."""
 
 
 def run(place: Path, status: str) -> None:
@@ -176,7 +176,7 @@ def test_existing_file_is_not_replaced(tmp_path: Path) -> None:
     ):
         with pytest.raises(WrongUsage, match=why):
             placing.check_file("-o", path)
-    placing.add_to_list(mine)  # had schedlab made it, under a name of its own choice
+    placing.add_to_list(mine)  # as if schedlab had made and named the file
     placing.check_file("-o", mine, ours=True)
     with pytest.raises(WrongUsage, match="the file exists"):
         placing.check_file("-o", mine)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Whatever is read gives a result, or one line with status 2: changed files, and those kept in
-tests/hostile/, each named by what it shows.
+"""Tests that each input gives a result, or one line with status 2.
 
-The same cases each time; docs/contributing.md says how to try others, and many.
+Inputs are changed files, and the files in tests/hostile/, which are named by what they show. The
+cases are the same each time; docs/contributing.md says how to try other and more cases.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ FOUND = BUILD / "fuzz" / "readers"
 
 
 def need(reader: Reader) -> None:
-    """Skips the test where the tool of a reader is not."""
+    """Skips the test if the reader's tool is missing."""
     if reader.tool and not shutil.which(reader.tool):
         pytest.skip(f"{reader.tool} is not here: what it reads is NOT TESTED")
 
 
 def flaw_of(reader: Reader, folder: Path, content: bytes) -> BaseException | None:
-    """What should not come of a file; None: all is well."""
+    """Returns the error that a file must not cause, or None if the reader behaves well."""
     file = folder / reader.file
     file.write_bytes(content)
     try:
@@ -39,7 +39,7 @@ def flaw_of(reader: Reader, folder: Path, content: bytes) -> BaseException | Non
         return None if well else error
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of a library is no Exception
+    except BaseException as error:  # a library's panic is not an Exception
         return error
     finally:
         shutil.rmtree(folder / "imported", ignore_errors=True)
@@ -85,6 +85,6 @@ def test_what_once_was_wrong_is_read_or_refused(case: Path, tmp_path: Path) -> N
 
 
 def test_messages_are_obeyed_as_they_are_written(tmp_path: Path) -> None:
-    """So those that are changed reach what obeys them."""
+    """Unchanged messages are accepted, so changed messages reach the code that handles them."""
     monitor_readers.lines(tmp_path)
     assert monitor_readers.ask(tmp_path, tmp_path / "messages") == []

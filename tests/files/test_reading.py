@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whatever a command is given in place of a file, it ends at once with one line and status 2."""
+"""Tests that a command ends at once with one line and status 2 if its file is something else."""
 
 from __future__ import annotations
 

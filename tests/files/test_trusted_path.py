@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What another user of a machine may prepare for root's monitor. The test itself is the stranger: it
-makes things, and then says that it is another user."""
+"""Tests what another user of a machine could prepare for root's monitor.
+
+The test acts as that user: it creates files, and then changes their owner.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def as_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the test has made is a stranger's: root's own files are always trusted, so that they are
-    given away."""
+    """Gives the test's files to another user, because root's files are always trusted."""
     for path in (*tmp_path.rglob("*"), tmp_path):
         if os.getuid() == 0:
             os.lchown(path, STRANGER, STRANGER)

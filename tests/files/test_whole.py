@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files that are there whole, or not at all."""
+"""Tests that files are written completely or not at all."""
 
 from __future__ import annotations
 
