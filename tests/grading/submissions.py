@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Submissions for tests: the round-robin lab's solution, with something else in one of its hooks."""
+"""Makes submissions for tests: the round-robin lab's solution with changes in one of its hooks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def small_lab(folder: Path) -> Path:
 
 
 def instead(old: str, new: str, before: str = "") -> str:
-    """The solution with something else in place of a text, which is in it, and with something before all functions."""
+    """Returns the solution with one text replaced, and with code before all functions."""
     text = SOLUTION.read_text()
     assert old in text
     changed = text.replace(old, new, 1)
@@ -36,9 +36,9 @@ def instead(old: str, new: str, before: str = "") -> str:
 
 
 PICK = "    return task_list_take_first_on(&STATE_OF(queue, struct turns_queue)->line, cpu);\n"
-"""All that pick() does."""
+"""The complete body of pick()."""
 
 
 def picking(body: str, before: str = "") -> str:
-    """The solution with something in pick() that comes first."""
+    """Returns the solution with code inserted at the start of pick()."""
     return instead(PICK, f"{body}\n{PICK}", before)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A policy in a machine of its own decides as the same source does within the simulator."""
+"""Tests that a policy in a separate virtual machine decides as it does in the simulator."""
 
 from __future__ import annotations
 
@@ -40,8 +40,11 @@ def lab(tmp_path: Path) -> Lab:
 def test_the_trace_is_that_of_the_simulator(
     lab: Lab, tmp_path: Path, policy: str, cpus: int
 ) -> None:
-    """Policies with levels, a boost, a draw, timers, groups and one queue for many CPUs, each of which is asked
-    whether it gives way; a workload with forks, sleeps, locks and pipes."""
+    """Covers levels, a boost, draws, timers, groups, and one queue for many CPUs.
+
+    Each CPU is asked whether its task is preempted. The workload forks, sleeps, locks and uses
+    pipes.
+    """
     assert calls(lab, tmp_path, policy, cpus, WORKLOADS / "study4-mixed.json", {}) > 1000
 
 
@@ -56,7 +59,7 @@ def test_the_next_owner_of_a_lock_is_the_same(lab: Lab, tmp_path: Path, overtake
 def calls(
     lab: Lab, tmp_path: Path, policy: str, cpus: int, path: Path, tunables: dict[str, int]
 ) -> int:
-    """How often the policy was called, whose two traces are the same."""
+    """Returns the number of calls of the policy; requires that both traces are equal."""
     workload = workload_files.read(path)
     test: LabTest = replace(
         lab.tests[0], workload=workload, cpus=cpus, settings=tunables, limit_ns=10_000_000_000
@@ -85,8 +88,10 @@ GIVES_WAY = "    return shinjuku_quantum_is_over(queue, running);"
 
 
 def traced(lab: Lab, folder: Path, act: str) -> bytes:
-    """The trace of shinjuku, if it does this where it is asked whether a task of CPU 5 gives way: CPU 0 is the first
-    that is asked."""
+    """Returns the trace of shinjuku with extra code in the preemption check of CPU 5's task.
+
+    CPU 0 is asked first.
+    """
     text = (ROOT / "policies" / "shinjuku.c").read_text()
     assert GIVES_WAY in text
     source = folder / "shinjuku.c"
@@ -109,7 +114,10 @@ def traced(lab: Lab, folder: Path, act: str) -> bytes:
 def test_what_a_hook_asks_for_is_heard_though_no_answer_is_expected(
     lab: Lab, tmp_path: Path, act: str
 ) -> None:
-    """One CPU after the other is asked: the machine is told nothing, and gives no answer if nothing has changed."""
+    """Requests of a hook count even if the hook's answer is not awaited.
+
+    CPUs are asked one after the other. Without a change, the virtual machine sends no answer.
+    """
     assert traced(lab, tmp_path, act) != traced(lab, tmp_path, "")
 
 
@@ -133,7 +141,7 @@ def test_the_library_is_fetched_before_it_is_imported(monkeypatch: pytest.Monkey
     def engine() -> None:
         raise Fetched
 
-    monkeypatch.setitem(sys.modules, "wasmtime", None)  # no import finds it
+    monkeypatch.setitem(sys.modules, "wasmtime", None)  # hides the module from imports
     monkeypatch.setattr(apart, "_engine", engine)
     compiled = Compiled("rr", Path("x.c"), b"", b"")
     with pytest.raises(Fetched), apart._policy(compiled, 1):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clocks and run times begin close to where they wrap: what that finds in submissions and in labs' own solutions."""
+"""Tests clocks and run times that start near their wrap, with submissions and the labs' solutions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRUSTED = bool(sandbox.lacking())
 
 
 def lab_with(solution: str, tests: int, folder: Path) -> Lab:
-    """Returns the lab of shares with another solution, and so many of its tests."""
+    """Returns the lab of shares with another solution and only its first `tests` tests."""
     shutil.copytree(SHARES, folder)
     (folder / "solution.c").write_text(solution)
     lab = read(folder)

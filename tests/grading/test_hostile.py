@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Submissions that attack: none changes its grade, or the grader; each has its reason in words."""
+"""Tests submissions that attack: none changes its grade or the grader, and each has a reason."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_other_files_cannot_be_included(ready: Grader, tmp_path: Path, trick: st
     ],
 )
 def test_nor_can_they_outside_of_the_sandbox(tmp_path: Path, trick: str) -> None:
-    """Neither the solution nor a word of hidden tests is there, though the compiler could read them."""
+    """The compiler could read the solution and the hidden tests, but no word of them appears."""
     lab = read(small_lab(tmp_path / "a small lab"))
     source = tmp_path / "mine.c"
     source.write_text(f"{trick}\n")
@@ -258,7 +258,7 @@ def test_what_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @in_sandbox
 def test_sandbox_sees_the_program_and_not_its_neighbours(tmp_path: Path) -> None:
-    """Also below /tmp, which is the sandbox's own, and through links."""
+    """The neighbours are also hidden below /tmp, which the sandbox replaces, and through links."""
     folder, out = tmp_path / "some where", tmp_path / "out"
     (folder / "real").mkdir(parents=True)
     out.mkdir()
@@ -295,7 +295,7 @@ def test_a_folder_may_have_spaces_outside_of_the_sandbox(tmp_path: Path) -> None
 
 @in_sandbox
 def test_the_compiler_shows_nothing_else_of_its_folder(tmp_path: Path) -> None:
-    """It lies in the user's cache."""
+    """The compiler is in the user's cache folder."""
     sibling_file = Path(compiler().clang[0]).with_name("__init__.py")
     assert sibling_file.is_file()
     lab = read(small_lab(tmp_path / "small"))
@@ -322,7 +322,8 @@ def test_what_cannot_be_started_is_the_hosts_fault(tmp_path: Path, trusted: bool
 def test_time_in_which_it_is_stopped_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The script waits for a fifo, which is written to after four times as many polls as it may run for."""
+    """The script waits for a fifo, which opens after four times as many polls as the script may
+    run."""
     monkeypatch.setattr(sandbox, "_POLL_SECONDS", 0.02)
     monkeypatch.setattr(sandbox, "_HOST_SECONDS", 0.1)
     fifo = tmp_path / "fifo"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Labs that are ready: the solution has all points, and each usual mistake loses what it is to lose."""
+"""Tests that each lab's solution has all points, and that each usual mistake loses the stated
+ones."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def ready(request: pytest.FixtureRequest) -> Iterator[Grader]:
 
 
 def kernel_points(lab: Lab) -> dict[str, int]:
-    """What a test gives for the kernel alone, which a policy has that does the same in both."""
+    """Returns, per test, the points for equal behaviour on the kernel and the simulator."""
     return {
         test.name: sum(
             int(expectation.points)
@@ -105,7 +106,7 @@ def test_a_lab_that_is_wrong_is_refused_with_its_line(
 def test_a_solution_decides_the_same_from_every_clock_and_run_time(
     name: str, tmp_path: Path
 ) -> None:
-    """Traces have the simulator's times, which do not begin elsewhere."""
+    """Traces use the simulator's times, which always start at the same value."""
     lab = find_lab(name)
     compiled = compile_policy(lab.form, lab.solution, trusted=bool(sandbox.lacking()))
     for test in lab.tests:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A class: each submission has its verdict, whatever becomes of the others."""
+"""Tests the grading of a class: each submission has a verdict, even if other submissions fail."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ VERDICT = '{"points": 9, "most": 9, "refused": "", "tests": []}'
 def stand_in(
     monkeypatch: pytest.MonkeyPatch, folder: Path, crashing: str = "-", by: str = "KILL"
 ) -> Path:
-    """Has a process grade that notes its request in the file that is returned, and crashes at one name."""
+    """Replaces the grading process by a script that logs its request, and crashes at one name.
+
+    Returns the log file.
+    """
     request_log = folder / "asked"
     script = (
         f"request=$(cat); printf '%s\\n' \"$request\" >> '{request_log}'; case $request in"
@@ -75,7 +78,7 @@ def test_one_whose_grading_breaks_down_has_no_verdict_and_the_others_go_on(
 
 
 def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verdict stands until the submission or the lab has changed; a file that is not ours is not replaced."""
+    """A verdict is kept until the submission or the lab changes; foreign files are not replaced."""
     lab = read(small_lab(tmp_path / "small"))
     folder, out = tmp_path / "submissions", tmp_path / "out"
     (folder / "ben").mkdir(parents=True)
@@ -133,7 +136,7 @@ def test_unusable_name_has_no_verdict_and_others_continue(
 
 
 def test_no_submission_brings_a_verdict_along(tmp_path: Path) -> None:
-    """Neither as a file that looks like one of ours, nor as a link to what has all points."""
+    """Neither a forged verdict file nor a link to a verdict with all points is accepted."""
     lab = read(small_lab(tmp_path / "small"))
     folder = tmp_path / "submissions"
     folder.mkdir()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Mutants of a lab's solution: what they are, which tests notice them, and how survivors are shown."""
+"""Tests mutants of a lab's solution: which exist, which tests notice them, how survivors are
+shown."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is printed and written of a verdict."""
+"""Tests how a verdict is printed and written."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_of_hidden_tests_students_read_no_words(schedlab: Command, tmp_path: Pat
 
 @pytest.mark.spike
 def test_the_kernel_is_to_do_what_the_simulator_does(schedlab: Command, tmp_path: Path) -> None:
-    """A policy that knows where it is, by the length of a pointer: it cannot have the points of both."""
+    """A policy that detects its host by the size of a pointer cannot have the points of both."""
     folder = small_lab(tmp_path / "small")
     kernel = '{"law": "ends", "points": 1}, {"kernel": true, "points": 3}'
     (folder / "lab.json").write_text(LAB.replace('{"law": "ends", "points": 1}', kernel))
