@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Footnotes that state a cause: the runs that they name exist, and the size of the effect is beside them."""
+"""Tests footnotes that state a cause: the named runs exist, and the size of the effect is given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schedlab.studies.pack import studies
 
 EVERY = [cause for study in studies() for cause in causes(study.number)]
 NO_CAUSE = {"constant", "chance"}
-"""Footnotes that state none: what the study's program prints, and what chance allows."""
+"""Footnotes that state no cause: output of the study's program, and random variation."""
 
 
 @pytest.mark.parametrize("cause", EVERY, ids=lambda each: f"{each.study}-{each.name}")
@@ -47,7 +47,7 @@ WORDED = {
     1: (notes_1.TIMES.keys() | notes_1.SHARES.keys()) - NO_CAUSE,
     4: {"phase"},  # authors_output.why_by_phase()
 }
-"""Causes that a page words itself, by study: footnotes that the words of causes.yaml are not enough for."""
+"""Causes by study whose footnotes the page words, because causes.yaml is too short for them."""
 
 
 @pytest.mark.parametrize("study", [each.number for each in studies()])
@@ -57,7 +57,7 @@ def test_footnotes_that_a_page_words_have_a_cause_in_the_file(study: int) -> Non
 
 
 def test_no_other_page_words_a_footnote_of_a_measured_value() -> None:
-    """Such as `notes={"measured": …}`: a new one needs a cause in the file, and a line above."""
+    """A new footnote such as `notes={"measured": …}` needs a cause in the file and a line above."""
     worded = {
         path.name
         for path in Path(page_1.__file__).parent.glob("page_*.py")

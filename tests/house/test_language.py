@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tests that the English of the project becomes plainer: budgets per directory that only fall.
 
-After a change that lowers a number, write the new budgets: SCHEDLAB_GOLDEN=write ./schedlab dev lint.
+After a change that lowers a number, write the new budgets with SCHEDLAB_GOLDEN=write ./schedlab dev
+lint.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from test_style import tracked_files
 
 BUDGETS = Path(__file__).with_name("language") / "budgets.csv"
 NAMES = "(vague names)"
-"""The row of the budget for vague names, per 1,000 definitions; other rows: phrases per 1,000 words."""
+"""Budget row for vague names per 1,000 definitions; other rows are phrases per 1,000 words."""
 RATE_MAX = 2.5
-"""Of a directory that has no budget yet."""
+"""Phrases per 1,000 words allowed in a directory without a budget."""
 SENTENCE_MAX, SENTENCE_AIM = 30, 25
 OVER_AIM_MAX = 0.08
 """Share of a document's sentences that may be longer than the aim."""
 SMALL = 1000
-"""Words below which a directory has no budget: a single phrase would decide."""
+"""Number of words below which a directory has no budget, because a single phrase would decide."""
 
 
 def directory_of(path: Path) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of the repository that are made of others are of those that are there now."""
+"""Tests that generated files of the repository match their current sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schedlab_tools.documents.marked import marked, with_marked, write
 
 
 def test_self_contained_page_is_current() -> None:
-    """Else: ./schedlab page, and commit page/schedlab.html."""
+    """If this fails, run `./schedlab page` and commit page/schedlab.html."""
     if new := policies_in_progress():
         pytest.skip(f"{', '.join(new)}: commit the policy, then ./schedlab page")
     page = FILE.read_text(encoding="utf-8")
@@ -33,50 +33,50 @@ def test_self_contained_page_is_current() -> None:
 
 
 def test_the_screens_are_of_the_pinned_compiler() -> None:
-    """Else: ./schedlab dev docs screens."""
+    """If this fails, run `./schedlab dev docs screens`."""
     if not compiler().is_pinned:
         pytest.skip("SCHEDLAB_CLANG names another compiler")
     assert screens.MADE.read_text() == screens.made_text()
 
 
 def test_the_pictures_of_the_gallery(tmp_path: Path) -> None:
-    """Else: ./schedlab dev docs gallery."""
+    """If this fails, run `./schedlab dev docs gallery`."""
     kept_traces = pages.TRACES.read_text()
     found = trials.traces(tmp_path, trials.setups_of(kept_traces))
     assert trials.hashes_text(found) == kept_traces
 
 
 def test_the_catalogue_of_policies() -> None:
-    """Else: ./schedlab dev docs policies."""
+    """If this fails, run `./schedlab dev docs policies`."""
     if new := policies_in_progress():
         pytest.skip(f"{', '.join(new)}: commit the policy, then ./schedlab dev docs policies")
     assert kept.committed_listing() == built_listing()
 
 
 def test_the_document_of_the_studies() -> None:
-    """Else: ./schedlab dev docs studies, and look at what it changes."""
+    """If this fails, run `./schedlab dev docs studies` and review the changes."""
     assert make.DOCUMENT.read_text(encoding="utf-8") == make.text()
 
 
 def test_the_reference_of_the_api() -> None:
-    """Else: ./schedlab dev docs api."""
+    """If this fails, run `./schedlab dev docs api`."""
     assert api_list.DOCUMENT.read_text(encoding="utf-8") == api_list.text()
 
 
 def test_the_help_that_needs_no_python() -> None:
-    """Else: ./schedlab dev docs help."""
+    """If this fails, run `./schedlab dev docs help`."""
     assert HELP.read_text(encoding="utf-8") == help_text()
 
 
 @pytest.mark.parametrize("file", trace_definitions.FILES, ids=lambda file: file.name)
 def test_the_definitions_of_the_trace(file: Path) -> None:
-    """Else: ./schedlab dev docs trace-format."""
+    """If this fails, run `./schedlab dev docs trace-format`."""
     assert file.read_text(encoding="utf-8") == trace_definitions.FILES[file]()
 
 
 @pytest.mark.parametrize("policy", trials.policies())
 def test_the_code_in_the_gallery(policy: str) -> None:
-    """Else: ./schedlab dev docs gallery-code."""
+    """If this fails, run `./schedlab dev docs gallery-code`."""
     if policy in policies_in_progress():
         pytest.skip(
             f"commit the policy, then write docs/gallery/{policy}.md and ./schedlab dev docs gallery"
@@ -87,13 +87,13 @@ def test_the_code_in_the_gallery(policy: str) -> None:
 
 @pytest.mark.parametrize("preset", study_presets.study_presets(), ids=lambda preset: preset.policy)
 def test_the_page_of_a_study_preset(preset: study_presets.StudyPreset) -> None:
-    """Else: ./schedlab dev docs study-presets."""
+    """If this fails, run `./schedlab dev docs study-presets`."""
     assert preset.file.read_text("utf-8") == study_presets.page(preset)
     assert study_presets.listed() == study_presets.table()
 
 
 def test_the_page_of_lessons() -> None:
-    """Else: ./schedlab dev docs lessons."""
+    """If this fails, run `./schedlab dev docs lessons`."""
     data = lessons.load_data()
     assert lessons.PAGE.read_text("utf-8") == lessons.page(data)
     for lesson in lessons.lessons():
@@ -101,7 +101,7 @@ def test_the_page_of_lessons() -> None:
 
 
 def test_the_table_of_mistakes() -> None:
-    """SCHEDLAB_GOLDEN=write has it written anew."""
+    """If this fails, set SCHEDLAB_GOLDEN=write to rewrite the table."""
     if os.environ.get("SCHEDLAB_GOLDEN") == "write":
         write(PAGE, with_marked(PAGE.read_text(), "mistakes", table()))
     assert marked(PAGE.read_text(), "mistakes") == table()

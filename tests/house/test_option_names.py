@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Texts of the library name its parameters; the command line has its options in their place."""
+"""Tests that the library's messages name parameters, and that the command line names options
+instead."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def commands(group: click.Group) -> Iterator[click.Command]:
 
 @pytest.fixture(scope="module")
 def options() -> frozenset[str]:
-    """All that begin with two dashes."""
+    """Returns all options that begin with two dashes."""
     declared = {
         name for command in commands(cli) for parameter in command.params for name in parameter.opts
     }
@@ -54,7 +55,7 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def named(source: str, options: frozenset[str]) -> list[str]:
-    """The lines and options that a module's texts name, docstrings among them."""
+    """Yields lines and the options that a module's strings and docstrings name there."""
     return [
         f"{line}: {word}"
         for line, text in texts(source)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No part knows a policy by name, except the rooms of policies, of studies and of tests."""
+"""Tests that only the packages of policies, studies and tests name a policy."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from schedlab.base.toolchain.policies import STANDARD, read_catalogue
 
 PACKAGE = ROOT / "python" / "schedlab"
 OF_STUDIES = re.compile(r"studies/|report/(studies/|study_|simulated)|base/outputs/")
-"""Rooms that may name policies, since their subject is what studies ran under them."""
+"""Packages that may name policies, because they describe the studies' runs."""
 EXCEPTIONS = {
     ("base/toolchain/policies.py", STANDARD): "the policy that is meant where none is named"
 }
 ATTRIBUTES = {"priority"}
-"""Names that are words of the system's own, too: of these, only a preset counts, or `NAME`."""
+"""Policy names that are also attributes: only `NAME` or a preset counts as a policy's name."""
 ENGLISH = {"lottery", "stride", "hybrid", *ATTRIBUTES}
-"""In a sentence they mean the algorithm or the thing. All by itself, such a word is a name."""
+"""Policy names that are also English: inside a sentence, they do not count as names."""
 
 
 @cache
 def patterns() -> dict[str, re.Pattern[str]]:
-    """By policy: what in a text is its name."""
+    """Returns, per policy, the pattern of its name in a text."""
     policy_patterns = {}
     for policy in read_catalogue().values():
         if policy.name in policies_in_progress():
-            continue  # its author may call it what a part of ours is called
+            continue  # its author may choose a word that schedlab already uses
         name = re.escape(policy.name)
         ways = [rf"`{name}`"]
         ways += [rf"(?<![\w-]){name}:{re.escape(preset)}(?![\w-])" for preset in policy.presets]
@@ -45,7 +45,7 @@ def patterns() -> dict[str, re.Pattern[str]]:
 
 
 def texts_of_python(path: Path) -> Iterator[str]:
-    """All string literals; docstrings of commands, which their help shows, but no others."""
+    """Yields all string literals; docstrings count only if the help of a command shows them."""
     tree = ast.parse(path.read_text())
     of_commands = "commands" in path.parts
     silent = {
@@ -65,7 +65,7 @@ def texts_of_python(path: Path) -> Iterator[str]:
 
 
 def is_help(tree: ast.Module, node: ast.Expr) -> bool:
-    """Is it the docstring of a function that a decorator makes a command?"""
+    """Returns whether the node is the docstring of a decorated function, which is a command."""
     return any(
         function.decorator_list and function.body[0] is node
         for function in ast.walk(tree)
@@ -74,7 +74,7 @@ def is_help(tree: ast.Module, node: ast.Expr) -> bool:
 
 
 def texts_of_script(path: Path) -> Iterator[str]:
-    """All string literals of JavaScript, and keys of its tables; comments do not count."""
+    """Yields all string literals of JavaScript, and keys of its tables, but no comments."""
     code = re.sub(r"/\*.*?\*/|(?<![:\"'])//[^\n]*", "", path.read_text(), flags=re.DOTALL)
     for match in re.finditer(
         r"\"([^\"\n]*)\"|'([^'\n]*)'|`([^`]*)`|^ +(\w+): [\"'`{\[]", code, re.M

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each room knows those that docs/architecture.md lets it know, and no circle leads back to it."""
+"""Tests that packages import only what docs/architecture.md permits, and that no cycle exists."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from conftest import ROOT
 
 PACKAGE = "python/schedlab"
 IMPORTED = {"schedlab": "python", "schedlab_tools": "tools"}
-"""The folder in which each of our packages lies."""
+"""Parent folder of each Python package."""
 C_ROOTS = ("", "kernel", "user", "linux")
-"""Folders from which #include lines count, besides the folder of the file itself."""
+"""Include folders, in addition to the folder of the file."""
 
 
 @cache
 def rooms() -> dict[str, tuple[str, ...]]:
-    """By each room's folder: the rooms that it may know, from the table, in its order."""
+    """Returns, per package folder, the permitted packages in the table's order."""
     text = (ROOT / "docs" / "architecture.md").read_text()
     rows = re.findall(r"^\| `([\w/]+)/` \|.*\|([^|]*)\|$", text, re.MULTILINE)
     return {name: tuple(re.findall(r"`([\w/]+)`", known)) for name, known in rows}
 
 
 def room_of(path: str) -> str:
-    """The innermost room that a file lies in; "" if it lies in none."""
+    """Returns the innermost package of a file, or ""."""
     return max((room for room in rooms() if path.startswith(f"{room}/")), key=len, default="")
 
 
 def modules_of(path: Path) -> Iterator[str]:
-    """What a Python file imports of our package: files or folders of it."""
+    """Yields the project files or folders that a Python file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         names: list[str] = []
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -61,7 +61,10 @@ def used_by(path: Path) -> Iterator[str]:
 
 
 def allowed(room: str, other: str) -> bool:
-    """A room that is named stands for those in it; Python's are named without their package."""
+    """Returns whether a package may import another; a listed package permits its subpackages.
+
+    Python packages are listed without the path of the top package.
+    """
     known = rooms()[room]
     places = [place for name in known for place in (name, f"{PACKAGE}/{name}")]
     return other == room or any(other == place or other.startswith(f"{place}/") for place in places)
@@ -86,7 +89,7 @@ def test_a_room_knows_what_it_may(room: str) -> None:
 
 
 def test_packages_import_only_lower_ones() -> None:
-    """Except the kernel's, which are parts of one program."""
+    """The kernel's packages are exempt, because they form one program."""
     places = {name: number for number, name in enumerate(rooms())}
     for room, known in rooms().items():
         for name in known:
@@ -96,7 +99,7 @@ def test_packages_import_only_lower_ones() -> None:
 
 
 def test_imports_have_no_cycle() -> None:
-    """Of Python; an import within a function counts as any other."""
+    """Only Python counts, including imports within functions."""
     files = {
         str(path.relative_to(ROOT).with_suffix("")).removesuffix("/__init__"): path
         for folder in IMPORTED.values()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A test that starts a machine or a browser without its marker fails; what only looks like one is none."""
+"""Tests that a test without the right marker cannot start a machine or a browser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS = ("-bios", "none", "-kernel", "k")
 
 
 def stand_in(folder: Path, name: str) -> str:
-    """A program, not a script, of a machine's name."""
+    """Returns a program, not a script, with a machine's name."""
     return str(shutil.copy(shutil.which("true") or "/bin/true", folder / name))
 
 
@@ -39,7 +39,7 @@ def test_listed_slow_tests_exist(name: str) -> None:
 
 
 def test_table_of_packages_names_existing_tests() -> None:
-    """Of docs/contributing.md; each folder of tests that has some is in it."""
+    """docs/contributing.md lists each folder that contains tests."""
     page = (ROOT / "docs" / "contributing.md").read_text()
     table = page.partition("| You changed | Run |")[2].partition("\n\n")[0]
     named = set(re.findall(r"tests/[\w/.]+", table))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The form of all files: as docs/contributing.md says."""
+"""Tests the form of all files as docs/contributing.md defines it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WITHOUT_COMMENTS = {".json", ".md", ".lock", ".csv", ".png", ".svg", ".xz"}
 
 
 def sources(*suffixes: str) -> list[Path]:
-    """Files of the project with these endings."""
+    """Returns the project's files with these endings."""
     paths = [path for folder in C_FOLDERS for path in (ROOT / folder).rglob("*")]
     return sorted(path for path in paths if path.suffix in suffixes)
 
@@ -79,7 +79,7 @@ def test_python_types() -> None:
 
 
 def test_c_layout() -> None:
-    formatter = "clang-format-19"  # other versions lay out differently
+    formatter = "clang-format-19"  # other versions use another layout
     if not shutil.which(formatter):
         pytest.skip(f"{formatter} is not here")
     files = [str(path) for path in sources(".c", ".h", ".cc")]
@@ -87,7 +87,7 @@ def test_c_layout() -> None:
     check(formatter, "--dry-run", "-Werror", *files)
 
 
-# Of programs of the host. The C library may define any such name in its next version.
+# Host programs only, because the C library may define any such name in its next version.
 HOST_FOLDERS = ("linux/loader", "linux/guest", "model", "sim", "tools", "workloads")
 RESERVED = re.compile(
     r"^\s*#\s*define\s+((?:SCHED_|CLOCK_|TIMER_|SIG[A-Z]|SA_|F_|O_|S_|E[A-Z\d])\w*)", re.MULTILINE
@@ -95,7 +95,7 @@ RESERVED = re.compile(
 
 
 def test_no_macro_has_a_name_that_the_hosts_headers_reserve() -> None:
-    """Except where none of theirs is there: below #ifndef."""
+    """A macro below `#ifndef` is exempt, because it applies only without the header's macro."""
     taken = [
         f"{path.relative_to(ROOT)}: {name}"
         for folder in HOST_FOLDERS
@@ -130,13 +130,13 @@ def test_all_files_have_a_licence_line() -> None:
 
 
 def wishes() -> dict[str, str]:
-    """Returns the libraries that pyproject.toml names, with why."""
+    """Returns the libraries that pyproject.toml names, with the reason for each."""
     text = (ROOT / "pyproject.toml").read_text().partition("[tool.")[0]
     return dict(re.findall(r'^    "([\w-]+)[^"]*", *# (.*)$', text, re.MULTILINE))
 
 
 def test_every_library_has_a_reason_and_hashes() -> None:
-    """Else: python/update-lock."""
+    """If this fails, run `python/update-lock`."""
     locked = LOCK.read_text()
     assert len(wishes()) > 20
     for library, why in wishes().items():
@@ -148,7 +148,7 @@ def test_every_library_has_a_reason_and_hashes() -> None:
 
 
 def test_schedlab_needs_no_library_of_its_tests() -> None:
-    """Only tools of maintainers do, for which the launcher fetches them."""
+    """Only maintainers' tools need these libraries; the launcher fetches them on demand."""
     taken = "".join(libraries_of(extra) for extra in ("", *EXTRAS) if extra != "test")
     names = re.compile(r"^([\w-]+)==", re.MULTILINE)
     of_tests = {*names.findall(libraries_of("test"))} - {*names.findall(taken)}

@@ -22,7 +22,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n\n+")
 _CODE = re.compile(r"`[^`]*`")
 _C_SUFFIXES = {".c", ".h", ".cc", ".S", ".js", ".mjs", ".css", ".ld"}
 _SHORTEST_MESSAGE = 4
-"""Words that a string has at least to count as prose."""
+"""Minimum number of words for a string to count as prose."""
 
 
 def _lines(name: str) -> list[str]:
