@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The devices of both machines, in the running kernel."""
+"""Tests the devices of both machines in the running kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schedlab.machines.outcome import FAILED, PANIC
 
 @pytest.mark.spike
 def test_unstorable_trace_ends_the_run(tmp_path: Path) -> None:
-    """No run passes whose trace is not whole."""
+    """A run with an incomplete trace fails."""
     guest = run_guest(tmp_path, "true", arguments="tick=1ms trace=/dev/full")
     assert guest.status == FAILED
     assert "trace: the host" in guest.console
@@ -27,7 +27,7 @@ def test_unstorable_trace_ends_the_run(tmp_path: Path) -> None:
 
 @pytest.mark.qemu
 def test_trace_leaves_qemu_complete(tmp_path: Path) -> None:
-    """Large blocks by the virtio console, from four CPUs."""
+    """Four CPUs send large blocks through the virtio console."""
     guest = run_guest(tmp_path, "test-pipes", machine="qemu", cpus=4, traced=True)
     assert guest.status == 0
     assert not sound_trace(guest.trace).truncated
@@ -35,7 +35,7 @@ def test_trace_leaves_qemu_complete(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 def test_ramdisk_takes_the_requested_time(tmp_path: Path) -> None:
-    """A flush of 50 ms more makes a run with a flush 50 ms longer, at least."""
+    """A flush that takes 50 ms more makes a run with one flush at least 50 ms longer."""
     elapsed: list[int] = []
     for arguments in ("disk_write=0 disk_flush=0", "disk_write=0 disk_flush=50ms"):
         folder = tmp_path / str(len(elapsed))
@@ -58,7 +58,7 @@ def test_the_old_virtio_interface_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.qemu
 def test_a_disk_that_is_only_read_boots(tmp_path: Path) -> None:
-    """A write to it is an error, and no more than that."""
+    """A write to the read-only disk is an error, and has no other effect."""
     change = ("snapshot=on", "readonly=on")
     guest = run_guest(tmp_path, "true", machine="qemu", instead=change)
     assert "read-only" in guest.console
@@ -67,7 +67,7 @@ def test_a_disk_that_is_only_read_boots(tmp_path: Path) -> None:
 
 @pytest.mark.qemu
 def test_the_initial_ramdisk_serves_on_qemu_too(tmp_path: Path) -> None:
-    """Where there is no virtio disk."""
+    """It serves if there is no virtio disk."""
     image = tmp_path / "disk.img"
     build_once("kernel", "image")
     shutil.copy(IMAGE, image)
@@ -90,6 +90,6 @@ SCRIPT = "".join(f"echo number {number}\n" for number in range(300)) + "poweroff
     [pytest.param("spike", marks=pytest.mark.spike), pytest.param("qemu", marks=pytest.mark.qemu)],
 )
 def test_a_script_on_the_console_loses_nothing(tmp_path: Path, machine: str) -> None:
-    """Far more is typed ahead than the kernel keeps: the shell reads it all the same."""
+    """The shell reads everything, though far more is typed ahead than the kernel's buffer holds."""
     guest = run_guest(tmp_path, "", machine=machine, cpus=2, typed=SCRIPT)
     assert guest.status == 9

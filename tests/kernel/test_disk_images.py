@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""mkfs makes disk images and fsck checks them; both say clearly what is wrong."""
+"""Tests that mkfs makes disk images and fsck checks them, both with clear messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedlab.base.toolchain.build import IMAGE
 BUILD = IMAGE.parent
 BLOCK = 4096
 INODE_MAP_AT = 36
-"""In the superblock: the number of the first block of the map of inodes that are used."""
+"""Field of the superblock: the first block of the bitmap of used inodes."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,13 +26,13 @@ def programs() -> None:
 
 
 def call(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Runs one of them."""
+    """Calls one of the programs."""
     command = [BUILD / name, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def make(folder: Path, *files: str | Path, blocks: int = 1000) -> Path:
-    """An image in the folder, made without a complaint."""
+    """Makes an image in the folder, and requires that mkfs prints nothing."""
     image = folder / "disk.img"
     done = call("mkfs", image, str(blocks), *files)
     assert (done.returncode, done.stderr) == (0, "")
@@ -41,7 +41,7 @@ def make(folder: Path, *files: str | Path, blocks: int = 1000) -> Path:
 
 @pytest.mark.parametrize("size", [0, 24 * BLOCK + 1])
 def test_an_image_holds_files_and_is_clean(tmp_path: Path, size: int) -> None:
-    """A file's bytes are in the image; the checker finds nothing to say."""
+    """The image contains the file's bytes, and the checker reports nothing."""
     content = bytes(i * 31 % 251 for i in range(size))
     (tmp_path / "file").write_bytes(content)
     image = make(tmp_path, tmp_path / "file", f"{tmp_path}/file=other")
@@ -53,21 +53,24 @@ def test_an_image_holds_files_and_is_clean(tmp_path: Path, size: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 62])
 def test_boot_inodes_are_next_to_the_roots(tmp_path: Path, count: int) -> None:
-    """However many programs there are: a boot would read a block more with some numbers of them, and
-    each program begin later within its tick."""
+    """The position does not depend on the number of programs.
+
+    Otherwise a boot would read one more block for some numbers, and each program would start later
+    in its tick.
+    """
     (tmp_path / "file").write_bytes(b"text")
     data = make(tmp_path, *(f"{tmp_path}/file=file{n}" for n in range(count))).read_bytes()
     (map_start,) = struct.unpack_from("<I", data, INODE_MAP_AT)
     used = int.from_bytes(data[map_start * BLOCK : (map_start + 1) * BLOCK], "little")
     assert [number for number in range(8 + count) if not used >> number & 1] == [
-        *range(2, 7),  # 1 is the root's
+        *range(2, 7),  # inode 1 is the root
         *range(7 + count, 8 + count),
     ]
 
 
 @pytest.mark.parametrize("count", [0, 300])
 def test_files_that_are_added_later_make_no_difference(tmp_path: Path, count: int) -> None:
-    """Also when the directory grows by a block."""
+    """The order is also irrelevant if the directory grows by a block."""
     (tmp_path / "file").write_bytes(bytes(100_000))
     (tmp_path / "small").write_text("text")
     first: list[str | Path] = [f"{tmp_path}/small=a{i}" for i in range(count)]
@@ -105,7 +108,7 @@ def test_only_an_image_of_mkfs_is_added_to(tmp_path: Path) -> None:
 
 
 def test_a_damaged_image_is_named(tmp_path: Path) -> None:
-    """A block that is marked free though it is used; a superblock that is none."""
+    """Damages: a used block that is marked free, and an invalid superblock."""
     image = make(tmp_path)
     data = bytearray(image.read_bytes())
     first_data_block = int.from_bytes(data[56:60], "little")
@@ -134,7 +137,7 @@ def test_a_damaged_image_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage_of_mkfs(tmp_path: Path, arguments: list[str], status: int) -> None:
-    """No part of an image is left."""
+    """mkfs leaves no partial image."""
     (tmp_path / "file").write_bytes(b"x" * 500_000)
     places = {"IMAGE": "image", "FILE": "file", "NOTHING": "nothing"}
     words = [

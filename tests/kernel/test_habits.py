@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Calls that go as on another kernel, if a boot argument wants that: exec-delay, recheck, count-picks."""
+"""Tests boot arguments that imitate another kernel: exec-delay, recheck, count-picks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from schedlab import metrics
 pytestmark = pytest.mark.spike
 
 PROCESSES, SLEEP = 100, 10
-"""Of timingtests io-bound: each sleeps so many ticks."""
+"""timingtests io-bound: number of processes, and ticks that each sleeps."""
 EXECS = 50
-"""Of timingtests creation, as study 2 has it: one after another."""
+"""timingtests creation in study 2: number of execs, one after another."""
 
 
 def told(folder: Path, command: str, arguments: str = "") -> dict[str, int]:
-    """Returns what the test told last: ticks, complete, switches; and the picks in its trace."""
+    """Returns the test's last values (ticks, complete, switches) and the picks in its trace."""
     folder.mkdir()
     words = f"policy=rr:table-scan tick=1ms {arguments}"
     guest = run_guest(folder, f"{command} -w 100000", arguments=words, traced=True)
@@ -30,7 +30,7 @@ def told(folder: Path, command: str, arguments: str = "") -> dict[str, int]:
 
 
 def test_sleepers_are_woken_at_each_tick(tmp_path: Path) -> None:
-    """And still sleep as long."""
+    """Sleeps still have the same length."""
     plain = told(tmp_path / "plain", "timingtests io-bound")
     woken = told(tmp_path / "woken", "timingtests io-bound", "recheck=1")
     more = woken["picks"] - plain["picks"]
@@ -39,7 +39,7 @@ def test_sleepers_are_woken_at_each_tick(tmp_path: Path) -> None:
 
 
 def test_each_pick_is_counted(tmp_path: Path) -> None:
-    """Where processes compute alone for ticks, most picks are of the process that ran before."""
+    """Processes compute alone for several ticks, so most picks keep the previous process."""
     switches = told(tmp_path / "switches", "timingtests cpu-heavy -b 0")
     picks = told(tmp_path / "picks", "timingtests cpu-heavy", "count-picks=1")
     assert switches["switches"] <= switches["picks"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel does when it breaks, and when it is cut short."""
+"""Tests what the kernel does when it panics or is ended early."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MESSAGES = {
 @pytest.mark.spike
 @pytest.mark.parametrize("kind", MESSAGES)
 def test_panic_gives_its_reason_and_keeps_the_trace(tmp_path: Path, kind: str) -> None:
-    """Message, backtrace with names, status 101, and all records up to the panic."""
+    """The output has the message, a backtrace with names, and status 101; the trace is complete."""
     arguments = f"tick=1ms inject={kind} inject_at=20ms"
     guest = run_guest(tmp_path, "cpu-bound", cpus=4, arguments=arguments, traced=True)
     assert guest.status == PANIC
@@ -37,7 +37,7 @@ def test_panic_gives_its_reason_and_keeps_the_trace(tmp_path: Path, kind: str) -
 
 @pytest.mark.qemu
 def test_a_panic_ends_qemu_too(tmp_path: Path) -> None:
-    """The status reaches the host by QEMU's test device."""
+    """QEMU's test device passes the status to the host."""
     arguments = "tick=1ms inject=panic inject_at=20ms"
     guest = run_guest(tmp_path, "cpu-bound", machine="qemu", cpus=2, arguments=arguments)
     assert guest.status == PANIC
@@ -46,7 +46,7 @@ def test_a_panic_ends_qemu_too(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 def test_time_limit_ends_a_run_with_a_complete_trace(tmp_path: Path) -> None:
-    """A workload that would go on is ended at the limit, in good order."""
+    """A workload without end stops in good order at the limit."""
     guest = run_guest(tmp_path, "sleep 100000", cpus=2, limit="50ms", traced=True)
     assert guest.status == LIMIT
     assert "the limit of this run" in guest.console
@@ -66,7 +66,7 @@ def test_time_limit_ends_a_run_with_a_complete_trace(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_boot_argument_is_named(tmp_path: Path, argument: str) -> None:
-    """Rather than to run with something else than was asked for."""
+    """A wrong boot argument ends the run instead of being ignored."""
     guest = run_guest(tmp_path, "true", arguments=f"tick=1ms {argument}")
     assert guest.status == PANIC
     assert f"boot argument {argument.split('=')[0]}=" in guest.console
@@ -75,5 +75,5 @@ def test_a_wrong_boot_argument_is_named(tmp_path: Path, argument: str) -> None:
 @pytest.mark.spike
 @pytest.mark.parametrize("cpus", [1, 256])
 def test_power_off_reaches_the_host(tmp_path: Path, cpus: int) -> None:
-    """The status that a program gives is the machine's."""
+    """The machine ends with the status that a program passes."""
     assert run_guest(tmp_path, "poweroff 42", cpus=cpus).status == 42

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What happens to a device's signal while a hart is interrupted by software."""
+"""Tests that software interrupts of a hart do not lose or keep a device's signal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedlab.paths import BUILD, ROOT
 PROGRAM = BUILD / "device_signal.elf"
 SLOW_LOCK = BUILD / "slow_lock.so"
 NAMED_THREADS = ("-name", "guest,debug-threads=on")
-"""SLOW_LOCK knows the threads of the guest's CPUs by their names."""
+"""SLOW_LOCK recognizes the threads of the guest's CPUs by name."""
 
 
 def check_signals(command: list[str], preloaded: str = "") -> None:
@@ -39,14 +39,17 @@ def command_of(machine: str) -> list[str]:
 
 @pytest.mark.spike
 def test_no_signal_stays_on_spike() -> None:
-    """With a read, change and write of all of mip, each one does."""
+    """A read-modify-write of the complete mip register keeps every signal."""
     build_once(str(PROGRAM.relative_to(ROOT)))
     check_signals(command_of("spike"))
 
 
 @pytest.mark.qemu
 def test_no_signal_is_lost_on_qemu() -> None:
-    """QEMU reads a device's signal, takes a lock, and writes mip: of 100 signals that come at any
-    moment, a write of all of mip loses some ten when the lock is late."""
+    """QEMU reads a device's signal, takes a lock, then writes mip.
+
+    Of 100 signals at random times, a write of the complete mip register loses about ten when the
+    lock is late.
+    """
     build_once(*(str(path.relative_to(ROOT)) for path in (PROGRAM, SLOW_LOCK)))
     check_signals([*command_of("qemu"), *NAMED_THREADS], str(SLOW_LOCK))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel does for a monitor: records that leave in time, and steer."""
+"""Tests the kernel's services for a monitor: timely trace records, and the `steer` program."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("kernel_monitor")]
 
 BLOCK_BYTES = 65536
 TRACE_RECORD = struct.Struct("<IH")
-"""The part of a record that says whose it is, and its kind."""
+"""Part of a record: process and kind."""
 STEER = 2
-"""Its PID: the first that init starts."""
+"""PID of the `steer` program: the first that init starts."""
 PATIENCE_S = 120
-"""Until a machine that does nothing more is given up."""
+"""Seconds after which an idle machine counts as hung."""
 
 
 # Where each process waits
 
 
-# steer
+# The `steer` program
 
 
 class Monitor:
-    """A machine that runs steer, and what it says."""
+    """A machine that runs the `steer` program, and its output."""
 
     def __init__(self, folder: Path, cpus: int, arguments: str, machine: str = "spike") -> None:
         build_once("kernel", "image")
@@ -65,7 +65,7 @@ class Monitor:
             self.lines.put(line.decode().rstrip("\r\n"))
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """The next line of the console that is such; those before it are passed over."""
+        """Returns the next console line that matches, and drops the lines before it."""
         while True:
             line = self.lines.get(timeout=PATIENCE_S)
             match = re.search(pattern, line)
@@ -76,7 +76,7 @@ class Monitor:
         self.keys.write(text.encode())
 
     def ask(self, command: str) -> tuple[list[str], str]:
-        """The lines told, and how it ended: "ok", "ok 7", "error 2 …"."""
+        """Returns the reply lines and the result: "ok", "ok 7", "error 2 …"."""
         self.number += 1
         self.type(f"@@ {self.number} {command}\n")
         reply_lines: list[str] = []
@@ -87,14 +87,14 @@ class Monitor:
             reply_lines.append(match[2])
 
     def status(self) -> dict[int, list[str]]:
-        """The rows of sched_status by PID: NAME, STATE, PRIORITY, TIMESLICE, TICKETS."""
+        """Returns the rows of sched_status by PID: NAME, STATE, PRIORITY, TIMESLICE, TICKETS."""
         lines, end = self.ask("read sched_status")
         assert end == "ok"
         rows = [line.split() for line in lines[lines.index("") + 2 :]]
         return {int(row[1]): [row[0], *row[2:]] for row in rows}
 
     def wait_until_gone(self, pid: int) -> None:
-        """Its patience counts questions, of which each takes the machine a millisecond or more."""
+        """Waits for at most 10,000 queries; each takes the machine at least 1 ms."""
         for _ in range(10000):
             if pid not in self.status():
                 return
@@ -108,7 +108,7 @@ class Monitor:
 
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
-    """One boot for the tests below: they run in their order, and the last one ends it."""
+    """One boot for the tests below, which run in order; the last test ends it."""
     folder = tmp_path_factory.mktemp("steer")
     started = Monitor(folder, 2, "tick=1ms policy=rr trace-queues=1 trace-delay=5ms limit=3000s")
     yield started
@@ -116,20 +116,20 @@ def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
 
 
 def test_steer_announces_that_it_is_ready(monitor: Monitor) -> None:
-    """A record takes some tens of instructions, which are nanoseconds on Spike."""
+    """A record takes some tens of instructions, which equal nanoseconds on Spike."""
     match = monitor.wait_for(r"^@@ 0 ready (\d+) (\d+)$")
     assert match[1] == "2"
     assert 15_000 < int(match[2]) < 100_000
 
 
 def test_records_leave_though_no_block_is_full(monitor: Monitor) -> None:
-    """While the machine runs."""
+    """Records arrive while the machine runs."""
     check_that_records_leave(monitor)
     assert (monitor.trace.stat().st_size - 64) % 32 == 0
 
 
 def check_that_records_leave(monitor: Monitor) -> None:
-    """What was asked for last is among them; all of them together fill no block."""
+    """The record of the latest request arrives, although all records together fill no block."""
     tickets = TRACE_RECORD.pack(STEER - 1, Kind.ATTRIBUTE)
     assert tickets not in monitor.trace.read_bytes()
     assert monitor.ask("set 1 tickets 3") == ([], "ok")
@@ -141,9 +141,9 @@ def check_that_records_leave(monitor: Monitor) -> None:
 
 
 def test_steer_reads(monitor: Monitor) -> None:
-    """All lines of all files, in which blanks are made one."""
+    """Replies have all lines of each file; runs of blanks become one."""
     rows = monitor.status()
-    assert rows[1] == ["init", "blocked", "5", "?", "3"]  # it is urgent: no policy gives it a slice
+    assert rows[1] == ["init", "blocked", "5", "?", "3"]  # urgent: no policy gives it a slice
     assert rows[2][:1] == ["steer"]
     lines, end = monitor.ask("read sched_policies")
     names = [line.split()[1] for line in lines[1:]]
@@ -157,7 +157,7 @@ def test_steer_reads(monitor: Monitor) -> None:
 
 
 def test_steer_writes_and_sets(monitor: Monitor) -> None:
-    """What is set is read back."""
+    """Values are read back after they are set."""
     assert monitor.ask("write sched_status mlfq:four-quanta") == ([], "ok")
     assert "Policy: mlfq:four-quanta" in monitor.ask("read sched_status")[0]
     assert monitor.ask("write sched_status rr") == ([], "ok")
@@ -173,7 +173,8 @@ def test_steer_writes_and_sets(monitor: Monitor) -> None:
 
 
 def test_study_5s_commands(monitor: Monitor) -> None:
-    """Under its presets numbers are its own, other numbers do nothing, and a stray priority is 5."""
+    """Each preset interprets the numbers itself; unknown numbers do nothing; a wrong priority
+    becomes 5."""
     for number, policy in (
         (1, "wrr:linux"),
         (0, "cfs:linux"),
@@ -195,7 +196,8 @@ def test_study_5s_commands(monitor: Monitor) -> None:
 
 
 def test_steer_starts_and_kills(monitor: Monitor) -> None:
-    """A program begins with the usual attributes, as init's child, without our input."""
+    """A program starts with default attributes, as a child of init, and without the console's
+    input."""
     _, end = monitor.ask("start sleep 100000000")
     pid = int(end.removeprefix("ok "))
     assert monitor.status()[pid][2] == "5"
@@ -226,11 +228,11 @@ ERRORS = [
     ("dance", 22),
     ("x" * 4200, 36),
 ]
-"""Commands, and the number of the error that each is answered with."""
+"""Commands and the error number of each answer."""
 
 
 def test_steer_explains_errors(monitor: Monitor) -> None:
-    """And goes on."""
+    """Errors do not end the `steer` program."""
     for command, error in ERRORS:
         reply_lines, end = monitor.ask(command)
         assert (reply_lines, end.split()[:2]) == ([], ["error", str(error)]), command
@@ -242,7 +244,7 @@ def test_steer_explains_errors(monitor: Monitor) -> None:
 
 
 def test_many_commands_at_once(monitor: Monitor) -> None:
-    """More than the console keeps: what is typed ahead waits, and each is answered in its turn."""
+    """Input beyond the console's buffer waits, and each command is answered in order."""
     numbers = range(1000, 1400)
     typed = "".join(f"@@ {number} set 1 weight {1 + number % 9}\n" for number in numbers)
     assert len(typed) > 2 * 4096
@@ -252,8 +254,10 @@ def test_many_commands_at_once(monitor: Monitor) -> None:
 
 
 def test_steer_is_heard_under_any_load(monitor: Monitor) -> None:
-    """By a policy that knows no priorities, before forty others that compute. What each question
-    took is in the trace, below."""
+    """A policy without priorities runs, and forty processes compute.
+
+    The next test reads the duration of each query from the trace.
+    """
     monitor.ask("write sched_status lottery")
     monitor.ask("start cpu-bound -n 40 -i 100000000000")
     for _ in range(10000):
@@ -265,7 +269,7 @@ def test_steer_is_heard_under_any_load(monitor: Monitor) -> None:
 
 
 def test_trace_of_a_steered_machine_is_complete(monitor: Monitor) -> None:
-    """It ends in order. Steer has never waited for a turn."""
+    """The run ends in good order, and the `steer` program never waited for a time slice."""
     assert monitor.ask("end") == ([], "ok")
     assert monitor.process.wait(PATIENCE_S) == 0
     events = sound_trace(monitor.trace)
@@ -284,7 +288,7 @@ def test_trace_of_a_steered_machine_is_complete(monitor: Monitor) -> None:
 
 @pytest.mark.qemu
 def test_steer_on_qemu(tmp_path: Path) -> None:
-    """The same by its console, its disk and its way out for the trace."""
+    """QEMU behaves the same with its console, disk and trace device."""
     arguments = "tick=1ms policy=rr trace-queues=1 trace-delay=5ms limit=3000s"
     started = Monitor(tmp_path, 2, arguments, "qemu")
     try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What each policy must show, read from traces of the kernel on Spike.
+"""Tests what each policy must show, read from traces of the kernel on Spike.
 
-Ties: a scenario in which many things happen at one tick (tests/scenario/ties.h) is acted out by
-the kernel and by the model of the tests. Both must tell the story in tests/golden/, as must the
-simulator (tests/sim/test_simulator_scenarios.py). To write the stories anew, and then review what changed:
+Ties: the kernel and the model of the tests run a scenario with many events at one tick
+(tests/scenario/ties.h). Both must match the files in tests/golden/, as must the simulator
+(tests/sim/test_simulator_scenarios.py). To rewrite the files and review the changes:
 
     SCHEDLAB_GOLDEN=write ./schedlab test tests/kernel/test_kernel_policies.py -k ties
     git diff tests/golden
@@ -37,17 +37,20 @@ from trace_story import Record, records_of, role_names
 pytestmark = pytest.mark.spike
 
 TOGETHER = "stagger=0"
-"""CPUs have their ticks at the same moment."""
+"""Boot argument: all CPUs have their ticks at the same time."""
 COARSE = (f"--turn={STANDARD_TURN}", f"--turn={SPIKES_TURN}")
-"""Turns as Spike's own program has them."""
+"""Round lengths of Spike's original program."""
 
 
 # Ties
 
 
 def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:
-    """CPUs have their ticks at the same moment, and turns so long that each does in one of them all
-    that comes of its tick: so they act in their order, as those of the model."""
+    """Returns the kernel's events in a scenario with simultaneous ticks.
+
+    A simulation round is long enough for all work of a tick. The CPUs therefore act in the order of
+    their numbers, as in the model.
+    """
     events = traced(
         folder, f"scenario ties {policy}", cpus, TOGETHER, tick_ns=10 * TICK_NS, instead=COARSE
     )
@@ -59,7 +62,7 @@ def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:
     "policy", [policy for policy in policies_and_presets() if is_pinned(policy)]
 )
 def test_ties_are_settled_the_same_everywhere(tmp_path: Path, policy: str, cpus: int) -> None:
-    """By the rules of docs/policy-interface.md, "What happens first"."""
+    """The rules are in docs/policy-interface.md, "What happens first"."""
     by_model, together = told_by_model(tmp_path, "ties", policy, cpus)
     golden = golden_file(policy, cpus)
     if os.environ.get("SCHEDLAB_GOLDEN") == "write":
@@ -75,11 +78,11 @@ def test_no_golden_story_is_left_over() -> None:
     assert set(GOLDEN.glob("ties-*.txt")) <= known
 
 
-# What runs when
+# Order of execution
 
 
 def begin_together(events: trace.Trace, count: int) -> tuple[int, list[int]]:
-    """The tick at which all processes of the group "cpu" wake on CPU 0, and their order."""
+    """Returns the common wake-up tick of all processes of group "cpu" on CPU 0, and their order."""
     groups = role_names(events)
     woken: list[Record] = []
     for record in records_of(events):
@@ -93,7 +96,7 @@ def begin_together(events: trace.Trace, count: int) -> tuple[int, list[int]]:
 
 
 def first_exit(events: trace.Trace, pids: list[int]) -> int:
-    """The tick within which the first of them ends."""
+    """Returns the tick during which the first of the processes ends."""
     times = [
         record.time_ns
         for record in records_of(events)
@@ -103,7 +106,7 @@ def first_exit(events: trace.Trace, pids: list[int]) -> int:
 
 
 def schedule_of(events: trace.Trace, begin: int, end: int) -> list[tuple[int, int, int]]:
-    """Tick, PID, the policy's remark (0: none) of the process that runs in the middle of each tick on CPU 0."""
+    """Returns (tick, PID, annotation or 0) of the process that runs on CPU 0 in mid-tick."""
     rows: list[tuple[int, int, int]] = []
     tick, pid, remark, pending = begin, 0, 0, 0
     half = events.header.tick_ns // 2
@@ -142,7 +145,7 @@ def show_first_difference(
 def test_feedback_queue_follows_its_rule_tick_by_tick(
     tmp_path: Path, preset: str, rules: Rules, iterations: int, least_ticks: int
 ) -> None:
-    """Three CPU-bound processes: study 4's figure 7, with two boosts, and study 3's quanta."""
+    """Three CPU-bound processes run study 4's figure 7 with two boosts, and study 3's time slices."""
     command = f"ladder -n 3 -a 2 -d 0 -i {iterations}"
     events = traced(tmp_path, command, 1, f"policy=mlfq:{preset}")
     begin, pids = begin_together(events, 3)
@@ -172,11 +175,13 @@ STRICT = "priority set=aging_interval=0"
 def test_no_lower_priority_runs_while_a_higher_one_waits(
     tmp_path: Path, policy: str, cpus: int, load: str
 ) -> None:
-    """On any CPU for longer than the bound: a tick, at which it looks at the others' queues, and
-    Spike's rounds. Within a queue, so on one CPU, at once. The processes change priorities.
+    """On several CPUs, an inversion lasts at most a tick plus Spike's rounds; on one CPU, no tick.
 
-    A CPU looks without locks. It may pass over a queue that another CPU is changing just then, and
-    finds what waits there at its next tick; not where each CPU does all of its tick in one turn.
+    At each tick, a CPU looks at the other queues. The processes change their priorities.
+
+    A CPU looks without locks. It may skip a queue that another CPU is changing, and finds the
+    waiting task at its next tick. With long rounds, each CPU finishes its tick in one round, so
+    this cannot happen.
     """
     command = f"ladder -a 1 -f 2 {load} -i 2000000 -r 20"
     several = TICK_NS if cpus > 1 else 0
@@ -189,14 +194,14 @@ def test_no_lower_priority_runs_while_a_higher_one_waits(
 
 
 def priority_inversion(events: trace.Trace) -> Inversion:
-    """By the priorities that users set, whatever the policy makes of them."""
+    """Returns the longest inversion by the users' priorities, not the policy's internal ones."""
     values = Values(events, AttributeKind.PRIORITY)
     return longest_inversion(
         pieces_of(events, values, "runnable"), pieces_of(events, values, "running")
     )
 
 
-# Shares that are exact
+# Exact shares
 
 
 # Draws

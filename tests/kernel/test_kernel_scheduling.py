@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the kernel's scheduler must keep, read from traces of real runs on Spike."""
+"""Tests the invariants of the kernel's scheduler in traces of real runs on Spike."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spike
 
 
 def greatest(times: pl.Series) -> int:
-    """The largest of some times, ns; 0 if there are none."""
+    """Returns the greatest time in ns, or 0 if there is none."""
     return int(times.to_numpy().max(initial=0))
 
 
@@ -30,11 +30,11 @@ LOADS = [
     [(5, "sleepers -n 12"), (8, MIXED)],
     [(2, "sleepers -n 5"), (16, MIXED)],
 ]
-"""Each policy has one of these lists: together they are on all these numbers of CPUs."""
+"""Loads (CPUs, command); each policy has one list, and together they cover all CPU counts."""
 
 
 def idleness_cases() -> list[tuple[str, int, str]]:
-    """Policy, CPUs, command: of all policies as they are shipped, and the one with a shared queue."""
+    """Returns (policy, CPUs, command) for each built-in policy, and for the shared-queue preset."""
     policies = [*read_catalogue(), "rr:table-scan"]
     return [
         (policy, cpus, command)
@@ -47,13 +47,13 @@ def idleness_cases() -> list[tuple[str, int, str]]:
 def test_no_cpu_idles_while_a_process_waits(
     tmp_path: Path, policy: str, cpus: int, command: str
 ) -> None:
-    """For longer than a tick: the sweep goes through all changes of idle CPUs and of waiters."""
+    """A CPU never idles longer than a tick while a process waits; all state changes are checked."""
     events = traced(tmp_path, command, cpus, f"policy={policy}")
     assert idle_beside_waiting(events) <= TICK_NS + 2 * ROUND_NS
 
 
 def idle_beside_waiting(events: trace.Trace) -> int:
-    """The longest time, ns, in which some CPU was idle and some process waited, on and on."""
+    """Returns the longest time in ns during which some CPU is idle while some process waits."""
     window = metrics.measured_window(events)
     idle = metrics.cpu_intervals(events).filter(pl.col("pid") == 0)
     waiting = metrics.state_intervals(events).filter(pl.col("state") == "runnable")
@@ -81,7 +81,8 @@ def idle_beside_waiting(events: trace.Trace) -> int:
 
 
 def switch_delays(events: trace.Trace) -> npt.NDArray[np.int64]:
-    """For each switch of the policy and each CPU that runs a process then: until it picks again."""
+    """Returns the times in ns from each policy switch until each busy CPU next enters the
+    scheduler."""
     kind, cpu = events.column("kind"), events.column("cpu")
     time, process = events.column("time_ns"), events.column("process")
     switches = np.flatnonzero((kind == trace.Kind.POLICY) | (kind == trace.Kind.TUNABLE))
@@ -102,8 +103,10 @@ def switch_delays(events: trace.Trace) -> npt.NDArray[np.int64]:
 
 @pytest.mark.parametrize("cpus", [1, 8])
 def test_switching_policies_under_load(tmp_path: Path, cpus: int) -> None:
-    """The trace of a thousand switches and more is valid, and each is in force everywhere within a tick:
-    by then, each process that the old policy picked has left its CPU or was picked by the new one."""
+    """After more than 1,000 switches, the trace is valid, and each switch applies within a tick.
+
+    By then, each process that the old policy picked has left its CPU or was picked by the new policy.
+    """
     events = traced(tmp_path, "test-switching", cpus)
     policies = events.texts.filter(pl.col("row").is_in(events.rows(trace.Kind.POLICY).tolist()))
     listed = run_guest(tmp_path, "cat /proc/sched_policies").console
@@ -116,7 +119,7 @@ def test_switching_policies_under_load(tmp_path: Path, cpus: int) -> None:
 
 
 def test_shares_are_traced(tmp_path: Path) -> None:
-    """POLICY and TUNABLE say by which attribute the policy shares, from the boot on."""
+    """POLICY and TUNABLE records name the attribute that sets the shares, starting at boot."""
     events = traced(tmp_path, "sh -c 'tunable slice 2; policy rr:table-scan'", 1)
     kind = events.column("kind")
     rows = np.flatnonzero((kind == trace.Kind.POLICY) | (kind == trace.Kind.TUNABLE))
@@ -129,7 +132,7 @@ def test_shares_are_traced(tmp_path: Path) -> None:
 
 
 def test_a_policy_ends_a_process_at_the_tick(tmp_path: Path) -> None:
-    """Whom its tick() condemns runs no longer than to that tick, whatever it does."""
+    """A process that tick() condemns runs at most until that tick, regardless of what it does."""
     limit = 20 * TICK_NS
     events = traced(tmp_path, "test-scheduler policies_may_end_processes", 1)
     ended = events.events.filter(
@@ -143,9 +146,9 @@ def test_a_policy_ends_a_process_at_the_tick(tmp_path: Path) -> None:
 
 
 def test_who_wakes_whom_is_traced(tmp_path: Path) -> None:
-    """A timer's wake-up is by no process, whichever runs then; a byte in a pipe is by the process that wrote it.
+    """A timer's wake-up has no waker; the wake-up for a pipe's byte names the writer.
 
-    The reader sleeps, asks for a byte and waits for it, while a hog computes.
+    The reader sleeps, requests a byte and waits for it, while a hog computes.
     """
     events = traced(tmp_path, "study3 inversion -r 3 -c 1 -t 3000", cpus=1)
     groups = dict(metrics.compute(events).processes.select("pid", "group").iter_rows())

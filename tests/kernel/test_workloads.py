@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The studies' suites do what the studies say: counted from traces, read from what they print."""
+"""Tests that the studies' suites do what the studies state, by their traces and output."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from schedlab.paths import BUILD, ROOT
 
 TICK_NS = 100_000
 WORK = "-w 10000"
-"""The iterations that fill such a tick: all is a hundredth of the studies' size."""
+"""Iterations that fill one tick; all work is a hundredth of the studies' size."""
 
 OVERHEAD_NS = 100_000
-"""More than the kernel takes for a process that does nothing, and for three sleeps with a file."""
+"""Upper bound for a process without work, and for three sleeps with a file."""
 
 STUDY_WORK = 4.3e-7
-"""Ticks that an iteration of study 1 takes: 86 ticks for ten times 20 million, its table 1."""
+"""Ticks per iteration in study 1: 86 ticks for ten times 20 million (table 1)."""
 
 
 @dataclass(frozen=True)
 class Members:
-    """What each process of a group does."""
+    """Work of each process of a group."""
 
     processes: int
     work: float = 0
-    """In ticks."""
+    """CPU time in ticks."""
     sleeps: int = 0
     ticks: int = 0
-    """The length of each sleep."""
+    """Length of each sleep in ticks."""
     priority: int | None = None
     at_once: int | None = None
-    """No more than this many live at the same time."""
+    """Maximum number of processes alive at the same time."""
 
 
 def study_1(
     priorities: bool = False, io: Mapping[str, Members] | None = None
 ) -> dict[str, dict[str, Members]]:
-    """Test to groups, as sections 4.1 and 4.2 list them; the I/O-bound test differs."""
+    """Returns the groups of each test, as in sections 4.1 and 4.2; the I/O-bound test differs."""
 
     def level(priority: int) -> int | None:
         return priority if priorities else None
@@ -72,7 +72,7 @@ def study_1(
 
 
 def interactive_halves() -> dict[str, Members]:
-    """Section 4.2: the first 25 at priority 5, the last 25 at 0."""
+    """Returns the groups of section 4.2: the first 25 with priority 5, the last 25 with 0."""
     burst = 100e3 * STUDY_WORK
     return {
         f"io-{priority}": Members(25, 10 * burst, 10, 1, priority=priority) for priority in (5, 0)
@@ -89,7 +89,7 @@ SUITES = {
 
 @dataclass(frozen=True)
 class Ran:
-    """A run: its console after the boot, its trace, and the workload's processes."""
+    """A run: console output after the boot, trace, and the workload's processes."""
 
     lines: list[str]
     events: trace.Trace
@@ -98,13 +98,13 @@ class Ran:
     summary: dict[str, Any]
 
     def told(self, name: str, group: str = "root") -> list[int]:
-        """The figures of this name that processes of a group told, in order."""
+        """Returns the values of this name that a group's processes reported, in order."""
         of_name = self.values.filter((pl.col("name") == name) & (pl.col("group") == group))
         return of_name["value"].to_list()
 
 
 def run(folder: Path, command: str, cpus: int, arguments: str = "") -> Ran:
-    """Boots, runs the command, and reads what it left; the trace must be sound."""
+    """Boots, runs the command and reads the results; requires a valid trace."""
     boot = f"tick={TICK_NS}ns seed=1 {arguments}"
     guest = run_guest(folder, command, cpus=cpus, arguments=boot, traced=True)
     assert guest.status == 0, guest.console
@@ -124,7 +124,7 @@ def run(folder: Path, command: str, cpus: int, arguments: str = "") -> Ran:
 
 
 def most_at_once(members: pl.DataFrame) -> int:
-    """How many lived at the same time; a process that ends when another is forked does not count."""
+    """Returns the maximum number of live processes; an exit at the time of a fork counts first."""
     changes = [(time, 1) for time in members["fork_ns"]]
     changes += [(time, -1) for time in members["exit_ns"]]
     most = alive = 0
@@ -135,7 +135,7 @@ def most_at_once(members: pl.DataFrame) -> int:
 
 
 def sleeps_of(ran: Ran, members: pl.DataFrame) -> dict[int, list[int]]:
-    """How long each sleep of each process of a group was until it was woken, ns."""
+    """Returns, per PID, the time in ns from the start of each sleep to its wake-up."""
     sleeps: dict[int, list[int]] = {pid: [] for pid in members["pid"]}
     sleep_starts: dict[int, int] = {}
     events = ran.events.events.filter(pl.col("kind").is_in([trace.Kind.BLOCK, trace.Kind.WAKEUP]))
@@ -148,10 +148,11 @@ def sleeps_of(ran: Ran, members: pl.DataFrame) -> dict[int, list[int]]:
 
 
 def check_sleeps(ran: Ran, members: pl.DataFrame, count: int, ticks: int) -> None:
-    """So many of each, from somewhere in a tick to the end of the last one, where others wake too.
+    """Checks the number of sleeps and their lengths.
 
-    A process that asks for it in the last instructions of a tick sleeps from the next one on; if it is to sleep
-    until that one, not at all.
+    A sleep starts within a tick and ends at the last tick's end, where other processes also wake. A
+    sleep that starts in the last instructions of a tick counts from the next tick. A sleep of one
+    tick may then not happen at all.
     """
     sleeps = sleeps_of(ran, members)
     counts = Counter(len(lengths) for lengths in sleeps.values())
@@ -163,7 +164,7 @@ def check_sleeps(ran: Ran, members: pl.DataFrame, count: int, ticks: int) -> Non
 
 
 def priorities_of(ran: Ran, members: pl.DataFrame) -> set[int | None]:
-    """What priorities the processes of a group were given; None: none was set."""
+    """Returns the priorities that a group's processes received; None means that none was set."""
     chosen = ran.events.events.filter(
         (pl.col("kind") == trace.Kind.ATTRIBUTE)
         & (pl.col("first") == trace.AttributeKind.PRIORITY)
@@ -173,7 +174,7 @@ def priorities_of(ran: Ran, members: pl.DataFrame) -> set[int | None]:
 
 
 def check_group(ran: Ran, label: str, expected: Members) -> None:
-    """Processes, work, sleeps and priority of a group are those of the study."""
+    """Checks that processes, work, sleeps and priority of a group match the study."""
     members = ran.processes.filter(pl.col("group") == label)
     assert len(members) == expected.processes, label
     check_sleeps(ran, members, expected.sleeps, expected.ticks)
@@ -186,7 +187,7 @@ def check_group(ran: Ran, label: str, expected: Members) -> None:
 
 
 def rows_of(lines: list[str]) -> dict[str, list[list[float]]]:
-    """Test to its rows of figures: the runs, then their mean."""
+    """Returns, per test, its rows of figures: the runs, then their mean."""
     rows: dict[str, list[list[float]]] = {}
     for line in lines:
         match = re.fullmatch(r"(\S+) +(?:\d+|mean) +([\d.]+) +([\d.]+) +([\d.]+)", line)
@@ -200,7 +201,7 @@ def rows_of(lines: list[str]) -> dict[str, list[list[float]]]:
 def test_suites_of_study_1_start_the_stated_processes(
     tmp_path: Path, command: str, cpus: int
 ) -> None:
-    """Counted from the trace, test by test."""
+    """The trace has the stated processes of each test."""
     ran = run(tmp_path, f"{command} {WORK}", cpus, "policy=priority")
     groups = {label: group for test in SUITES[command].values() for label, group in test.items()}
     for label, expected in groups.items():
@@ -219,7 +220,7 @@ def test_suites_of_study_1_start_the_stated_processes(
     ("workload", "cpu", "io"), [("cpu", 40, 0), ("io", 0, 40), ("mixed", 34, 16)]
 )
 def test_workloads_of_study_3(tmp_path: Path, workload: str, cpu: int, io: int) -> None:
-    """40, 40 and 50 processes; of the mixed, two of three compute."""
+    """The tests have 40, 40 and 50 processes; two of three in the mixed test compute."""
     ran = run(tmp_path, f"study3 {workload} {WORK}", 2)
     if cpu:
         check_group(ran, "cpu", Members(cpu, 2.9))
@@ -235,14 +236,15 @@ def test_workloads_of_study_3(tmp_path: Path, workload: str, cpu: int, io: int) 
 
 
 def number_after(lines: list[str], pattern: str) -> list[float]:
-    """The numbers of the one line that matches."""
+    """Returns the numbers of the only line that matches."""
     (match,) = (match for line in lines if (match := re.fullmatch(pattern, line)))
     return [float(number) for number in match.groups()]
 
 
 @pytest.mark.spike
 def test_priority_inversion_makes_the_reader_wait_for_all_others(tmp_path: Path) -> None:
-    """Strict priorities: all that compute go before the writer. Alone, it takes its own work."""
+    """With strict priorities, all hogs run before the writer; alone, the reader waits for its
+    work."""
     waits = {}
     for hogs in (0, 4):
         ran = run(
@@ -274,7 +276,11 @@ PRINTED = r" +(\d+), mean +([\d.]+) ticks, longest +(\d+) ticks"
 
 @pytest.mark.spike
 def test_experiments_of_study_4(tmp_path: Path) -> None:
-    """Three for the trace; two that write a line and sleep 5 ticks twenty times, among others."""
+    """The trace test has three processes; the others include two that write and sleep twenty
+    times.
+
+    Each sleep takes 5 ticks.
+    """
     ran = run(tmp_path, f"study4 trace {WORK}", 2)
     check_group(ran, "cpu", Members(3, 350))
     ran = run(tmp_path, f"study4 mixed -c 4 {WORK}", 2)
@@ -293,7 +299,7 @@ def test_experiments_of_study_4(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 def test_the_sleeper_of_study_4(tmp_path: Path) -> None:
-    """Under round-robin it sleeps until all others have had their turn: 20 ticks of one CPU."""
+    """Round-robin runs all others before the sleeper: 20 ticks on one CPU."""
     ran = run(tmp_path, f"study4 sleeper -i 20 -r 2 {WORK}", 1)
     check_group(ran, "cpu", Members(20, 20))
     check_group(ran, "sleeper", Members(1, sleeps=2, ticks=5))
@@ -309,7 +315,7 @@ def test_the_sleeper_of_study_4(tmp_path: Path) -> None:
     ("test", "policy"), [("basic", "wrr"), ("starve", "priority"), ("mixed", "rr")]
 )
 def test_lottery_test_window_has_its_stated_length(tmp_path: Path, test: str, policy: str) -> None:
-    """Also under policies that starve the parent, whose turn comes after the window."""
+    """Policies that starve the parent, which runs after the window, do not change its length."""
     ran = run(tmp_path, f"lotterytest {test} -t 50 -u 20 -w {TICK_NS // 10}", 2, f"policy={policy}")
     summary = ran.summary
     assert ran.told("window") == [50 * TICK_NS]
@@ -325,7 +331,7 @@ NAMED = {"lotterytest", "study3", "study4"}
 
 
 def linux(program: str, *words: str, status: int = 0) -> tuple[list[str], list[str]]:
-    """Output and marks of a workload as a program of Linux, its tick a tenth of a millisecond."""
+    """Returns output and marks of a workload as a Linux program with a tick of 0.1 ms."""
     build_once("linux-workloads")
     done = subprocess.run(
         [BUILD / "linux" / program, *words],
@@ -340,13 +346,13 @@ def linux(program: str, *words: str, status: int = 0) -> tuple[list[str], list[s
 
 
 def marked(marks: list[str]) -> Counter[str]:
-    """How many processes each group has."""
+    """Returns the number of processes of each group."""
     return Counter(mark.split()[-1] for mark in marks if " group " in mark)
 
 
 @pytest.mark.parametrize("program", WORKLOADS)
 def test_programs_have_help_and_refuse_unknown_options(program: str) -> None:
-    """As a command does: status 0 and 2."""
+    """Status 0 for help and 2 for unknown options, as for commands."""
     help_lines, _ = linux(program, "--help")
     assert help_lines[0].startswith("usage: ")
     assert len(program) <= 14
@@ -359,7 +365,7 @@ def test_programs_have_help_and_refuse_unknown_options(program: str) -> None:
 
 @pytest.mark.parametrize("command", SUITES)
 def test_suites_run_on_linux(command: str) -> None:
-    """The same source, the same processes."""
+    """The same source starts the same processes."""
     program, *words = command.split()
     lines, marks = linux(program, *words, "-w", "1000")
     groups = {label: group for test in SUITES[command].values() for label, group in test.items()}
@@ -388,7 +394,7 @@ def test_suites_run_on_linux(command: str) -> None:
 def test_the_others_run_on_linux(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, groups: dict[str, int]
 ) -> None:
-    """The same source, the same processes, and no file is left."""
+    """The same source starts the same processes, and leaves no file."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     _, marks = linux(*command.split())
     assert marked(marks) - Counter(["root"]) == groups
