@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests the calibration of costs from traces of the simulator, whose costs are known, and the
-kernel.
-"""
+kernel."""
 
 from __future__ import annotations
 

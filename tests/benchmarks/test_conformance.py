@@ -24,8 +24,7 @@ def bench(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
 
 def test_eevdf_does_what_is_expected_and_others_do_not() -> None:
     """Without timers, time slices end later but in the same order: within 2.5 ms for a tick of 1
-    ms.
-    """
+    ms."""
     status, rows = bench("--policy", "eevdf,eevdf:ticks,rr")
     outcomes = {(row["policy"], row["scenario"]): row["kept"] for row in rows}
     names = [scenario.name for scenario in read_suite(SUITE).scenarios]

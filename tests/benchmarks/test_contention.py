@@ -31,8 +31,7 @@ def test_one_queue_for_all_cpus_keeps_them_waiting(schedlab: Command) -> None:
 
 def waits_of(rows: list[dict[str, object]], policy: str) -> int:
     """Returns the waits of a policy with the shortest time slices, while processes yield all the
-    time.
-    """
+    time."""
     shortest = int(TURNS[0])
     return sum(
         int(str(row["waits"]))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests how `./schedlab dev bench simulator` evaluates the programs' output; no test checks a
-speed.
-"""
+speed."""
 
 from __future__ import annotations
 
