@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests that the Python API does what the command line does, and nothing that only a command
-needs.
-"""
+needs."""
 
 from __future__ import annotations
 
