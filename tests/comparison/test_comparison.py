@@ -176,8 +176,7 @@ def test_the_charts_are_drawn_with_what_can_be_chosen(folder: Path) -> None:
 
 def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
     """With three equal processes on one CPU, running one after the other takes 4 ÷ 6 of the
-    turnaround.
-    """
+    turnaround."""
     for policy, turnaround, picked in (("rr", 60.0, 60), ("wrr", 40.0, 3), ("mlfq", 55.0, 20)):
         for seed in (1, 2):
             keep_figures(tmp_path, experiment="s3-cpu", policy=policy, seed=seed, selections=picked,
