@@ -274,8 +274,7 @@ def test_the_last_step_is_what_ships() -> None:
 
 def test_what_the_guide_shows_of_the_last_step_is_laid_out_as_it_ships() -> None:
     """Comments count too: if all parts of a block are final, the shipped file contains it
-    unchanged.
-    """
+    unchanged."""
     shipped = (ROOT / "policies" / "stride.c").read_text()
     last = {}
     for step in STEPS:

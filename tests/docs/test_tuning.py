@@ -107,8 +107,7 @@ def run(
     plan: SweepPlan, folder: Path, is_selected: Callable[[Point], bool], traces: bool = False
 ) -> Path:
     """Runs the selected points of a sweep, or all points when the page is written; returns the
-    folder.
-    """
+    folder."""
     points = tuple(point for point in plan.points if WRITE or is_selected(point))
     done = command.carry_out(
         replace(plan, points=points), command.Doing(folder, keep_traces=traces)
