@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests that a mistake is shown by a workload that breaks the same rule, where such a workload
-exists.
-"""
+exists."""
 
 from __future__ import annotations
 
