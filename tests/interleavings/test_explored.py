@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests `./schedlab explore kernel`: seeds are repeatable, races are found, and failures are
-reduced.
-"""
+reduced."""
 
 from __future__ import annotations
 
@@ -82,8 +81,7 @@ def options(out: Path) -> command.Options:
 @pytest.mark.spike
 def test_idle_cpu_while_work_waits_is_detected(tmp_path: Path) -> None:
     """The planted CPU reports too late that it is idle: no assertion fails, and its next tick
-    repairs it.
-    """
+    repairs it."""
     failure = carry_out(planted("idle-and-not-told"), 1, tmp_path)
     assert failure
     assert failure.kind == "idle"
