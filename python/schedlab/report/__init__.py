@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Reports: pages of texts, tables and charts, made from runs (docs/reports.md)."""
+"""Makes reports of runs: pages of texts, tables and charts (docs/reports.md)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page on simulator and kernel: what both machines gave for the same experiments."""
+"""The page on simulator and kernel: compares their results for the same experiments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from schedlab.studies.experiments import EXPERIMENTS
 NAME = "simulator-and-kernel"
 _NEAR = percent(NEARNESS, 0)
 _SHOWN = 40
-"""Figures of a study that are near and yet in its table: the largest differences."""
+"""Maximum number of near figures in a study's table; those with the largest differences are listed.
+"""
 _TONES: dict[str, Tone] = {
     "near": "good",
     "known": "bad",
@@ -52,7 +53,9 @@ def page(collection: Collection) -> Page | None:
 
 
 def _ranges(collection: Collection) -> variants.Ranges:
-    """Returns what `./schedlab dev bench agreement` found, and left beside the folders of both machines."""
+    """Returns the results that `./schedlab dev bench agreement` stored next
+    to the folders of both machines.
+    """
     ranges: dict[Key, variants.Range] = {}
     for folder in sorted({run.folder.parent.parent for run in collection}):
         ranges.update(variants.read(folder))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One file that holds what figures of a report are made of, so that another machine makes them again."""
+"""Writes an artifact: one file with the data and runs of figures, for another machine to repeat."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ _ALL_FILES = (
     *(WORKLOAD_FILE, WORKLOAD_PLAYED, WORKLOAD_TEXT),
 )
 _OF_AGAIN = (results.MANIFEST, WORKLOAD_FILE, SHAPE_FILE)
-"""What is kept of a run that is carried out again."""
+"""The files that an artifact stores of a repeatable run."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A table or chart of a report. `label`: `Figure 3`."""
+    """A table or chart of a report, with a `label` such as `Figure 3`."""
 
     name: str
     label: str
@@ -69,7 +69,10 @@ class Figure:
 
 
 def figures_in(report: Path) -> list[Figure]:
-    """Returns all tables and charts of the report in a folder, except lists, which are of no paper."""
+    """Returns the tables and charts of the report in a folder.
+
+    Lists are excluded: no paper prints them.
+    """
     content = json.loads((report / MARK).read_text(encoding="utf-8"))
     return [
         Figure(block["name"], block["label"], block["title"], page["name"])
@@ -80,9 +83,10 @@ def figures_in(report: Path) -> list[Figure]:
 
 
 def chosen(figures: Sequence[Figure], names: Sequence[str]) -> list[Figure]:
-    """Returns those that are named: by name, number (`4` is Figure 4) or label (`table 12`). () means all.
+    """Returns the figures with these names, numbers (`4` is Figure 4) or
+    labels (`table 12`). () means all.
 
-    Raises WrongUsage for what is not there.
+    Raises WrongUsage for an unknown figure.
     """
     by_word = {word: figure for figure in figures for word in (figure.name, figure.label.lower())}
     chosen_figures = []
@@ -100,7 +104,7 @@ def chosen(figures: Sequence[Figure], names: Sequence[str]) -> list[Figure]:
 
 
 def check_place(place: Path) -> None:
-    """Raises WrongUsage for a place that is not to be written to."""
+    """Raises WrongUsage unless an artifact can be written to this path."""
     from schedlab.base.files.placing import check_file
 
     if place.suffix != SUFFIX:
@@ -115,7 +119,10 @@ def check_place(place: Path) -> None:
 def write_artifact(
     place: Path, collection: Collection, report: Path, names: Sequence[str]
 ) -> list[Figure]:
-    """Writes the artifact of figures of a report, which is in a folder, of these runs; returns the figures."""
+    """Writes an artifact of figures of the report in the folder `report`, and returns the figures.
+
+    `collection`: the report's runs. `names`: the figures, as `chosen` accepts them.
+    """
     figures = chosen(figures_in(report), names)
     data = {figure.name: (report / FILES / f"{figure.name}.csv").read_bytes() for figure in figures}
     runs = needed(collection, figures, data) if names else collection
@@ -158,7 +165,10 @@ def write_artifact(
 
 
 def is_repeated(run: StoredRun) -> bool:
-    """Can it be carried out again, with the same outcome? Of any other, the artifact holds the trace."""
+    """Returns whether a repetition gives the same outcome.
+
+    Of other runs, the artifact stores the trace.
+    """
     return bool(run.manifest.get("repeatable", True)) and command_of(run.manifest) is not None
 
 
@@ -169,12 +179,18 @@ def trace_hash(folder: Path) -> str | None:
 
 
 def data_of(collection: Collection, figures: Iterable[Figure]) -> dict[str, bytes]:
-    """Returns the data behind figures, as a report of these runs has them in CSV: those that there are, by name."""
+    """Returns the CSV data of figures by name.
+
+    Figures that a report of these runs does not have are missing.
+    """
     return {name: as_csv(block) for name, block in blocks_of(collection, figures).items()}
 
 
 def blocks_of(collection: Collection, figures: Iterable[Figure]) -> dict[str, Table | Chart]:
-    """Returns the figures, as a report of these runs has them: those that there are, by name."""
+    """Returns the figures by name.
+
+    Figures that a report of these runs does not have are missing.
+    """
     page_by_figure = {figure.name: figure.page for figure in figures}
     return {
         block.name: block
@@ -188,20 +204,22 @@ def blocks_of(collection: Collection, figures: Iterable[Figure]) -> dict[str, Ta
 
 
 def as_csv(block: Table | Chart) -> bytes:
-    """Returns the numbers behind it, as in its file."""
+    """Returns a figure's numbers, as in its CSV file."""
     file = BytesIO()
     write_csv(block.data, file)
     return file.getvalue()
 
 
-# --- which runs
+# --- selection of runs
 
 
 def needed(
     collection: Collection, figures: Sequence[Figure], data: Mapping[str, bytes]
 ) -> Collection:
-    """Returns the runs of the studies and workloads on whose pages figures stand, if these give the same data;
-    else all runs."""
+    """Returns the runs of the studies and workloads on whose pages the figures are.
+
+    If these runs do not give the same data, returns all runs.
+    """
     needed_figures = _of(collection, _of_pages(collection, {figure.page for figure in figures}))
     return (
         needed_figures
@@ -216,8 +234,10 @@ def _of(collection: Collection, labels: Iterable[str]) -> Collection:
 
 
 def _of_pages(collection: Collection, pages: set[str]) -> list[str]:
-    """Returns the experiments of studies and workloads that have a page of these names, which may be a part of it,
-    or [] if another page is among them."""
+    """Returns the experiments and workloads of pages, given the names of pages or of their parts.
+
+    Returns [] if a page belongs to neither a study nor a workload.
+    """
     labels: dict[str, None] = {}
     named = set()
     for workload in workloads(collection):
@@ -230,7 +250,7 @@ def _of_pages(collection: Collection, pages: set[str]) -> list[str]:
     return list(labels) if named == pages else []
 
 
-# --- what is said of it
+# --- description of the artifact
 
 
 def _warn(runs: Collection, sources: Mapping[str, Any]) -> None:
@@ -244,9 +264,9 @@ def _warn(runs: Collection, sources: Mapping[str, Any]) -> None:
 
 
 def _is_of(run: StoredRun, sources: Mapping[str, Any]) -> bool:
-    """Was it made by these sources?"""
+    """Returns whether the run was made by these sources."""
     same = all(run.manifest.get(key) == sources.get(key) for key in ("commit", "changes_sha256"))
-    # A run of an earlier release does not say which changes there were.
+    # Runs of earlier releases do not record their uncommitted changes.
     unknown = run.manifest.get("changed") and "changes_sha256" not in run.manifest
     return same and not (unknown and "changes_sha256" in sources)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes a report of runs: which pages there are, and what is written of them."""
+"""Makes a report of runs: selects the pages, and writes them in each format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from schedlab.studies.proposals import is_of_proposals
 
 Format = Literal["html", "markdown", "latex"]
 Progress = Callable[[str, int, int], None]
-"""Is told what is being done, how many parts of it are done, and of how many."""
+"""Called with the current step, the number of finished steps and their total."""
 
 TITLE = "schedlab report"
 
@@ -40,10 +40,11 @@ def write_report(
     *,
     pictures: bool = False,
 ) -> Path:
-    """A report of these runs in the folder `out`; gives the file to open.
+    """Writes a report of these runs to the folder `out`, and returns the file to open.
 
-    The folder appears when it is whole. A report that is there is replaced; anything else raises
-    WrongUsage before any work is done. `pictures`: draws each chart as SVG and PNG, as Markdown needs it.
+    The folder appears when it is complete. An existing report is replaced. Anything else at
+    that path raises WrongUsage before any work is done. `pictures`: draws each chart as SVG
+    and PNG, as Markdown needs it.
     """
     check_place(out)
     report = make_report(collection, progress)
@@ -58,7 +59,7 @@ def write_into(
     *,
     pictures: bool = False,
 ) -> Path:
-    """The same of a report that is made."""
+    """Writes an existing report to the folder `out`, as `write_report` does."""
     check_place(out)
     report = all_visible(report)
     files.check_names(report)
@@ -76,7 +77,7 @@ def write(
     *,
     pictures: bool = False,
 ) -> Path:
-    """Fills a folder; gives the file to open."""
+    """Writes a report into an existing folder, and returns the file to open."""
     pictures = pictures or "markdown" in formats
     files.write_files(report, folder / files.FOLDER, on_paper=pictures)
     if pictures:
@@ -106,7 +107,7 @@ def write(
 
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
-    """Returns all pages that there is something to say on. The first leads to the others."""
+    """Returns a report with all pages that have content. The first page links to the others."""
     compared_suites = compared_in(collection)
     pages = make_pages(collection, lambda: compared_suites, progress)
     texts = tuple(finding.text for finding in findings(compared_suites))
@@ -114,7 +115,10 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
 
 
 def only_pages(collection: Collection, names: set[str]) -> list[Page]:
-    """Returns the pages of these names, as a report of these runs has them; of a page that is divided, all parts."""
+    """Returns the pages with these names, as in a report of these runs.
+
+    A divided page gives all its parts.
+    """
     return make_pages(collection, cache(lambda: compared_in(collection)), only=names)
 
 
@@ -124,7 +128,11 @@ def make_pages(
     progress: Progress = lambda what, done, of: None,
     only: set[str] | None = None,
 ) -> list[Page]:
-    """Makes them in the order of the report. `find_suites`: what was compared of the runs. `only`: their names."""
+    """Returns the pages in the report's order. `find_suites` returns
+    the suites of the compared runs.
+
+    `only`: names of the pages to make; None for all.
+    """
     from schedlab.report import agreement, comparison, proposals
 
     of_studies = without_simulated(collection)
@@ -157,12 +165,12 @@ def make_pages(
 
 
 def compared_in(collection: Collection) -> list[Suite]:
-    """Returns what a report of these runs compares, of which its findings are counted."""
+    """Returns the suites that a report of these runs compares, which are the basis of its findings."""
     return suites(_compared(collection))
 
 
 def page_maker(number: int) -> Callable[[Collection], Page | None]:
-    """Makes the page of a study."""
+    """Returns the function that makes the page of a study."""
 
     def page(collection: Collection) -> Page | None:
         from schedlab.report.studies.pages import page_of
@@ -173,8 +181,10 @@ def page_maker(number: int) -> Callable[[Collection], Page | None]:
 
 
 def without_simulated(collection: Collection) -> Collection:
-    """What the studies are reproduced by: of an experiment that the kernel ran, the simulator's
-    runs are no further ones."""
+    """Returns the runs that reproduce the studies.
+
+    If the kernel ran an experiment, the simulator's runs of that experiment are left out.
+    """
     on_kernel = {run.setup.experiment for run in collection if run.setup.machine != SIMULATOR}
     return Collection(
         run
@@ -190,12 +200,15 @@ def _compared(collection: Collection) -> Collection:
 
 
 def without_proposals(collection: Collection) -> Collection:
-    """What is compared under many policies: a proposal's tests have a page of their own."""
+    """Returns the runs that are compared under many policies.
+
+    Tests of proposals have a separate page.
+    """
     return Collection(run for run in collection if not is_of_proposals(run.setup.experiment))
 
 
 def facts(collection: Collection) -> dict[str, str]:
-    """Returns what all pages end with: by what this was run, and when."""
+    """Returns the facts at the foot of all pages: versions, commit, machines, host and dates."""
     manifests = [run.manifest for run in collection]
     now = datetime.now(timezone.utc)
     return {
@@ -227,7 +240,7 @@ def _period(times: list[str]) -> str:
 
 
 def _contents(report: Report) -> dict[str, Any]:
-    """Returns, for programs, what is in the report, and in which files."""
+    """Returns the report's content and its files, for programs."""
     numbering = Numbering(report)
     return {
         "format": 1,
@@ -256,7 +269,7 @@ def _contents(report: Report) -> dict[str, Any]:
 
 
 class _Counter:
-    """Counts work of one kind."""
+    """Counts finished steps of one kind, and reports progress."""
 
     def __init__(self, progress: Progress, what: str, of: int) -> None:
         self.progress = progress

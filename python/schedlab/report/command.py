@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `./schedlab report` does."""
+"""Implements `./schedlab report`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from schedlab.runs.collection import Collection, StoredRun
 from schedlab.runs.worker import evaluate
 
 Work = tuple[Path, Path, Outcome]
-"""A run's folder, where its metrics go, how its machine ended."""
+"""A run's folder, the folder for its metrics, and the outcome of its machine."""
 
 
 def remeasured(
@@ -33,11 +33,11 @@ def remeasured(
     progress: Callable[[str, int, int], None] = lambda what, done, of: None,
     workers: int | None = None,
 ) -> Collection:
-    """Returns the same runs, with metrics in `folder` that were computed by `workers` processes; None: one for
-    each CPU.
+    """Returns the same runs with metrics recomputed into `folder` by `workers` processes.
 
-    A run whose trace cannot be measured has the status `unmeasured`, and says why. Raises
-    SchedlabError if the host does not let the processes do their work.
+    `workers`: None for one process per CPU. A run whose trace cannot be measured
+    has the status `unmeasured` and a message. Raises SchedlabError if the host
+    prevents the processes from working.
     """
     work = [
         (run.folder, folder / str(number), _outcome_of(run))
@@ -53,7 +53,10 @@ def remeasured(
 
 
 def _outcome_of(run: StoredRun) -> Outcome:
-    """Returns how its machine ended: a trace that could not be measured then may be measured now."""
+    """Returns how the run's machine ended.
+
+    A trace that could not be measured then may be measurable now.
+    """
     status = "success" if run.status == "unmeasured" else run.status
     return Outcome(status, "" if status == "success" else str(run.manifest.get("message", "")))
 
@@ -81,8 +84,11 @@ def report(
     *,
     pictures: bool = False,
 ) -> dict[str, Any]:
-    """Makes the report, and the artifact of its figures, which has their pictures. Returns files, runs, and how
-    many failed."""
+    """Makes the report and the artifact of its figures. Returns files, runs
+    and the number of failed runs.
+
+    An artifact needs the report's pictures, so it implies them.
+    """
     place = (out or default_place(places)).absolute()
     check_place(place)
     if artifact:
@@ -107,7 +113,7 @@ def report(
 
 
 def default_place(places: Sequence[Path]) -> Path:
-    """Returns a place in the folder that all runs have in common."""
+    """Returns a path in the folder that all runs have in common."""
     missing = [place for place in places if not place.is_dir()]
     if missing:
         raise WrongUsage(
@@ -118,6 +124,6 @@ def default_place(places: Sequence[Path]) -> Path:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Shows how far each kind of work on a report is."""
+    """Shows the progress of each kind of work on a report."""
     with working("making the report") as update:
         yield lambda what, done, of: update(f"[{done}/{of}] {what}")

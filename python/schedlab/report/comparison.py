@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The page that compares all policies on all suites: which is best for what, and which are as good."""
+"""The page that compares all policies on all suites: the winner, or the
+policies that are tied for best.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +38,16 @@ NOTHING = Cell("–", "muted")
 _NAMED = 3
 """Up to this many policies that are tied for best are named in a cell."""
 _FAR = 1000
-"""How many times the best are no longer told apart."""
+"""Factor above the best from which all distances look alike."""
 _MARK = "•"
 """The mark of the winner and of policies that are tied for best."""
 
 
 def page(collection: Collection, suites: Sequence[Suite]) -> Page | None:
-    """Returns the page of all suites that ran under two policies or more, or None if there are none.
+    """Returns the page of all suites that ran under two policies or
+    more, or None if there are none.
 
-    `suites`: what suites() says of the collection.
+    `suites`: the suites of the collection, from suites().
     """
     if not suites:
         return None
@@ -99,7 +102,7 @@ def _never_worse(contest: Sequence[Suite]) -> str:
     return f"Worse in no comparison: {', '.join(f'`{policy}`' for policy in never)}."
 
 
-# --- best for what
+# --- best policy by metric
 
 
 def _best_section(contest: Sequence[Suite]) -> Section:
@@ -152,7 +155,7 @@ def _score_cell(policy_score: Score) -> Cell:
 
 
 def _distances(contest: Sequence[Suite]) -> Table:
-    """Policies × metrics: how far from the best, in the middle and at worst."""
+    """Policies × metrics: the median and the largest distance from the best."""
     most = max(len(suite.policies) for suite in contest)
     wide = [suite for suite in contest if 2 * len(suite.policies) >= most]
     policies = in_policy_order(policy for suite in wide for policy in suite.policies)
@@ -253,7 +256,7 @@ def _ranked(suite: Suite, measure: Measure) -> Iterable[dict[str, object]]:
 
 
 def _measures(suites: Sequence[Suite]) -> list[Measure]:
-    """Returns the measures that any of the suites has."""
+    """Returns the measures that at least one suite has."""
     return [measure for measure in COMPARED if any(measure in suite.measures for suite in suites)]
 
 
@@ -267,7 +270,7 @@ def _identity(suite: Suite) -> dict[str, object]:
     }
 
 
-# --- pictures
+# --- charts
 
 
 def _pictures(suites: Sequence[Suite]) -> Section:
@@ -292,7 +295,7 @@ def _pictures(suites: Sequence[Suite]) -> Section:
 
 
 def _tables(suites: Sequence[Suite]) -> Section:
-    """Returns the tables by study, and test."""
+    """Returns the tables, grouped by study and test."""
     sections = []
     for study, of_study in groupby(suites, key=lambda suite: suite.study):
         title = "Other workloads" if study is None else f"Study {study}"
@@ -310,7 +313,7 @@ def _tables(suites: Sequence[Suite]) -> Section:
 
 
 def _test_table(tests: Sequence[Suite], number: int) -> Table:
-    """One test on all numbers of CPUs."""
+    """Returns the table of one test on all numbers of CPUs."""
     first = tests[0]
     measures = _measures(tests)
     units = {measure.name: _unit(tests, measure) for measure in measures}
@@ -352,7 +355,7 @@ def _test_table(tests: Sequence[Suite], number: int) -> Table:
 
 
 def _unit(tests: Sequence[Suite], measure: Measure) -> Quantity:
-    """One for the whole column."""
+    """Returns one unit for the whole column."""
     return fitting(measure.quantity, max((mean.mean for mean in _of(tests, measure)), default=0.0))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pictures of suites in which the reader chooses the suite and the metric."""
+"""Charts of suites with menus that select a suite and a metric."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from schedlab.report.model import Chart
 _ROW = 22
 _MILLISECONDS = Quantity("ms", 1e-6)
 _WORST = 4.0
-"""Times the best: what is worse has the same colour."""
+"""Ratio to the best from which all colours are the same."""
 _PREFERRED = ("turnaround", "wakeup-99th")
-"""Metrics that a trade-off begins with, where they are there."""
+"""Metrics that the trade-off chart selects first, if available."""
 
 
 def chooser(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
-    """Each policy's mean with its interval."""
+    """Draws each policy's mean with its interval."""
     rows = pl.DataFrame([row for suite in suites for row in _means(suite, measures)])
     start = _start(suites)
     available = [measure for measure in measures if measure in start.measures]
@@ -80,7 +80,7 @@ def chooser(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
 
 
 def relative(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
-    """Draws how many times as bad as the best each policy is: suites × policies."""
+    """Draws the ratio of each policy to the best: suites × policies."""
     rows = pl.DataFrame(
         [
             {
@@ -143,7 +143,7 @@ def relative(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
 
 
 def trade_off(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
-    """Two metrics of one suite against each other."""
+    """Draws two metrics of one suite against each other."""
     rows = pl.DataFrame([row for suite in suites for row in _means(suite, measures)])
     keys = {measure.name.replace("-", "_"): measure for measure in measures}
     start, (across, up) = _start_of_two(suites, measures)
@@ -204,7 +204,7 @@ def trade_off(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
 
 
 def _nothing(rows: list[dict[str, Any]], chosen: str) -> alt.Chart:
-    """What is written where the suite does not have the metric: if a row fits the expression."""
+    """Draws the message for a suite without the selected metric, if a row matches the expression."""
     base = alt.Chart(alt.InlineData(values=rows)).transform_filter(chosen)
     written: alt.Chart = base.mark_text(style=ANNOTATION).encode(
         text=alt.value("This suite has no such metric: choose another."),
@@ -219,12 +219,12 @@ def _available(suite: Suite, keys: dict[str, Measure]) -> dict[str, bool]:
 
 
 def label(suite: Suite) -> str:
-    """`study3 mixed, 3 CPUs`."""
+    """Returns a suite's label, such as `study3 mixed, 3 CPUs`."""
     return f"{suite.title}, {suite.cpus} CPU{'' if suite.cpus == 1 else 's'}"
 
 
 def named(measure: Measure) -> str:
-    """Returns its title with unit and direction."""
+    """Returns a metric's title with unit and direction."""
     unit = unit_of(measure).unit
     arrow = {"lower": " ↓", "higher": " ↑", None: ""}[measure.better]
     return f"{measure.title}{f' ({unit})' if unit else ''}{arrow}"
@@ -261,7 +261,9 @@ def _wide(suite: Suite, policy: str, keys: dict[str, Measure]) -> dict[str, Any]
 
 
 def _start(suites: Sequence[Suite]) -> Suite:
-    """Returns a suite that says much: of those with the most metrics, the one where most policies are worse."""
+    """Returns the initial suite: of the suites with the most metrics, the one
+    where most policies are worse.
+    """
 
     def out(suite: Suite) -> int:
         return sum(
@@ -293,7 +295,7 @@ def _keyed(name: str, words: str, keys: dict[str, Measure], value: str) -> alt.P
 
 
 def _names(keys: dict[str, Measure]) -> str:
-    """A Vega expression: the metrics' names by their keys."""
+    """Returns a Vega expression that maps keys to the metrics' names."""
     return "{" + ", ".join(f"{key}: '{named(measure)}'" for key, measure in keys.items()) + "}"
 
 
@@ -307,8 +309,10 @@ def _axis(channel: Any, axis: str, bound: str = "mean") -> Any:
 
 
 def _axis_title(axis: str, words: str) -> alt.Chart:
-    """What a Vega expression says, as the name of an axis: the title of an axis itself cannot change in
-    Vega-Lite."""
+    """Draws the value of a Vega expression as an axis title.
+
+    Vega-Lite's axis titles cannot change.
+    """
     x, y, how = _TITLE_PLACES[axis]
     written: alt.Chart = (
         alt.Chart(alt.InlineData(values=[{}]))

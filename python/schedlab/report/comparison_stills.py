@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What stands for the pictures in which a reader chooses, on paper: each choice of a person's own."""
+"""Printed versions of the charts with menus: one chart for each choice
+that concerns a user's workloads.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from schedlab.units import format_time
 def means_of_user_workloads(
     compared: Sequence[Suite], measures: Sequence[Measure]
 ) -> tuple[Chart, ...]:
-    """Returns a chart of each metric of each workload that is of no study."""
+    """Returns a chart for each metric of each workload that belongs to no study."""
     suites_by_workload: dict[tuple[str, str, int], list[Suite]] = {}
     for suite in compared:
         if suite.study is None:
@@ -41,7 +43,7 @@ def means_of_user_workloads(
 
 
 def _means(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Chart]:
-    """Draws the metric over the number of CPUs, where there are several; else a point for each policy."""
+    """Draws the metric over the number of CPUs, or a point for each policy if there is one number."""
     rows = [
         (policy, suite.cpus, value * unit_of(measure).factor)
         for suite in suites
@@ -85,7 +87,7 @@ def _means(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Cha
 def each_metric(
     chart: Chart, suites: Sequence[Suite], measures: Sequence[Measure]
 ) -> tuple[Chart, ...]:
-    """Returns the chart of how far all are from the best, for each metric that a workload of no study has."""
+    """Returns the chart of distances from the best, for each metric that a user's workload has."""
     user_suites = [suite for suite in suites if suite.study is None]
     return tuple(
         _chosen(
@@ -101,7 +103,7 @@ def each_metric(
 
 
 def each_user_workload(chart: Chart, suites: Sequence[Suite]) -> tuple[Chart, ...]:
-    """Returns the chart of two metrics for each workload of no study that has them."""
+    """Returns the trade-off chart for each user's workload that has both metrics."""
     across, up = (
         next(parameter["value"] for parameter in chart.plain["params"] if parameter["name"] == name)
         for name in ("trade_x", "trade_y")
@@ -138,14 +140,17 @@ def _chosen(chart: Chart, stem: str, title: str, data: pl.DataFrame, **values: s
 
 
 class _Chosen:
-    """A chart whose parameters have other values."""
+    """A chart with other values of its parameters."""
 
     def __init__(self, chart: Chart, values: dict[str, str]) -> None:
         self._chart = chart
         self._values = values
 
     def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
-        """Returns the specification. It is not held against the schema, whatever `validate` says."""
+        """Returns the specification.
+
+        It is not validated against the schema, even with `validate`.
+        """
         plain = self._chart.plain
         parameters = [
             {**parameter, "value": self._values[parameter["name"]]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Seeds are added in rounds, until it is told which policy is best for what."""
+"""Adds seeds in rounds until each comparison is decided."""
 
 from __future__ import annotations
 
@@ -22,38 +22,41 @@ if TYPE_CHECKING:
     from schedlab.analysis.comparison.suites import Suite
 
 FEWEST_SEEDS = 3
-"""Fewer seeds tell next to nothing: it is not looked at them."""
+"""Comparisons with fewer seeds are not evaluated, because they can hardly be significant."""
 _SEEDS_MAX = 1000
 _SHOWN, _NAMED = 10, 3
-"""Contests that are not decided, each in a line; and in each, policies that are left."""
+"""Maximum number of undecided comparisons that are printed, and of policies in each line."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What is given to decide."""
+    """The limit for added seeds."""
 
     seeds: int = 30
-    """No test gets more."""
+    """Maximum number of seeds per test."""
     seconds: float | None = None
-    """No round begins later."""
+    """Time in seconds after which no round begins; None for no limit."""
 
     def __str__(self) -> str:
-        """The budget as it is given."""
+        """Returns the budget as the command line has it."""
         return str(self.seeds) if self.seconds is None else f"{self.seconds:g}s"
 
     def after(self, seeds: int) -> int | None:
-        """Returns the number of seeds of the next look: twice as many, or all; or None if all have been used."""
+        """Returns the number of seeds in the next round: twice as many, up to the limit.
+
+        Returns None if the limit is reached.
+        """
         after = min(max(2 * seeds, FEWEST_SEEDS), self.seeds)
         return after if after > seeds else None
 
     def looks(self, first: int) -> int:
-        """Returns how often it is looked at most, if the first time is with so many seeds."""
+        """Returns the maximum number of evaluations, if the first one has `first` seeds."""
         after = self.after(first)
         return 1 if after is None else 1 + self.looks(after)
 
 
 def parse_budget(text: str) -> Budget:
-    """Reads a number of seeds, or a time. Raises ValueError."""
+    """Parses a number of seeds, or a time. Raises ValueError."""
     if text.isdecimal():
         if not FEWEST_SEEDS <= int(text) <= _SEEDS_MAX:
             raise ValueError(f"out of range; choose {FEWEST_SEEDS} to {_SEEDS_MAX} seeds")
@@ -69,7 +72,7 @@ def parse_budget(text: str) -> Budget:
 
 @dataclass(frozen=True)
 class Contest:
-    """A goal, on a test and a number of CPUs."""
+    """A comparison: one metric of one test on one number of CPUs."""
 
     suite: Suite
     measure: Measure
@@ -84,7 +87,7 @@ class Contest:
         return _is_decided(self.suite, self.measure)
 
     def to_dict(self) -> dict[str, Any]:
-        """The contest for JSON."""
+        """Returns the comparison for JSON."""
         return {
             "test": self.suite.experiment,
             "cpus": self.suite.cpus,
@@ -103,10 +106,10 @@ def decide(
     perform: Callable[[Plan], None],
     suites: Callable[[Plan], Sequence[Suite]],
 ) -> tuple[Plan, list[Contest]]:
-    """Adds seeds to the tests that are not decided, until none is left that may have more.
+    """Adds seeds to undecided tests until the budget is used up. Returns all runs and comparisons.
 
-    Returns all runs that there are then, and what came of each contest. `perform` carries out runs, `suites`
-    reads what there is of a plan. The same command adds the same seeds, unless its budget is a time.
+    `perform` executes runs, and `suites` reads the finished runs of a plan. The same command adds
+    the same seeds, unless the budget is a time.
     """
     began = time.monotonic()
     all_suites = suites(plan)
@@ -142,7 +145,10 @@ def _open(suite: Suite) -> list[Measure]:
 
 
 def _more(plan: Plan, suite: Suite, budget: Budget) -> Iterator[RunSpec]:
-    """Gives the runs that a test has in its next round: of all its policies, as they are compared seed by seed."""
+    """Yields the runs of a test's next round.
+
+    They cover all policies, since seeds are compared in pairs.
+    """
     seeds = budget.after(len(suite.seeds))
     suite_runs = [run for run in plan.runs if _key(run) == _key_of(suite)]
     for first in {(run.policy, run.settings): run for run in reversed(suite_runs)}.values():
@@ -165,7 +171,7 @@ def _key_of(suite: Suite) -> tuple[str, int, int, str]:
 
 
 def print_decided(contests: Sequence[Contest]) -> None:
-    """Prints what was decided, and the first of what was not."""
+    """Prints the decided comparisons, and the first of the undecided ones."""
 
     if not contests:
         tell("Nothing to decide: no test ran under several policies that differ.")

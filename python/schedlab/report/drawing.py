@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Specifications of charts as pictures: as wide as they are, or as is wanted.
+"""Draws chart specifications as pictures of a given width.
 
-A process that only draws imports no more than this, which takes it a tenth of the time that all of a report does.
+A process that only draws imports only this module, which takes a tenth of the
+time of a whole report's imports.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from typing import Any
 from schedlab.base.host.addresses import chart_library
 
 WIDTH = 720
-"""The width of a chart's view on paper, in pixels. A page makes it fit its place
-(templates/charts.js)."""
+"""The width of a chart's plot on paper, in pixels. On pages, templates/charts.js adapts it."""
 _PNG_SCALE = 2.0
 _RELEASE = re.compile(r"/v(\d+\.\d+)[.\d]*\.json$")
-"""Of Vega-Lite, in the address of the schema that Altair writes for, as vl-convert names it: 6.4."""
+"""The Vega-Lite release in the schema's address, as vl-convert names it: 6.4."""
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 
 
@@ -38,16 +38,21 @@ def draw(work: tuple[Mapping[str, Any], str]) -> None:
 
 
 def narrowed(specification: Mapping[str, Any], width: float) -> str:
-    """Returns the picture with plots so narrow, or so wide, that all of it is `width` pixels wide; of plots side
-    by side, as wide as it is."""
+    """Returns the picture, `width` pixels wide in all, with narrower or wider plots.
+
+    Plots side by side keep their width.
+    """
     fewer = _with_legends_for(dict(specification), width)
     change = width - size(svg(fewer))[0]
     return svg(_widened(fewer, change, width / 3))
 
 
 def _with_legends_for(part: Any, width: float) -> Any:
-    """Returns the specification with as many names side by side in its legends as there is room for: they are
-    written for plots of WIDTH, and a wide legend would leave narrow ones no room."""
+    """Returns the specification with legends of as many columns as fit `width`.
+
+    Legends are laid out for plots of WIDTH. In a narrow picture, a wide legend
+    would leave no space for the plot.
+    """
     if isinstance(part, list):
         return [_with_legends_for(item, width) for item in part]
     if not isinstance(part, dict):
@@ -64,7 +69,9 @@ def _with_legends_for(part: Any, width: float) -> Any:
 
 
 def _widened(specification: Mapping[str, Any], change: float, least: float) -> dict[str, Any]:
-    """Returns it with each of its plots, which stand one below the other, so much wider."""
+    """Returns the specification with all stacked plots widened by
+    `change` pixels, to at least `least`.
+    """
     changed = dict(specification)
     if "vconcat" in specification:
         changed["vconcat"] = [_widened(item, change, least) for item in specification["vconcat"]]
@@ -75,14 +82,14 @@ def _widened(specification: Mapping[str, Any], change: float, least: float) -> d
 
 
 def size(picture: str) -> tuple[float, float]:
-    """Returns width and height, in pixels."""
+    """Returns width and height in pixels."""
     match = _SIZE.search(picture)
     assert match, "Vega gives each picture a size"
     return float(match[1]), float(match[2])
 
 
 def sized(picture: str, width: float) -> str:
-    """Returns the picture so many points wide: its `viewBox` is what it was."""
+    """Returns the picture scaled to a width in points. Its `viewBox` does not change."""
     old_width, old_height = size(picture)
     height = old_height * width / old_width
     return _SIZE.sub(f'width="{width:.2f}" height="{height:.2f}"', picture, count=1)

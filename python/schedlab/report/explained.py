@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Why the processes of a workload waited, under each policy (docs/explain.md)."""
+"""Explains why the tasks of a workload waited, under each policy (docs/explain.md)."""
 
 from __future__ import annotations
 
@@ -28,21 +28,24 @@ from schedlab.report.workload_tables import Links, ShownWait, Workload
 from schedlab.runs.collection import Repeated, StoredRun
 
 _SETUPS = 12
-"""The most setups of a workload of which a run is explained."""
+"""Maximum number of a workload's configurations that are explained."""
 _TRACE_BYTES = 16 << 20
-"""A longer trace is left to the command."""
+"""Maximum size in bytes of an explained trace. For longer ones, the page names the command."""
 _PICTURES = 4
-"""The most setups of which a picture shows the longest wait."""
+"""Maximum number of configurations whose longest wait is drawn."""
 _ROWS = 6
-"""Processes in it besides the one that waits."""
+"""Maximum number of tasks in a picture, in addition to the waiting task."""
 _P99, _MAXIMUM = "wakeup_latency_p99_ns", "wakeup_latency_max_ns"
 WORDS = 3
-"""Parts of a wait that are told."""
+"""Maximum number of a wait's parts that the text names."""
 
 
 def explanations(workload: Workload) -> tuple[Sequence[Block], Links]:
-    """What waiting went by with, and the longest wait of each setup, of its first seed's run; and pictures of single
-    waits."""
+    """Returns tables and charts of the first seed's waits, and links
+    to the pictures of single waits.
+
+    They show what ran during the waits, and each configuration's longest wait.
+    """
     places = [
         place for place, setup in enumerate(workload.setups[:_SETUPS]) if _can_be_explained(setup)
     ]
@@ -104,7 +107,9 @@ def _blocks(
 
 
 def _those_shown(tables: TraceTables, longest: Wait) -> Iterator[tuple[Sequence[str], str, Wait]]:
-    """The waits of a run that have pictures: columns of the summary that tell of each, what it is, and the wait."""
+    """Yields a run's waits that are drawn: columns of the summary with
+    this wait, its kind, and the wait.
+    """
     groups = dict(_wakeup_waits(tables))
     same = [column for column, wait in groups.items() if _is_one(wait, longest)]
     yield same, "longest", longest
@@ -114,7 +119,10 @@ def _those_shown(tables: TraceTables, longest: Wait) -> Iterator[tuple[Sequence[
 
 
 def _wakeup_waits(tables: TraceTables) -> Iterator[tuple[str, Wait]]:
-    """The wake-ups of which columns of the summary tell. Between two that a percentile lies between: the longer."""
+    """Yields the wake-up latencies behind columns of the summary.
+
+    Percentiles are rounded up to a wait.
+    """
     processes = processes_of(tables.trace)
     workload = processes.names.filter(pl.col("role") == "workload")["life"]
     woken = wakeup_latencies(tables.states, processes.window)
@@ -137,10 +145,10 @@ def _picture(
     what: str,
     wait: Wait,
 ) -> Chart:
-    """A wait, and what those did that it was for."""
+    """Draws a wait, and what the tasks did that caused it."""
     names = Names(tables)
     shares = described(Blames(tables).of(wait.life, wait.begin_ns, wait.end_ns), names)
-    # Those that ran longest, or were waited for, first.
+    # The tasks that ran longest, or that were waited for, come first.
     others = dict.fromkeys(
         life
         for share in shares
@@ -172,7 +180,7 @@ def _name(setup: Repeated, several: bool) -> str:
 
 
 def _setup(setup: Repeated) -> Mapping[str, object]:
-    """What a row begins with."""
+    """Returns the first cells of a row."""
     return {"policy": setup.setup.policy_title, "CPUs": setup.setup.cpus}
 
 
@@ -183,7 +191,10 @@ def _command(run: StoredRun) -> str:
 def waits_table(
     name: str, title: str, waits: Sequence[tuple[Mapping[str, object], ExplainedWait]]
 ) -> Table:
-    """A row for each wait, and what the row begins with, by headings: the same of all of them."""
+    """Returns a table with a row per wait.
+
+    `waits`: the first cells of each row by heading, and the wait.
+    """
     lead = waits[0][0]
     return Table(
         name=name,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The files beside a report: the data behind each table and chart, and pictures of charts if they are wanted."""
+"""Writes the files that accompany a report: the data of each table and
+chart, and pictures on request.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,14 @@ PICTURES = ("svg", "png")
 DATA = ("csv", "parquet")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _WORTH_A_POOL = 12
-"""Charts from which on a second process, which takes a second to begin, pays."""
+"""Number of charts from which a second process saves time. It takes a second to start."""
 
 Advance = Callable[[str], None]
 """Called with the name of each chart that has been drawn."""
 
 
 def check_names(report: Report) -> None:
-    """Raises ValueError for a name that is no file's, or that two have."""
+    """Raises ValueError for a name that is not valid as a file name, or that two blocks share."""
     taken: set[str] = set()
     for page in report.pages:
         blocks = [block for block in page.blocks() if not isinstance(block, Text)]
@@ -45,8 +47,10 @@ def check_names(report: Report) -> None:
 
 
 def write_files(report: Report, folder: Path, *, on_paper: bool) -> None:
-    """Writes the data behind all tables and charts into `folder`; with `on_paper`, of the charts that stand for
-    others there, too."""
+    """Writes the data behind all tables and charts into `folder`.
+
+    `on_paper`: also that of the printed versions of charts.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     blocks = [
         block for page in report.pages for block in page.blocks() if not isinstance(block, Text)
@@ -57,7 +61,7 @@ def write_files(report: Report, folder: Path, *, on_paper: bool) -> None:
 
 
 def charts_of(report: Report) -> list[Chart]:
-    """Returns the charts of a report, and those that stand for them on paper."""
+    """Returns the charts of a report and their printed versions."""
     return [
         chart
         for page in report.pages
@@ -74,7 +78,7 @@ def write_data(data: pl.DataFrame, stem: Path) -> None:
 
 
 def draw_pictures(report: Report, folder: Path, advance: Advance = lambda name: None) -> None:
-    """Draws each chart into `folder` as SVG and PNG, by as many processes as pay."""
+    """Draws each chart into `folder` as SVG and PNG, with several processes if that saves time."""
     charts = charts_of(report)
     work = [(for_paper(chart), str(folder / chart.name)) for chart in charts]
     workers = min(host_processors(), len(charts))

@@ -28,7 +28,7 @@ FINDINGS = 4
 FEW_POLICIES = 3
 """A suite with fewer policies does not say which policy is best for what."""
 _WIDELY = 0.75
-"""A finding is of a policy that ran in this part of the comparisons of the one that ran in most."""
+"""A finding needs a policy that ran in at least this fraction of the baseline's comparisons."""
 _SEEDS = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Numbers of seeds that a report proposes."""
 _WORDS = {2: "two", 3: "three", 4: "four", 5: "five"}

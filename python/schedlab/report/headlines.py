@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The three charts of the first page: the goal that tells most, two goals against each other, and how CPUs are shared
-or how long a wake-up takes. They are drawn of the suites that the findings count."""
+"""The charts of the first page, drawn from the suites that the findings count.
+
+They show the metric with the clearest differences, two metrics against each other, and shares of
+the CPU or wake-up latencies.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +37,11 @@ from schedlab.report.wording import listed
 
 CHARTS = 3
 _NAMED = 5
-"""Up to this many policies that are tied for best have their names in a caption."""
+"""Maximum number of policies tied for best that a caption names."""
 _ROW = 22
 _HEIGHT = 250
 _LOGARITHMIC = 20.0
-"""The ratio of the worst mean to the best from which on an axis is logarithmic."""
+"""Ratio of the worst mean to the best at which an axis becomes logarithmic."""
 _FEW_POWERS = 4
 _TIMES = ("turnaround", "response", "completion", "wakeup-99th", "wakeup-median")
 """Goals for the first chart, if policies differ in one; else any goal."""
@@ -48,13 +51,13 @@ _PAIRS = (
     ("throughput", "wakeup-99th"),
     ("throughput", "response"),
 )
-"""Goals that are often paid for with each other."""
+"""Pairs of goals between which policies often trade."""
 _SHARES = "share-error"
-"""What is of interest in itself: how near shares are to what tickets or weights ask for."""
+"""A goal of its own interest: how close shares are to the tickets or weights."""
 
 
 def headlines(suites: Sequence[Suite]) -> list[Chart]:
-    """Returns up to three charts, of different goals as far as there are; none if nothing can be told."""
+    """Returns up to three charts of different goals; none if nothing can be compared."""
     contest = contests(suites)
     return list(_charts(contest))[:CHARTS] if contest else []
 
@@ -78,7 +81,9 @@ def _charts(contest: Sequence[Suite]) -> Iterator[Chart]:
 
 
 def _by_interest(contest: Sequence[Suite]) -> list[Measure]:
-    """Returns the goals; those come first in which the most policies are worse than the best."""
+    """Returns the goals, sorted by the number of policies that are worse
+    than the best, the most first.
+    """
 
     def worse(measure: Measure) -> int:
         suites = [suite for suite in contest if measure in suite.contests]
@@ -88,7 +93,7 @@ def _by_interest(contest: Sequence[Suite]) -> list[Measure]:
 
 
 def _pair(contest: Sequence[Suite]) -> tuple[Measure, Measure] | None:
-    """Returns two goals of one suite, or None if no suite has two in which policies differ."""
+    """Returns two goals of one suite where policies differ, or None if no suite has two."""
     for names in _PAIRS:
         across, up = (BY_NAME[name] for name in names)
         if telling(contest, across, up):
@@ -98,7 +103,7 @@ def _pair(contest: Sequence[Suite]) -> tuple[Measure, Measure] | None:
     return next((measures for measures in several if telling(contest, *measures)), None)
 
 
-# --- a goal by policy
+# --- one goal by policy
 
 
 def _means(contest: Sequence[Suite], measure: Measure) -> Chart:
@@ -201,7 +206,7 @@ def _trade_off(contest: Sequence[Suite], across: Measure, up: Measure) -> Chart:
 
 
 def _undominated(suite: Suite, names: Sequence[str], *measures: Measure) -> list[bool]:
-    """Tells of each policy whether no other has a better mean in all of these metrics."""
+    """Returns for each policy whether no other policy has a better mean in all of these metrics."""
     ratios = {name: tuple(suite.ratio(name, measure) for measure in measures) for name in names}
     return [
         not any(
@@ -249,7 +254,7 @@ def _plane(
 
 
 def _named(data: pl.DataFrame, reaches: tuple[Reach, Reach]) -> pl.DataFrame:
-    """Returns the rows of the policies that no other surpasses in both goals, and on which side a name has room."""
+    """Returns the undominated policies' rows, with the side of the point where the label fits."""
     rows = data.filter(pl.col("undominated")).with_columns(
         align=pl.when(pl.col("x_mean") > _middle(reaches[0]))
         .then(pl.lit("right"))
@@ -262,11 +267,11 @@ def _middle(reach: Reach) -> float:
     return math.sqrt(reach.low * reach.high) if reach.log else (reach.low + reach.high) / 2
 
 
-# --- parts of both
+# --- shared parts
 
 
 def _label_expression(names: Sequence[str]) -> str:
-    """Returns the expression by which an axis shows the labels of policies."""
+    """Returns the Vega expression that gives an axis the labels of policies."""
     labels = {visible_in_chart(name): visible_in_chart(policy_label(name)) for name in names}
     return f"({json_text(labels)})[datum.label]"
 
@@ -320,7 +325,9 @@ def _axis(channel: Any, field: str, reach: Reach, title: str) -> Any:
 
 
 def _ticks(reach: Reach) -> dict[str, Any]:
-    """A logarithmic axis has a line at each power of ten, and if these are few, at 2 and 5 times each."""
+    """Returns a logarithmic axis's ticks: each power of ten, and 2 and
+    5 times each if these are few.
+    """
     if not reach.log:
         return {"tickCount": 5}
     powers = range(math.floor(math.log10(reach.low)), math.ceil(math.log10(reach.high)) + 1)
@@ -340,23 +347,25 @@ def _tooltip(title: str, prefix: str) -> list[alt.Tooltip]:
 
 _STRIP_ROW = 36
 _BAR = 0.86
-"""Of the width of a column."""
+"""Width of a bar as a fraction of its column."""
 _GAP, _RIGHT = 0.15, 2.4
-"""Columns: before what stands at the right, and all of that."""
+"""In columns: the gap before the text on the right, and the width of both."""
 _COLUMN = 75
-"""Pixels: of the whole width for each policy, where a page is so narrow that it must be scrolled."""
+"""Minimum width per policy in pixels. Narrower pages scroll."""
 _THICK = 11
-"""Pixels."""
+"""Height of a bar in pixels."""
 _LEVEL = 8
-"""More names than that have no room beside each other."""
+"""Maximum number of horizontal labels. More labels are slanted."""
 _SLANTED: dict[str, Any] = {"labelAngle": -30, "labelOverlap": False, "labelAlign": "left"}
 _HATCH = 0.035
-"""Columns from one line of a hatch to the next."""
+"""Distance of the lines of a hatch, in columns."""
 
 
 def strip(suites: Sequence[Suite]) -> Chart | None:
-    """Returns goals × policies, or None if nothing can be compared: how often each policy is the winner, tied for best
-    and worse."""
+    """Draws how often each policy is the winner, tied for best and worse, as goals × policies.
+
+    Returns None if nothing can be compared.
+    """
     contest = contests(suites)
     measures = goals(contest)
     if not measures:
@@ -394,7 +403,9 @@ def strip(suites: Sequence[Suite]) -> Chart | None:
 
 
 def _read_aloud(title: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Returns a goal's row in words: the policies that are the winner or tied for best most often."""
+    """Returns the text of a goal's row for screen readers: the policies
+    that most often win or are tied.
+    """
     title_rows = [row for row in rows if row["goal"] == title]
     parts = [(row["winner"] + row["tied"]) / row["suites"] for row in title_rows]
     leaders = [row for row, part in zip(title_rows, parts, strict=True) if part == max(parts)]
@@ -403,7 +414,7 @@ def _read_aloud(title: str, rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _needs(contest: Sequence[Suite], measure: Measure) -> tuple[str, str]:
-    """Two short lines: how many comparisons have no winner, and what would settle them."""
+    """Returns two short lines: the number of comparisons without a winner, and the seeds they need."""
     needed = undecided(contest, measure)
     known = [needed_seeds for needed_seeds in needed if needed_seeds is not None]
     near = len(needed) - len(known)
@@ -467,7 +478,7 @@ def _strip_bars(data: pl.DataFrame, names: Sequence[str], y: alt.Y) -> list[Any]
 
 
 def _columns(names: Sequence[str]) -> alt.X:
-    """An axis with a column for each policy, and room at the right."""
+    """Returns an axis with a column for each policy, and space on the right."""
     labels = json_text([visible_in_chart(policy_label(name)) for name in names])
     return alt.X(
         "begin:Q",
@@ -498,7 +509,7 @@ def _hatches(bars: pl.DataFrame, y: alt.Y, styles: dict[str, Any]) -> list[Any]:
 
 
 def _strip_words(data: pl.DataFrame, columns: int, y: alt.Y) -> list[Any]:
-    """Writes at the right what would decide a goal."""
+    """Draws the text on the right: what would decide a goal."""
     texts = data.group_by("goal", maintain_order=True).first()
     texts = texts.select("goal", "open", "seeds_needed", at=pl.lit(columns + _GAP))
     right = chart_of(texts).encode(alt.X("at:Q"), y)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A report as a folder that a browser opens without a network."""
+"""Writes a report as a folder of pages that a browser opens without a network."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from schedlab.report.specifications import VEGA_LITE, for_page
 TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPT = "vega.js"
 _PORTRAIT = 125
-"""Characters of a table that can be read on a page of paper that stands upright."""
+"""Maximum width of a table on paper in portrait format, in characters."""
 THEME = ("theme.css", "dark.css")
-"""Style sheets of all pages, the monitor's too."""
+"""Style sheets of all pages, including the monitor's."""
 HAND_OVER = "perfetto.js"
-"""What hands a trace over to Perfetto's page: in reports, and in the monitor's page."""
+"""The script that passes a trace to Perfetto's page, in reports and in the monitor."""
 SHARED = (*THEME, HAND_OVER)
-"""What the monitor's page has of the reports' files."""
+"""The files of reports that the monitor's page uses."""
 STYLES = (*THEME, "style.css", "blocks.css", "media.css")
-"""Style sheets of a report's pages; the last have what depends on the screen, and on paper."""
+"""Style sheets of a report's pages. The last one depends on screen or paper."""
 _COPIED = (*STYLES, "report.js", "traces.js", HAND_OVER)
 
 
@@ -47,7 +47,10 @@ def write_pages(
     *,
     pictures: bool = False,
 ) -> Path:
-    """Writes the pages beside the `files` that exist, and returns the first page. `pictures`: charts are among them."""
+    """Writes the pages next to the existing `files`, and returns the first page.
+
+    `pictures`: the files include pictures of the charts.
+    """
     numbering = Numbering(report)
     for number, page in enumerate(report.pages):
         progress(f"writing page {page.name}", number, len(report.pages))
@@ -63,13 +66,13 @@ def write_pages(
 
 
 def file_of(report: Report, page: Page) -> str:
-    """The first page is what a browser opens in a folder."""
+    """Returns the name of a page's file. The first page is index.html, which browsers open."""
     return "index.html" if page is report.pages[0] else f"{page.name}.html"
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A place in a page's contents."""
+    """An entry of a page's table of contents."""
 
     id: str
     title: str
@@ -77,7 +80,7 @@ class Heading:
 
 
 class _PageWriter:
-    """One page. What the templates call is public."""
+    """Writes one page. The templates call its public methods."""
 
     def __init__(
         self, report: Report, page: Page, numbering: Numbering, pictures: bool = False
@@ -113,7 +116,9 @@ class _PageWriter:
         )
 
     def resolve(self, target: str) -> str:
-        """The address of a place of the report, as seen from this page; or of a trial of this page."""
+        """Returns the address of a link's target, as seen from this
+        page, or of a trial of this page.
+        """
         if target.startswith(markup.TRIAL):
             return playing.address_of(self.page.trials[target.removeprefix(markup.TRIAL)])
         if not target.startswith("#"):
@@ -135,11 +140,11 @@ class _PageWriter:
 
     @property
     def trial(self) -> str:
-        """The name of the trial that is offered below the lead; "": none is."""
+        """The name of the trial below the lead; "" for none."""
         return trials.NAME if trials.NAME in self.page.trials else ""
 
     def cards(self, with_picture: bool) -> list[tuple[Page, str]]:
-        """Returns the pages that the first one leads to, and their files."""
+        """Returns the pages that the first page links to, and their files."""
         return [page for page in self.pages()[1:] if bool(page[0].picture) == with_picture]
 
     def chart_of(self, page: Page) -> Chart:
@@ -149,7 +154,7 @@ class _PageWriter:
         return chart
 
     def short(self, page: Page) -> str:
-        """Returns what a page is called where there is little room."""
+        """Returns a page's short title."""
         return page.title.partition(":")[0]
 
     def pages(self) -> list[tuple[Page, str]]:
@@ -158,11 +163,11 @@ class _PageWriter:
 
     @property
     def above(self) -> Page | None:
-        """The page from which a reader comes to this one, or None if it is in the menu."""
+        """The page that links to this page, or None if the menu contains this page."""
         return next((page for page in self.report.pages if page.name == self.page.above), None)
 
     def is_current(self, other: Page) -> bool:
-        """Is it this page, or the one above it?"""
+        """Returns whether the other page is this page or the one above it."""
         return other.name in (self.page.name, self.page.above)
 
     @property
@@ -176,7 +181,7 @@ class _PageWriter:
 
     @property
     def is_wide(self) -> bool:
-        """Is it printed on paper that lies on its long side?"""
+        """True if the page is printed in landscape format."""
         tables = (block for block in self.page.blocks() if isinstance(block, Table))
         return any(
             layout.characters(table, part) > _PORTRAIT
@@ -192,7 +197,7 @@ class _PageWriter:
         return Markup(json_in_script(for_page(chart, self.resolve)))
 
     def files(self, block: Table | Chart) -> list[tuple[str, str]]:
-        """Returns the files beside it: the kind of each, and its address."""
+        """Returns the files that accompany a block: the kind and the address of each."""
         pictures = files.PICTURES if self.pictures and isinstance(block, Chart) else ()
         kinds = (*pictures, *files.DATA)
         return [(kind.upper(), f"{files.FOLDER}/{block.name}.{kind}") for kind in kinds]
@@ -203,7 +208,7 @@ class _PageWriter:
 
 @dataclass(frozen=True)
 class _Head:
-    """A cell of a table's head."""
+    """A cell of a table's header."""
 
     title: str
     columns: int = 1
@@ -213,7 +218,7 @@ class _Head:
 
 
 class _TableWriter:
-    """What the template asks of a table."""
+    """The methods of a table that the template calls."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -222,30 +227,30 @@ class _TableWriter:
         self._referred: set[int] = set()
 
     def parts(self) -> list[_PartWriter]:
-        """Returns what stands one below the other, each no wider than the page."""
+        """Returns the parts of the table, stacked vertically, each no wider than the page."""
         return [_PartWriter(self.table, part) for part in layout.parts(self.table)]
 
     def meaning(self, cell: Cell) -> str:
-        """Returns what its tone says in this table."""
+        """Returns the meaning of a cell's tone in this table."""
         return meaning(self.table, cell.tone)
 
     def note(self, cell: Cell) -> int:
-        """The number of its footnote; 0 if it has none."""
+        """Returns the number of a cell's footnote; 0 for none."""
         return self.notes.get(cell.why, 0)
 
     def first_reference(self, number: int) -> bool:
-        """Is the way back from the note to lead here?"""
+        """Returns whether this is the note's first reference, which the note links back to."""
         new = number not in self._referred
         self._referred.add(number)
         return new
 
     def lines(self, cell: Cell) -> tuple[str, str]:
-        """Returns what is printed large, and the interval below it."""
+        """Returns the large text of a cell, and the interval below it."""
         return layout.lines(cell)
 
 
 class _PartWriter:
-    """What the template asks of some columns of a table."""
+    """The methods of a table's part that the template calls."""
 
     def __init__(self, table: Table, part: layout.Part) -> None:
         self.characters = layout.characters(table, part)
@@ -255,7 +260,9 @@ class _PartWriter:
         self._starts = layout.group_starts(self._columns)
 
     def heads(self) -> list[list[_Head]]:
-        """Two rows if columns have headings in common, none if no column has a heading, else one."""
+        """Returns the header's rows: two if columns share a heading,
+        none without headings, else one.
+        """
         if not any(column.group for column in self._columns):
             row = [_Head(column.title, align=column.align) for column in self._columns]
             return [row] if any(head.title for head in row) else []
@@ -308,26 +315,30 @@ def _environment() -> Environment:
 
 
 def charts_script() -> str:
-    """Vega, Vega-Lite, Vega-Embed and what draws a page's charts with them."""
+    """Returns the script with Vega, Vega-Lite, Vega-Embed and the code that draws a page's charts."""
     ours = (TEMPLATES / "charts.js").read_text()
     return f"{vega_script()}\n(() => {{\n{ours}}})();\n"
 
 
 def vega_script() -> str:
-    """Vega for pages: that of the page that is kept, since a bundle takes seconds and a library that is fetched."""
+    """Returns Vega from the standalone page if that has been built, since a bundle takes
+    seconds and fetched libraries.
+    """
     return kept_vega() or vega_bundle()
 
 
 def vega_bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed, which other scripts find by these names. `vegaEmbed` with `ast: true` needs no
-    compiled code."""
+    """Returns a script with Vega, Vega-Lite and Vega-Embed as global names.
+
+    `vegaEmbed` with `ast: true` needs no compiled code.
+    """
     return bundle("vega", "Object.assign(globalThis, { vega, vegaLite, vegaEmbed });\n")
 
 
 def bundle(name: str, ours: str) -> str:
-    """Vega, Vega-Lite and Vega-Embed, and a script of ours that finds them by these names.
+    """Returns a bundle of Vega, Vega-Lite, Vega-Embed and a script of schedlab that uses them.
 
-    To put it together takes seconds: it is kept between starts, by what it is made of.
+    Bundling takes seconds. The result is cached under a hash of its inputs.
     """
     made_of = f"{version('vl-convert-python')} {VEGA_LITE} {ours}"
     key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
@@ -336,7 +347,7 @@ def bundle(name: str, ours: str) -> str:
         return cache_file.read_text()
     except OSError:
         script = str(chart_library().javascript_bundle(ours, vl_version=VEGA_LITE))
-        with suppress(OSError):  # a cache that cannot be written is no error
+        with suppress(OSError):  # an unwritable cache is not an error
             cache_file.parent.mkdir(parents=True, exist_ok=True)
             with written(cache_file) as new:
                 new.write_text(script)

@@ -26,7 +26,7 @@ NAME = "index"
 
 
 def page(collection: Collection, suites: Sequence[Suite]) -> Page:
-    """Returns the first page of a report of these runs. `suites`: what was compared of them."""
+    """Returns the first page of a report of these runs. `suites`: the suites that compare them."""
     failed = [run for run in collection if not run.succeeded]
     statements = findings(suites)
     trials = dict(_trials(collection, statements))
@@ -81,7 +81,7 @@ def _trials(collection: Collection, statements: Sequence[Finding]) -> Iterator[t
 
 
 def _finding(finding: Finding, trials: Mapping[str, Trial]) -> str:
-    """Returns its sentence, and a link to its trial."""
+    """Returns a finding's sentence, and a link to its trial."""
     name = finding.measure.name if finding.measure else ""
     if name not in trials:
         return finding.text
@@ -89,7 +89,7 @@ def _finding(finding: Finding, trials: Mapping[str, Trial]) -> str:
 
 
 def _trial_note(trials: Mapping[str, Trial]) -> str:
-    """Returns what the links open, in a line that documents without links leave out."""
+    """Returns the note on the links to trials. It is a separate line, which other formats omit."""
     if not trials:
         return ""
     differs = listed(
@@ -113,12 +113,14 @@ def _lead(collection: Collection, failed: Sequence[StoredRun]) -> str:
 
 
 def count_policies(setups: Iterable[Setup]) -> int:
-    """Returns how many policies and presets ran: each counts once, whatever the values of its tunables."""
+    """Returns how many policies and presets ran. Values of tunables do not matter."""
     return len({setup.policy_title.partition(" ")[0] for setup in setups})
 
 
 def _table(collection: Collection) -> Table:
-    """A row for each study, one for all proposals, and one for each other workload."""
+    """Returns a table with a row for each study, one for all proposals,
+    and one for each other workload.
+    """
     together: dict[str, list[Repeated]] = {}
     for setup, repeated in collection.repeated.items():
         together.setdefault(_origin(setup.experiment), []).append(repeated)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A report's tables and charts for a paper: LaTeX with booktabs and siunitx, and PDF as wide as a column or a page."""
+"""Writes tables and charts for a paper: LaTeX with booktabs and siunitx, and PDF in two widths."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from schedlab.report.specifications import for_paper
 FOLDER = "latex"
 DOCUMENT = "report.tex"
 WIDTHS_MM = (85, 178)
-"""One column of a paper, and its whole page."""
+"""Widths in mm of a column and of a page of a paper."""
 _PIXELS_PER_MM = 96 / 25.4
-"""At which letters of Vega's size are as large as those below a figure."""
+"""Scale at which Vega's letters have the size of a figure's caption."""
 _POINTS_PER_MM = 72 / 25.4
 _TEMPLATES = Path(__file__).parent / "templates" / "latex"
 _SPECIAL = {
@@ -56,9 +56,10 @@ Advance = Callable[[str], None]
 
 
 def write_latex(report: Report, folder: Path, advance: Advance = lambda name: None) -> Path:
-    """Writes a folder of files to be put into a paper, and a document that has them all; gives that.
+    """Writes a folder of files for a paper, and a document that contains
+    them all. Returns the document.
 
-    A list, such as that of all runs, is left to its CSV file.
+    A list, such as the list of all runs, is only a CSV file.
     """
     place = folder / FOLDER
     place.mkdir()
@@ -84,7 +85,7 @@ def write_latex(report: Report, folder: Path, advance: Advance = lambda name: No
 
 
 def citation() -> str:
-    """Returns how schedlab is cited, as BibTeX."""
+    """Returns schedlab's citation in BibTeX."""
     return _of_release("schedlab.bib")
 
 
@@ -160,7 +161,7 @@ def _cell(cell: Cell, notes: Mapping[str, int]) -> str:
 
 
 def _numbers(text: str) -> str:
-    """Text, in which siunitx prints what is a number by itself, or within an interval."""
+    """Returns text in which siunitx formats numbers and intervals."""
     inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     parts = inner.split(", ") if inner != text else [text]
     if not all(_NUMBER.fullmatch(part) for part in parts):
@@ -173,7 +174,7 @@ def _numbers(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Any text, so that LaTeX prints it as it is; `?` for a character that pdfLaTeX does not have."""
+    """Escapes text for LaTeX. A character that pdfLaTeX does not have becomes `?`."""
     return "".join(
         _SPECIAL.get(character) or (character if _has_glyph(character) else "?")
         for character in text
@@ -196,7 +197,7 @@ def _code(text: str) -> str:
 
 
 def inline(markdown: str) -> str:
-    """Markdown's text in LaTeX: emphasis and code; a link is its words."""
+    """Converts Markdown to LaTeX: emphasis and code. A link becomes its text."""
     marks = {
         "em_open": "\\emph{", "em_close": "}", "strong_open": "\\textbf{", "strong_close": "}",
         "softbreak": " ", "hardbreak": " ",
@@ -227,7 +228,7 @@ def _figure(chart: Chart) -> Iterator[str]:
 
 
 def _draw(chart: Chart, place: Path) -> None:
-    """Draws it as wide as each of WIDTHS_MM, with letters of the same size where it is one plot."""
+    """Draws a chart in each of WIDTHS_MM. A single plot keeps the size of its letters."""
     specification = for_paper(chart)
     for width in WIDTHS_MM:
         picture = drawing.narrowed(specification, width * _PIXELS_PER_MM)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a table fits its page: a wide one is cut between columns, one of a single row is turned upright."""
+"""Fits tables to a page: splits wide tables between columns, and transposes single rows."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from itertools import groupby
 from schedlab.report.model import Cell, Column, Table
 
 PAGE = 119
-"""Characters of a table that a page has room for, where a window is 1440 pixels wide."""
+"""Width of a page in characters of a table, in a window of 1440 pixels."""
 LONG = 36
-"""Characters of a cell, from which on its text may be broken."""
+"""Length in characters from which a cell's text may wrap."""
 _SMALL = 0.82
-"""How wide a letter of an interval is beside others."""
+"""Width of a letter of an interval, relative to other letters."""
 _PADDING = 3
-"""Characters' width between two columns."""
+"""Space between two columns, in characters."""
 _INTERVAL = re.compile(r"(.*\S) (\[[^\[\]]+\])")
 
 Part = tuple[int, ...]
-"""The columns of a part of a table, by their numbers."""
+"""The column numbers of a part of a table."""
 
 
 def lines(cell: Cell) -> tuple[str, str]:
-    """Returns what is printed large, and the interval below it."""
+    """Returns the large text of a cell, and the interval below it."""
     match = _INTERVAL.fullmatch(cell.text)
     return (match[1], match[2]) if match else (cell.text, "")
 
 
 def characters(table: Table, part: Part) -> int:
-    """Returns about how wide these columns are together."""
+    """Returns the approximate width of these columns in characters."""
     return sum(_width(table, number) + _PADDING for number in part)
 
 
 def _width(table: Table, column: int) -> int:
-    """Returns a column's width, by its longest text and the longest word of its heading."""
+    """Returns a column's width in characters: its longest text, or the longest word of its heading."""
     words = table.columns[column].title.split(" ")
     printed = [lines(row[column]) for row in table.rows]
     longest = max((longest_line(large) for large, _ in printed), default=0)
@@ -46,14 +46,14 @@ def _width(table: Table, column: int) -> int:
 
 
 def longest_line(text: str) -> int:
-    """Returns the length of a text of several lines."""
+    """Returns the length of the longest line of a text."""
     return max(map(len, text.split("\n")))
 
 
 def parts(table: Table) -> list[Part]:
-    """Cuts a table that is wider than the page; each part begins with the columns that say whose row it is.
+    """Splits a table that is wider than the page. Each part repeats the key columns.
 
-    Columns with a common heading stay together where the page has room for them.
+    Columns with a common heading stay together if the page is wide enough.
     """
     everything = tuple(range(len(table.columns)))
     keys = everything[: table.keys]
@@ -80,7 +80,7 @@ def _inseparable(table: Table, columns: Part, room: int) -> Iterator[Part]:
 
 
 def fitted(table: Table) -> Table:
-    """Returns the table as it is shown: one of a single row has its headings at the side."""
+    """Returns the table as it is shown: a single row is transposed, with the headings on the left."""
     if len(table.rows) != 1 or len(table.columns) < 3:
         return table
     return replace(
@@ -97,12 +97,14 @@ def fitted(table: Table) -> Table:
 
 
 def heading(column: Column) -> str:
-    """Returns a column's heading where there is one row of them: the common one stands before its own."""
+    """Returns a column's one-line heading: the common heading, then the column's."""
     return f"{column.group}: {column.title}" if column.group else column.title
 
 
 def group_starts(columns: Sequence[Column]) -> set[int]:
-    """Returns the columns with which a group begins, or the part without a group after one."""
+    """Returns the numbers of columns where a group begins, or where
+    ungrouped columns follow a group.
+    """
     return {
         number
         for number in range(1, len(columns))

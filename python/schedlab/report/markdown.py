@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A report as one Markdown document, for a paper's appendix."""
+"""Writes a report as one Markdown document, for a paper's appendix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DOCUMENT = "report.md"
 
 
 def write_document(report: Report, folder: Path) -> Path:
-    """The document, beside the `files` that are there."""
+    """Writes the document next to the existing `files`."""
     place = folder / DOCUMENT
     place.write_text(_Document(report).text())
     return place
@@ -78,7 +78,7 @@ class _Document:
         yield _files_of(block)
 
     def _markdown(self, text: str) -> str:
-        """Anchors have the names of what they stand before: links to them need no change."""
+        """Returns text unchanged: anchors have the names of their blocks, so links need no change."""
         return without_html(without_trials(text))
 
     def _table(self, table: Table) -> str:

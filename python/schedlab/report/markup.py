@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Markdown in reports: titles, and HTML made of it (schedlab.base.display.markdown makes any text safe)."""
+"""Converts Markdown in reports to HTML (schedlab.base.display.markdown escapes any text)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from schedlab.base.display.markdown import TICKS, code, escaped, literal
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 TRIAL = "try:"
-"""Begins the target of a link to a trial."""
+"""Prefix of the target of a link to a trial."""
 OPEN = "Open it in the page"
-"""The text of a caption's link to a trial; more may follow it."""
+"""The text of a caption's link to a trial. More text may follow."""
 _TRIALS = re.compile(rf" *\[{OPEN}\]\({TRIAL}[^()\s]*\)\.| *\[[^\[\]]*\]\({TRIAL}[^()\s]*\)[^\n]*")
 
 Resolve = Callable[[str], str]
-"""Returns the text of a link, given its target."""
+"""Returns the address of a link, given its target."""
 
 
 def title_html(title: str) -> Markup:
-    """HTML of a title: plain text, except `code`."""
+    """Returns HTML of a title: plain text, except `code`."""
     parts = title.split("`")
-    if len(parts) % 2 == 0:  # a tick without another
+    if len(parts) % 2 == 0:  # a single, unpaired backquote
         return escape(title)
     inside = (Markup("<code>{}</code>").format(part) for part in parts[1::2])
     outside = (escape(part) for part in parts[0::2])
@@ -38,12 +38,12 @@ def title_html(title: str) -> Markup:
 
 
 def plain_title(title: str) -> str:
-    """A title where there is no markup."""
+    """Returns a title without markup."""
     return title.replace("`", "") if title.count("`") % 2 == 0 else title
 
 
 def title_markdown(title: str) -> str:
-    """Markdown of a title."""
+    """Returns Markdown of a title."""
     parts = " ".join(title.split()).split("`")
     if len(parts) % 2 == 0:
         return literal(title)
@@ -51,7 +51,7 @@ def title_markdown(title: str) -> str:
 
 
 def _parser() -> MarkdownIt:
-    # Pictures would be fetched from elsewhere; charts are the pictures of a report.
+    # Pictures would be fetched from other hosts. The pictures of a report are charts.
     parser = MarkdownIt("commonmark", {"html": False, "typographer": False})
     return parser.enable("table").disable("image")
 
@@ -60,23 +60,24 @@ _PARSER = _parser()
 
 
 def to_html(markdown: str, resolve: Resolve = str) -> str:
-    """HTML of paragraphs. HTML in the text is shown as it is written."""
+    """Returns HTML of paragraphs. HTML in the text is escaped."""
     return _render(_PARSER.parse(markdown), resolve)
 
 
 def to_inline_html(markdown: str, resolve: Resolve = str) -> str:
-    """HTML of one line of text, without a paragraph around it."""
+    """Returns HTML of one line of text, without a paragraph element."""
     return _render(_PARSER.parseInline(markdown), resolve)
 
 
 def tokens(markdown: str) -> Iterator[Token]:
-    """Returns what one line of text is made of: texts, code, and where emphasis begins and ends."""
+    """Yields the parts of one line of text: text, code, and the limits of emphasis."""
     return (child for token in _PARSER.parseInline(markdown) for child in token.children or [])
 
 
 def without_trials(markdown: str) -> str:
-    """Returns a text without its links to trials, and what follows them in their lines, for what is read where the page
-    is not."""
+    """Returns a text without its links to trials and the rest of their
+    lines, for formats without the page.
+    """
     return _TRIALS.sub("", markdown)
 
 
@@ -90,7 +91,7 @@ def _render(tokens: list[Token], resolve: Resolve) -> str:
 
 
 def without_html(markdown: str) -> str:
-    """Markdown that is rendered as `to_html` shows it: HTML as it is written."""
+    """Returns Markdown that renders as `to_html` does, with HTML escaped."""
     lines = []
     fence = ""
     for line in markdown.split("\n"):
@@ -108,7 +109,7 @@ def without_html(markdown: str) -> str:
 
 
 def _escape_outside_code(line: str) -> str:
-    """A backslash before what begins HTML or a picture outside of code, unless it has one."""
+    """Adds a backslash before HTML or a picture outside of code, unless there is one."""
     escaped, place = "", 0
     while place < len(line):
         if line[place] == "\\":
@@ -126,7 +127,9 @@ def _escape_outside_code(line: str) -> str:
 
 
 def _end_of_code(line: str, begin: int) -> int:
-    """Returns the place after the code span that begins here, or after ticks that no others answer."""
+    """Returns the position after the code span that begins here, or
+    after backquotes without a match.
+    """
     match = TICKS.match(line, begin)
     assert match
     for closing in TICKS.finditer(line, match.end()):

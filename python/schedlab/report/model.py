@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a report is made of, whatever it is written as.
+"""The content of a report, independent of its output format.
 
-A report is pages; a page, sections; a section, blocks: texts, tables and charts. The maker of a
-section knows nothing of HTML, and the writer of HTML knows nothing of schedulers.
+A report consists of pages, a page of sections, and a section of blocks: texts, tables
+and charts. The code that makes sections does not depend on HTML, and the HTML writer
+does not depend on schedulers.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ if TYPE_CHECKING:
     import polars as pl
 
 HREF = "href"
-"""The column of a chart's data that says what a click on its mark leads to, as in Text: `#NAME`."""
+"""Column of a chart's data with the target of a click on the mark, as in Text: `#NAME`."""
 
 Tone = Literal["plain", "good", "bad", "muted", "failed"]
-"""How a cell is meant: near its ideal, or off it; of less weight; of a run that failed."""
+"""The meaning of a cell: near its ideal, off its ideal, of less weight, or of a failed run."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs, lists, `code` and links, in Markdown; HTML in it is shown as it is written.
+    """Paragraphs, lists, `code` and links, in Markdown. HTML in the text is escaped.
 
-    A link to `#NAME` leads to the table, chart or page of that name, on whatever page it stands; one to
-    `try:NAME` to the trial of that name of its page, where there is such a page to lead to.
-    Text of others is made Markdown by schedlab.base.display.markdown: `literal`, `code`, `listing`.
+    A link to `#NAME` leads to the table, chart or page of that name, on any page. A link to
+    `try:NAME` leads to the page's trial of that name, in formats that have trials. Convert external
+    text to Markdown with schedlab.base.display.markdown: `literal`, `code`, `listing`.
     """
 
     markdown: str
@@ -39,7 +40,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. Neighbours of the same `group` have it as a common heading."""
+    """A column of a table. Adjacent columns with the same `group` share it as a heading."""
 
     title: str
     group: str = ""
@@ -48,39 +49,39 @@ class Column:
 
 @dataclass(frozen=True)
 class Recording:
-    """A run's trace, which a reader can play. `name` is that of its file, without a suffix."""
+    """A run's trace that a reader can play. `name`: the file's name without suffix."""
 
     name: str
     title: str
     policy: str
-    """name or name:preset."""
+    """`name` or `name:preset`."""
     trace: Path
     more: tuple[tuple[str, str], ...] = ()
-    """As of a Cell."""
+    """As in Cell."""
     is_sound: bool = True
-    """Is there a trace for other programs, too?"""
+    """True if the trace is also available for other programs."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """`text` is what is printed: with its interval, if it has one. `why` explains it.
+    """A cell of a table. `text` is printed, with its interval if there is one; `why` explains it.
 
-    An interval in brackets at its end, `86.0 [85.2, 86.8]`, is printed smaller, below.
+    An interval in brackets at the end, `86.0 [85.2, 86.8]`, is printed smaller, on a line below.
     """
 
     text: str
     tone: Tone = "plain"
     why: str = ""
-    """Markdown; a footnote of the table. The same words are one footnote."""
+    """Markdown of a footnote. Equal texts share one footnote."""
 
     recording: Recording | None = None
-    """What a click on it plays, where pages can play recordings."""
+    """The recording that a click plays, in formats that can play recordings."""
     link: str = ""
-    """What a click on it leads to, as in Text: `#NAME`."""
+    """Target of a click, as in Text: `#NAME`."""
     more: tuple[tuple[str, str], ...] = ()
-    """What a click on it opens: what each line is, in Markdown, and a command or a place."""
+    """Details that a click opens: pairs of a description in Markdown and a command or path."""
     rank: float | None = None
-    """Its place where a reader sorts by its column, if that is not the number that its text begins with."""
+    """Sort key in the column, if it differs from the number at the start of the text."""
 
 
 Row = tuple[Cell, ...]
@@ -88,9 +89,9 @@ Row = tuple[Cell, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """`name` is that of its files: letters, digits and hyphens, its own within the report.
+    """A table. `name` names its files: letters, digits and hyphens, unique within the report.
 
-    Titles, here and elsewhere, are plain text, except `code`.
+    Titles are plain text, except `code`. This holds for all blocks.
     """
 
     name: str
@@ -98,17 +99,20 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     data: pl.DataFrame
-    """The numbers behind it, in long form and unrounded: its CSV and Parquet file."""
+    """The unrounded numbers in long form, for the CSV and Parquet files."""
     caption: str = ""
-    """Markdown. How it was measured: seeds, machine, tick."""
+    """Markdown: how the numbers were measured, with seeds, machine and tick."""
     sections: tuple[int, ...] = ()
     """Rows before which a line is drawn."""
     meanings: Mapping[Tone, str] = field(default_factory=dict)
-    """What its tones say, if not `near its ideal` (good), `off its ideal` (bad), `a run failed`."""
+    """Meanings of tones.
+
+    Default: `near its ideal` (good), `off its ideal` (bad), `a run failed`.
+    """
     keys: int = 1
-    """Columns at its left that say whose row it is: they stand in each part of a table that is cut."""
+    """Number of key columns on the left, which each part of a split table repeats."""
     is_list: bool = False
-    """Has it many rows that are looked up? A reader can sort and filter them."""
+    """True if the table is long enough to need sorting and filtering."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -118,7 +122,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture, and in words what is to be seen in it."""
+    """A picture, and a description of it in words."""
 
     name: str
     title: str
@@ -126,18 +130,21 @@ class Chart:
     data: pl.DataFrame
     caption: str
     description: str
-    """What the picture shows, for readers that cannot see it."""
+    """Text alternative: what the picture shows."""
     still: tuple[Chart, ...] = ()
-    """The charts that stand for it where nothing can be chosen: on paper."""
+    """The printed versions of a chart with menus."""
 
     @property
     def on_paper(self) -> tuple[Chart, ...]:
-        """What of it is drawn on paper."""
+        """The charts that represent it on paper."""
         return self.still or (self,)
 
     @cached_property
     def plain(self) -> dict[str, Any]:
-        """The specification, in Vega-Lite, without a look of its own. Tests hold charts against the schema."""
+        """The Vega-Lite specification without configuration.
+
+        Tests validate it against the schema.
+        """
         import altair as alt
 
         with (
@@ -153,68 +160,70 @@ Block = Text | Table | Chart
 
 @dataclass(frozen=True)
 class Trial:
-    """What the page that stands alone simulates when a reader follows a link to it (docs/page.md)."""
+    """A configuration that the standalone page simulates when a reader
+    follows a link (docs/page.md).
+    """
 
     title: str
     """Policies, workload and CPUs in words, in Markdown."""
     policies: tuple[str, ...]
-    """As in the link: `mlfq:preset,boost=100`."""
+    """Policies in the link's form: `mlfq:preset,boost=100`."""
     cpus: int
     seed: int
     workload: str = ""
-    """One that stands in the page; "": none."""
+    """Name of a workload of the page; "" for none."""
     text: str = ""
-    """One of its own, in the simulator's words; "": none."""
+    """Text of a workload that the page does not have; "" for none."""
     differs: str = ""
-    """How it differs from the report's runs, in words; "": in nothing."""
+    """Differences from the report's runs, in words; "" for none."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, what stands below it, and sections within. Without a title it has no heading."""
+    """A heading with blocks and subsections. Without a title there is no heading."""
 
     title: str
     blocks: tuple[Block, ...] = ()
     sections: tuple[Section, ...] = ()
     is_row: bool = False
-    """Do its charts stand side by side, where there is room?"""
+    """True if its charts are placed side by side where space permits."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """`name` is that of its file, without a suffix."""
+    """A page of a report. `name`: the file's name without suffix."""
 
     name: str
     title: str
     lead: str
-    """Markdown: the page in three sentences."""
+    """Markdown: a summary of the page in three sentences."""
     sections: tuple[Section, ...]
     above: str = ""
-    """The name of the page from which a reader comes to it; without one it is in the report's menu."""
+    """The name of the page that links to this one. Without it, the page is in the report's menu."""
     picture: str = ""
-    """The name of the chart that stands for it on the first page; "": none does."""
+    """The name of the chart that represents the page on the first page; "" for none."""
     trials: Mapping[str, Trial] = field(default_factory=dict)
-    """Trials that its texts lead to, by name; that named `page` is offered below the lead."""
+    """Trials by name, for links in the page's texts. The trial `page` is offered below the lead."""
 
     def blocks(self) -> Iterator[Block]:
-        """Gives all of them, in the order of the page."""
+        """Yields all blocks in the order of the page."""
         yield from _blocks(self.sections)
 
 
 @dataclass(frozen=True)
 class Report:
-    """The first page is the one that is opened."""
+    """A report. Its first page is the page to open."""
 
     title: str
     pages: tuple[Page, ...]
     facts: dict[str, str] = field(default_factory=dict)
-    """Name and value: version, commit, machine, host, when; at the foot of each page."""
+    """Facts at the foot of each page: version, commit, machine, host and date."""
     findings: tuple[str, ...] = ()
-    """What the first page says first, in Markdown."""
+    """The findings of the first page, in Markdown."""
 
     @property
     def menu(self) -> tuple[Page, ...]:
-        """The pages that a reader chooses from on each page."""
+        """The pages of the menu."""
         return tuple(page for page in self.pages if not page.above)
 
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The numbers of a report's tables, figures and footnotes, and the signs of its cells, whatever it is written as."""
+"""Numbers a report's tables, figures and footnotes, and defines the
+signs of cells, for all formats.
+"""
 
 from __future__ import annotations
 
 from schedlab.report.model import Chart, Page, Report, Table, Tone
 
 SIGNS: dict[Tone, str] = {"good": "✓", "bad": "≠", "failed": "✕"}
-"""Signs that stand before a cell's text."""
+"""Signs before a cell's text."""
 MEANINGS: dict[Tone, str] = {
     "good": "near its ideal",
     "bad": "off its ideal",
@@ -15,18 +17,18 @@ MEANINGS: dict[Tone, str] = {
 
 
 def used_tones(table: Table) -> dict[str, str]:
-    """Sign and meaning of each tone in it that has a sign, in a fixed order."""
+    """Returns sign and meaning of each tone with a sign that the table uses, in a fixed order."""
     used = {cell.tone for row in table.rows for cell in row}
     return {SIGNS[tone]: meaning(table, tone) for tone in SIGNS if tone in used}
 
 
 def meaning(table: Table, tone: Tone) -> str:
-    """Returns what a tone says in this table."""
+    """Returns the meaning of a tone in this table."""
     return table.meanings.get(tone, MEANINGS[tone])
 
 
 class Numbering:
-    """Tables and figures are counted through the whole report."""
+    """Numbers the tables and figures of a whole report."""
 
     def __init__(self, report: Report) -> None:
         self.labels: dict[str, str] = {}
@@ -52,11 +54,11 @@ class Numbering:
                 self._pages[block.name] = page
 
     def page_of(self, name: str) -> Page | None:
-        """Returns the page on which a table or chart stands."""
+        """Returns the page that contains a table or chart."""
         return self._pages.get(name)
 
 
 def numbered_notes(table: Table) -> dict[str, int]:
-    """The footnotes of its cells, in reading order; the same words are one."""
+    """Returns the footnotes of a table's cells in reading order. Equal texts share one number."""
     words = (cell.why for row in table.rows for cell in row if cell.why)
     return {why: number for number, why in enumerate(dict.fromkeys(words), start=1)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The folder of a report: it appears when it is whole, and replaces only what is a report."""
+"""Creates a report's folder: it appears when complete, and replaces only an earlier report."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from schedlab.base.files import placing
 from schedlab.runs import results
 
 MARK = "report.json"
-"""The file in each report that says what is in it."""
+"""The file in each report that lists its content."""
 
 
 def findings_in(report: Path) -> list[str]:
-    """Returns what the report in this folder says first, in Markdown."""
+    """Returns the findings of the report in this folder, in Markdown."""
     texts: list[str] = json.loads((report / MARK).read_text(encoding="utf-8"))["findings"]
     return texts
 
 
 def check_place(place: Path) -> None:
-    """Raises WrongUsage for what is there and is no report as it was made."""
+    """Raises WrongUsage if the path exists and is not an unmodified report."""
     placing.check_folder("out", place)
 
 
 @contextmanager
 def report_folder(place: Path) -> Iterator[Path]:
-    """A folder to fill, which after the block is `place`, instead of a report that was there.
+    """Gives a folder to fill. After the block it becomes `place`, and replaces an earlier report.
 
-    If the block raises, all is as it was. Raises WrongUsage as `check_place` does.
+    If the block raises, nothing changes. Raises WrongUsage as `check_place` does.
     """
-    place = place.resolve()  # of a link, what it leads to is replaced
+    place = place.resolve()  # a link is kept, its target replaced
     check_place(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     attic = Path(
@@ -44,7 +44,7 @@ def report_folder(place: Path) -> Iterator[Path]:
     try:
         with results.new_folder(place) as folder:
             yield folder
-            check_place(place)  # to make it has taken its time
+            check_place(place)  # checked again, since the block took time
             if place.exists():
                 os.rename(place, old)
     except BaseException:
@@ -53,5 +53,5 @@ def report_folder(place: Path) -> Iterator[Path]:
         raise
     finally:
         placing.remove(old)
-        with suppress(OSError):  # what was put in at the last moment stays
+        with suppress(OSError):  # a file that was added at the last moment stays
             attic.rmdir()

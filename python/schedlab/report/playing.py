@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Beside a report's pages, the monitor's page that stands alone, and runs that it plays at a click.
+"""Adds the standalone page to a report, and a player page for each run.
 
-A page that was opened as a file may read no other file. So each run has a page of its own that
-carries its trace, with that page in a frame, and hands the trace over when it is asked for it.
+A page that was opened as a file may not read other files. So each run has a page that carries its
+trace. That page shows the standalone page in a frame and passes the trace to it on request.
 """
 
 from __future__ import annotations
@@ -29,23 +29,25 @@ FOLDER = "play"
 PERFETTO = "https://ui.perfetto.dev"
 _TEMPLATES = Path(__file__).parent / "templates"
 _COMPRESSION = 6
-"""The level of gzip. Level 9 takes six times the time for one percent less."""
+"""The level of gzip. Level 9 takes six times as long and saves one percent."""
 _PACE = 0.1
-"""Seconds of a trial's machine in a second of its reader: ten ticks."""
+"""Speed of a trial: simulated seconds per second of real time, so that ten ticks take a second."""
 
 
 def place_of(recording: Recording) -> str:
-    """Returns the address of the page that plays it, as seen from the report's pages."""
+    """Returns the address of the page that plays a recording, as seen from the report's pages."""
     return f"{FOLDER}/{recording.name}.html"
 
 
 def perfetto_of(recording: Recording) -> str:
-    """Returns the address of its trace for ui.perfetto.dev, which reads what gzip has packed."""
+    """Returns the address of the gzipped trace for ui.perfetto.dev."""
     return f"{FOLDER}/{recording.name}.perfetto-trace.gz"
 
 
 def address_of(trial: Trial) -> str:
-    """Returns the address of the page with this setup, as seen from the report's pages: as `page/link.js` has it."""
+    """Returns the address of a trial, as seen from the report's pages,
+    in the form of `page/link.js`.
+    """
     parts = [("policy", policy) for policy in trial.policies]
     parts += [("cpus", str(trial.cpus)), ("seed", str(trial.seed)), ("pace", str(_PACE))]
     parts += [("workload", trial.workload)] if trial.workload else []
@@ -54,7 +56,7 @@ def address_of(trial: Trial) -> str:
 
 
 def write(report: Report, folder: Path) -> None:
-    """Writes into a report's folder what plays its recordings and trials; nothing if it has none."""
+    """Writes the players of recordings and the page for trials; nothing if the report has neither."""
     recordings = list(_recordings(report))
     if not recordings and not any(page.trials for page in report.pages):
         return
@@ -94,7 +96,7 @@ def write(report: Report, folder: Path) -> None:
 
 
 def _write_for_perfetto(trace: Path, file: Path) -> None:
-    """Writes nothing of a trace that was damaged after its run."""
+    """Converts a trace for Perfetto. Writes nothing if the trace was damaged after its run."""
     plain = file.with_suffix("")
     try:
         traces.export(traces.read(trace), plain, "perfetto")

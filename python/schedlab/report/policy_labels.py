@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Gives the names that readers call policies by: policies/labels.yaml has them."""
+"""Returns the labels of policies that readers see, from policies/labels.yaml."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ LABELS = ROOT / "policies" / "labels.yaml"
 
 
 def policy_label(title: str) -> str:
-    """Returns what readers call a policy of this title, such as `mlfq:four-quanta slice=2,boost=0`.
+    """Returns the label of a policy's title, such as `mlfq:four-quanta slice=2,boost=0`.
 
-    A title that has no label takes that of its preset or policy, with the rest in brackets.
+    A title without a label takes the label of its preset or policy, with the rest in brackets.
     """
     labels = _labels()
     choice, _, settings = title.partition(" ")

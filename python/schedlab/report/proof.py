@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An artifact that came from elsewhere: read with care, and its figures held against those that are made now."""
+"""Reads an untrusted artifact, and compares its figures with figures made now."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Artifact:
-    """What was unpacked, in a folder that goes."""
+    """An unpacked artifact, in a temporary folder."""
 
     folder: Path
     listing: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Artifact:
 
     @property
     def traces(self) -> dict[Path, str | None]:
-        """The traces' hashes, of the runs that are to be carried out again; None: it had no trace."""
+        """Hashes of the traces of runs to repeat; None for a run without a trace."""
         return {
             self.folder / run["folder"]: run.get("trace_sha256")
             for run in self.listing["runs"]
@@ -62,18 +62,18 @@ class Artifact:
 
 @dataclass(frozen=True)
 class FigureCheck:
-    """A figure of an artifact, and what came of it now."""
+    """A figure of an artifact, and the result of its comparison."""
 
     figure: Figure
     same: bool
-    """Is its data the same, byte for byte?"""
+    """True if the data is identical byte for byte."""
     difference: str
-    """Where it is not, in words."""
+    """The differences, in words."""
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Artifact]:
-    """Unpacks an artifact. Raises FileRefused for anything else, and for one of another release's format."""
+    """Unpacks an artifact. Raises FileRefused for other files, and for other releases' formats."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         folder = Path(scratch)
         unpack(path, folder)
@@ -90,7 +90,9 @@ def opened(path: Path) -> Iterator[Artifact]:
 
 
 def other_sources(artifact: Artifact) -> str:
-    """Returns how this checkout is another than that of the artifact, in words; "" if it is the same."""
+    """Returns how this checkout differs from the artifact's sources, in
+    words; "" if they are the same.
+    """
     then, now = artifact.listing, commit()
     return (
         ""
@@ -100,8 +102,11 @@ def other_sources(artifact: Artifact) -> str:
 
 
 def hold(artifact: Artifact, again: Mapping[Path, Path], out: Path) -> list[FigureCheck]:
-    """Makes the figures of the runs that were carried out `again`, and of the others as they are; writes them
-    into `out`."""
+    """Makes the figures from the repeated runs `again` and the other
+    stored runs, and compares them.
+
+    Writes the figures to `out`.
+    """
     folders = [again.get(run, run) for run in artifact.runs]
     for run in set(artifact.runs) & set(folders):
         if results.succeeded(results.read_manifest(run)):
@@ -144,7 +149,7 @@ def _source_text(sources: Mapping[str, Any]) -> str:
 
 
 def _check_hashes(path: Path, artifact: Artifact) -> None:
-    """Raises FileRefused if the data and the traces in it are not what its list says."""
+    """Raises FileRefused if the data or the traces do not match the artifact's list of hashes."""
     listed = {f"{FIGURES}/{e['name']}.csv": e["sha256"] for e in artifact.listing["figures"]}
     for run in artifact.listing["runs"]:
         if not run["repeated"] and run.get("trace_sha256"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page of proposals: what each study would have changed, off and on, and what that does."""
+"""The page of proposals: measures the effect of each change that a study proposed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from schedlab.studies.proposals import Proposal, Test, is_of_proposals, proposal
 
 NAME = "proposals"
 LEAST = 0.01
-"""A smaller part of what is there without the proposal is nothing, whatever the seeds tell."""
+"""A change below this fraction of the value without the proposal is no effect, even if significant.
+"""
 _TONES: dict[str, Tone] = {"helps": "good", "harms": "bad", "does nothing": "muted"}
 _COLUMNS = (
     Column("#"),
@@ -38,7 +39,7 @@ _MEANINGS: dict[Tone, str] = {"good": "better with it", "bad": "worse with it"}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a test: both sides, seed by seed."""
+    """The result of a test: the measurements without and with the proposal, paired by seed."""
 
     proposal: Proposal
     test: Test
@@ -47,20 +48,21 @@ class Outcome:
 
     @property
     def was_run(self) -> bool:
-        """Was either side, even if it failed?"""
+        """True if either side was run, even if it failed."""
         return any(side.values or side.missing != NOT_RUN for side in (self.off, self.on))
 
     @property
     def change(self) -> Difference | None:
-        """Returns the change from off to on, or None if a side is missing."""
+        """The change with the proposal, or None if a side is missing."""
         if not self.off.values or len(self.off.values) != len(self.on.values):
             return None
         return difference(self.off.values, self.on.values, paired=True)
 
     @property
     def verdict(self) -> str:
-        """`helps`, `harms`, `does nothing`; `not told apart` if the interval has room for more than one
-        of these."""
+        """`helps`, `harms` or `does nothing`; `not told apart` if the
+        interval permits several of these.
+        """
         change = self.change
         if change is None:
             return self.on.missing if self.off.values else self.off.missing
@@ -94,7 +96,7 @@ def page(collection: Collection) -> Page | None:
 
 
 def outcomes(collection: Collection) -> Iterator[Outcome]:
-    """All tests of the studies of which one was run."""
+    """Yields all tests of the studies with at least one run."""
     run = {run.setup.experiment for run in collection}
     shown = {
         proposal.study for proposal in proposals() if run & {test.label for test in proposal.tests}
@@ -198,7 +200,7 @@ def _row(outcome: Outcome) -> Row:
 
 
 def _place(proposal: Proposal) -> tuple[Cell, Cell]:
-    """Cells are plain text: what is code elsewhere is none here."""
+    """Returns two plain-text cells: code spans are not marked."""
     place = f"{proposal.study}, {proposal.place}"
     return Cell(place), Cell(proposal.proposes.replace("`", ""))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The studies, reproduced: runs their experiments, and makes the report."""
+"""Reproduces the studies: runs their experiments and makes the report."""
 
 from __future__ import annotations
 
@@ -39,33 +39,36 @@ if TYPE_CHECKING:
 
 SPIKE = "spike"
 LINUX_STUDY = 5
-"""The one that is about Linux."""
+"""The number of the study about Linux."""
 MEMORY_MIB = 512
 REPORT = "report"
-"""The report's folder, beside those of the runs."""
+"""Name of the report's folder, next to the folders of the runs."""
 _FAILURES_SHOWN = 10
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be reproduced."""
+    """The studies or experiments to reproduce, and how."""
 
     studies: tuple[int, ...]
-    """Empty: all."""
+    """Numbers of studies; empty for all."""
     depth: Depth
     seed: int = 1
     tick_ns: int = TICK_NS
     memory_mib: int = MEMORY_MIB
     machine: str | None = None
-    """None: our kernel on Spike; and Linux, for what is measured there (`with_linux`)."""
+    """None: schedlab's kernel on Spike, and Linux for the studies that need it (`with_linux`)."""
     experiments: tuple[str, ...] = ()
-    """Labels of runs, such as s3-cpu; empty: all of the studies."""
+    """Labels of runs, such as s3-cpu; empty for all experiments of the studies."""
     decide: Budget | None = None
-    """Adds seeds until policies are told apart, or this is used up. None: no seed is added."""
+    """Adds seeds until the comparisons are decided or the budget is used up.
+
+    None: no added seeds.
+    """
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """The machines on which it is run, in this order."""
+        """The machines to run on, in this order."""
         if self.machine == LINUX:
             return LINUX_MACHINES
         if self.machine:
@@ -76,7 +79,9 @@ class Request:
 
     @property
     def with_linux(self) -> bool:
-        """If study 5 is named, or all is wanted: Linux must be fetched, and is booted for each run."""
+        """True if study 5 or everything is requested: Linux is then
+        fetched, and booted for each run.
+        """
         if self.experiments:
             machines = {EXPERIMENTS[e].machine for e in self.experiments if e in EXPERIMENTS}
             return not machines.isdisjoint(LINUX_MACHINES)
@@ -84,13 +89,15 @@ class Request:
 
     @property
     def with_column(self) -> bool:
-        """The default has study 5's own tables on Linux, and no more of it, if the guest is there."""
+        """True for the default request, which runs only study 5's tables on
+        Linux, if the guest was fetched.
+        """
         default = not (self.studies or self.experiments)
         return default and self.depth == "quick" and self.machine is None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Returns the studies or experiments, as the command line names them; none for all."""
+        """The studies or experiments, as the command line names them; empty for all."""
         return self.experiments or tuple(f"study-{number}" for number in self.studies)
 
     @property
@@ -101,7 +108,7 @@ class Request:
         return "-".join((*(names or ("study",)), *machine, self.depth))
 
     def command(self, folder: Path) -> str:
-        """The command that goes on with it."""
+        """Returns the command that resumes the reproduction."""
         words = ["./schedlab", "reproduce", *self.names, f"--{self.depth}"]
         if self.machine:
             words += ["--machine", self.machine]
@@ -118,14 +125,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came of it."""
+    """The result of a reproduction."""
 
     folder: Path
     report: Path
     """The file to open."""
     runs: Collection
     contests: list[Contest] | None
-    """What came of each, where seeds were added to decide it."""
+    """The comparisons, if seeds were added to decide them."""
 
     @property
     def succeeded(self) -> bool:
@@ -133,10 +140,10 @@ class Reproduction:
 
 
 def reproduce(request: Request, out: Path | None) -> Reproduction:
-    """Runs what is not there yet, and makes the report of all.
+    """Runs what is missing, and makes the report of all runs.
 
-    A failed run ends nothing: the report shows it. A signal ends the program; what was finished
-    is kept, and a message says how to go on.
+    A failed run ends nothing: the report shows it. A signal ends the program. Finished runs are
+    kept, and a message says how to resume.
     """
     plans, plan = planned(request, out)
     folder = plan.folder
@@ -152,7 +159,7 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
 
 
 def planned(request: Request, out: Path | None) -> tuple[dict[str, Plan], Plan]:
-    """Returns what each machine runs, and all of it."""
+    """Returns the plan of each machine, and the plan of all runs."""
     folder = (out or new_runs_folder(request.folder_name)).absolute()
     plans = plans_of(at_hand(request), request, folder)
     if request.experiments:
@@ -172,7 +179,7 @@ def planned(request: Request, out: Path | None) -> tuple[dict[str, Plan], Plan]:
 
 
 def perform_added(added: Plan) -> None:
-    """Runs what is not there yet of the seeds that were added, on each machine."""
+    """Runs the missing runs of added seeds, on each machine."""
     for name in dict.fromkeys(run.machine.name for run in added.runs):
         machine_plan = Plan(
             added.folder, tuple(run for run in added.runs if run.machine.name == name)
@@ -181,7 +188,7 @@ def perform_added(added: Plan) -> None:
 
 
 def contests_of(plan: Plan) -> list[Suite]:
-    """Returns the tests that tell which policy is best, as the report has them."""
+    """Returns the suites that decide which policy is best, as in the report."""
     from schedlab.report.build import compared_in
     from schedlab.report.findings import contests
 
@@ -209,15 +216,21 @@ def carry_out(plans: Mapping[str, Plan], plan: Plan) -> None:
 
 
 def unfinished_of(part: Plan, plan: Plan, base: Software) -> Plan:
-    """Returns what is left of a part. Runs of another make are refused wherever they are in the plan, before any of it
-    is run."""
+    """Returns the unfinished runs of a part.
+
+    Raises WrongUsage before any run starts if a run anywhere in the
+    plan was made by other software.
+    """
     left = set(unfinished(plan, base).runs)
     return Plan(part.folder, tuple(run for run in part.runs if run in left))
 
 
 def in_parts(plans: Mapping[str, Plan]) -> list[tuple[str, Plan]]:
-    """Returns the plans in the order of execution, each with its machine. A run of each of the first machine's
-    tests comes first, because it tells how long the others will take; then the simulator, which is the fastest."""
+    """Returns the parts of the plans in execution order, each with its machine.
+
+    First comes one run of each test on the first machine, which permits an estimate of the
+    remaining time. Then comes the simulator, which is the fastest.
+    """
     (name, first), *others = plans.items()
     sample, rest = (Plan(first.folder, runs) for runs in sample_first(first.runs))
     quick = [plan for plan in others if plan[0] == SIMULATOR]
@@ -226,7 +239,7 @@ def in_parts(plans: Mapping[str, Plan]) -> list[tuple[str, Plan]]:
 
 
 def plans_of(machines: Iterable[str], request: Request, folder: Path) -> dict[str, Plan]:
-    """Returns what these machines run; and the simulator, unless the request names a machine."""
+    """Returns the plan of each machine. If the request names no machine, the simulator is added."""
     plans = {name: plan_on(name, request, folder) for name in machines}
     if request.machine is None:
         plans[SIMULATOR] = Plan(
@@ -238,7 +251,7 @@ def plans_of(machines: Iterable[str], request: Request, folder: Path) -> dict[st
 
 
 def plan_on(machine: str, request: Request, folder: Path) -> Plan:
-    """Returns the part of it that this machine runs."""
+    """Returns the runs of a request on this machine."""
     planned_studies = plan(
         folder,
         request.depth,
@@ -254,18 +267,21 @@ def plan_on(machine: str, request: Request, folder: Path) -> Plan:
 
 
 def only_simulated(request: Request, folder: Path) -> tuple[RunSpec, ...]:
-    """Returns the runs of experiments that no other machine can run."""
+    """Returns the runs of experiments that only the simulator can run."""
     simulated = plan_on(SIMULATOR, request, folder)
     return tuple(run for run in simulated.runs if EXPERIMENTS[run.label].machine == SIMULATOR)
 
 
 def proposed(machine: str, request: Request, folder: Path) -> Plan:
-    """Returns the tests of what the studies proposed that this machine runs."""
+    """Returns the tests of the studies' proposals that this machine runs."""
     return plan_of_proposals(folder, request.depth, request.studies, request.seed, machine)
 
 
 def at_hand(request: Request) -> list[str]:
-    """Its machines. Linux is left out, with the reason, unless it alone was asked for."""
+    """Returns the available machines of a request.
+
+    If the request does not name Linux and it is unavailable, prints the reason and leaves it out.
+    """
     available = []
     for name in request.machines:
         try:
@@ -280,7 +296,7 @@ def at_hand(request: Request) -> list[str]:
 
 
 def need_guest(request: Request) -> None:
-    """Raises MachineUnfit, if the guest would have to be fetched and was not asked for."""
+    """Raises MachineUnfit if the guest is not fetched and was not requested."""
     if request.with_column and not kept():
         raise MachineUnfit(
             "the Linux guest has not been fetched; run `./schedlab reproduce "
@@ -289,7 +305,7 @@ def need_guest(request: Request) -> None:
 
 
 def carried_out(plan: Plan) -> Iterator[StoredRun]:
-    """Gives the runs of a plan that are there."""
+    """Yields the finished runs of a plan."""
     for run in plan.runs:
         place = plan.place(run)
         if is_whole(place):
@@ -311,7 +327,7 @@ def make_report(runs: Collection, folder: Path) -> Path:
 
 
 def report_failures(finished: Sequence[Finished]) -> None:
-    """Says of each of the first runs that failed how it did."""
+    """Prints the first failed runs and their failures."""
     messages = list(describe(list(finished)))
     for message in messages[:_FAILURES_SHOWN]:
         say(message)
@@ -321,7 +337,7 @@ def report_failures(finished: Sequence[Finished]) -> None:
 
 @contextmanager
 def to_be_continued(request: Request, plan: Plan) -> Iterator[None]:
-    """Tells how to go on if a signal ends the block."""
+    """If a signal ends the block, says how to resume."""
     try:
         yield
     except Interrupted as interruption:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The pages that say of any runs what was measured, whatever they ran: one of all, one of each workload."""
+"""The pages of measurements: one page of all runs, and one per workload."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.workload.changes import workload_title
 
 PLAYED_BYTES = 64 << 20
-"""Bytes of traces that a report takes in to be played; some 15 MB of them are written."""
+"""Maximum size of the traces that a report includes for playing; some 15 MB compressed."""
 _CAPTION = (
     "*Took* is time of the host, which says nothing of the scheduler. On the pages in HTML, a"
     " workload that is a link plays this run: the first of each setup, then others, as far as 64 MiB of"
@@ -53,11 +53,11 @@ _CAPTION = (
 )
 NAME = "runs"
 _DRAWN = 6
-"""The number of workloads whose pages have charts; those of the studies are on the studies' pages."""
+"""Number of workloads whose pages have charts. Charts of studies are on the studies' pages."""
 
 
 def page(collection: Collection) -> Page:
-    """Returns the page of all runs: those that failed, the workloads, and the list."""
+    """Returns the page of all runs: failures, workloads and the list."""
     failed = [run for run in collection if not run.succeeded]
     return Page(
         name=NAME,
@@ -72,8 +72,10 @@ def page(collection: Collection) -> Page:
 
 
 def workload_makers(collection: Collection) -> dict[str, Callable[[], Page]]:
-    """Returns what makes a page for each workload, by the page's name: what it gave under each policy, and how it
-    is run again."""
+    """Returns the functions that make each workload's page, by the page's name.
+
+    A page has the results under each policy, and the commands that repeat the runs.
+    """
     all_workloads = workloads(collection)
     drawn = [
         workload for workload in all_workloads if workload.first.experiment not in EXPERIMENTS
@@ -102,7 +104,7 @@ def _lead(collection: Collection, failed: Sequence[StoredRun]) -> str:
 
 
 def _workloads(workloads: Sequence[Workload]) -> Table:
-    """A row for each workload, which leads to its page."""
+    """Returns a table with a row per workload, linked to its page."""
     return Table(
         name="all-workloads",
         title="All workloads",
@@ -151,7 +153,7 @@ def _overview(workload: Workload) -> Row:
 
 
 def _study(workload: Workload) -> Experiment | None:
-    """Returns the study's experiment that it is, or None if it is of no study."""
+    """Returns the study's experiment with this workload, or None."""
     return EXPERIMENTS.get(workload.first.experiment)
 
 
@@ -189,7 +191,7 @@ def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
 
 
 def _again(workload: Workload) -> Text | None:
-    """Returns the commands that carry out its runs again, or None if there are none."""
+    """Returns the commands that repeat the runs, or None if there are none."""
     command_lines = commands(run.manifest for setup in workload.setups for run in setup.runs)
     if not command_lines:
         return None
@@ -197,7 +199,7 @@ def _again(workload: Workload) -> Text | None:
 
 
 def _described(workload: Workload) -> str:
-    """What it is, and where more is said of it."""
+    """Returns a description of the workload, and where to read more."""
     setups = workload.setups
     command = code(workload_title(setups[0].runs[0].manifest))
     policies = counted(len(_policies(workload)), "policy", "policies")
@@ -209,7 +211,7 @@ def _described(workload: Workload) -> str:
 
 
 def _failures(failed: Sequence[StoredRun]) -> Section:
-    """Each run that did not succeed, with what it said."""
+    """Returns a section with each failed run and its message."""
     blocks = [
         Text(
             f"**{literal(_title(run))}**: {literal(run.status)}, in {code(str(run.folder))}\n\n"
@@ -227,8 +229,10 @@ def _title(run: StoredRun) -> str:
 
 
 def recordings(collection: Collection) -> dict[int, Recording]:
-    """Returns runs that have a trace, by their numbers: the first of each setup, then the others, as far as
-    PLAYED_BYTES of traces reach."""
+    """Returns recordings by the number of the run, up to PLAYED_BYTES of traces.
+
+    The first run of each configuration has priority.
+    """
     with_trace = {
         number: run for number, run in enumerate(collection) if (run.folder / TRACE_FILE).is_file()
     }
@@ -295,8 +299,10 @@ def _listed(run: StoredRun, recording: Recording | None) -> Row:
 
 
 def _more(run: StoredRun, recording: Recording | None = None) -> tuple[tuple[str, str], ...]:
-    """What can be done with a run: each a word and a command, or where its trace is. A recording has its trace for
-    Perfetto beside the page."""
+    """Returns what can be done with a run: a description, and a command or the trace's path.
+
+    A recording's trace for Perfetto is in the report.
+    """
     has_recording = recording and recording.is_sound and playing.perfetto_of(recording)
     perfetto = has_recording or playing.PERFETTO
     again = command_of(run.manifest)

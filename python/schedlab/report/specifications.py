@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Charts as Vega-Lite specifications: for a page, which may be dark, and for paper."""
+"""Makes Vega-Lite specifications of charts for pages, light or dark, and for paper."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ VEGA_LITE = ".".join(re.findall(r"\d+", alt.SCHEMA_VERSION)[:2])
 """The release that Altair writes for, as vl-convert names it: 6.4."""
 
 _LAYOUT = {"axis": {"maxExtent": 400, "labelSeparation": 4}}
-"""By itself, Vega sets an axis's title at most 200 pixels away, into labels that are longer, and lets numbers touch
-each other."""
+"""Vega limits an axis's title to a distance of 200 pixels, which overlaps longer
+labels, and lets numbers touch.
+"""
 
 
 def for_page(chart: Chart, resolve: Callable[[str], str] = str) -> dict[str, Any]:
-    """The chart on the page's own ground, in the page's own colour. templates/charts.js makes it
-    fit. `resolve`: gives the address of what a mark leads to."""
+    """Returns the specification for a page: transparent, in the colours of the page.
+
+    templates/charts.js adapts its width. `resolve` returns the address of a mark's target.
+    """
     specification = _specification(chart, theme.page_config(), resolve)
     specification["background"] = None
     return specification
 
 
 def for_paper(chart: Chart) -> dict[str, Any]:
-    """Black on white, where nothing leads elsewhere."""
+    """Returns the specification for paper: black on white, without links."""
     specification = _specification(chart, theme.paper_config(), None)
     specification["background"] = "white"
     return specification
@@ -46,7 +49,9 @@ def _specification(
 
 
 def _with_links(part: Any, resolve: Callable[[str], str] | None) -> Any:
-    """Returns it with the addresses of what its marks lead to; None: without any."""
+    """Returns the specification with the addresses of its marks' targets;
+    `resolve` None: without links.
+    """
     if isinstance(part, list):
         return [_with_links(item, resolve) for item in part]
     if not isinstance(part, dict):
@@ -61,7 +66,7 @@ def _with_links(part: Any, resolve: Callable[[str], str] | None) -> Any:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, within each other too; where they differ, `over`."""
+    """Merges two specifications recursively. Values of `over` take precedence."""
     result = dict(base)
     for name, value in over.items():
         below = result.get(name)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Long pages become an index and pages: each of the largest sections has a page of its own, linked by the index."""
+"""Splits long pages: each of the largest sections moves to a separate
+page, and an index links them.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from schedlab.report.trials import NAME
 from schedlab.report.wording import listed
 
 FIGURES_MAX = 20
-"""Tables and charts of a page; if it has more, sections move to pages of their own."""
+"""Maximum number of tables and charts of a page. Pages with more are split."""
 
 
 def divided(page: Page) -> list[Page]:
-    """Returns the page itself if it is not long; else the index, and then its parts."""
+    """Returns a short page itself; of a long page, the index and its parts."""
     moved = _moved(page.sections)
     if not moved:
         return [page]
@@ -34,8 +36,11 @@ def divided(page: Page) -> list[Page]:
 
 
 def _moved(sections: Sequence[Section]) -> set[int]:
-    """Returns which sections move, the largest first, until the rest is short. Never the first section, in which a
-    page says what it is about, and none with a single table or chart."""
+    """Returns the indices of the sections to move, largest first, until the rest is short.
+
+    The first section stays, since it introduces the page. So do
+    sections with a single table or chart.
+    """
     sizes = {number: len(_figures(section)) for number, section in enumerate(sections)}
     rest, moved = sum(sizes.values()), set()
     for number in sorted(list(sizes)[1:], key=lambda number: -sizes[number]):

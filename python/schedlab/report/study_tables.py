@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the studies' pages are made of: each figure of theirs beside ours and the ideal.
+"""Tables of the studies' pages: each published figure with the measured figure and the ideal.
 
 measured = measure(collection.one("s1-timing-switch", "rr:table-scan", 1), numbers)
 lines = [Line(("Switch Overhead", "1"), {"switches": Comparison(figure, measured)})]
@@ -37,27 +37,27 @@ EXPLAINED_BY_COSTS = (
 )
 
 Numbers = Mapping[Path, float]
-"""What was measured of each run, by its folder; a run without a number is not in it."""
+"""The measured number of each run, by folder. Runs without a number are missing."""
 
 
 class NotMeasured(Exception):
-    """A text needs a number that the runs do not have. The message says why it is missing."""
+    """Raised if a text needs a number that the runs do not have. The message names the reason."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What came out here under one setup: a number for each seed, or why there is none."""
+    """A measurement under one configuration: a number for each seed, or why there is none."""
 
     values: tuple[float, ...] = ()
     missing: str = NOT_RUN
-    """What a cell says if there are no values."""
+    """The text of a cell without values."""
     why: str = ""
-    """Markdown: how it failed."""
+    """Markdown: how the runs failed."""
     failed: bool = False
     within: Within = (0, math.inf)
-    """What is possible: no interval goes beyond."""
+    """Range of possible values, which limits the interval."""
     runs: tuple[float | None, ...] = ()
-    """For charts, the number of each run, or None if it failed or has none."""
+    """For charts: the number of each run, or None if it failed or has none."""
 
     @cached_property
     def estimate(self) -> Estimate | None:
@@ -101,7 +101,10 @@ class Measured:
 def measure(
     repeated: Repeated | None, numbers: Numbers, within: Within = (0, math.inf)
 ) -> Measured:
-    """The measure of all seeds of a setup. If one run failed or has no number, there is none."""
+    """Returns the measurement of all seeds of a configuration.
+
+    It has no values if a run has no number.
+    """
     if repeated is None:
         return Measured()
     runs = tuple(numbers.get(run.folder) if run.succeeded else None for run in repeated.runs)
@@ -133,7 +136,7 @@ _TITLES: Mapping[Kind, str] = {
     "study_costs": "study costs",
     "ideal": "ideal",
 }
-"""The columns' titles, in their order."""
+"""The titles of the columns, in their order."""
 
 
 _ALSO_THEIRS: Mapping[Tone, str] = {
@@ -144,42 +147,46 @@ _ALSO_THEIRS: Mapping[Tone, str] = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """One figure of a study, what came out here, and what is ideal."""
+    """One figure of a study with the measured value and the ideal."""
 
     published: Figure | None = None
     measured: Measured | None = None
-    """None: there is no such measurement. A measurement that was not made is a Measured."""
+    """None if there is no such measurement. A measurement that was not run is a Measured."""
     study_costs: Measured | None = None
-    """The same with operations as slow as they were on the study's machine."""
+    """The measurement with the study costs."""
     costs_run: str = ""
-    """The experiment that measured it so."""
+    """The experiment that measured with the study costs."""
     ideal: float | None = None
     expected: Figure | None = None
-    """What the study holds to be fair."""
+    """The value that the study considers fair."""
     rerun: Figure | None = None
-    """The study's own programs, run again."""
+    """The value of the study's own programs in a rerun."""
     decimals: int = 1
-    """Decimals of our figures and of the ideal; published figures are as they were printed."""
+    """Decimals of measured figures and the ideal. Published figures are as printed."""
     near: float | None = None
-    """Up to this far from the ideal, ours is called good, and beyond it bad; None: neither."""
+    """Maximum distance from the ideal for the tone `good`; beyond it `bad`. None for neither."""
     counted: bool = True
-    """False: the published figure is no measurement of a scheduler, or gave a constant; that ours agrees with it
-    means nothing."""
+    """False if agreement with the published figure means nothing: it measures no
+    scheduler, or defined a constant.
+    """
     shows_ideal: bool = True
-    """False: the ideal decides what ours is called, and stands in another column."""
+    """False if the ideal only determines the tone, and another column shows it."""
     differs: Literal["", "percent", "points"] = ""
-    """Ours less theirs: in percent of theirs, or as it is. Empty: in no column."""
+    """Measured minus published, in percent of the published value or as points.
+
+    Empty: no column.
+    """
     notes: Mapping[Kind, str] = field(default_factory=dict)
     """Footnotes, in Markdown."""
 
     def has(self, kind: Kind) -> bool:
-        """Is there anything to put into that column?"""
+        """Returns whether the column has content."""
         if kind == "difference":
             return bool(self.differs)
         return getattr(self, kind) is not None and (kind != "ideal" or self.shows_ideal)
 
     def cell(self, kind: Kind) -> Cell:
-        """Returns what stands in that column."""
+        """Returns the cell of that column."""
         why = self.notes.get(kind, "") or self._reason(kind)
         if kind == "measured":
             return self._measured(self.measured, self.ideal, self.near, why)
@@ -195,7 +202,7 @@ class Comparison:
         return Cell(figure.text if figure else NOTHING, tone, why)
 
     def _reason(self, kind: Kind) -> str:
-        """Returns why a measured value is not near the published one, as far as the runs show it."""
+        """Returns why a measured value is not near the published one, if the runs show it."""
         ours = {"measured": self.measured, "study_costs": self.study_costs}.get(kind)
         if not self._is_off(ours):
             return ""
@@ -296,7 +303,7 @@ def _value(figure: Figure | None) -> float | None:
 
 @dataclass(frozen=True)
 class Line:
-    """A row: its labels, and by heading what is compared in it."""
+    """A row: its labels, and its comparisons by heading."""
 
     labels: tuple[str, ...]
     parts: Mapping[str, Comparison]
@@ -309,9 +316,10 @@ def compared_table(
     lines: Sequence[Line],
     caption: str = "",
 ) -> Table:
-    """Columns: the labels', and of each part those that any line has something for.
+    """Returns a table with columns for the labels and the content of each
+    part; empty columns are left out.
 
-    The first label is printed once where it stays the same, with a line before each new one.
+    A repeated first label is printed once, and each new one has a line above it.
     """
     kinds = {part: _kinds(lines, part) for part in dict.fromkeys(_parts(lines))}
     columns = [
@@ -349,8 +357,10 @@ def compared_table(
 
 
 def label_cells(labels: Sequence[Sequence[str]]) -> tuple[list[Row], tuple[int, ...]]:
-    """Label cells of rows: the first label stands only where it changes; and the rows before which
-    a line is drawn, if that is not each."""
+    """Returns the label cells of rows, and the rows before which a line is drawn.
+
+    A repeated first label is left out. There are no lines if every row has a new one.
+    """
     starts = [
         number
         for number, row_labels in enumerate(labels)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Runs as setups of the page that stands alone, which a reader can follow, change and see."""
+"""Converts runs into trials: configurations for the standalone page, which
+a reader can follow and change.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,11 @@ from schedlab.workload.workload_files import read
 NAME = "page"
 """The name of the trial that a page offers below its lead."""
 SYSTEMS = 4
-"""The number of policies that the page simulates side by side."""
+"""Maximum number of policies that the page simulates side by side."""
 TICK_NS = 10_000_000
-"""The page's tick."""
+"""The page's tick in ns."""
 _LINES = 400
-"""The most lines of a workload that an address holds."""
+"""Maximum number of lines of a workload in an address."""
 _OTHER_COSTS = "operations as quick as on our kernel"
 _ALIKE = "CPUs that are alike"
 _FILE_REASON = "a workload file in place of the program"
@@ -44,18 +46,21 @@ _AS_IT_IS = "the file without its changes"
 
 @dataclass(frozen=True)
 class _Load:
-    """A workload for the page: the name of one that it has, or a text."""
+    """A workload for the page: the name of a built-in one, or a text."""
 
     title: str
     name: str = ""
     text: str = ""
     notes: tuple[str, ...] = ()
-    """In what it differs from what was run."""
+    """Differences from the workload that was run."""
 
 
 def of_setups(setups: Sequence[Repeated]) -> Trial | None:
-    """Returns a trial of setups that ran the same workload: under up to four policies, on that number of CPUs on
-    which most of them ran; None if the page has none of the policies, or nothing like the workload."""
+    """Returns a trial of configurations with the same workload, under up to four policies.
+
+    It has the number of CPUs that most of them ran on. Returns None if the page lacks the
+    policies or a similar workload.
+    """
     known_setups = [setup for setup in setups if _is_known(setup.setup.policy)]
     counts = [setup.setup.cpus for setup in known_setups]
     count = max(sorted(set(counts)), key=counts.count, default=0)
@@ -81,8 +86,7 @@ def of_suite(collection: Collection, suite: Suite, policies: Sequence[str]) -> T
 
 
 def of_study(study: Study) -> Trial | None:
-    """Returns the trial that `try` of its study.yaml names, or None if it names none: an experiment, policies,
-    and CPUs."""
+    """Returns the trial of `try` in a study's study.yaml (experiment, policies, CPUs), or None."""
     trial = study.facts.get("try")
     if not trial:
         return None
@@ -111,15 +115,15 @@ def _is_known(policy: str) -> bool:
 
 
 def _in_link(policy: str) -> str:
-    """Returns `mlfq:preset,boost=100` of `mlfq:preset boost=100`."""
+    """Converts `mlfq:preset boost=100` to `mlfq:preset,boost=100`."""
     return policy.replace(" ", ",")
 
 
-# --- what runs there
+# --- workloads
 
 
 def _load_of(run: StoredRun) -> _Load | None:
-    """Returns the workload of a run, or what is nearest to it; None if nothing is."""
+    """Returns the workload of a run, or the most similar one of the page; None without one."""
     file = run.folder / WORKLOAD_FILE
     known = EXPERIMENTS.get(run.setup.experiment)
     if file.is_file():
@@ -142,7 +146,7 @@ def _load_of_file(
         return _Load(code(name), name, notes=notes)
     try:
         workload = read(file, changes)
-    except WrongUsage:  # of another version
+    except WrongUsage:  # the file is of another version
         return None
     title = f"{code(name)}, changed," if name else "its workload"
     if length(workload) > _LINES:
@@ -169,7 +173,7 @@ def _load_of_program(command: str) -> _Load | None:
 
 @cache
 def _known_files() -> dict[str, str]:
-    """Returns the names of the workloads in the page, by what is in their files."""
+    """Returns the names of the page's workloads by the content of their files."""
     return {
         hashlib.sha256(entry.file.read_bytes()).hexdigest(): name
         for name, entry in palette().items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What decides most contests of CPU-bound processes: how long a turn is. With the evidence."""
+"""The section on time slices: their length decides most comparisons of CPU-bound tasks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from schedlab.runs.collection import Collection
 TURNAROUND, RESPONSE, OVERHEAD = (BY_NAME[name] for name in ("turnaround", "response", "overhead"))
 _SHOWN = (TURNAROUND, RESPONSE, OVERHEAD)
 _ALIKE = 0.02
-"""Processes whose running times differ by less than this part have equal work."""
+"""Maximum relative difference of the running times of tasks with equal work."""
 
 
 def section(collection: Collection, contest: Sequence[Suite]) -> Section | None:
-    """Returns the section on the suite of equal CPU-bound processes that shows it best, or None if
-    there is none."""
+    """Returns the section on the suite of equal CPU-bound tasks with the clearest result, or None."""
     equal = _of_equal_work(collection)
     fit = [suite for suite in contest if all(measure in suite.measures for measure in _SHOWN)]
     fit = [suite for suite in fit if (suite.experiment, suite.cpus) in equal]
@@ -39,8 +38,11 @@ def section(collection: Collection, contest: Sequence[Suite]) -> Section | None:
 
 
 def _of_equal_work(collection: Collection) -> dict[tuple[str, int], int]:
-    """Experiments and CPUs where in each run as many processes, more than CPUs, did equal work to
-    their end, and none was ever woken: how many processes."""
+    """Returns the number of tasks by experiment and CPUs, where all tasks had equal work.
+
+    In each run, the same number of tasks, more than CPUs, ran to
+    completion, and none was ever woken.
+    """
     runs = (
         collection.processes.filter(pl.col("role") == "workload")
         .group_by("run", "experiment", "cpus")
@@ -63,7 +65,7 @@ def _of_equal_work(collection: Collection) -> dict[tuple[str, int], int]:
 
 
 def _turns(collection: Collection, suite: Suite) -> dict[str, Estimate]:
-    """Returns turns by policy, the shortest first: running time ÷ times picked, in ns."""
+    """Returns the mean time slice in ns by policy, the shortest first: running time ÷ picks."""
     mine = collection.summary.filter(
         (pl.col("experiment") == suite.experiment)
         & (pl.col("cpus") == suite.cpus)

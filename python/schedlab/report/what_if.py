@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""One page of a recording: what happened, why it waited, and what other policies would have made of the same demand."""
+"""The page of a recording: what happened, why tasks waited, and how other
+policies serve the same demand.
+"""
 
 from __future__ import annotations
 
@@ -27,52 +29,54 @@ from schedlab.runs.replay.nearness import FIGURES, error, figures, nearness
 
 TITLE = "What if"
 _PAIRS = 12
-"""So many pairs of who delays whom are listed; all are in the data."""
+"""Maximum number of listed pairs of delaying and delayed tasks. The data has all."""
 _GROUPS = 12
 
 
 @dataclass(frozen=True)
 class Replay:
-    """The demand of the recording, under a policy."""
+    """A replay of the recording under a policy."""
 
     policy: str
-    """Its name, with what was set besides."""
+    """The policy's name and changed tunables."""
     choice: PolicyChoice
     folders: Sequence[Path]
-    """One for each recording."""
+    """One run folder per recording."""
     metrics: Metrics
-    """Of them all: see pooled."""
+    """The pooled metrics of all runs: see `pooled`."""
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A recording, or several that differ in their seeds, and its replays."""
+    """A recording, or several with different seeds, and its replays."""
 
     recorded: Sequence[StoredRun]
     measured: Metrics
-    """Of them all. Names are as they were recorded: by these replays have theirs."""
+    """Metrics of all recordings, with the names of tasks as in the replays."""
     explained: Explained
-    """Of the first."""
+    """The explanation of the first recording."""
     replays: Sequence[Replay]
     own: Replay
-    """The replay under the recording's own policy; or, where that is none of ours, the one that comes nearest."""
+    """The replay under the recording's policy, or the nearest replay
+    if that policy is not built in.
+    """
     is_of_user: bool
     notes: Sequence[str]
-    """What is to be known of recording and replays."""
+    """Notes on the recording and the replays."""
 
     @cached_property
     def groups(self) -> pl.DataFrame:
-        """See nearness: of the own policy's replay."""
+        """Groups of the reference replay (see nearness)."""
         return visible_frame(nearness(self.measured, self.own.metrics))
 
     @cached_property
     def errors(self) -> Mapping[str, float | None]:
-        """By figure, how far the own policy's replay is off the recording."""
+        """The error of the reference replay, by figure."""
         return {figure: error(self.groups, figure) for figure in FIGURES}
 
     @cached_property
     def as_recorded(self) -> dict[str, Any]:
-        """The recording itself, as a row of the table of policies."""
+        """The recording's row of the table of policies."""
         figure_values = figures(self.measured, self.measured)
         return {
             "policy": f"recorded: {self.recorded[0].setup.policy_title}",
@@ -82,8 +86,12 @@ class WhatIf:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """What each policy made of it, that with the least waiting first: `policy`, figures, and `change`, its mean
-        waiting against that of the own policy's replay; `is_told`: the change is larger than the replay's error."""
+        """Rows of the table of policies, sorted by waiting: `policy`,
+        figures, `change` and `is_told`.
+
+        `change`: mean waiting relative to the reference replay. `is_told`: the
+        change exceeds the replay's error.
+        """
         base = figures(self.measured, self.own.metrics)["waiting_mean_ns"]
         off = self.errors["waiting"]
         table_rows = []
@@ -102,11 +110,11 @@ class WhatIf:
             )
         return sorted(table_rows, key=lambda row: row["waiting_mean_ns"] or 0.0)
 
-    # --- in words, in Markdown
+    # --- texts in Markdown
 
     @property
     def trust(self) -> str:
-        """How much the replays can be trusted."""
+        """How far the replays can be trusted."""
         policy, nearest = (
             literal(str(self.recorded[0].manifest["policy"])),
             literal(self.own.policy),
@@ -135,7 +143,9 @@ class WhatIf:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What happened, who delayed most, and what another policy would have made of it."""
+        """What happened, which task delayed others most, and how
+        another policy would have served it.
+        """
         return (self._worst, self._delayed, self._best)
 
     @property
@@ -187,7 +197,7 @@ class WhatIf:
         return f"{least}: not told from none, as the replay's own error is {percent(off)}."
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, ready for JSON."""
+        """Returns all results for JSON."""
         return {
             "recorded": {
                 "folders": [str(run.folder) for run in self.recorded],
@@ -210,7 +220,7 @@ class WhatIf:
 
 
 def page(answer: WhatIf) -> Page:
-    """All that is said of it."""
+    """Returns the page."""
     sections: dict[str, list[Block]] = {
         "In short": [Text("\n".join(f"- {finding}" for finding in answer.findings), "note")],
         "What happened": list(_happened(answer)),
@@ -291,11 +301,11 @@ COLUMNS: Mapping[str, str] = {
     f"{column}_ns": BY_COLUMN[f"{column}_ns"].title
     for column in ("waiting_mean", "waiting_max", "wakeup_latency_max", "turnaround_mean")
 }
-"""Times of the table of policies."""
+"""Times in the table of policies."""
 
 
 def told(row: Mapping[str, Any]) -> dict[str, str]:
-    """A row of the table of policies, as text, by headings."""
+    """Returns a row of the table of policies as text, by heading."""
     fairness, change = row["fairness_turnaround"], row["change"]
     return {
         "policy": row["policy"],

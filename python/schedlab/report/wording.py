@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Numbers as tables print them, how many of what there are in words, and how what is shown came about."""
+"""Formats numbers, counts and lists in reports, and describes how the results were produced."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ from schedlab.runs.collection import Repeated, StoredRun
 from schedlab.units import format_time
 
 COUNT = Quantity(digits=0)
-"""The count of one run; a mean of several is written as any other number."""
+"""The count of one run. A mean of several runs is written like any other number."""
 PERCENT_OF_SHARES = Quantity("%", 100, digits=1, within=(0, 1))
 _SHORTEST_UNIT_NS = 1000
 
 
 def time_unit(nanoseconds: Iterable[float | None]) -> Quantity:
-    """Returns the largest of s, ms and µs in which the greatest of these times is one or more."""
+    """Returns the largest unit of s, ms and µs that makes the greatest of these times one or more."""
     times = [abs(value) for value in nanoseconds if value is not None]
     return fitting(TIME, max([_SHORTEST_UNIT_NS, *times]))
 
 
 def mean_of(values: Sequence[float | None], unit: Quantity) -> Estimate | None:
-    """Returns the mean over seeds, or None if a seed has no such value: the mean would be one of the
-    others."""
+    """Returns the mean over seeds.
+
+    Returns None if a seed has no value, since the mean would mislead.
+    """
     present = [float(value) for value in values if value is not None]
     return estimate(present, unit.within) if present and len(present) == len(values) else None
 
 
 def in_a_column(unit: Quantity, means: Iterable[Estimate | None]) -> Quantity:
-    """Returns the unit with the decimals of all numbers of its column, unless it says them."""
+    """Returns the unit with decimals for all numbers of its column, unless the unit sets them."""
     present = [mean for mean in means if mean is not None]
     if unit.digits is not None or not present:
         return unit
@@ -44,29 +46,29 @@ def in_a_column(unit: Quantity, means: Iterable[Estimate | None]) -> Quantity:
 
 
 def with_interval(mean: Estimate | None, unit: Quantity) -> str:
-    """Returns a mean as all tables have it; a dash if there is none."""
+    """Returns a mean with its interval, as in all tables; a dash for None."""
     return NOTHING if mean is None else in_column(mean, unit)
 
 
 def prose(name: str, **slots: str) -> str:
-    """The Markdown of prose/NAME.md, with what its slots (`$slot`) stand for."""
+    """Returns the Markdown of prose/NAME.md with its slots (`$slot`) replaced."""
     text = (Path(__file__).parent / "prose" / f"{name}.md").read_text(encoding="utf-8")
     return Template(text).substitute(slots).strip()
 
 
 def listed(words: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Joins words: `a, b and c`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def cpus(numbers: Iterable[int]) -> str:
-    """`1 CPU`, `1–3, 5 CPUs`."""
+    """Returns numbers of CPUs as text: `1 CPU`, `1–3, 5 CPUs`."""
     text = ranges(numbers)
     return f"{text} CPU" if text == "1" else f"{text} CPUs"
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """`1–3, 5` of 1, 2, 3 and 5."""
+    """Returns ranges of numbers: `1–3, 5` for 1, 2, 3 and 5."""
     parts: list[list[int]] = []
     for number in sorted(set(numbers)):
         if parts and number == parts[-1][-1] + 1:
@@ -77,24 +79,24 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def repeatable(setups: Iterable[Repeated]) -> bool:
-    """Do their machines give the same run every time?"""
+    """Returns whether these configurations ran on machines that repeat runs exactly."""
     return all(is_repeatable(run) for setup in setups for run in setup.runs)
 
 
 def is_repeatable(run: StoredRun) -> bool:
-    """Returns what its machine said when it was run."""
+    """Returns whether the run's machine was repeatable, as recorded at the run."""
     return bool(run.manifest.get("repeatable", True))
 
 
 def mark(setups: Iterable[Repeated]) -> str:
-    """Returns what follows the title of a table or chart: "" if its runs can be repeated."""
+    """Returns the suffix of a table's or chart's title: "" if its runs are repeatable."""
     return "" if repeatable(setups) else " (not repeatable)"
 
 
 def provenance(setups: Sequence[Repeated], *, brackets: bool = True) -> str:
-    """Markdown for a caption: machine, tick, seeds, and what they allow to be said.
+    """Returns Markdown for a caption: machine, tick, seeds, and the meaning of intervals.
 
-    `brackets`: intervals are printed, in brackets after means.
+    `brackets`: intervals are printed in brackets after means.
     """
     words = [f"Machine {_machines(setups)}, {_ticks(setups)}, {seeds(setups)}."]
     if max(len(setup.runs) for setup in setups) > 1:
@@ -109,7 +111,7 @@ def provenance(setups: Sequence[Repeated], *, brackets: bool = True) -> str:
 
 
 def _machines(setups: Sequence[Repeated]) -> str:
-    """Each with the mode that it ran in, if it has several."""
+    """Returns the machines, each with its mode if it has several."""
     names = {
         f"{setup.setup.machine}{f', {mode}' if (mode := run.manifest.get('mode')) else ''}"
         for setup in setups
@@ -124,7 +126,10 @@ def _ticks(setups: Sequence[Repeated]) -> str:
 
 
 def seeds(setups: Sequence[Repeated]) -> str:
-    """`seed 1`; `seeds 1–5`; with how many a setup has, if that is fewer than there are."""
+    """Returns the seeds as text: `seed 1`, `seeds 1–5`.
+
+    If configurations differ, also the number of seeds per configuration.
+    """
     all_of_them = sorted({run.seed for setup in setups for run in setup.runs})
     if len(all_of_them) == 1:
         return f"seed {all_of_them[0]}"
@@ -139,7 +144,7 @@ def message(run: StoredRun) -> str:
 
 
 def failure_cells(repeated: Repeated, count: int) -> list[Cell]:
-    """What stands in a row's cells if a run of its setup failed: no mean of the others."""
+    """Returns the cells of a row with a failed run. The other runs' mean is not shown."""
     run = repeated.failed[0]
     few = f"{len(repeated.failed)} of {counted(len(repeated.runs), 'run')}"
     why = f"{few} did not succeed. Seed {run.seed}: {literal(message(run))}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Charts of one workload, whatever it is: those that there is something to see in."""
+"""Charts of one workload. Charts without content are left out."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from schedlab.runs.collection import Collection, Repeated
 from schedlab.units import format_time
 
 _LANES = 8
-"""The most runs of one workload of which each process is drawn."""
+"""Maximum number of a workload's runs whose tasks are drawn one by one."""
 _TRACES = 60
-"""The most traces that are read for the latencies of one workload."""
+"""Maximum number of traces that are read for the latencies of one workload."""
 
 
 def workload_charts(collection: Collection, workload: Workload, links: Links) -> Iterator[Chart]:
-    """Gives the charts in the order of interest. `links`: waits to which those of wake-up latencies lead."""
+    """Yields the charts in order of interest.
+
+    `links`: the charts of single waits, for marks on latencies.
+    """
     yield from _turnaround(collection, workload)
     for metric in ("turnaround", "response", "waiting"):
         yield from _distribution(collection, workload, metric)
@@ -37,7 +40,7 @@ def workload_charts(collection: Collection, workload: Workload, links: Links) ->
 
 
 def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
-    """Draws turnaround over the number of CPUs, where there are several."""
+    """Draws turnaround over the number of CPUs, if there are several."""
     rows = workload.rows_of(collection.summary)
     column = "turnaround_mean_ns"
     if rows["cpus"].n_unique() < 2 or column not in rows.columns or not rows[column].count():
@@ -56,7 +59,9 @@ def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
 
 
 def _distribution(collection: Collection, workload: Workload, metric: str) -> Iterator[Chart]:
-    """Draws a time of all processes of all runs: a curve for each policy, a picture for each number of CPUs."""
+    """Draws the distribution of a time over all tasks: a curve per
+    policy, a panel per number of CPUs.
+    """
     rows = workload.rows_of(collection.processes)
     if rows.is_empty():
         return
@@ -83,7 +88,7 @@ def _distribution(collection: Collection, workload: Workload, metric: str) -> It
 
 
 def _latencies(collection: Collection, workload: Workload, links: Links) -> Iterator[Chart]:
-    """Draws all wake-up latencies: a curve for each policy, a picture for each number of CPUs."""
+    """Draws the distribution of wake-up latencies: a curve per policy, a panel per number of CPUs."""
     setups = [setup for setup in workload.setups if setup.succeeded]
     rows = workload.rows_of(collection.summary)
     many = sum(len(setup.runs) for setup in setups) > _TRACES
@@ -116,8 +121,10 @@ def _latencies(collection: Collection, workload: Workload, links: Links) -> Iter
 def _drawn_one_by_one(
     workload: Workload,
 ) -> Iterator[tuple[list[tuple[Repeated, str]], int | None]]:
-    """The setups of which each process is drawn, from the first seed's run, with their stems; and how much of
-    them: under each policy, on as many CPUs as are first; on more, as far as _LANES reach."""
+    """Yields the configurations whose tasks are drawn, with file stems and the drawn length in ns.
+
+    On the first number of CPUs, all policies are drawn; on others, up to _LANES runs in all.
+    """
     stems = unique_slugs(
         [f"{setup.setup.policy_title} {setup.setup.cpus}cpu" for setup in workload.setups], "setup"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of one workload, whatever it is: what each policy made of it on each number of CPUs."""
+"""Tables of one workload: the results under each policy on each number of CPUs."""
 
 from __future__ import annotations
 
@@ -34,35 +34,36 @@ from schedlab.runs.collection import Collection, Repeated, Setup
 from schedlab.units import format_time
 
 NOTABLE_POINTS = 1.0
-"""A share is off its ideal from this many percentage points."""
+"""Deviation from the ideal share, in percentage points, that is marked."""
 _GROUPS_SHOWN = 6
 _PROCESSES_SHOWN = 12
-"""The most processes of one run that are shown; all of a larger one are in the data of the run."""
+"""Maximum number of tasks of one run in a table. Larger runs have them in their data."""
 _SETUPS_SHOWN = 8
 _WHO = (Column("policy", align="left"), Column("CPUs"))
 
 
 @dataclass(frozen=True)
 class ShownWait:
-    """A single wait, and the name of the chart that shows it."""
+    """A single wait, and the name of its chart."""
 
     chart: str
     duration_ns: int
 
 
 Links = Mapping[tuple[int, str], ShownWait]
-"""By the place of a setup in its workload, and a column of the summary: the wait that it tells of, of its first seed's
-run."""
+"""Waits of the first seed's runs, by the configuration's index in the
+workload and the summary's column.
+"""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Setups of one table: what differs in them is the policy and the number of CPUs."""
+    """The configurations of one table, which differ in policy and number of CPUs."""
 
     setups: tuple[Repeated, ...]
-    """The setups, by CPUs, then by policy."""
+    """The configurations, by CPUs, then by policy."""
     stem: str
-    """The beginning of the names of its tables and charts."""
+    """The prefix of its tables' and charts' names."""
 
     @property
     def first(self) -> Setup:
@@ -70,13 +71,13 @@ class Workload:
 
     @property
     def title(self) -> str:
-        """Its name, with what tells it from another of the same name."""
+        """The name, with a distinction from other workloads of the same name."""
         machine = "" if self.first.machine == "spike" else f", on {self.first.machine}"
         return f"{self.first.experiment}{machine}"
 
     @property
     def sections(self) -> tuple[int, ...]:
-        """Setups with which another number of CPUs begins."""
+        """The indices of configurations where the number of CPUs changes."""
         return tuple(
             number
             for number in range(1, len(self.setups))
@@ -84,12 +85,12 @@ class Workload:
         )
 
     def rows_of(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Its own rows in a frame of the whole collection."""
+        """Returns this workload's rows of a frame of the collection."""
         return rows_of(frame, self.setups)
 
 
 def workloads(collection: Collection) -> list[Workload]:
-    """Returns all that were run, in the order of the runs."""
+    """Returns all workloads in the order of the runs."""
     together: dict[tuple[str, str, int], list[Repeated]] = {}
     for setup, repeated in collection.repeated.items():
         together.setdefault((setup.experiment, setup.machine, setup.tick_ns), []).append(repeated)
@@ -114,7 +115,7 @@ def _in_order(setups: Sequence[Repeated]) -> tuple[Repeated, ...]:
 
 
 def rows_of(frame: pl.DataFrame, setups: Sequence[Repeated]) -> pl.DataFrame:
-    """The rows of these setups in a frame of the whole collection."""
+    """Returns the rows of these configurations in a frame of the collection."""
     keys = ("experiment", "policy", "cpus", "machine", "tick_ns")
     identities = pl.DataFrame(
         [{key: runs.identity(setup.runs[0])[key] for key in keys} for setup in setups]
@@ -132,9 +133,9 @@ def _who(setup: Setup) -> tuple[Cell, Cell]:
 
 
 def metrics_table(collection: Collection, workload: Workload, links: Links | None = None) -> Table:
-    """The workload as a whole: a row for each policy and number of CPUs.
+    """Returns a table of the workload's totals: a row per policy and number of CPUs.
 
-    `links`: what a click on a number shows.
+    `links`: targets of clicks on numbers.
     """
     links = links or {}
     data = _with_tails(workload.rows_of(collection.summary), workload.rows_of(collection.processes))
@@ -199,7 +200,10 @@ def _unit(metric: Metric, data: pl.DataFrame) -> Quantity:
 
 
 def _mean(setup_rows: pl.DataFrame, metric: Metric, unit: Quantity) -> Estimate | None:
-    """Of a setup's runs. Of a single run the interval is by batches of its processes, if these are enough."""
+    """Returns a configuration's mean.
+
+    For a single run, the interval is by batches of tasks, if there are enough.
+    """
     mean = mean_of(setup_rows[metric.column].to_list(), unit)
     if mean is None or not metric.error or mean.count > 1 or "_mean" not in metric.column:
         return mean
@@ -215,7 +219,7 @@ _LINKED = "A linked number leads to the wait that it is, in the run with the fir
 
 
 def _with_tails(summary: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
-    """The runs, with the tails of what their processes had, and with what came after the warm-up."""
+    """Returns the runs' rows with tail quantiles of tasks and metrics after the warm-up."""
     if summary.is_empty() or not {"role", "running_ns", "blocked_ns"} <= set(processes.columns):
         return summary
     for more in (tails(processes, ("run",)), steady_of(processes, ("run",))):
@@ -245,7 +249,7 @@ def _metric_cells(
 
 
 def groups_table(collection: Collection, workload: Workload) -> Table | None:
-    """Returns each group's share of the CPUs against its ideal, or None if there is only one group."""
+    """Returns each group's share of the CPUs and its ideal, or None if there is only one group."""
     data = workload.rows_of(collection.groups)
     if data.is_empty() or data["group"].n_unique() < 2:
         return None
@@ -315,8 +319,10 @@ _PROCESS_NUMBERS = {
 
 
 def processes_table(collection: Collection, workload: Workload) -> Table | None:
-    """Returns a table of each process in the first seed's run, or None if the workload has many. A time that none of
-    them has, such as the turnaround of those that never end, has no column."""
+    """Returns a table of each task in the first seed's run, or None if the workload has many tasks.
+
+    Times that no task has are left out, such as the turnaround of tasks that never exit.
+    """
     if len(workload.setups) > _SETUPS_SHOWN:
         return None
     shown = [setup for setup in workload.setups if setup.runs[0].succeeded]
@@ -362,7 +368,7 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
 
 
 def _of_column(times: pl.Series) -> Quantity:
-    """Returns the unit of a column of times, each of a single run, with the decimals of all of them."""
+    """Returns the unit of a column of single-run times, with decimals for all of them."""
     unit = time_unit(times.to_list())
     single = (Estimate(time, time, time, 1) for time in times.drop_nulls())
     return in_a_column(unit, single)
