@@ -17,8 +17,10 @@ class FluidGroup:
 
 
 def fluid_service(groups: Sequence[FluidGroup], end: int) -> list[float]:
-    """Returns the nanoseconds that each group gets from 0 to `end`. At any moment the groups that have
-    quota left share the CPU by weight; the unused part of a quota is lost at the end of its period."""
+    """Returns the nanoseconds that each group gets from 0 to `end`. At any moment the groups that
+    have quota left share the CPU by weight; the unused part of a quota is lost at the end of its
+    period.
+    """
     served = [0.0] * len(groups)
     remaining = [float(group.quota) for group in groups]
     now = 0.0

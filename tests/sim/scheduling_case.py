@@ -24,7 +24,7 @@ from scheduling_history import History
 from scheduling_laws import breaches
 
 PROCESSES = 64
-"""That may live at once."""
+"""Maximum number of processes alive at once."""
 INIT = 2**32 - 1
 """The program of init."""
 MOST_TOLD = 3

@@ -25,13 +25,13 @@ class Why(Enum):
     NEW = auto()
     WOKEN = auto()
     MOVED = auto()
-    """From another CPU, or back after an attribute changed."""
+    """Came from another CPU, or returned after an attribute changed."""
     ADOPTED = auto()
-    """The policy has just come into force, and sees it for the first time."""
+    """The policy has just become active and sees the process for the first time."""
     SLICE = auto()
-    """Its turn was over."""
+    """Its turn ended."""
     WANTED = auto()
-    """Its CPU was, by another process, or since an attribute or the policy changed."""
+    """It was preempted by another process, or because an attribute or the policy changed."""
     YIELDED = auto()
     AGAIN = auto()
     """It was picked again at once: SLICE or WANTED, the trace does not say which."""
@@ -69,10 +69,10 @@ class Queued:
     """None: the trace does not say which."""
     why: Why
     number: int
-    """Counts arrivals; those that a policy adopted have the same."""
+    """Counts arrivals; processes adopted by a policy share one number."""
     attributes: Attributes
     parent: int = 0
-    """Of one that is new."""
+    """The parent of a new process."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class Picked:
     time: int
     cpu: int
     chosen: Queued | None
-    """None: it idles."""
+    """None: the CPU idles."""
     waiting: tuple[Queued, ...]
-    """In its queue, when it picked; the chosen one among them."""
+    """The processes in its queue at the pick, including the chosen one."""
     certain: bool
-    """No process waits of which it is not known where."""
+    """True if the place of every waiting process is known."""
     remark: int
 
     @property
@@ -136,9 +136,9 @@ class Regime:
     end: int = 0
     events: list[Event] = field(default_factory=list)
     running: dict[int, int] = field(default_factory=dict)
-    """CPU to PID, when it began: of processes that another policy had picked."""
+    """CPU to PID at the start of the regime: processes that another policy had picked."""
     most: int = 0
-    """Processes that lived at once."""
+    """Maximum number of processes alive at once."""
 
     @property
     def shared(self) -> bool:

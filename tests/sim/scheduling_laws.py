@@ -23,10 +23,10 @@ from trace_levels import Values, longest_inversion, pieces_of
 Law = Callable[[Regime], Iterator[str]]
 
 DRAWN = ("hybrid", "lottery")
-"""Policies that draw whenever a CPU picks: a process that is interrupted in its turn begins no other."""
+"""Policies that draw at each pick: an interrupted process starts no second turn."""
 
 CHANCE = 1e-9
-"""That a fair lottery breaks its law."""
+"""The probability that a fair lottery violates its invariant."""
 
 
 # ---- turns: the events on a CPU between two picks
@@ -388,8 +388,9 @@ class Meetings:
 
     shares_of: Callable[[Queued], int]
     rounding_ns: float
-    """For each share. A pass is a whole number of 2**-20 ns, and rounded down at each tick; a
-    virtual time is a whole number of ns."""
+    """Rounding error of each share. A pass is a whole number of 2**-20 ns, and rounded down
+    at each tick; a virtual time is a whole number of ns.
+    """
     known: dict[tuple[int, int], tuple[Stint, Stint, float, float]] = field(default_factory=dict)
 
     def meet(self, stints: Mapping[int, Stint], pick: Picked, other: Queued) -> Iterator[str]:
@@ -508,7 +509,9 @@ class NearMeetings(Meetings):
 
 
 def nobody_gets_far_ahead(regime: Regime) -> Iterator[str]:
-    """Each of two competing processes receives its share to within some slices: lags are bounded."""
+    """Of two competing processes, each receives its share to within some slices: lags are
+    bounded.
+    """
     wishes = [event.attributes.slice for event in regime.events if isinstance(event, Queued)]
     longest = max(map(partial(slice_asked_for, regime), {0, *wishes}))
     bound = 4 * (longest + regime.tick)
@@ -550,8 +553,10 @@ def draws_are_fair(regime: Regime) -> Iterator[str]:
 
 
 MOST_TICKETS = (2**62, 300, 0)
-"""In a draw, for which a generator is fit: splitmix64; a 15-bit linear congruential one, whose
-numbers, taken modulo 300, are 1 % off at most; a shift register, of which one draw tells the next."""
+"""The largest number of tickets in a draw that each generator handles. The generators are
+splitmix64, a 15-bit linear congruential one, and a shift register. The congruential numbers
+modulo 300 are at most 1 % off. In the shift register, one draw determines the next.
+"""
 
 
 def freedman(variance: float) -> float:
@@ -669,13 +674,17 @@ LAWS: dict[str, Callable[[Mapping[str, int]], Iterator[Law]]] = {
     "caladan": of_caladan,
     "lottery": of_lottery,
 }
-"""What each policy promises, with its tunables as they are. Others promise what all do."""
+"""The invariants that each policy promises under its current tunables. Other policies promise
+only the common ones.
+"""
 
 
 STAY = {"priority:thesis", "priority:passes", "lottery:thesis"}
-"""Presets under which no process changes its CPU, so that one may be idle while others wait."""
+"""Presets that never migrate processes, so that a CPU may idle while others wait."""
 HOLDS = {"edf", "caladan"}
-"""Policies under which a process may wait for its next period, or for a look, while its CPU is idle."""
+"""Policies that may let a process wait for its next period, or for a look, while its CPU is
+idle.
+"""
 
 
 def laws_of(regime: Regime) -> list[Law]:

@@ -109,7 +109,7 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
         Choice("lottery:currencies", {"compensation": (1, 256), "slice": (1, 2)}),
     ),
 }
-"""Where there is more to choose than the policy itself, or its preset."""
+"""Policies whose presets and tunables are drawn, too."""
 
 
 def choices_of(policy: str) -> tuple[Choice, ...]:
@@ -178,7 +178,7 @@ DECISIVE = {
     "hsfq": Attribute.NICE,
     "lottery:linux": Attribute.WEIGHT,
 }
-"""The attribute that a policy goes by; others go by tickets, if by any."""
+"""The attribute that orders tasks under each policy; others use tickets, if any."""
 
 
 def attribute_line(kind: Attribute, value: int) -> str:
@@ -230,7 +230,7 @@ def program(name: str, lines: list[str], rounds: int, end: str) -> str:
 
 
 ROOT = "program root\nloop\nsleep 1000s\nend"
-"""It never ends; all others are forked from outside, the most of them to compute without end."""
+"""Never ends; all other processes are forked externally, and most of them compute without end."""
 
 WORKLOADS = st.tuples(
     st.just(ROOT),
@@ -248,9 +248,9 @@ class Scheduler(RuleBasedStateMachine):
 
     policy = "rr"
     switches = False
-    """Policies are changed for all others, too."""
+    """True if acts include switching the policy."""
     patience = 1
-    """Times in which nothing is done from outside are this many times longer."""
+    """Factor for the lengths of periods without external acts."""
 
     case: Case
 

@@ -90,7 +90,9 @@ def test_shares_if_the_window_ends_first(tmp_path: Path) -> None:
 
 
 def test_chance_may_explain_a_difference(tmp_path: Path) -> None:
-    """A spread of 20 ticks between seeds hides a difference of 5; a spread of a hundredth does not."""
+    """A spread of 20 ticks between seeds hides a difference of 5; a spread of a hundredth
+    does not.
+    """
     for seed, (wide, narrow) in enumerate([(80, 99.99), (100, 100.0), (120, 100.01)], 1):
         keep(tmp_path, "spike", 100, seed, wide=(wide, 10), narrow=(narrow, 10))
     for seed, (wide, narrow) in enumerate([(125, 105.01), (105, 105.0), (85, 104.99)], 1):

@@ -22,7 +22,7 @@ from simulator_command import simulate
 
 TICK_NS = 1_000_000
 FIRST_COME = ("--policy", "rr", "--set", "slice=1000")
-"""No slice ends before the work: first come, first served."""
+"""First come, first served: no slice ends before the work."""
 
 
 def read(tmp_path: Path, content: object) -> WorkloadFile:

@@ -29,7 +29,7 @@ VALUES = {
     AttributeKind.PERIOD: (12 * MS, 40 * MS),
     AttributeKind.TASKGROUP: (1, 2),
 }
-"""Two values of each, neither of them the standard one, so that both are changes."""
+"""Two values of each attribute, both different from the default."""
 BODIES = {
     "a": ("run 7ms", "sleep 1ms"),
     "b": ("run 3ms", "sleep 2ms", "run 1ms", "yield"),
@@ -46,9 +46,9 @@ OTHERS: dict[str, dict[str, dict[AttributeKind, int]]] = {
     "classes": {"b": {AttributeKind.PRIORITY: 7, AttributeKind.DEADLINE: 6 * MS}},
     "grouped": {"b": {AttributeKind.TASKGROUP: 1}},
 }
-"""Attributes that all runs of a case have in common."""
+"""Attributes shared by all runs of a case."""
 CPUS = {"grouped": 2}
-"""Cases that do not run on one CPU."""
+"""CPU counts of the cases that do not run on one CPU."""
 
 
 def line(kind: AttributeKind, value: int) -> str:

@@ -70,7 +70,7 @@ program reader
 program sleeper
   sleep 500s
 """
-"""Nothing happens but what is asked for from outside."""
+"""A workload without activity; all activity comes from external acts."""
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -104,11 +104,13 @@ program a
   run 300us
 """
 BEFORE_TOLD = 96
-"""Bytes of a checkpoint's header that the fuzzer works out by itself; the last 8 are others."""
+"""Bytes of a checkpoint's header that the fuzzer computes itself, except the last 8."""
 
 
 def checkpoints(folder: Path) -> list[bytes]:
-    """Returns inputs for fuzz_checkpoint, from some policies, without the fields that it computes."""
+    """Returns inputs for fuzz_checkpoint, from some policies, without the fields that it
+    computes.
+    """
     snapshots = []
     for number, policy in enumerate(("rr", "mlfq", "lottery", "stride")):
         options = ("--policy", policy, "--cpus", str(1 + number), "--processes", "64")

@@ -18,13 +18,13 @@ from simulator_command import simulate
 
 MS = 1_000_000
 BEGIN = 1_000 * MS
-"""When the tasks of all groups begin to compute: a multiple of each period."""
+"""Start of all groups' tasks, in ns: a multiple of each period."""
 PERIODS = (20 * MS, 40 * MS, 50 * MS, 100 * MS)
 FIRST_PID = 3
-"""Init and the first process come before the tasks."""
+"""Init and the first process have lower PIDs than the tasks."""
 
 Turns = list[tuple[int, int]]
-"""When a task ran: begins and ends, in nanoseconds after BEGIN."""
+"""A task's runs: begins and ends, in nanoseconds after BEGIN."""
 
 
 def run_groups(

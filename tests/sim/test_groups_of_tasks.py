@@ -56,7 +56,9 @@ SHARES = {"ann": 1 / 3, "bob": 2 / 3 - 0.15, "held": 0.15}
 
 
 def check_groups(trace: Trace) -> None:
-    """A user has a third of the CPU and another two; a group of the second has 3 ms in each 20 ms."""
+    """One user has a third of the CPU, another has two thirds; a group of the second is
+    limited to 3 ms in each 20 ms.
+    """
     metrics = compute(trace)
     got = {row["group"]: row["share"] for row in metrics.groups.to_dicts()}
     for name, share in SHARES.items():

@@ -85,7 +85,9 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
 
 @pytest.mark.spike
 def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> None:
-    """The file runs with the same seed, values and label; its directory is next to the simulator's."""
+    """The file runs with the same seed, values and label; its directory is next to the
+    simulator's.
+    """
     gaps = {"distribution": "exponential", "mean": 3000}
     task = {"instance": 5, "arrivals": gaps, "loop": 2, "run": 4000, "sleep": "2ticks"}
     workload = written(tmp_path, {"tasks": {"cpu": {**task, "tickets": 5}}})

@@ -27,7 +27,9 @@ HOSTS = {
     "aarch64-macos": (MACH_O, 4, 0x0100000C),
     "x86_64-macos": (MACH_O, 4, 0x01000007),
 }
-"""How a file begins, and where it names which processor. Linking shows that the host has each function it calls."""
+"""The first bytes of a file, and the offset and value that name the processor. Linking shows
+that the host has each function that the file calls.
+"""
 OF_LINUX = (b"/proc/", b"prctl\0", b"memfd_create\0", b"sched_getaffinity\0", b"eventfd\0")
 
 

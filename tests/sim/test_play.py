@@ -22,8 +22,7 @@ from simulator_command import write_workload
 
 Change = Callable[[bytes], bytes]
 LINUX_TICKS_NS = (20_000_000, 200_000_000, 1_000_000_000)
-"""On a host that is so busy that it changes the order of what is a tick apart, a longer one is
-tried."""
+"""Ticks to try, shortest first: a very busy host changes the order of events a tick apart."""
 
 
 TOLD = {
@@ -34,11 +33,13 @@ TOLD = {
     trace.Kind.ATTRIBUTE: ("first", "second"),
     trace.Kind.EXIT: ("first",),
 }
-"""What a story has of each event, besides the process."""
+"""The fields of an event that a story contains, in addition to the process."""
 
 
 def story(events: trace.Trace) -> list[tuple[object, ...]]:
-    """Returns the actions of processes in order, between the marks that open and close the window."""
+    """Returns the actions of processes in order, between the marks that open and close the
+    window.
+    """
     marks = events.events.filter(pl.col("kind") == trace.Kind.MARK)
     begin, end = (int(marks.filter(pl.col("first") == kind)["time_ns"][0]) for kind in (1, 2))
     within = events.events.filter(
@@ -57,7 +58,7 @@ def notes(events: trace.Trace) -> list[int]:
 
 
 ORDERS = {path.stem: path for path in sorted((ROOT / "tests" / "sim" / "orders").glob("*.txt"))}
-"""Workloads; the second line of each has the notes that must come of it, in their order."""
+"""Workloads; the second line of each lists the expected notes in order."""
 
 
 def order(name: str) -> tuple[str, list[int]]:

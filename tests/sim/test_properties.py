@@ -17,7 +17,7 @@ from simulator_command import built
 
 EXAMPLES = 30
 OF_A_PRESET = 10
-"""Most of a preset is its policy's code, which the policy's own examples try."""
+"""Examples per preset: most of its code is the policy's, which the policy's own examples test."""
 STEPS = 25
 
 

@@ -66,7 +66,9 @@ def _library() -> None:
 
 
 def wrong_picks(all_records: Records) -> list[str]:
-    """Returns the picks of processes that are queued elsewhere, or nowhere, by the queue records."""
+    """Returns the picks of processes that are queued elsewhere, or nowhere, by the queue
+    records.
+    """
     queue: dict[int, int] = {}
     shared = False
     wrong: list[str] = []

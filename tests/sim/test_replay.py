@@ -265,10 +265,12 @@ program parts
 program other
   run 1ns
 """
-"""For a policy that looks at what a process has had before it acts (`eevdf:paper`)."""
+"""For a policy that uses a process's service before its act (`eevdf:paper`)."""
 
 OWNERS_DRAW = "lottery:transfers"
-"""A recording does not say for whom a process waits, and here each wait changes all draws that follow."""
+"""A preset whose draws depend on lock owners. A recording does not name the process that is
+waited for, and here each wait changes all later draws.
+"""
 
 
 @pytest.mark.parametrize("policy", known_policies())
@@ -323,7 +325,7 @@ program one
 program two
   policy rr:table-scan
 """
-"""What ROOT_LEAVES_A_CHILD is, before the policy that goes by slots is in force."""
+"""The situation of ROOT_LEAVES_A_CHILD, before the slot-ordered policy becomes active."""
 
 
 @example(text=SWITCHED_TO_SLOTS, cpus=2)
@@ -341,7 +343,7 @@ program root
 program one
   run 1ms
 """
-"""The machine ends before one of the children does: by the recording it may run for ever."""
+"""The machine ends before one of the children: by the recording, the child may run forever."""
 
 
 @given(text=workloads(), policy=st.sampled_from(("mlfq", "priority", "stride", "wrr", "lottery")))
@@ -374,12 +376,13 @@ WITHOUT_TURNS = (
     "none,scheduler=296,switch=145,tick=5523,interrupt=7500,call=2700,sleep=1900,pipe=2100,"
     "fork=15000,exit=17300,reap=800"
 )
-"""All costs except those that no trace tells: when in a turn the kernel was called."""
+"""All costs except those of calls within a turn, whose times no trace shows."""
 TOGETHER = ",stagger=0"
-"""CPUs have their ticks at the same moment: else what comes within microseconds of them decides which CPU
-is found idle, and a process may end a tick later."""
+"""All CPUs tick at the same moment. Otherwise events within microseconds of ticks decide
+which CPU is found idle, and a process may end a tick later.
+"""
 HOW = {WITHOUT_TURNS: 0, f"kernel{TOGETHER}": 40_000}
-"""Costs, and by how many nanoseconds processes may end at another time."""
+"""Costs, and the tolerance of the processes' end times in nanoseconds."""
 
 
 @pytest.mark.parametrize("costs", list(HOW), ids=["exactly", "kernel"])

@@ -39,7 +39,9 @@ def run(schedlab: Command, command: str, *words: str) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def recorded(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a run of the simulator with unusual settings. All tests share it, so it is read-only."""
+    """Returns a run of the simulator with unusual settings. All tests share it, so it is
+    read-only.
+    """
     place = tmp_path_factory.mktemp("recorded")
     workload = place / "w.json"
     workload.write_text(json.dumps(TASKS))

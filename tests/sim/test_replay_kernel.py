@@ -19,9 +19,11 @@ from simulator_command import simulate
 pytestmark = pytest.mark.spike
 
 NEARNESS = 0.02
-"""Of a mean turnaround, under the same policy; or else a tick."""
+"""Relative tolerance of a mean turnaround under the same policy; at least a tick."""
 NEARNESS_OF_ANOTHER = 0.05
-"""Under another policy; or else two ticks: what is near to equal may take another turn."""
+"""The tolerance under another policy; at least two ticks, because near ties may be ordered
+differently.
+"""
 
 Turnarounds = dict[str, float]
 """Means of groups, in nanoseconds."""
@@ -99,7 +101,9 @@ def test_the_same_policy(tmp_path: Path, command: str, policy: str, cpus: int) -
     ],
 )
 def test_what_if(tmp_path: Path, command: str, policy: str, cpus: int) -> None:
-    """A round-robin recording, replayed under another policy, matches the kernel under that policy."""
+    """A round-robin recording, replayed under another policy, matches the kernel under that
+    policy.
+    """
     recorded = recording(tmp_path, command, "rr", cpus)
     print(f"\n{command}, rr as {policy}, {cpus} CPUs")
     replayed = turnarounds(replay(tmp_path, recorded, policy, cpus))

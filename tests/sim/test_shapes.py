@@ -21,7 +21,7 @@ from simulator_command import built, simulate
 
 US, MS = 1_000, 1_000_000
 FULL = CAPACITY_FULL * 1000
-"""Units of work that the fastest CPU by itself does in a nanosecond."""
+"""Units of work per nanosecond of the fastest CPU on its own."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -126,9 +126,9 @@ class Done:
     """The work that a process has done."""
 
     units: int = 0
-    """Of work, without what is next."""
+    """Units of work done, without `cold`."""
     cold: int = 0
-    """Of work that is still to be done for a cold cache."""
+    """Units of work still to be done for a cold cache."""
     cpu: int = -1
     moves: int = 0
 

@@ -146,7 +146,7 @@ def test_no_cpu_idles_while_an_allowed_process_waits(tmp_path: Path, policy: str
 
 
 STAYING = ("lottery:thesis", "priority:thesis", "priority:passes")
-"""Those that leave processes where they were placed."""
+"""Presets that never migrate processes."""
 
 
 @pytest.mark.spike

@@ -24,7 +24,7 @@ from simulator_command import simulate
 pytestmark = pytest.mark.spike
 
 FORK_KNOWN_NS = 20
-"""A cost that changes by less has not drifted, says `./schedlab calibrate`."""
+"""`./schedlab calibrate` reports no drift for a cost that changes by less."""
 
 CPU_BOUND = """
 program root
@@ -52,8 +52,9 @@ TESTS = {
     ),
     "cpu-heavy": ("loop 10\n fork child\n end\n loop 11\n wait\n end", "run 8600us"),
 }
-"""Of study 1: what the root does, and each child. A parent waits until it is told that there is no
-child left; a child asks for the time first, which is a call as any that does nothing."""
+"""Study 1's programs: the root's steps, and each child's. A parent waits until no child is
+left. A child first asks for the time, as an example of a call without effect.
+"""
 
 
 def study_test(test: str, before: str = "") -> str:

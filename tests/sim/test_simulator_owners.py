@@ -49,7 +49,7 @@ program urgent
   give disk
 """
 LOCKED_MS = 5 + 60 + 4 + 2
-"""What the urgent one ends after if it waits for the lock alone, from the root's first fork on."""
+"""End of the urgent process if it waits only for the lock, in ms after the root's first fork."""
 ASKING = ("priority:inheritance", "priority:ceiling")
 Machine = Callable[[Path, str, str], trace.Trace]
 MACHINES = [simulated, pytest.param(play, marks=pytest.mark.spike)]
@@ -150,7 +150,7 @@ TAKER = """program {name}
   give disk
 """
 CAME = {"first": 7, "second": 5, "third": 2, "fourth": 9}
-"""Priorities, in the order in which they begin to wait."""
+"""Priorities, in the order of the processes' waits."""
 
 
 @pytest.mark.parametrize("machine", MACHINES)

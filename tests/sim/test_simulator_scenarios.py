@@ -23,7 +23,7 @@ from golden_stories import (
 
 CPUS = (1, 2, 3, 4, 5, 8, 16)
 RANDOM_MIX = 1_000_000
-"""From here on the processes of a random scenario only compute (tests/scenario/random.h)."""
+"""Random scenarios with this number or a higher one only compute (tests/scenario/random.h)."""
 
 FOUND = (
     ("314", "priority:proposed", 8),  # the model called an idle CPU twice, the kernel calls another
@@ -34,7 +34,7 @@ FOUND = (
     ),  # the model gave away the slot of a process that had not been reaped
     ("1590", "lottery:equal-lfsr", 2),
 )
-"""Where simulator and model once differed."""
+"""Former differences between simulator and model."""
 
 
 @pytest.mark.parametrize("cpus", [1, 2])

@@ -24,7 +24,7 @@ from schedlab.workload.text import text_of
 from simulator_command import simulate
 
 NEARNESS = 0.02
-"""Of a time; or else a tick."""
+"""Relative tolerance of a time; at least a tick."""
 _LIMIT_NS = 60 * 10**9
 
 
@@ -97,11 +97,11 @@ SHORT = [
     ("study4 sleeper -i 10", "sleeper", ("tasks.cpu.run=10ticks",), "rr"),
     ("sleepers -n 6", "sleepers", ("tasks.sleeper.instance=6",), "priority"),
 ]
-"""The kernel's program, its file, what is changed in it, and the policy."""
+"""The kernel's program, its file, the changes to the file, and the policy."""
 
 
 LATER = 60
-"""Ticks after which files are played: the kernel's program that does so takes long to be there."""
+"""Delay before files are played, in ticks: the kernel's player takes long to start."""
 
 
 def lives(events: trace.Trace) -> pl.DataFrame:

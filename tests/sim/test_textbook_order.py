@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tests bursts of whole ticks in the order of textbooks, and in the kernel's: `--costs textbook`."""
+"""Tests bursts of whole ticks in the order of textbooks, and in the kernel's: `--costs
+textbook`.
+"""
 
 from __future__ import annotations
 

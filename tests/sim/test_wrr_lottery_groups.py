@@ -40,7 +40,7 @@ program root
   sleep {sleep}ms
   mark end
 """
-"""Of the root's weights, group 1 has 100 of 400, whoever is in it."""
+"""Group 1 has 100 of the root's 400 weights, regardless of its members."""
 BODIES = "".join(
     f"program {name}\n  group {name}\n  run 100s\n" for name in ("ann", "bob", "within")
 )
