@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the live model should say, slow and obvious: from all records so far, at each question anew."""
+"""A slow and obvious version of the live model: each answer is computed from all records so far."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from trace_simulator import Record
 
 
 class Sliding(Naive):
-    """Naive's tables, with the last nanoseconds as window, as if the trace's marks were not there.
+    """Naive's tables, with a sliding window of the last nanoseconds instead of the trace's marks.
 
-    Times must never go back, on whatever CPU.
+    Times must never decrease, on any CPU.
     """
 
     def __init__(
@@ -21,7 +21,7 @@ class Sliding(Naive):
         super().__init__(records, cpus, cycles_per_second)
 
     def find_window(self) -> None:
-        """The last nanoseconds, or all that there is."""
+        """Returns the window: the last nanoseconds, or the whole trace if it is shorter."""
         times = [record.time for record in self.records]
         self.begin = max(times[0], times[-1] - self.window_ns)
         self.end = times[-1]
@@ -32,18 +32,18 @@ class Sliding(Naive):
         self.elapsed = self.end - self.begin
 
     def find_cpu_ends(self) -> None:
-        """Who runs goes on running, but on a CPU that has ended."""
+        """A running process keeps running, except on a CPU that has ended."""
         self.cpu_end = dict.fromkeys(range(self.cpus), self.end)
         for record in self.records:
             if record.kind == Kind.END:
                 self.cpu_end[record.cpu] = record.time
 
     def root(self) -> Life | None:
-        """The trace's first process, whenever the window begins."""
+        """Returns the trace's first process, regardless of the window's start."""
         return self.lives[0] if self.root_pid and self.lives else None
 
     def responses(self) -> list[int]:
-        """Of those who ran for the first time in the window."""
+        """Returns the response times of processes that ran for the first time in the window."""
         return [
             life.first_run - life.fork
             for life in self.lives
@@ -55,7 +55,9 @@ class Sliding(Naive):
 
 
 def idle_while_queued(records: list[Record], cpus: int, begin: int) -> int:  # noqa: C901 - a branch for each kind
-    """CPU time spent idle while a process waited at another CPU, after `begin`: record by record."""
+    """Returns the CPU time spent idle while a process waited at another CPU, after `begin`:
+    record by record.
+    """
     queue_of: dict[int, int] = {}
     idle: set[int] = set()
     total = 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Waits of what is watched, taken apart, and the panel of what all waits went by with: as `./schedlab explain`
-has it of the same trace."""
+"""Tests the breakdown of waits in watched systems, and the panel with the total per process,
+against `./schedlab explain` of the same trace.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ from trace_simulator import Record, Script, load, simulate
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 PARTS = 20
-"""In so many the trace comes."""
+"""The number of parts in which the trace arrives."""
 
 
 def played() -> tuple[Header, Records]:
@@ -53,7 +54,7 @@ def end() -> int:
 
 
 def asked(ask: Callable[[Ask], Awaitable[Any]]) -> Any:
-    """What is answered by a session in which the trace has been played to its end."""
+    """Returns the answers of a session that has played the whole trace."""
 
     async def play() -> Any:
         make = partial(StandIn, trace=played())
@@ -84,7 +85,7 @@ def asked(ask: Callable[[Ask], Awaitable[Any]]) -> Any:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same trace as a run."""
+    """Returns the same trace as a run."""
     place = tmp_path_factory.mktemp("watched") / "one"
     keep_simulated(place, 1)
     header, records = played()
@@ -189,14 +190,14 @@ def test_impossible_questions_are_refused(message: dict[str, Any], error: str) -
     assert set(QUEUED) < set(KINDS)
 
 
-# --- the panel: what all waits of a process went by with
+# --- the panel: the breakdown of all waits of a process
 
 FOREVER_NS = 1 << 60
 Parts = Counter[tuple[int | None, int | str, str]]
 
 
 def of_command(trace: Trace, pid: int, begin_ns: int) -> dict[str, Any]:
-    """What the panel should say from a time on of the process that had this PID last."""
+    """Returns the expected panel, after a given time, of the last process with this PID."""
     tables = TraceTables(trace)
     blames, pids = Blames(tables), tables.lives.pid
     (*_, life) = np.flatnonzero(pids == pid).tolist()
@@ -244,7 +245,9 @@ def of_panel(model: Model, pid: int) -> dict[str, Any]:
 
 
 def compare_panel(trace: Trace, policy: str, window_ns: int) -> int:
-    """Holds the panel to the command, of each process; returns how many waited."""
+    """Compares the panel with the command for each process; returns the number of processes
+    that waited.
+    """
     records = trace.piece(0, len(trace))
     model = Model(trace.header, policy, "equal", window_ns)
     for part in np.array_split(records, 3):
@@ -268,7 +271,7 @@ def compare_panel(trace: Trace, policy: str, window_ns: int) -> int:
 
 
 def random_trace(source: random.Random) -> Trace:
-    """Up to some record, with queues of which explain knows nothing."""
+    """Returns a trace up to some record, without queue records, which explain does not use."""
     script = Script(
         cpus=source.randint(1, 4),
         steps=source.randint(0, 120),
@@ -293,13 +296,15 @@ def test_the_panel_has_the_figures_of_explain(seeds: int) -> None:
 
 @pytest.mark.parametrize("name", ["perf-7.3.txt", "ftrace.txt"])
 def test_the_panel_has_the_figures_of_explain_of_recordings(name: str, tmp_path: Path) -> None:
-    """Which tell of no scheduler, and begin in the middle of things."""
+    """The recordings contain no scheduler events, and begin in the middle of activity."""
     trace = read(imported(name, tmp_path).folder / "trace.bin")
     assert compare_panel(trace, "", FOREVER_NS) > 5
 
 
 def test_unknown_time_of_a_cpu_is_not_blamed(tmp_path: Path) -> None:
-    """CPU 0 is out of sight from 30 to 40 ns, and ends at 60 ns; process 2 waits there all the time."""
+    """CPU 0 is not recorded from 30 to 40 ns, and ends at 60 ns; process 2 waits there
+    throughout.
+    """
     records = [
         (0, 0, Kind.START, 0, 0, 0), (0, 0, Kind.START, 1, 0, 0),
         (0, 3, Kind.FOUND, 0, ProcessState.RUNNING, 0), (10, 2, Kind.FOUND, 0, ProcessState.RUNNABLE, 0),

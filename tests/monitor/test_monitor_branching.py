@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What if from here? Another future of a recording's moment, beside the unchanged one."""
+"""Tests branches: an alternative continuation of a recorded moment, next to the unchanged one."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ MS = 1_000_000
 
 
 def with_a_page(test: Any) -> Any:
-    """Marks it: a machine on Spike, and a page of it."""
+    """Marks tests that need a machine on Spike and a page."""
     skip = pytest.mark.skipif(not find_browser(), reason="NO BROWSER: futures are NOT TESTED")
     return pytest.mark.spike(pytest.mark.browser(skip(test)))
 
 
 @pytest.fixture(scope="module")
 def run_folder(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that is not over before it is paused."""
+    """Returns the directory of a run that does not end before it is paused."""
     out = tmp_path_factory.mktemp("kept")
     done = schedlab(
         *("run", "--workload", "cpu-bound -n 6 -i 50000000", "--policy", "rr", "--tick", "1ms"),
@@ -60,7 +60,7 @@ def played(run: Path, test: Callable[[Table], Awaitable[None]]) -> None:
 
 
 def switches(folder: Path) -> list[int]:
-    """When the policy changed."""
+    """Returns when the policy changed."""
     return trace.read(folder / TRACE_FILE).events.filter(kind=Kind.POLICY)["time_ns"].to_list()[1:]
 
 
@@ -99,7 +99,7 @@ def test_branch_is_shown_next_to_the_original(run_folder: Path) -> None:
         assert abs(reached[0] - reached[1]) < MS
         with pytest.raises(Refused, match="itself a branch"):
             await table.do("branch", system="b", policy="rr")
-        # What was asked before gives way.
+        # A new request replaces the previous one.
         answer = await table.do("branch", system="a", settings="slice=7, table_scan=1")
         assert (answer["unchanged"], answer["changed"]) == ("a", "b")
         assert list(systems) == ["a", "b"]
@@ -112,7 +112,9 @@ def test_branch_is_shown_next_to_the_original(run_folder: Path) -> None:
 
 @with_a_page
 def test_a_live_machine_has_futures_of_what_was_typed() -> None:
-    """Up to the moment they are what was seen live, commands and all; then they go on by themselves."""
+    """Up to the moment, branches equal the live run, including its commands; then they
+    continue independently.
+    """
 
     async def test(table: Table) -> None:
         systems = table.session.systems
@@ -131,7 +133,7 @@ def test_a_live_machine_has_futures_of_what_was_typed() -> None:
             frame = await table.at(then["now_ns"], letter)
             assert frame["policy"] == then["policy"] == "stride"
             mine, seen = state(frame)["processes"], state(then)["processes"]
-            # What a slice is, a live machine tells, and no trace.
+            # A live machine reports its slice; a trace does not.
             for name in (
                 "pid",
                 "name",
@@ -182,7 +184,7 @@ def test_systems_without_branches_give_a_reason(live_run_folder: Path, tmp_path:
     ("at_ns", "expected_commands"),
     [
         (5, ""),
-        (6, "5 @@ 1 re\n8 ad\\x0a\n"),  # a command is typed to its end
+        (6, "5 @@ 1 re\n8 ad\\x0a\n"),  # a command is typed completely
         (9, "5 @@ 1 re\n8 ad\\x0a\n"),
         (10, "5 @@ 1 re\n8 ad\\x0a\n9 @@ 2 end\\x0a\n"),
     ],
@@ -195,7 +197,7 @@ def test_command_is_typed_completely_or_not_at_all(at_ns: int, expected_commands
 
 @pytest.fixture
 def live_run_folder(tmp_path: Path) -> Path:
-    """What a monitor's recording of a machine on Spike says of itself."""
+    """Returns the directory of a monitor's recording of a machine on Spike."""
     from kept_runs import keep_simulated
 
     folder = tmp_path / "live"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab monitor` and `top`: what is asked for becomes a session, or a clear error."""
+"""Tests `./schedlab monitor` and `top`: arguments become a session, or a clear error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from schedlab.monitor.session import Session
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Session]:
-    """Sessions that would have been watched."""
+    """Returns the sessions that would have been watched."""
     sessions: list[Session] = []
 
     def watch(make: Any, front: Any) -> None:

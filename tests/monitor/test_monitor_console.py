@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The monitor's hand on our kernel, without one: texts, lines that are torn, a machine that says no,
-says nothing, or is gone."""
+"""Tests the monitor's control of the kernel through its console, without a kernel: texts,
+torn lines, and a machine that refuses, does not answer, or is gone.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +131,7 @@ def test_unfinished_line_is_shown_when_output_pauses() -> None:
     console.feed(b" own\nand @@ 1 ")
     assert console.take_log() == [" own"]
     assert console.take_log() == []
-    assert console.take_log() == []  # what may become an answer is not shown
+    assert console.take_log() == []  # a possible start of an answer is not shown
     console.close()
     assert console.take_log() == ["and @@ 1 "]
 
@@ -154,7 +155,7 @@ def test_log_is_bounded_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class StandIn:
-    """A guest that answers in the same process, by a rule."""
+    """A guest in the same process that answers by a rule."""
 
     def __init__(self, answers: Callable[[int, str], list[str]]) -> None:
         self.answers = answers
@@ -252,7 +253,7 @@ def test_all_that_a_machine_prints_is_heard_before_its_end(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("before", ["", "trap '' TERM; "])
 def test_a_machine_is_ended_with_all_that_it_started(tmp_path: Path, before: str) -> None:
-    """Also if it is stopped, or takes no notice of being asked."""
+    """This holds even if the machine is stopped or ignores requests to end."""
 
     async def work() -> None:
         heard: list[bytes] = []
@@ -271,7 +272,7 @@ def test_a_machine_is_ended_with_all_that_it_started(tmp_path: Path, before: str
 
 
 def test_a_machine_does_not_outlive_us(tmp_path: Path) -> None:
-    """Not even if we are killed and can do nothing any more."""
+    """This holds even if this process is killed and cannot clean up."""
     code = """
 import asyncio, sys
 from itertools import pairwise
@@ -289,10 +290,11 @@ asyncio.run(work())
     ) as ours:
         assert ours.stdout
         pid = int(ours.stdout.readline())
-        # Before it runs, it is a program that yet has to tell the host to do so.
+        # Before exec, the child must first tie itself to this process.
         wait_until(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
         os.kill(ours.pid, signal.SIGKILL)
     await_end(pid)
 
 
-# --- what steering costs --------------------------------------------------------------------------
+# --- the cost of control
+# ---------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The drawn modules of the monitor's page in a real browser, with systems that are made up
-(monitor_drawings.js): without a server, at the test's own pace."""
+"""Tests the drawn modules of the monitor's page in a real browser, with invented systems
+(monitor_drawings.js): without a server, at the test's pace.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +37,10 @@ pytestmark = [
 
 OWN_WORDS = "The task with the strangest name is next."
 SITE: list[str] = []
-"""Its address, while it is served."""
+"""The site's address, while it is served."""
 TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 900), (1920, 1080)
 LAST_ROW = 12
-"""Pixels from a time line's foot up to its last row."""
+"""Pixels from a time line's bottom up to its last row."""
 FRAME_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="icon.svg"><link rel="stylesheet" href="theme.css">
@@ -52,7 +53,7 @@ STYLES = re.findall(r'<link rel="stylesheet" href="styles/.*>', (PAGE / "index.h
 
 @pytest.fixture(scope="module", autouse=True)
 def site() -> Iterator[None]:
-    """The server of the page's files."""
+    """Returns the server of the page's files."""
     policies = [asdict(policy) for policy in read_catalogue().values()]
     policies.append({**policies[0], "name": "unheard-of", "number": None, "order": OWN_WORDS})
     files = {
@@ -75,7 +76,7 @@ def shown(
     systems: dict[str, dict[str, Any]] | None = None,
     **more: Any,
 ) -> Iterator[Page]:
-    """A page with these modules, for each system. Nothing may be said on its console."""
+    """Returns a page with these modules for each system. Its console must stay empty."""
     systems = systems or {"a": {}}
     query = {"modules": modules, "systems": ",".join(systems)}
     query |= {f"system-{name}": json.dumps(settings) for name, settings in systems.items()}
@@ -103,7 +104,7 @@ def play(page: Page, frames: int = 5, duration_ms: int = 200, system: str = "a")
 
 
 def drawn(page: Page, module: str = "timeline", system: str = "a") -> Any:
-    """What the module says it has drawn, after whatever is due is drawn."""
+    """Returns the module's description of its drawing, after pending drawing is done."""
     return page.evaluate(
         """async (name) => {
             await lab.drawn();
@@ -115,7 +116,9 @@ def drawn(page: Page, module: str = "timeline", system: str = "a") -> Any:
 
 
 def wait_for(page: Page, module: str, condition: Any, system: str = "a") -> Any:
-    """What is drawn, as soon as it is so. The page's policy forbids Playwright's own way."""
+    """Returns the drawing's description once it meets the condition. The page's policy
+    forbids Playwright's wait_for_function().
+    """
 
     def read_state() -> Any:
         state = drawn(page, module, system)
@@ -125,7 +128,7 @@ def wait_for(page: Page, module: str, condition: Any, system: str = "a") -> Any:
 
 
 def colours(page: Page, module: str) -> int:
-    """How many different ones the canvas has."""
+    """Returns the number of distinct colours on the canvas."""
     return int(
         page.evaluate(
             """async (name) => {
@@ -165,7 +168,7 @@ def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
 
 
 def test_the_ticket_that_was_drawn_is_one_of_the_winners(browser: Browser) -> None:
-    """Of random draws; and all tickets are on the strip, each as often as there are such."""
+    """The draws are random; the strip shows all tickets, each in its correct number."""
     with shown(browser, "queues", systems={"a": {"policy": "lottery", "cpus": 1}}) as page:
         result = page.evaluate(
             """async () => {
@@ -198,7 +201,7 @@ def test_the_ticket_that_was_drawn_is_one_of_the_winners(browser: Browser) -> No
 
 
 def test_demotions_and_boosts_are_named_and_drawn(browser: Browser) -> None:
-    """What runs tell of levels, by what the policy says of itself: who sank, when all rose, what is left."""
+    """Annotations of levels show demotions, boosts and the remaining allotment."""
     with shown(browser, "timeline,queues", systems={"a": {"policy": "mlfq", "cpus": 1}}) as page:
         page.evaluate(
             """() => {
@@ -235,7 +238,9 @@ def test_demotions_and_boosts_are_named_and_drawn(browser: Browser) -> None:
 
 
 def test_pointer_selects_the_wait(browser: Browser) -> None:
-    """In a row, where its process does not run. Where it does, or no wait can be taken apart, the process is chosen."""
+    """The pointer selects a wait where the row's process does not run. Where it runs, or the
+    wait has no breakdown, the pointer selects the process.
+    """
     with shown(browser, "timeline,waits", systems={"a": {"policy": "rr", "cpus": 1}}) as page:
         play(page, 3)
         layout = page.evaluate(
@@ -299,7 +304,7 @@ def test_time_line_pans_and_zooms_by_keys_wheel_and_drag(browser: Browser) -> No
         page.mouse.move(box["x"] + 700, box["y"] + 80, steps=4)
         page.mouse.up()
         assert drawn(page)["begin"] < turned["begin"]
-        assert drawn(page)["selected"] == 0  # a drag is no click
+        assert drawn(page)["selected"] == 0  # a drag is not a click
 
 
 def test_time_line_describes_and_selects_the_run_at_the_pointer(browser: Browser) -> None:
@@ -363,7 +368,7 @@ def test_time_line_follows_pauses_and_moves_by_keys(browser: Browser) -> None:
         assert rows.count() == seen > 100
         rows.nth(0).locator("button").click()
         assert drawn(page)["selected"] > 0
-        page.evaluate("() => lab.add('a', { cpus: 1 })")  # it is begun anew
+        page.evaluate("() => lab.add('a', { cpus: 1 })")  # it restarts
         play(page, 2)
         assert (drawn(page)["lanes"], drawn(page)["live"]) == (1, True)
         page.click("[aria-label^='Fold']")
@@ -467,7 +472,7 @@ def test_queues_of_any_policy_and_machine(
         assert {key: drawing[key] for key in expected} == expected
         assert words in page.inner_text(".drawing-notice")
         queues = page.evaluate("() => lab.stateOf('a').frame.cpus.map((cpu) => cpu.queue.length)")
-        if expected != {"cards": 64}:  # those that are below are not counted
+        if expected != {"cards": 64}:  # lower values are not counted
             assert len(drawing["waiting"]) + drawing["more"] == sum(queues)
         last = page.evaluate("() => lab.stateOf('a').decisions.items.at(-1)")
         if system["policy"] == "lottery":

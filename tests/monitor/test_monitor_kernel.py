@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Our kernel, watched and steered while it runs: one machine of each kind for most of it."""
+"""Tests watching and controlling the running kernel; most tests share one machine of each kind."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ENDLESS = {
 
 
 class Live:
-    """A system, and the loop that it belongs to."""
+    """A system and its event loop."""
 
     def __init__(self, setup: Setup, folder: Path) -> None:
         self.loop = asyncio.new_event_loop()
@@ -62,7 +62,7 @@ class Live:
         return self.loop.run_until_complete(asyncio.wait_for(work, PATIENCE_S))
 
     def refused(self, work: Coroutine[Any, Any, object]) -> str:
-        """What it says instead of doing that."""
+        """Returns the message of a refusal."""
         with pytest.raises(Refused) as caught:
             self.do(work)
         return str(caught.value)
@@ -74,13 +74,13 @@ class Live:
         return self.do(self.system.read_status())
 
     def take(self) -> Records:
-        """All that is new in the trace; it is kept, too."""
+        """Returns the new records of the trace, and keeps them."""
         records = self.system.take()
         self.records.append(records)
         return records
 
     def until(self, condition: Callable[[], T]) -> T:
-        """Waits for it, while the system goes on."""
+        """Waits for a condition while the system runs."""
         limit = time.monotonic() + PATIENCE_S
         while not (result := condition()):
             assert time.monotonic() < limit, self.system.message
@@ -88,10 +88,10 @@ class Live:
         return result
 
     def now_ns(self) -> int:
-        """Of a record that is not older than this call."""
+        """Returns the time of a record that is not older than this call."""
         self.take()
         self.status()
-        self.do(asyncio.sleep(0.2))  # of all CPUs, what there is has come by then
+        self.do(asyncio.sleep(0.2))  # the existing records of all CPUs have arrived by then
         self.until(lambda: len(self.take()))
         return int(self.records[-1]["time"].max())
 
@@ -121,7 +121,7 @@ def workload_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    """However long that takes."""
+    """Builds the image, without a time limit."""
     supply((*KERNEL_PARTS, *TOOLS))
 
 
@@ -226,13 +226,13 @@ def test_workloads_are_started_and_killed(live: Live) -> None:
         records = np.concatenate(live.records)
         return pid in records[field][records["kind"] == kind]
 
-    # The trace comes a moment after what it tells.
+    # The trace arrives a moment after the event.
     live.until(lambda: is_recorded("first", Kind.FORK))
     live.until(lambda: is_recorded("process", Kind.EXIT))
 
 
 def test_all_of_the_palette_exists(live: Live) -> None:
-    """And its simple workloads start, but for the storm, which takes long to be over."""
+    """Its simple workloads also start, except for the storm, which takes long to end."""
     system = live.system
     before = {row.pid for row in live.status().rows}
     assert system._prepared
@@ -252,7 +252,7 @@ def test_all_of_the_palette_exists(live: Live) -> None:
 
 
 def kill_all(live: Live, but: set[int]) -> bool:
-    """Nobody is left but these."""
+    """Kills all processes but these."""
     rest = {row.pid for row in live.status().rows} - but
     for pid in rest:
         with suppress(Refused):
@@ -261,11 +261,13 @@ def kill_all(live: Live, but: set[int]) -> bool:
 
 
 def test_clock_pauses_with_the_system(live: Live) -> None:
-    """QEMU's goes on with ours before and after: no more may pass there than did here."""
+    """QEMU's clock follows the host's before and after the pause. The guest's clock must not
+    advance by more than the host's time.
+    """
     system = live.system
     begin, begin_ns = time.monotonic(), live.now_ns()
     live.do(system.pause())
-    live.do(system.pause())  # twice is once
+    live.do(system.pause())  # pausing twice equals pausing once
     paused = time.monotonic()
     assert live.life() is Life.PAUSED
     live.do(asyncio.sleep(0.1))
@@ -283,7 +285,9 @@ def test_clock_pauses_with_the_system(live: Live) -> None:
 
 
 def test_a_machine_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is stopped by somebody else: that is told, and it is left as it is."""
+    """Another process stops the machine: the monitor reports this and leaves the machine as
+    it is.
+    """
     monkeypatch.setattr(steering_module, "PATIENCE_S", 1.5)
     monkeypatch.setattr(kernel_module, "_SILENT_S", 1.0)
     system = live.system
@@ -297,8 +301,9 @@ def test_a_machine_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_machine_that_is_killed(live: Live) -> None:
-    """The last one of these tests: whoever waits is told at once, and what there is of the trace
-    is given."""
+    """This test is last. All waiting callers are notified at once and receive the rest of the
+    trace.
+    """
     system = live.system
     live.do(system.pause())
 
@@ -321,12 +326,13 @@ def test_a_machine_that_is_killed(live: Live) -> None:
     assert live.life() is Life.FAILED
 
 
-# --- machines of their own ------------------------------------------------------------------------
+# --- separate machines
+# -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_session_ends_with_a_complete_trace(tmp_path: Path, machine: str) -> None:
-    """Also if it is paused then, and if others come before init for ever."""
+    """This holds even if the machine is paused then, or if other tasks run before init forever."""
     crowd = tmp_path / "crowd.json"
     hog = {"instance": CPUS, "priority": 0, "loop": -1, "run": 10_000}
     crowd.write_text(json.dumps({"tasks": {"hog": hog}}))
@@ -362,7 +368,7 @@ def test_panic_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         live.do(live.system.begin())
         live.until(lambda: live.system.life is Life.FAILED)
     except Refused:
-        pass  # it may be over before it has begun
+        pass  # it may end before it has begun
     assert live.system.life is Life.FAILED
     assert "panic: CPU 0" in live.system.message
     assert any(line.startswith("panic: CPU 0") for line in live.system.take_log())
@@ -394,7 +400,7 @@ def test_what_cannot_be_started(tmp_path: Path, changes: dict[str, Any], why: st
 def test_a_machine_that_does_not_come_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str
 ) -> None:
-    """It says why, and nothing is left of it."""
+    """It reports the reason, and no process remains."""
     arguments = kernel_module.boot_arguments
 
     def wrong(setup: Setup) -> str:
@@ -416,7 +422,7 @@ def test_a_machine_that_does_not_come_up(
     ("sequence", "left"), [([], 0), ([5, 6, 7], 3), ([5, 6, 8], 2), ([6, 7], 0)]
 )
 def test_nothing_is_given_behind_a_gap(tmp_path: Path, sequence: list[int], left: int) -> None:
-    """Of a machine that was cut off, of which the records up to 4 were given."""
+    """The machine was cut off; records up to 4 had been delivered."""
     live = Live(Setup("spike", PolicyChoice("rr")), tmp_path)
     live.system._last_sequence = 4
     records = np.zeros(len(sequence), RECORD)

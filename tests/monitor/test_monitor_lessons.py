@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Lessons: their files are checked, and each that is ready is played to its end in a real browser, where
-the machine itself says whether the file's answers are right."""
+"""Tests lessons: their files are valid, and each finished lesson is played through in a real
+browser. The machine decides whether the file's answers are correct.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +83,9 @@ def test_what_is_no_lesson(tmp_path: Path) -> None:
 
 
 def test_ready_workloads_name_existing_parts() -> None:
-    """Their policies, tunables and workloads; and the page about the monitor names them all."""
+    """Their policies, tunables and workloads exist, and the monitor's documentation names all
+    of them.
+    """
     catalogue = read_catalogue()
     words = (ROOT / "docs" / "monitor.md").read_text()
     for name in ready():
@@ -96,7 +99,7 @@ def test_ready_workloads_name_existing_parts() -> None:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page that stands alone, with the simulator of this checkout."""
+    """Returns the standalone page, with the simulator of this checkout."""
     file = tmp_path_factory.mktemp("page") / "schedlab.html"
     file.write_text(page_of(machine_module()))
     return file

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What strangers on this machine can do to the monitor's server: take neither its memory nor its
-token, and put nothing on its terminal. The server is a process of its own, with a system that stands in
-for a machine."""
+"""Tests that other users of this host can neither exhaust the monitor server's memory, nor get its
+token, nor write to its terminal.
+
+The server is a separate process, with a stand-in for a machine.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ watch(lambda: Session([setup()], choices(), make=Long), page(Page("127.0.0.1", 0
 
 
 class Monitor:
-    """One that runs."""
+    """A running monitor."""
 
     def __init__(self, late_s: float = 0) -> None:
         self.process = subprocess.Popen(
@@ -69,14 +71,14 @@ class Monitor:
         self.host, self.port, self.query = parts.netloc, parts.port or 0, parts.query
 
     def memory(self) -> int:
-        """Bytes that it has in memory."""
+        """Returns its memory in bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         match = re.search(r"VmRSS:\s*(\d+) kB", status)
         assert match
         return int(match[1]) * 1024
 
     def unread(self) -> int:
-        """Bytes of its answers that the kernel keeps until they are read."""
+        """Returns the bytes of its answers that the kernel keeps until they are read."""
         unread_bytes = 0
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
             fields = line.split()
@@ -88,7 +90,7 @@ class Monitor:
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
 
     def say(self, request: bytes, patience_s: float = 1) -> bytes:
-        """What it answers before it closes the connection, or says no more for so long."""
+        """Returns its answer until it closes the connection, or stays silent for this long."""
         with self.connect() as link:
             link.settimeout(patience_s)
             answer = b""
@@ -103,7 +105,7 @@ class Monitor:
         return self.say(request.encode(), 30).startswith(b"HTTP/1.1 200 OK")
 
     def end(self) -> str:
-        """What it has said to its terminal."""
+        """Ends the monitor and returns its terminal output."""
         self.process.terminate()
         return self.process.communicate(timeout=60)[1]
 
@@ -119,7 +121,7 @@ def monitor() -> Iterator[Monitor]:
 
 
 def pour(link: socket.socket, piece: bytes, most: int) -> int:
-    """Sends until it is refused; gives how many bytes went."""
+    """Sends until refused; returns the number of bytes sent."""
     sent = 0
     with suppress(OSError):
         while sent < most:
@@ -231,7 +233,7 @@ NONSENSE = [
 def test_nonsense_is_answered_in_words_and_leaves_no_trace_on_the_terminal(
     monitor: Monitor,
 ) -> None:
-    """That the terminal is silent, the fixture sees at the end."""
+    """The fixture checks at the end that the terminal stayed silent."""
     for request in NONSENSE:
         answer = monitor.say(request.replace(b"%b", monitor.host.encode()).replace(b"%%", b"%"))
         assert b"Traceback" not in answer
@@ -244,7 +246,7 @@ def test_nonsense_is_answered_in_words_and_leaves_no_trace_on_the_terminal(
 
 @asynccontextmanager
 async def opened(monitor: Monitor) -> AsyncIterator[WebSocketClientConnection]:
-    """A page's socket."""
+    """Returns a page's socket."""
     link = await websocket_connect(f"ws://{monitor.host}/socket?{monitor.query}")
     try:
         yield link
@@ -254,7 +256,7 @@ async def opened(monitor: Monitor) -> AsyncIterator[WebSocketClientConnection]:
 
 
 async def answer_to(link: WebSocketClientConnection, message: str | bytes) -> dict[str, Any] | str:
-    """The answer; or why the socket was closed."""
+    """Returns the answer, or the reason why the socket was closed."""
     await link.write_message(message, binary=isinstance(message, bytes))
     while True:
         text = await asyncio.wait_for(link.read_message(), 20)
@@ -281,7 +283,7 @@ COMMANDS = [
 
 
 def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
-    """Each command with each value wherever it takes one; no answer is the name of an exception."""
+    """Each command receives each value in each parameter; no answer is the name of an exception."""
 
     async def ask() -> None:
         async with opened(monitor) as link:
@@ -334,8 +336,9 @@ def test_what_is_no_question_ends_the_socket_with_words(
 
 @pytest.mark.parametrize("late_s", [0, pytest.param(0.1, marks=pytest.mark.long)])
 def test_a_page_that_asks_and_does_not_read_is_heard_no_further(late_s: float) -> None:
-    """It asks how the system is, which is long, and reads nothing of it. Where the system answers late, most
-    questions are one too many, and their answers are short."""
+    """The page asks for the system's state, a long answer, and reads none of it. If the
+    system answers slowly, most questions exceed the limit, and their answers are short.
+    """
     monitor = Monitor(late_s)
 
     async def ask() -> None:
@@ -360,7 +363,9 @@ def test_a_page_that_asks_and_does_not_read_is_heard_no_further(late_s: float) -
 
 
 def test_page_leaving_during_a_message_is_ignored() -> None:
-    """Neither one that says goodbye nor one that is there to the end has read its answers."""
+    """Neither a page that closes the connection nor one that stays to the end has read its
+    answers.
+    """
     monitor = Monitor()
 
     async def ask(link: WebSocketClientConnection) -> None:
@@ -390,7 +395,7 @@ def test_pages_have_a_limit(monitor: Monitor) -> None:
         asyncio.run(come())
 
 
-# --- how a browser is told
+# --- how a browser gets the token
 
 
 BROWSER = """#!/bin/sh
@@ -400,13 +405,13 @@ mv "{place}/words.new" "{place}/words"
 
 
 def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
-    """With a browser that keeps what it was started with."""
+    """The browser stand-in records its arguments."""
     browser = tmp_path / "browser"
     browser.write_text(BROWSER.format(place=tmp_path))
     browser.chmod(0o755)
     home = tmp_path / "home"
     home.mkdir()
-    # After conftest, which gives all tests a known environment.
+    # This line runs after conftest, which gives all tests a known environment.
     named = f"import conftest, os\nos.environ['BROWSER'] = {f'{browser} %s'!r}\n"
     process = subprocess.Popen(
         [sys.executable, "-c", named + PROGRAM.replace("False", "True")],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Linux kernels as systems of the monitor: a guest, watched and steered once from its boot to its end;
-and this machine's own kernel, with stand-ins for who serves there."""
+"""Tests Linux kernels as systems of the monitor: a guest, watched and controlled once from
+boot to shutdown; and this host's kernel, with stand-ins for the servers.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +40,11 @@ from schedlab.trace.writer import header_bytes
 
 PLACE = BUILD / "linux-tests"
 PATIENCE_S = 300
-"""Of a host that has much else to do."""
+"""Sufficient for a busy host, in seconds."""
 
 
 async def until(what: Callable[[], bool], taking: asyncio.Task[None] | None = None) -> None:
-    """Waits for a condition, that is met as long as somebody takes the trace."""
+    """Waits for a condition while another task takes the trace."""
     limit = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < limit
@@ -53,7 +54,7 @@ async def until(what: Callable[[], bool], taking: asyncio.Task[None] | None = No
 
 
 async def refusal(command: Awaitable[object]) -> str:
-    """What a command that is refused says."""
+    """Returns the message of a refused command."""
     with pytest.raises(Refused) as caught:
         await command
     return str(caught.value)
@@ -64,7 +65,7 @@ async def refusal(command: Awaitable[object]) -> str:
 
 @dataclass
 class Seen:
-    """What came of the guest."""
+    """The events and results of the guest."""
 
     folder: Path
     records: list[Records] = field(default_factory=list)
@@ -73,7 +74,7 @@ class Seen:
     tunables: tuple[TunableNow, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
     pids: list[int] = field(default_factory=list)
-    """Of the workload: who was started, and all that came of it."""
+    """The workload's processes: the started one and all of its descendants."""
     steer: int = 0
     own: frozenset[int] = frozenset()
     record_cost_ns: float = 0
@@ -86,7 +87,7 @@ class Seen:
         return np.concatenate(self.records)
 
     def take(self, system: LinuxGuestSystem) -> int:
-        """How many records have come."""
+        """Returns the number of records that have arrived."""
         records = system.take()
         self.records.append(records)
         self.log += system.take_log()
@@ -108,7 +109,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
 
 @asynccontextmanager
 async def begun(seen: Seen) -> AsyncIterator[LinuxGuestSystem]:
-    """A guest under round-robin; what its trace says is taken all the time, as a session does."""
+    """Starts a guest under round-robin; its trace is taken continuously, as by a session."""
     setup = Setup("linux", PolicyChoice("rr"), (("slice", 2),), workloads=("two-hogs",))
     system = LinuxGuestSystem(setup, seen.folder, objects=PLACE)
     system.keep_trace = True
@@ -143,7 +144,7 @@ async def watch(seen: Seen) -> None:
 
 
 async def steer(seen: Seen, system: LinuxGuestSystem) -> None:
-    """Policy, tunables, attributes: read back from the control files."""
+    """Sets policy, tunables and attributes, and reads them back from the control files."""
     seen.status["rr"] = await system.read_status()
     await system.set_tunable("slice", 3)
     seen.tunables = await system.read_tunables()
@@ -167,7 +168,7 @@ async def steer(seen: Seen, system: LinuxGuestSystem) -> None:
 async def stand_still(seen: Seen, system: LinuxGuestSystem) -> None:
     await system.pause()
     seen.life.append((system.life, system.message))
-    await asyncio.sleep(0.3)  # what was under way has come
+    await asyncio.sleep(0.3)  # pending records have arrived
     count = sum(map(len, seen.records))
     await asyncio.sleep(0.3)
     seen.while_paused = sum(map(len, seen.records)) - count
@@ -176,7 +177,7 @@ async def stand_still(seen: Seen, system: LinuxGuestSystem) -> None:
 
 
 async def misbehave(seen: Seen, system: LinuxGuestSystem) -> None:
-    """The kernel throws a policy out, at its beginning or soon after."""
+    """The kernel unloads a policy, at its start or soon after."""
     with suppress(Refused):
         await system.set_policy("complains")
     await system.start_workload("interactive")
@@ -197,7 +198,7 @@ async def end_workload(seen: Seen, system: LinuxGuestSystem) -> None:
 @pytest.mark.linux
 @pytest.mark.xdist_group("monitor_linux")
 class TestGuest:
-    """What was seen of it."""
+    """Tests the guest's recorded events."""
 
     def test_questions_are_answered_or_refused_with_the_cause(self, seen: Seen) -> None:
         assert (seen.status["rr"].policy, seen.status["rr"].changed) == ("rr", {"slice": 2})
@@ -214,7 +215,7 @@ class TestGuest:
         assert "there are two-hogs" in seen.refused["workload"]
 
     def test_trace_contains_the_act(self, seen: Seen) -> None:
-        """In order, none missing; and all of it can have happened."""
+        """The events are in order, none is missing, and all are possible."""
         records = seen.all_records
         assert np.array_equal(records["sequence"], np.arange(len(records)))
         full_trace = trace.read(seen.folder / TRACE_FILE)
@@ -224,14 +225,14 @@ class TestGuest:
         policy_names = [text for text in full_trace.texts["text"] if text in ("fair", "rr", "mlfq")]
         switches = [
             name for name, _ in groupby(policy_names)
-        ]  # a tunable's value is said with a policy
+        ]  # a tunable's value is reported with a policy
         assert switches == ["fair", "rr", "mlfq", "fair", "rr"]
         tickets = records[records["kind"] == Kind.ATTRIBUTE]
         assert (seen.pids[-1], 17) in zip(tickets["process"], tickets["second"], strict=True)
         records = seen.all_records
         queued = records[(records["kind"] == Kind.QUEUED) & np.isin(records["process"], seen.pids)]
         assert set(queued["first"].tolist()) <= {0, 1}
-        assert len(set(queued["second"].tolist())) > 1  # who computes sinks
+        assert len(set(queued["second"].tolist())) > 1  # a task that computes is demoted
 
     def test_paused_system_knows_its_processes(self, seen: Seen) -> None:
         assert len(seen.pids) >= 3
@@ -251,10 +252,10 @@ class TestGuest:
         assert (seen.status["again"].policy, seen.status["again"].remark) == ("rr", "")
 
 
-# --- a guest that is none: a program that acts as its QEMU
+# --- no guest: a program that acts as its QEMU
 
 
-# --- who is whose
+# --- which process belongs to which
 
 
 def fork(parent: int, child: int, thread_of: int = 0) -> tuple[int, ...]:
@@ -266,14 +267,14 @@ def test_monitor_pids_exclude_descendants_of_the_workload() -> None:
     family.feed(np.array([(0, 0, 1, Kind.FOUND, 0, 3, 0), fork(1, 5), fork(2, 6)], RECORD))
     family.founder = 5
     assert family.own == {1, 5, 6}
-    # a workload, its child and grandchild; a thread of `steer`; somebody else's child
+    # a workload, its child and grandchild; a thread of `steer`; the child of another process
     family.feed(np.array([fork(5, 7), fork(7, 8), fork(8, 9), fork(5, 10, 5), fork(2, 11)], RECORD))
     assert family.own == {1, 5, 6, 10, 11}
-    family.feed(np.array([fork(2, 8), fork(8, 12)], RECORD))  # another one by that number
+    family.feed(np.array([fork(2, 8), fork(8, 12)], RECORD))  # another process with that number
     assert family.own == {1, 5, 6, 8, 10, 11, 12}
 
 
-# --- this machine's own kernel
+# --- this host's kernel
 
 
 STATUS = """Scheduler status
@@ -287,7 +288,7 @@ init                  1 blocked         5         ?       1
 
 @dataclass
 class Machine:
-    """Stands in for /proc, for the control files of who serves, and for the kernel's log."""
+    """Stands in for /proc, for the control files of the servers, and for the kernel's log."""
 
     folder: Path
 
@@ -308,7 +309,7 @@ class Machine:
         return self.folder / "lock"
 
     def serve(self, *options: str) -> None:
-        """There is a server with these options."""
+        """Adds a server with these options."""
         self.control.mkdir()
         (self.control / "sched_status").write_text(STATUS)
         (self.control / "sched_tunables").write_text(
@@ -326,7 +327,7 @@ class Machine:
         )
 
     def claim(self, pid: int, *options: str, user: int | None = None) -> None:
-        """A process says that it is such a server."""
+        """A process claims to be such a server."""
         proc = self.folder / "proc" / str(pid)
         proc.mkdir(parents=True, exist_ok=True)
         words = ("/some/where/schedlab-linux", "serve", *options)
@@ -335,7 +336,7 @@ class Machine:
         (proc / "status").write_text(f"Name:\tschedlab-linux\nUid:\t{users}\nGid:\t0\t0\t0\t0\n")
 
     def tell(self, sequence: int, kind: Kind, second: int = 0) -> None:
-        """One more record in the trace."""
+        """Adds a record to the trace."""
         record = np.zeros(1, RECORD)
         record["sequence"], record["kind"], record["second"] = sequence, kind, second
         with self.trace.open("ab") as file:
@@ -360,7 +361,7 @@ class Machine:
         )
 
     def says(self, text: str) -> None:
-        """The kernel does."""
+        """Adds a line to the kernel's log."""
         with (self.folder / "kmsg").open("a") as log:
             log.write(text)
 
@@ -413,7 +414,7 @@ def test_who_serves_already_is_watched_and_steered(machine: Machine) -> None:
 
 
 async def obey(system: LinuxHostSystem, machine: Machine) -> None:
-    """Each command is one write."""
+    """Accepts commands; each is one write."""
     for command, file, line in (
         (system.set_policy("mlfq"), "sched_status", "mlfq"),
         (system.set_tunable("slice", 7), "sched_tunables", "slice=7"),
@@ -446,7 +447,7 @@ def test_workloads_are_started_and_only_they_are_killed(machine: Machine) -> Non
 
 
 def test_process_with_the_same_name_is_no_server(machine: Machine) -> None:
-    """Any user can call a process what he likes; only root can hold the lock."""
+    """Any user can choose a process's name; only root can hold the lock."""
     machine.claim(66, "--trace", "/etc/shadow", "--control", "/etc")
     assert find_server(machine.places) is None
 
@@ -470,7 +471,7 @@ def test_who_serves_is_our_program(machine: Machine) -> None:
 
 
 def test_rebuilt_program_is_recognized(tmp_path: Path) -> None:
-    """With a real process, since a link to a file that is gone is a thing of /proc alone."""
+    """The process is real, because only /proc has links to deleted files."""
     program, other = tmp_path / "program", tmp_path / "other"
     for executable in (program, other):
         executable.write_bytes(Path("/bin/sleep").read_bytes())
@@ -490,7 +491,9 @@ def test_rebuilt_program_is_recognized(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="it takes root to be another user")
 def test_what_a_stranger_makes_is_neither_read_nor_written(machine: Machine) -> None:
-    """The stranger owns the folder that root's server was told of, and bends what lies there."""
+    """Another user owns the directory given to root's server, and replaces its content with
+    links.
+    """
     secret = machine.folder / "secret"
     secret.write_text("kept")
     machine.serve("--trace", str(machine.trace), "--control", str(machine.control))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The whole monitor at once: our kernel on QEMU, its server, and a real browser. What is done on the
-page is read back from the kernel's own sched_status."""
+"""Tests the whole monitor: the kernel on QEMU, the monitor's server, and a real browser.
+Effects of the page's controls are read back from the kernel's sched_status.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ T = TypeVar("T")
 
 
 class Monitor:
-    """A session and its server, in a thread of their own."""
+    """A session and its server in a separate thread."""
 
     def __init__(self, setup: Setup) -> None:
         self.loop = asyncio.new_event_loop()
@@ -62,7 +63,9 @@ class Monitor:
         return system
 
     def status(self) -> Status:
-        """What the kernel says itself. On a busy host its console may lose a line: then it is asked once more."""
+        """Returns the kernel's status. On a busy host its console may lose a line; then the
+        status is requested again.
+        """
         try:
             return self.do(self.system.read_status())
         except Refused:
@@ -94,7 +97,7 @@ def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, monitor: Monitor) -> Iterator[Page]:
-    """Says nothing on the console from its beginning to its end."""
+    """Returns the page; its console must stay empty throughout."""
     context = browser.new_context(viewport={"width": 1500, "height": 2000}, reduced_motion="reduce")
     page = context.new_page()
     page.set_default_timeout(PATIENCE_S * 1000)
@@ -120,7 +123,7 @@ def test_what_the_kernel_does_is_seen(page: Page, monitor: Monitor) -> None:
     clock = page.locator(".strip-clock")
     before = clock.inner_text()
     until(page, lambda: clock.inner_text() != before)
-    # Wake-ups of the typist are measured, and watching takes something, but little.
+    # The typist's wake-up latencies are measured; watching adds a little to them.
     panel(page, "metrics").get_by_text("wake-ups").wait_for()
     cost = panel(page, "cost").get_by_text("within 5 %")
     cost.wait_for()

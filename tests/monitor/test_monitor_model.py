@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The live model against schedlab.metrics, and against slow recomputations from the whole trace."""
+"""Tests the live model against schedlab.metrics, and against slow recomputations from the
+whole trace.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ SCRIPTS = st.builds(
 
 
 def happened(source: random.Random, script: Script) -> list[Record]:
-    """A random trace, in which nothing is said of those that have ended."""
+    """Returns a random trace without records of ended processes."""
     alive: set[int] = set()
     records: list[Record] = []
     for record in simulate(source, script):
@@ -70,12 +72,12 @@ def happened(source: random.Random, script: Script) -> list[Record]:
 
 
 def array_of(records: list[Record]) -> Records:
-    """As a follower gives them."""
+    """Returns records as a follower delivers them."""
     return np.frombuffer(b"".join(record.pack() for record in records), RECORD)
 
 
 def records_of(trace: Trace) -> Records:
-    """The records of a trace that was read, in their order."""
+    """Returns the records of a loaded trace in order."""
     records = np.zeros(len(trace.events), RECORD)
     for field, column in (
         ("time", "time_ns"), ("sequence", "sequence"), ("process", "process"), ("kind", "kind"),
@@ -86,7 +88,7 @@ def records_of(trace: Trace) -> Records:
 
 
 def fed(trace: Trace, records: Records, parts: int = 1, window_ns: int = FOREVER_NS) -> Model:
-    """A model that got the records in some parts, with a frame after each."""
+    """Returns a model that received the records in some parts, with a frame after each."""
     model = Model(trace.header, "", "equal", window_ns)
     for part in np.array_split(records, parts):
         model.feed(part)
@@ -95,7 +97,7 @@ def fed(trace: Trace, records: Records, parts: int = 1, window_ns: int = FOREVER
 
 
 def assert_same_metrics(frame: ModelFrame, trace: Trace) -> None:
-    """Over the whole of a trace without marks, all figures that schedlab.metrics has, too, to the bit."""
+    """For a whole trace without marks, all figures of schedlab.metrics are equal to the bit."""
     full_metrics = compute(trace)
     summary = full_metrics.summary.row(0, named=True)
     actual = frame["metrics"]
@@ -126,7 +128,7 @@ def assert_same_metrics(frame: ModelFrame, trace: Trace) -> None:
 
 
 def assert_same_processes(frame: ModelFrame, trace: Trace) -> None:
-    """Each that lives: its times, selections, share and ideal share."""
+    """Compares each live process: times, selections, share and ideal share."""
     processes = compute(trace).processes
     last = {row["pid"]: row for row in processes.to_dicts()}
     columns = frame["processes"]
@@ -135,7 +137,8 @@ def assert_same_processes(frame: ModelFrame, trace: Trace) -> None:
         if row["exit_ns"] is not None:
             continue
         assert columns["name"][place] == row["name"]
-        # The monitor sees no end: one that has not run yet is in the group that it would inherit.
+        # The monitor does not know the end: a process that has not run yet is in the group that it
+        # would inherit.
         assert row["group"] in (columns["group"][place], NEVER_RAN)
         assert columns["run_ns"][place] == row["running_ns"]
         assert columns["waiting_ns"][place] == row["waiting_ns"]
@@ -169,7 +172,7 @@ def test_metrics_of_a_full_trace_equal_the_library(
 def test_a_sliding_window_is_what_all_records_so_far_give(
     script: Script, source: random.Random, parts: int, window_ns: int
 ) -> None:
-    """After each part, each figure is computed anew from the beginning."""
+    """After each part, each figure is recomputed from the beginning."""
     records = happened(source, script)
     trace = load(records, script)
     model = Model(trace.header, "", "equal", window_ns)
@@ -188,7 +191,7 @@ def test_a_sliding_window_is_what_all_records_so_far_give(
 
 
 def assert_sliding(frame: ModelFrame, naive: Sliding) -> None:
-    """Metrics, processes and CPUs."""
+    """Compares metrics, processes and CPUs."""
     rows = naive.processes()
     workload = [row for row in rows if row["role"] == "workload"]
     latencies = [span for row in workload for span in naive.latencies(row["life"])]
@@ -237,7 +240,7 @@ def assert_sliding(frame: ModelFrame, naive: Sliding) -> None:
 
 
 def mean(values: list[int]) -> float | None:
-    """None of nothing."""
+    """Returns the mean, or None for no values."""
     return sum(values) / len(values) if values else None
 
 
@@ -275,7 +278,7 @@ POLICIES = (
 
 
 def simulated(folder: Path, policy: str, cpus: int, queues: bool = True) -> Trace:
-    """A run of 60 ms, in which all is done that a policy can see."""
+    """Returns a run of 60 ms that contains every kind of event visible to a policy."""
     path = folder / f"{policy}-{cpus}-{queues}.bin"
     with Simulator(
         WORKLOAD, policy=policy, cpus=cpus, tick_ns=500_000, trace=path, trace_queues=queues
@@ -289,7 +292,7 @@ def simulated(folder: Path, policy: str, cpus: int, queues: bool = True) -> Trac
 def test_simulated_runs_are_measured_as_by_the_house(
     tmp_path: Path, policy: str, cpus: int
 ) -> None:
-    """All policies, with their queues told."""
+    """All policies, with queue records."""
     trace = simulated(tmp_path, policy, cpus)
     frame = fed(trace, records_of(trace), 7).frame()
     assert_same_metrics(frame, trace)
@@ -301,7 +304,9 @@ def test_simulated_runs_are_measured_as_by_the_house(
 
 @pytest.mark.parametrize("policy", ["rr:table-scan", "lottery", "mlfq"])
 def test_queues_are_the_same_without_queue_events(tmp_path: Path, policy: str) -> None:
-    """But for who was forked and has not run or woken: only QUEUED says where to."""
+    """The exception is a forked process that has neither run nor woken: only QUEUED names its
+    queue.
+    """
     trace = simulated(tmp_path, policy, 3)
     records = records_of(trace)
     explicit, derived = (Model(trace.header, policy, "equal") for _ in range(2))
@@ -320,7 +325,9 @@ def test_queues_are_the_same_without_queue_events(tmp_path: Path, policy: str) -
 
 
 def test_the_time_line_has_every_run_once(tmp_path: Path) -> None:
-    """What frames gave, put together by CPU and begin, covers what each CPU ran; so does the past."""
+    """The frames' runs, merged by CPU and start, cover each CPU's running time; so does the
+    past.
+    """
     trace = simulated(tmp_path, "mlfq", 2)
     model = Model(trace.header, "mlfq", "tickets")
     drawn: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -340,7 +347,7 @@ def test_the_time_line_has_every_run_once(tmp_path: Path) -> None:
 
 
 def test_history_has_what_the_frames_showed(tmp_path: Path) -> None:
-    """Else a page would have it twice, as soon as the next frame tells it."""
+    """Otherwise a page would show it twice as soon as the next frame reports it."""
     trace = simulated(tmp_path, "mlfq", 2)
     model = Model(trace.header, "mlfq", "tickets")
     first, then = np.array_split(records_of(trace), 2)
@@ -367,7 +374,7 @@ def test_history_has_what_the_frames_showed(tmp_path: Path) -> None:
     ],
 )
 def test_decisions_say_why_in_words(tmp_path: Path, policy: str, words: str) -> None:
-    """As the policy's source means its remark."""
+    """The words match the meaning of the annotation in the policy's source."""
     trace = simulated(tmp_path, policy, 1)
     model = fed(trace, records_of(trace))
     decisions = model.history()["decisions"]
@@ -379,7 +386,7 @@ def test_decisions_say_why_in_words(tmp_path: Path, policy: str, words: str) -> 
 
 @pytest.mark.long
 def test_memory_stays_the_same_however_long_it_goes_on() -> None:
-    """Forks, runs and ends without end: no more is used than the window needs."""
+    """Forks, runs and ends continue endlessly: memory stays at the window's needs."""
     header = Header(1, 1_000_000, 1_000_000_000, 1)
     model = Model(header, "rr", "equal", window_ns=5_000_000)
     life = np.zeros(7, RECORD)
@@ -409,7 +416,9 @@ def test_memory_stays_the_same_however_long_it_goes_on() -> None:
 
 @pytest.mark.parametrize("name", ["perf-7.3.txt", "ftrace.txt"])
 def test_recordings_of_linux_are_measured_as_by_the_house(name: str, tmp_path: Path) -> None:
-    """They begin in the middle of things, tell neither queues nor visits, and clocks differ."""
+    """They begin in the middle of activity, contain neither queues nor scheduler entries, and
+    their clocks differ.
+    """
     trace = read(imported(name, tmp_path).folder / "trace.bin")
     frame = fed(trace, records_of(trace), 7).frame()
     assert_same_metrics(frame, trace)
@@ -418,7 +427,7 @@ def test_recordings_of_linux_are_measured_as_by_the_house(name: str, tmp_path: P
 
 
 def test_records_that_were_lost_are_no_end_of_it(tmp_path: Path) -> None:
-    """Holes of any size: nothing fails, and what is left makes sense."""
+    """The gaps have any size: nothing fails, and the remaining data is consistent."""
     trace = simulated(tmp_path, "mlfq", 3)
     records = records_of(trace)
     source = random.Random(3)
@@ -433,7 +442,7 @@ def test_records_that_were_lost_are_no_end_of_it(tmp_path: Path) -> None:
 
 
 def test_status_is_shown_until_the_trace_has_more() -> None:
-    """Slices are told by it alone, and count down while the process runs."""
+    """Only the status reports slices; they count down while the process runs."""
     model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal")
     model.feed(
         array_of(
@@ -468,8 +477,9 @@ def test_status_is_shown_until_the_trace_has_more() -> None:
 def test_what_lifts_tasks_that_wait_lifts_them_in_the_picture_too(
     tmp_path: Path, policy: str, tunable: str, ticks: int
 ) -> None:
-    """The level that is shown of a task that waits is that at which the policy picks it next, if it
-    is picked before anything else is told of it, and before the next boost or raise."""
+    """The level shown for a waiting task equals its level at the next pick. The pick must
+    precede any other record of the task, and the next boost or raise.
+    """
     path = tmp_path / "trace.bin"
     tick_ns = 1_000_000
     with Simulator(
@@ -512,7 +522,7 @@ def test_what_lifts_tasks_that_wait_lifts_them_in_the_picture_too(
 
 
 def next_word(records: Records, pid: int) -> Any:
-    """The next record that says at which level a process is."""
+    """Returns the next record that reports a process's level."""
     matches = records[
         (records["process"] == pid)
         & ((records["kind"] == Kind.DECISION) | (records["kind"] == Kind.QUEUED))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The monitor's page in a real browser, with simulated systems in a worker of the page: every panel follows the
-frames, every control asks for what it should, and nothing is lost, overlooked or out of reach."""
+"""Tests the monitor's page in a real browser, with simulated systems in a worker of the page. Every
+panel follows the frames, every control sends the right request, and no content is lost, hidden
+or out of reach.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,9 @@ pytestmark = [
 
 TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 800), (1920, 1080)
 ROOMY = (1300, 1700)
-"""All panels are to be seen, and so drawn, of one system."""
+"""A size at which all panels of one system are visible, and so are drawn."""
 DRAWINGS = ("timeline", "queues", "shares", "metrics", "waits")
-"""Folded where they are not looked at: to draw takes a while without a graphics card."""
+"""Panels folded unless inspected: drawing is slow without a graphics card."""
 PANELS = (
     *("timeline", "queues", "policy", "shares", "processes", "metrics"),
     *("waits", "decisions", "selections", "log", "workloads", "cost"),
@@ -49,11 +51,13 @@ COLUMNS = (
     *("pid", "name", "state", "share", "cpu", "level", "priority", "tickets", "weight"),
     *("slice_left_ns", "wait_now_ns", "waiting_ns", "run_ns", "selections"),
 )
-"""Of the table, as if a user had chosen them: else it has those of which the policy makes use."""
+"""The table's columns, as chosen by a user; by default the table has the columns that the
+policy uses.
+"""
 CONTRAST = 4.5
-"""WCAG 2.1, 1.4.3: of text to its ground."""
+"""WCAG 2.1, 1.4.3: text against its background."""
 GRAPHIC_CONTRAST = 3.0
-"""WCAG 2.1, 1.4.11: of what one fills in, to its ground."""
+"""WCAG 2.1, 1.4.11: input fields against their background."""
 FIVE = """
 program root
   group five
@@ -79,7 +83,7 @@ program compile
   end
 """
 COMPILE = 7
-"""Its PID: init, the monitor's own, root, two hogs and typist come before it."""
+"""The PID of `compile`: init, the monitor's process, root, two hogs and typist precede it."""
 CROWD = """
 program root
   loop 3000
@@ -93,7 +97,7 @@ program worker
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
-    """The address of the page, with a session in it."""
+    """Returns the address of the page, with a session in it."""
     files = {
         "way.js": Path(__file__).with_name("page_lab.js").read_bytes(),
         "machine.wasm": machine_module(),
@@ -105,8 +109,9 @@ def site() -> Iterator[str]:
 
 @pytest.fixture
 def opened(browser: Browser, site: str) -> Any:
-    """Opens the page with these policies, and waits for its first frames. Nothing goes wrong in it, and it asks for
-    nothing but itself."""
+    """Opens the page with these policies, and waits for its first frames. The page has no
+    errors, and requests only its own files.
+    """
 
     @contextmanager
     def open_page(
@@ -160,19 +165,19 @@ def wait_for_frames(page: Page) -> None:
 
 
 def text_of(selector: str) -> str:
-    """A script for it."""
+    """Returns a script that reads its text."""
     return f"document.querySelector({json.dumps(selector)})?.textContent"
 
 
 def changes(page: Page, selector: str, act: Callable[[], object] = lambda: None) -> None:
-    """Waits until what is there says something else."""
+    """Waits until the content changes."""
     before = page.evaluate(text_of(selector))
     act()
     until(page, f"{text_of(selector)} !== {json.dumps(before)}")
 
 
 def asked(page: Page, act: str) -> list[dict[str, Any]]:
-    """All that the page has asked for of this kind."""
+    """Returns all requests of this kind that the page has sent."""
     requests: list[dict[str, Any]] = page.evaluate(
         "(act) => lab.asked.filter((each) => each.do === act)", act
     )
@@ -183,7 +188,7 @@ def asked(page: Page, act: str) -> list[dict[str, Any]]:
 
 
 def sent(page: Page, act: str, count: int = 1) -> dict[str, Any]:
-    """What the page asked for, as soon as it has come."""
+    """Returns the page's request once it has arrived."""
     return until(page, lambda: asked(page, act)[count - 1 :], lambda: asked(page, act))[0]
 
 
@@ -192,17 +197,17 @@ def refuse(page: Page, act: str, words: str) -> None:
 
 
 def answer(page: Page, act: str, result: object) -> None:
-    """In place of a server, which alone can do it."""
+    """Answers instead of a server, for requests that only a server can serve."""
     page.evaluate("([act, result]) => { lab.answers[act] = result; }", [act, result])
 
 
 def say(page: Page, do: str, **fields: Any) -> None:
-    """Another page asks for something."""
+    """Another page sends a request."""
     page.evaluate("(message) => lab.say(message)", {"do": do, "system": "a", **fields})
 
 
 def touch(page: Page, change: str) -> None:
-    """From now on, a script changes each `frame`, or `hello`."""
+    """Makes a script change each later `frame` or `hello`."""
     page.evaluate(
         f"""() => {{ lab.touch = (message) => {{
             const [frame, hello] = message.type === "frame" ? [message, null] : [null, message];
@@ -216,16 +221,16 @@ def row(page: Page, name: str, system: str = "a") -> Locator:
 
 
 def overflow(page: Page) -> int:
-    """Pixels that the page is wider than the screen."""
+    """Returns the pixels by which the page is wider than the screen."""
     script = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     return int(page.evaluate(script))
 
 
-# --- what is shown
+# --- content
 
 
 def test_panels_follow_the_frames_and_escape_names(opened: Any) -> None:
-    """Hostile names are raw ones, as no session of ours sends them."""
+    """The hostile names are raw, unlike those from a session of schedlab."""
     with opened(folded=()) as page:
         for name in PANELS:
             assert panel(page, name).locator("h3").inner_text()
@@ -299,7 +304,7 @@ def test_the_line_at_the_top_covers_what_is_below_and_no_reason_is_cut_off(opene
 
 
 def test_a_click_means_what_was_pressed(opened: Any) -> None:
-    """Its row is elsewhere, and another one in its place, before the press is let go."""
+    """Before the button is released, the row moves and another takes its place."""
     with opened(size=PROJECTOR) as page:
         page.get_by_label("Pause", exact=True).click()
         page.get_by_label("Go on", exact=True).wait_for()
@@ -318,7 +323,7 @@ def test_a_click_means_what_was_pressed(opened: Any) -> None:
 
 
 def test_a_process_that_has_ended_is_not_acted_on(opened: Any) -> None:
-    """Nor is what is shown in its place."""
+    """Nor does the act affect the process shown in its place."""
     with opened(size=PROJECTOR) as page:
         table = panel(page, "processes")
         name = table.get_by_text("compile", exact=True)
@@ -359,7 +364,7 @@ def lesson_of(**step: Any) -> dict[str, Any]:
 
 
 def test_a_lesson_waits_until_its_machine_has_started(opened: Any) -> None:
-    """It has frames before, but does nothing that it is asked."""
+    """The machine has frames before, but ignores requests."""
     with opened() as page:
         refuse(page, "pause", "it does not run: starting")
         touch(page, "if (frame) frame.life = 'starting'")
@@ -371,7 +376,9 @@ def test_a_lesson_waits_until_its_machine_has_started(opened: Any) -> None:
 
 
 def test_a_lesson_asks_when_the_moment_that_it_sought_is_shown(opened: Any) -> None:
-    """What is shown until then is later: the frame of that moment comes after the answer."""
+    """Until then the page shows a later state: the frame of that moment arrives after the
+    answer.
+    """
     question = {
         "question": "Next?",
         "options": ["hog", "typist"],
@@ -396,7 +403,7 @@ def test_a_lesson_asks_when_the_moment_that_it_sought_is_shown(opened: Any) -> N
         page.locator("#lesson").get_by_text("It is.").wait_for()
 
 
-# --- what is asked
+# --- requests
 
 
 def test_the_policy_and_its_tunables_are_set(opened: Any) -> None:
@@ -466,10 +473,10 @@ def test_processes_are_changed_and_killed_in_the_table(opened: Any) -> None:
         row(page, "compile").locator(".kill").click()
         table.get_by_text("Kill?").wait_for()
         assert asked(page, "kill") == []
-        row(page, "compile").locator(".kill").dblclick()  # a slow host may have forgotten the first
+        row(page, "compile").locator(".kill").dblclick()  # a slow host may have dropped the first
         assert sent(page, "kill") == {"system": "a", "pid": COMPILE}
         row(page, "compile").wait_for(state="detached")
-        panel(page, "workloads").scroll_into_view_if_needed()  # else it is not drawn
+        panel(page, "workloads").scroll_into_view_if_needed()  # otherwise it is not drawn
         panel(page, "workloads").get_by_label("Kill group five:").click()
         assert sent(page, "kill", 2) == {"system": "a", "group": "five"}
 
@@ -546,7 +553,7 @@ def test_what_if_from_now(opened: Any) -> None:
 
 
 def blamed() -> dict[str, Any]:
-    """As of docs/monitor.md: one wait of two parts."""
+    """As in docs/monitor.md: one wait of two parts."""
     tick = 10_000_000
     parts = [
         {"words": words, "pid": pid, "cause": cause, "times": 2, "duration_ns": length * tick}
@@ -629,7 +636,7 @@ def test_what_cannot_be_done_is_not_offered(opened: Any) -> None:
         assert panel(page, "processes").locator(".edit-field").is_hidden()
 
 
-# --- what goes wrong
+# --- failures
 
 
 def test_failed_system_gives_its_reason_and_restarts(opened: Any) -> None:
@@ -771,7 +778,7 @@ def test_panels_and_theme_stay_as_they_were_chosen(opened: Any) -> None:
         until(page, f"{ground} === {json.dumps(light)}")
 
 
-# --- for everybody
+# --- accessibility
 
 
 @pytest.mark.parametrize("size", [TELEPHONE, PROJECTOR])
@@ -794,7 +801,7 @@ def test_it_fits_any_screen(opened: Any, size: tuple[int, int], policies: str) -
 
 
 def test_nothing_in_the_page_runs_that_is_not_a_file() -> None:
-    """So that a rule (Content-Security-Policy) may forbid what is smuggled in."""
+    """So a rule (Content-Security-Policy) may forbid injected scripts."""
     html = (PAGE / "index.html").read_text()
     assert " style=" not in html
     assert "<style" not in html

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a page shows of a session's systems: steps back in time, where what is shown then is what was shown when
-it was the present; and pages that come later."""
+"""Tests the page's history: after steps back, the page shows the same state as when it was
+the present. Also tests pages that connect later.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +41,12 @@ OF_THE_HOST = (
 
 
 def state(frame: Any) -> dict[str, Any]:
-    """What is the case at its moment."""
+    """Returns the state at the system's moment."""
     return {key: value for key, value in frame.items() if key not in (*HAPPENED, *OF_THE_HOST)}
 
 
 class Table:
-    """A session under way, and a page of it."""
+    """A session in progress, and a page of it."""
 
     def __init__(self, session: Session, page: LivePage) -> None:
         self.session = session
@@ -59,15 +60,15 @@ class Table:
         return reached
 
     async def frame(self, now_ns: int = 0, letter: str = "a") -> dict[str, Any]:
-        """What is shown, once this time has been reached."""
+        """Returns the frame shown once this time has been reached."""
         return await self.page.frame(lambda frame: frame["now_ns"] >= now_ns, letter)
 
     async def at(self, now_ns: int, letter: str = "a") -> dict[str, Any]:
-        """What is shown of this moment, as soon as it is."""
+        """Returns the frame of this moment once it is shown."""
         return await self.page.frame(lambda frame: frame["now_ns"] == now_ns, letter)
 
     async def standing(self, letter: str = "a") -> dict[str, Any]:
-        """What is shown once it stands, and all is known up to then."""
+        """Returns the frame shown once the system is paused, with all records up to then."""
         await self.page.frame(lambda frame: frame["paused"], letter)
         await asyncio.sleep(0.3)
         return await self.page.frame(lambda frame: frame["paused"], letter)
@@ -80,9 +81,11 @@ def watched(
     make: Maker = make_system,
     begun: bool = True,
 ) -> None:
-    """Runs a test beside a page of a session of these systems; those of another maker, no page plays.
+    """Runs a test next to a page of a session of these systems; systems from another maker are not
+    played by a page.
 
-    `begun`: once there is something to see."""
+    `begun`: waits until there is something to see.
+    """
     machine_module()
     plays = make is make_system
     if plays:
@@ -109,7 +112,7 @@ SIMULATED = Setup("sim", PolicyChoice("mlfq"), workloads=("two-hogs", "interacti
 
 
 def test_machine_with_simulated_clock_continues() -> None:
-    """What is done to it is done then; so the future is another one."""
+    """Acts take effect at the shown moment; so the continuation is another branch."""
 
     async def test(table: Table) -> None:
         await table.do("pause")
@@ -132,13 +135,15 @@ def test_machine_with_simulated_clock_continues() -> None:
 
 
 def test_server_moves_to_the_page(runs: Path) -> None:
-    """By the same acts its machine has the same trace, also after the page has gone back and done otherwise."""
+    """By the same acts its machine has the same trace, even after the page has stepped back
+    and acted differently.
+    """
 
     async def test(table: Table) -> None:
         system = table.session.systems["a"]
 
         async def agrees() -> int:
-            """The records that there are by now."""
+            """Returns the records so far."""
             blamed = await table.do("blame", pid=3, kinds=["response"])
             shown = await table.page.frame(lambda frame: frame["paused"])
             assert system.tape and blamed["end_ns"] == system.now_ns
@@ -191,7 +196,7 @@ def plain(values: Any) -> list[Any]:
 def test_early_questions_of_a_page_are_sent_after_connecting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As on a busy host: its module is there before the socket is open."""
+    """On a busy host the page's module is ready before the socket opens."""
     connected = asyncio.Event()
     connect = Socket.get
 
@@ -213,7 +218,7 @@ def test_early_questions_of_a_page_are_sent_after_connecting(
 
 
 def test_late_page_receives_the_past() -> None:
-    """Its figures are those of a page that was there from the beginning, and so is its time line."""
+    """Its figures and its time line equal those of a page that was open from the beginning."""
 
     async def test(table: Table) -> None:
         table.session.systems["a"].log.add(["a line of the console"])
@@ -231,17 +236,18 @@ def test_late_page_receives_the_past() -> None:
 
         shown, late = await table.page.frame(has_all), await other.frame(has_all)
         assert state(late) == state(shown)
-        # The past of each is its own.
+        # Each system has a separate past.
         then = await table.step("tick", back=True)
         await table.at(then)
         assert (await other.frame())["now_ns"] == shown["now_ns"]
         await other.ask("look", time_ns=then)
         await other.frame(lambda frame: frame["now_ns"] == then)
-        # Frames of an earlier moment begin with all that is kept up to then.
+        # Frames of an earlier moment begin with all records kept up to then.
         mine, theirs = [(await client.said("whole"))["a"] for client in (table.page, other)]
         for key in ("timeline", "marks", "log"):
             assert mine[key] == theirs[key]
-        # Of all records that come at once, the last decisions alone are kept, and how many come hangs on the host.
+        # If records arrive together, only the last decisions are kept, and their number depends on
+        # the host.
         first, second = (
             {decision["number"]: decision for decision in history["decisions"]}
             for history in (mine, theirs)
@@ -284,7 +290,7 @@ def test_group_commands_reach_the_processes() -> None:
 
 @pytest.mark.spike
 def test_a_live_machine_is_shown_as_it_was() -> None:
-    """Frames that were shown while it ran are found again, and it goes on from the present."""
+    """Frames shown while it ran are found again, and it continues from the present."""
 
     async def test(table: Table) -> None:
         live = {}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A recorded run as a system of the monitor: all of it comes, in order, at its times, and again."""
+"""Tests a recorded run as a system of the monitor: all records arrive, in order, at their
+times, repeatedly.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ Result = TypeVar("Result")
 
 
 def keep(folder: Path, records: list[Record], script: Script = SCRIPT, **manifest: Any) -> Path:
-    """A run's folder with this trace, whose blocks are in any order of CPUs."""
+    """Makes a run's directory with this trace; its blocks are in any order of CPUs."""
     run = folder / "runs" / "one"
     keep_simulated(run, 1, **manifest)
     write(run / TRACE_FILE, records, script, source=random.Random(2))
@@ -42,7 +44,7 @@ def in_order(records: list[Record]) -> Records:
 
 
 def played(run: Path, act: Callable[[RecordedSystem], Awaitable[Result]]) -> Result:
-    """What an act gives on a recording that has begun."""
+    """Returns the result of an act on a recording that has begun."""
 
     async def play() -> Result:
         system = RecordedSystem(recorded_setup(run), run.parent)
@@ -69,7 +71,7 @@ def records() -> list[Record]:
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a short trace has many."""
+    """Splits a short trace into many pieces."""
     monkeypatch.setattr(recorded, "PIECE", 97)
 
 
@@ -78,7 +80,7 @@ def test_it_plays_from_its_beginning_to_its_end(tmp_path: Path, records: list[Re
     begin, end = int(ordered_records["time"].min()), int(ordered_records["time"].max())
 
     async def play(system: RecordedSystem) -> Records:
-        played_system: Played = system  # it is one, says the type checker
+        played_system: Played = system  # for the type checker
         assert (
             played_system.life is Life.RUNNING
             and played_system.message == ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Traces that are cut out of others: whole stories, wherever the cut is."""
+"""Tests traces cut from others: their records are consistent wherever the cut is."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def as_array(records: list[Record]) -> Records:
 
 
 def pieces(records: Records, sizes: random.Random, most: int = 400) -> list[Records]:
-    """Some records at a time, no text cut."""
+    """Returns records in batches that cut no text."""
     parts, at = [], 0
     while at < len(records):
         end = min(at + sizes.randint(1, most), len(records))
@@ -64,7 +64,7 @@ def pieces(records: Records, sizes: random.Random, most: int = 400) -> list[Reco
 
 
 def is_whole(before: Records, after: Records) -> bool:
-    """Does no CPU go on with a text after here?"""
+    """Returns True if no CPU continues a text after this point."""
     for cpu in np.unique(before["cpu"]):
         later = after[after["cpu"] == cpu]
         if len(later) and later["kind"][0] == Kind.TEXT:
@@ -73,13 +73,13 @@ def is_whole(before: Records, after: Records) -> bool:
 
 
 def pending_groups(path: Path, snapshot: TraceState) -> set[int]:
-    """Who has not run since the trace begins, and so could not tell its label."""
+    """Returns processes that have not run since the trace begins, so their labels are unknown."""
     ran = set(trace.read(path).events.filter(kind=Kind.SWITCH)["process"].to_list())
     return set(snapshot.people) - ran
 
 
 def told(snapshot: TraceState, without_groups: set[int]) -> dict[str, object]:
-    """All that stands, for comparing."""
+    """Returns the complete content, for comparison."""
     processes = {
         pid: replace(person, group=0) if pid in without_groups else person
         for pid, person in snapshot.people.items()
@@ -155,14 +155,14 @@ def test_monitor_processes_are_not_in_the_workload(tmp_path: Path) -> None:
     again.apply(snapshot.opening({monitor_pid}).records)
     name = snapshot.people[monitor_pid].name
     assert again.people[monitor_pid].name == f"[{name}]"
-    # Recorded again, it has no more brackets than before.
+    # Recorded again, it has no additional brackets.
     once_more = TraceState(header.cpus)
     once_more.apply(again.opening({monitor_pid}).records)
     assert once_more.people[monitor_pid].name == f"[{name}]"
 
 
 def everything(recent: Recent) -> Iterator[Records]:
-    """All that is kept, in pieces of any length."""
+    """Returns all records kept, in pieces of any length."""
     at = recent.begin
     while at < recent.end:
         piece = recent.since(at, 777)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The server of the page: who may, what comes, and that nobody is kept waiting by another."""
+"""Tests the page's server: access, content, and that no client delays another."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def served(*setups: Setup, **options: Any) -> AsyncIterator[Server]:
 
 
 def opened(payload: bytes) -> dict[str, Any]:
-    """Records, and the header before them if a trace begins."""
+    """Returns records, preceded by the header if a trace begins."""
     begins = bool(payload[1])
     header, records = (payload[8:72], payload[72:]) if begins else (b"", payload[8:])
     kind = "begin" if begins else "records"
@@ -54,7 +54,7 @@ def opened(payload: bytes) -> dict[str, Any]:
 
 
 class Client:
-    """A page, as far as its socket goes."""
+    """The socket side of a page."""
 
     def __init__(self, connection: WebSocketClientConnection) -> None:
         self.connection = connection
@@ -62,7 +62,7 @@ class Client:
         self.number = 0
 
     async def next(self, kind: str) -> dict[str, Any]:
-        """The next message of a kind; the others are kept."""
+        """Returns the next message of a kind; the others are kept."""
         while True:
             received = await asyncio.wait_for(self.connection.read_message(), 20)
             assert received is not None, "the socket was closed"
@@ -72,7 +72,7 @@ class Client:
                 return message
 
     async def records(self, count: int) -> Records:
-        """The first so many records of system a's trace."""
+        """Returns the first records of system a's trace."""
         while (
             parts := [message["records"] for message in self.messages if "records" in message]
         ) == [] or (sum(map(len, parts)) < count):
@@ -206,7 +206,7 @@ def test_published_file_is_served_at_its_address(tmp_path: Path) -> None:
 
 
 def test_a_page_waits_for_no_build_of_another_command() -> None:
-    """The module was made when the monitor began."""
+    """The module was built when the monitor started."""
     made = machine_module()
 
     async def look() -> None:
@@ -219,7 +219,7 @@ def test_a_page_waits_for_no_build_of_another_command() -> None:
 
 
 def test_slow_page_restarts_and_is_informed() -> None:
-    """It is told what stands where the records begin that are kept, and holds up no other page."""
+    """It receives the state at the first kept record, and does not delay other pages."""
 
     async def watch() -> None:
         async with served(setup("rr"), speed=0.1) as server:
@@ -239,7 +239,7 @@ def test_slow_page_restarts_and_is_informed() -> None:
             assert watched.tape
             recent = watched.tape.recent
             recent._most, recent._part = 1000, 100
-            watched.played.speed = 5  # so that the records come in several parts
+            watched.played.speed = 5  # so that the records arrive in several parts
             other = await connected(server)
             _, records = recorded()
             assert (await other.records(len(records))).tolist() == records.tolist()
@@ -262,7 +262,7 @@ def test_slow_page_restarts_and_is_informed() -> None:
 
 
 def test_a_page_that_takes_nothing_in_is_sent_no_more() -> None:
-    """And as the only one, it holds up a system whose clock is ours."""
+    """As the only page, it stops a system with a simulated clock."""
 
     async def watch() -> None:
         async with served(setup("rr"), speed=0) as server:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Systems that are watched together: in step, steered, and one's trouble is not the others'."""
+"""Tests systems watched together: in step, controlled, and isolated from each other's failures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from schedlab.trace.format import Kind
 
 
 class Bench:
-    """A session under way, its systems, and who watches."""
+    """A session in progress, its systems, and its watchers."""
 
     def __init__(self, session: Session, made: list[StandIn]) -> None:
         self.session = session
@@ -48,7 +48,7 @@ class Bench:
         return stand_in
 
     async def shown(self, what: Callable[[Mapping[str, Any]], object], system: str = "a") -> Any:
-        """Waits for a frame that is so, and gives it."""
+        """Waits for a frame that meets the condition, and returns it."""
         seen = len(self.watching.frames)
 
         def find_frames() -> list[Any]:
@@ -98,7 +98,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Runs a test in a loop of its own."""
+    """Runs a test in a separate event loop."""
 
     def run(**fixtures: Any) -> None:
         async def limited() -> None:
@@ -188,7 +188,7 @@ async def test_a_free_system_that_is_ahead_waits() -> None:
         assert (frame["paused"], frame["pace"]) == (False, -1)
         with pytest.raises(Refused, match="its pace cannot be set"):
             await table.do("pace", speed=2)
-        # While it waits for the others, it can be asked all the same.
+        # While it waits for the others, it still answers requests.
         await until(lambda: table.session.systems["a"].held)
         await table.do("policy", system="a", policy="lottery")
         assert "policy lottery" in table.system("a").asked
@@ -213,7 +213,7 @@ async def test_system_restarts_as_another() -> None:
         assert system_entry["setup"]["policy"] == "lottery:thesis"
         reached = table.system("b").now_ns
         await until(lambda: table.system("b").now_ns > reached)
-        # It goes in step with the other from where that one was.
+        # It continues in step with the other system from that system's moment.
         assert table.system("b").now_ns > table.system("a").now_ns + SECOND // 40
         assert (await table.shown(lambda frame: frame["events"]))["life"] == "running"
 
@@ -312,7 +312,7 @@ async def test_recording_of_a_failed_system_is_marked_failed(runs: Path) -> None
     assert (manifest["status"], manifest["message"]) == ("failed", "it was killed")
 
 
-# --- what it stands on
+# --- the host's state
 
 
 def test_silent_clock_advances_and_stops_with_its_system() -> None:
@@ -320,14 +320,14 @@ def test_silent_clock_advances_and_stops_with_its_system() -> None:
     assert clock.time_ns(0) == 0
     clock.runs(10)
     clock.heard(11, 1_900_000_000)
-    clock.heard(12, 3_000_000_000)  # came with less delay
+    clock.heard(12, 3_000_000_000)  # arrived with less delay
     clock.heard(13, 3_500_000_000)
     assert clock.time_ns(14) == 5_000_000_000
     clock.stands(14)
     assert clock.time_ns(20) == 5_000_000_000
     clock.runs(20)
     assert clock.time_ns(21) == 6_000_000_000
-    # It was stopped from outside: what was heard before counts no more after some seconds.
+    # It was stopped externally: earlier measurements expire after some seconds.
     for second in range(22, 30):
         clock.heard(second, (second - 18) * 1_000_000_000)
     assert clock.time_ns(30) == 12_000_000_000

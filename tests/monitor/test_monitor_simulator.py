@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The simulator as a system of the monitor: what it is told, what it obeys, and that its trace is the
-same whatever the pace."""
+"""Tests the simulator as a system of the monitor: its input, the commands it accepts, and
+that its trace does not depend on the pace.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ from schedlab.trace.format import RECORD, AttributeKind
 MS = 1_000_000
 TICK = 10 * MS
 FOREVER = 60.0
-"""Of patience, in seconds."""
+"""Patience in seconds."""
 
 Result = TypeVar("Result")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _library() -> Iterator[None]:
-    """Built once, not by each machine."""
+    """Builds the library once, not per machine."""
     with pytest.MonkeyPatch.context() as patch:
         build(SIMULATOR_LIBRARY)
         patch.setattr(simulator, "build", lambda *targets: None)
@@ -44,7 +45,7 @@ def setup(policy: str = "rr", **others: object) -> Setup:
 
 
 def taken(system: Played) -> Records:
-    """All that its trace says beyond the last time."""
+    """Returns all records of its trace after the last time."""
     pieces = [np.empty(0, RECORD)]
     while len(piece := system.take()):
         pieces.append(piece)
@@ -54,7 +55,7 @@ def taken(system: Played) -> Records:
 def with_system(
     folder: Path, configuration: Setup, act: Callable[[SimulatorSystem], Awaitable[Result]]
 ) -> Result:
-    """What an act gives on a machine that has begun, and ends."""
+    """Returns the result of an act on a machine that has begun, and ends the machine."""
 
     async def run() -> Result:
         system = SimulatorSystem(configuration, folder)
@@ -73,7 +74,7 @@ def with_system(
 def test_session_starts_with_its_processes_and_ends_with_a_sound_trace(tmp_path: Path) -> None:
     async def run() -> tuple[SimulatorSystem, Records]:
         system = SimulatorSystem(setup("mlfq", cpus=3), tmp_path)
-        played: Played = system  # it is one, says the type checker
+        played: Played = system  # for the type checker
         assert played.life is Life.STARTING and played.header is None and not len(played.take())
         await system.begin()
         assert system.life is Life.RUNNING and system.now_ns == TICK
@@ -95,11 +96,11 @@ def test_session_starts_with_its_processes_and_ends_with_a_sound_trace(tmp_path:
     assert system.abilities == frozenset(Ability)
 
 
-# ---- steering
+# ---- control
 
 
 def test_commands_have_effects(tmp_path: Path) -> None:
-    """Read back from sched_status, and in the trace."""
+    """Effects are read back from sched_status and from the trace."""
 
     async def steer(system: SimulatorSystem) -> Records:
         root = await system.start_workload("hog")
@@ -157,7 +158,7 @@ def test_what_cannot_be_done_is_refused_and_nothing_happens(tmp_path: Path) -> N
 def test_failing_machine_gives_its_reason_and_a_sound_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fork bomb fills the machine's room for processes."""
+    """A fork bomb fills the machine's process table."""
     monkeypatch.setattr(simulator, "PROCESSES", 50)
     bomb = tmp_path / "bomb.json"
     bomb.write_text('{"starter": {"fork": "a"}, "tasks": {"a": {"fork": "a", "run": "1ms"}}}')
@@ -185,7 +186,9 @@ def test_failing_machine_gives_its_reason_and_a_sound_trace(
 
 
 async def _acts(system: SimulatorSystem, piece_ns: int) -> tuple[Records, int]:
-    """The same acts at the same times, between which it goes on in pieces; and the PID of the hogs' parent."""
+    """Performs the same acts at the same times, with pauses between pieces; returns the PID
+    of the hogs' parent.
+    """
 
     async def go_to(time_ns: int) -> None:
         while system.now_ns < time_ns:
@@ -220,7 +223,9 @@ def test_the_pace_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_same_acts_are_done_when_their_times_come(tmp_path: Path) -> None:
-    """As a page says how it came to where it is; what it has not heard of yet is another past."""
+    """A page reports how it reached its state; acts that it has not received belong to
+    another past.
+    """
 
     async def ask(system: SimulatorSystem) -> tuple[Records, int]:
         await system.start_workload("ping-pong")

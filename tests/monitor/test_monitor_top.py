@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The monitor in a terminal: Textual's pilot presses keys, and a simulated system obeys."""
+"""Tests the monitor in a terminal: Textual's pilot presses keys, and a simulated system reacts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def setup(policy: str) -> Setup:
 
 
 def play(story: Story, *policies: str) -> None:
-    """A session of simulated systems behind a terminal that nobody sees."""
+    """Runs a session of simulated systems behind an invisible terminal."""
     supply(("simulator",))
 
     async def run() -> None:
@@ -73,7 +73,7 @@ async def until(pilot: Pilot[None], condition: Callable[[], Any]) -> None:
 
 
 async def choose(pilot: Pilot[None], text: str) -> None:
-    """In a dialog: writes a text, and takes it, or what is found first."""
+    """In a dialog, types a text and accepts it or the first match."""
     await until(pilot, lambda: pilot.app.screen.query(Input))
     pilot.app.screen.query_one(Input).value = text
     await pilot.pause(0.05)
@@ -85,7 +85,7 @@ def picture(app: MonitorApp, name: str) -> str:
 
 
 def rows(app: MonitorApp) -> list[str]:
-    """Lines of the table, its head among them."""
+    """Returns the lines of the table, including its header."""
     table = app.query_one(ProcessTable)
     return [table.render_line(y).text for y in range(len(table.order) + 1)]
 
@@ -200,7 +200,7 @@ def test_without_a_terminal_the_need_is_named() -> None:
 
 
 def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
-    """Of processes, groups, the run and its machine; of the user's own workloads; in refusals."""
+    """Names of processes, groups, the run and its machine; of the user's workloads; in refusals."""
     hostile_run(tmp_path / "run", "".join(NAMES).replace("\0", "").replace("/", ""))
     files = []
     for number, name in enumerate(NAMES):
@@ -235,7 +235,7 @@ def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
             await pilot.pause(0.05)
             assert f"own{number}" in seen(app)
         await pilot.press("escape")
-        with mock.patch.object(app, "notify", wraps=app.notify) as notify:  # they do not stay
+        with mock.patch.object(app, "notify", wraps=app.notify) as notify:  # they disappear
             await app.ask("start", workload="\x1b[31mno\u2028")
             app.told("kept in \x07here")
             await until(pilot, lambda: notify.call_count == 2)
@@ -244,7 +244,7 @@ def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
         assert not UNSAFE.search("".join(notifications)), ascii(notifications)
 
     def seen(app: MonitorApp) -> str:
-        """All that is on the terminal now."""
+        """Returns all text on the terminal now."""
         strips = app.screen._compositor.render_strips(app.screen.size)
         text = "".join(segment.text for strip in strips for segment in strip)
         assert not re.search(r"[\n\t]", text)

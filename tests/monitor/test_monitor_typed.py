@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a monitor says to a machine on our Spike is kept, and said again it gives the same run."""
+"""Tests that a monitor's commands to a machine on Spike are kept, and that replaying them
+reproduces the run.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,15 @@ SETUP = Setup("spike", PolicyChoice("lottery"), workloads=("two-hogs", "interact
 
 
 def typed_lines(file: Path) -> list[str]:
-    """The commands, without their times and numbers."""
+    """Returns the commands, without their times and numbers."""
     text = "".join(line.partition(" ")[2] for line in file.read_text().splitlines())
     return [line.split(" ", 2)[2] for line in text.split("\\x0a") if line]
 
 
 def hogs_of(live: Live) -> list[int]:
-    """PIDs. A process has the name from its first act on, which on a busy host takes a while."""
+    """Returns PIDs. A process has its name only after its first act, which takes a while on a
+    busy host.
+    """
     return [row.pid for row in live.status().rows if row.name == "hog"]
 
 
