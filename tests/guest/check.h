@@ -6,10 +6,9 @@
 #include "user/library/user.h"
 
 /*
- * Tests that run inside our kernel. A program is a list of tests; each runs in a
- * process of its own, with a limit in guest time, and prints "ok NAME" or
- * "FAILED NAME: why". With arguments, only the tests so named run; or, if
- * they begin with a dash (-NAME), all others.
+ * Framework for tests that run on the schedlab kernel. A program is a list of tests. Each test runs
+ * in a separate process with a limit in guest time, and prints "ok NAME" or "FAILED NAME: why".
+ * With arguments, only the named tests run; with -NAME, all other tests run.
  */
 
 #define TEST_LIMIT_SECONDS 120
@@ -23,9 +22,9 @@ struct test {
 
 static const char *test_name = "?";
 static int test_keeper;   /* the process that started the test */
-static int test_watchdog; /* … and the one that ends a test that takes too long */
+static int test_watchdog; /* ends a test that takes too long */
 
-/* In the test's own process or a child of it, which ends. */
+/* Ends the test's process or a child of it. */
 _Noreturn __attribute__((noinline)) static void check_failed(const char *file, int line,
                                                              const char *condition)
 {
@@ -41,14 +40,14 @@ _Noreturn __attribute__((noinline)) static void check_failed(const char *file, i
             check_failed(__FILE__, __LINE__, #condition);                                          \
     } while (0)
 
-/* The call must give -1, for this reason. */
+/* Requires that the call returns -1 for this reason. */
 #define check_error(call, reason)                                                                  \
     do {                                                                                           \
         check((call) == -1);                                                                       \
         check(last_error() == (reason));                                                           \
     } while (0)
 
-/* fork() that must work. */
+/* Calls fork(), which must succeed. */
 static inline int test_fork(void)
 {
     int pid = fork();
@@ -56,7 +55,7 @@ static inline int test_fork(void)
     return pid;
 }
 
-/* Waits for the one child there is. Its status. */
+/* Waits for the only child, and returns its status. */
 static inline int test_wait(int pid)
 {
     int status;
@@ -64,7 +63,7 @@ static inline int test_wait(int pid)
     return status;
 }
 
-/* The row of a process; false: there is none. */
+/* Finds the row of a process; returns false if there is none. */
 static inline bool find_process(int pid, struct process_info *row)
 {
     int count;
@@ -80,7 +79,7 @@ static inline bool find_process(int pid, struct process_info *row)
     return found;
 }
 
-/* Waits for so many children, each of which must have succeeded. */
+/* Waits for `count` children; each must succeed. */
 static inline void wait_for_children(int count)
 {
     for (int i = 0; i < count; i++) {
@@ -89,7 +88,7 @@ static inline void wait_for_children(int count)
     }
 }
 
-/* A child that only waits. Its PID. */
+/* Starts a child that only waits, and returns its PID. */
 static inline int start_sleeper(void)
 {
     int pid = test_fork();
@@ -100,7 +99,7 @@ static inline int start_sleeper(void)
     return pid;
 }
 
-/* Ends the one child there is. */
+/* Ends the only child. */
 static inline void end_child(int pid)
 {
     check(kill(pid) == 0);
@@ -127,8 +126,10 @@ static inline int64_t free_pages(void)
     return (int64_t)stats.free_pages;
 }
 
-/* Computes: a loop of two instructions. A machine that knows the hint before it lets as much time
- * pass there. */
+/*
+ * Computes in a loop of two instructions. A machine that knows the preceding hint lets the same
+ * time pass at once.
+ */
 static inline void spin(int64_t iterations)
 {
     int64_t time = 2 * iterations + 1;
@@ -155,19 +156,19 @@ static inline int start_watchdog(void)
     return pid;
 }
 
-/* Until no process but the test's own does anything: from then on pages that come or go are its. */
+/* Waits until only the test's processes are active, so that page counts depend on them alone. */
 static inline void wait_until_others_rest(void)
 {
     wait_until_blocked(test_watchdog, BLOCK_SLEEP);
     wait_until_blocked(test_keeper, BLOCK_CHILD);
 }
 
-/* True: it passed. */
+/* Returns true if the test passed. */
 static inline bool run_test(const struct test *test)
 {
     test_name = test->name;
     test_keeper = getpid();
-    /* First, so that it is not forked while the test counts pages or processes. */
+    /* Forked before the test starts to count pages or processes. */
     int watchdog = test_watchdog = start_watchdog();
     int pid = fork();
     if (pid == 0) {
@@ -199,7 +200,7 @@ static inline bool test_wanted(const char *name, int argc, char *argv[])
     return others;
 }
 
-/* The exit status for main(). */
+/* Returns the exit status for main(). */
 static inline int run_tests(const struct test *tests, int count, int argc, char *argv[])
 {
     int run = 0;

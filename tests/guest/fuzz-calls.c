@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Random system calls with random arguments, from a seed, in children that may
- * die of it. The kernel and the parent must live on, and nothing may leak.
- *
- * Left out, as they do what they say: poweroff, and kill of other processes.
+ * Makes random system calls with random arguments from a seed, in children that may die of them.
+ * The kernel and the parent must survive, and nothing may leak. Excluded calls, because they work:
+ * poweroff, and kill of other processes.
  */
 
 #include "tests/guest/check.h"
@@ -81,7 +80,7 @@ static int64_t system_call(int64_t number, const uint64_t arguments[4])
     return (int64_t)a0;
 }
 
-/* Makes a call harmless that would do what it should: to others, or for ever. */
+/* Makes calls harmless that would affect other processes or block without end. */
 static bool tame(int64_t number, uint64_t arguments[4], struct random *random)
 {
     switch (number) {
@@ -98,7 +97,7 @@ static bool tame(int64_t number, uint64_t arguments[4], struct random *random)
             arguments[0] = INT32_MAX;
         return true;
     }
-    case SYSTEM_CALL_MKNOD: /* of the console: what would it print? */
+    case SYSTEM_CALL_MKNOD: /* the console's output is unpredictable */
         if ((int32_t)arguments[1] == DEVICE_CONSOLE)
             arguments[1] = DEVICE_CONSOLE + 1;
         return true;
@@ -125,7 +124,7 @@ _Noreturn static void fuzz(uint64_t seed, int64_t calls)
 {
     struct random random = {seed};
     for (int i = 0; i < FILES_PER_PROCESS; i++)
-        close(i); /* nothing is typed, and nothing reads what it writes */
+        close(i); /* prevents input and output */
     for (int64_t i = 0; i < calls; i++) {
         uint64_t arguments[4];
         int64_t number = (int64_t)random_below(&random, SYSTEM_CALL_SETURGENT + 1);
@@ -142,7 +141,7 @@ _Noreturn static void fuzz(uint64_t seed, int64_t calls)
     exit(0);
 }
 
-/* One child, for a limited time: it may block for ever on a pipe of its own. */
+/* Runs one child for a limited time, because it may block on its pipe without end. */
 static bool run_child(uint64_t seed, int64_t calls)
 {
     int pid = test_fork();
@@ -159,8 +158,10 @@ static bool run_child(uint64_t seed, int64_t calls)
     return ended == pid;
 }
 
-/* What children have forked holds pages until it has had a CPU, on which it ends: on a busy host
- * later than they. */
+/*
+ * Processes that the children forked hold pages until they run and end. On a busy host, they end
+ * after the children.
+ */
 static bool comes_back(int64_t before)
 {
     for (int i = 0; i < 100 && before - free_pages() >= 256; i++)
@@ -203,7 +204,7 @@ int main(int argc, char *argv[])
     }
     check(comes_back(before));
 
-    /* The kernel still works. */
+    /* Checks that the kernel still works. */
     static const char *const left[] = {"a/b/c", "a/b", "a", "b", "c", "p"};
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
         unlink(left[i]);

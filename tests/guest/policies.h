@@ -4,11 +4,11 @@
 
 #include "tests/guest/check.h"
 
-/* The files of /proc, and from them all policies and presets that this kernel has. */
+/* Reads the files of /proc, and all policies and presets of this kernel from them. */
 
 #define PROC_BYTES (1024 * 1024)
 
-/* A file's text up to its end, in a buffer that the next call uses again. */
+/* Returns a file's complete text, in a buffer that the next call overwrites. */
 static inline char *read_text(const char *path)
 {
     static char *text;
@@ -25,7 +25,10 @@ static inline char *read_text(const char *path)
     return text;
 }
 
-/* The next line of a text, without its end; null: there is none. The text moves on. */
+/*
+ * Returns the next line of a text without its newline, or null after the last line. Advances the
+ * text.
+ */
 static inline char *next_line(char **text)
 {
     char *line = *text;
@@ -38,8 +41,10 @@ static inline char *next_line(char **text)
     return line;
 }
 
-/* Cuts a line into words at its blanks; at most `capacity`, the last one with the rest of the line.
- * How many. */
+/*
+ * Splits a line at blanks into at most `capacity` words, and returns their number. The last word
+ * may contain the rest of the line.
+ */
 static inline int cut_words(char *line, char *words[], int capacity)
 {
     int count = 0;
@@ -58,7 +63,7 @@ static inline int cut_words(char *line, char *words[], int capacity)
 }
 
 #define POLICIES_MAX 64
-static char policy_names[POLICIES_MAX][64]; /* with their presets, as name:preset */
+static char policy_names[POLICIES_MAX][64]; /* presets are listed as name:preset */
 static int policy_count;
 
 static inline void list_policies(void)

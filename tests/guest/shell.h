@@ -4,17 +4,17 @@
 
 #include "tests/guest/check.h"
 
-/* Runs lines of the shell, and looks at what they print and with what status they end. */
+/* Runs lines of the shell, and checks their output and exit status. */
 
 static char output[8192];
 
 struct run {
     const char *line;
     int status;
-    const char *output; /* descriptors 1 and 2 together; null: whatever it is */
+    const char *output; /* descriptors 1 and 2 together; null: any output */
 };
 
-/* Reads until no process can write any more. */
+/* Reads until no process can write to the pipe. */
 static void collect(int descriptor)
 {
     size_t used = 0;
@@ -25,7 +25,7 @@ static void collect(int descriptor)
     output[used] = 0;
 }
 
-/* Runs a program with its outputs into `output`; its input comes from a pipe's end. Its status. */
+/* Runs a program with its outputs in `output` and its input from a pipe. Returns its status. */
 static int run_program(char *const arguments[], int input)
 {
     int ends[2];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The CPUs on which a process may run: the calls that set and tell them, and processes that
- * compute, fork, wait and are woken while others change their sets and the policy is switched. The
- * kernel's own checks, and the trace's, see to it that none gets a CPU outside its set.
+ * CPU affinity: the calls that set and read it, and processes that compute, fork, wait and wake
+ * while others change their affinity and the policy. The kernel's assertions and the trace's
+ * invariants detect a process on a CPU outside its mask.
  */
 
 #include "abi/cpu_list.h"
@@ -13,7 +13,7 @@ enum { PLAYERS = 6, ROUNDS = 12, ALL_THERE = 0 };
 
 static uint32_t cpus;
 
-/* Returns the CPU on which a process is. */
+/* Returns the CPU of a process. */
 static uint32_t where(int pid)
 {
     struct process_info row;
@@ -78,7 +78,7 @@ static void lists_are_read(void)
         check(!cpu_list_read(none[i], words));
 }
 
-/* One of several processes that change each other's sets. */
+/* Acts as one of several processes that change each other's affinity. */
 static void play(const int *players, uint32_t number)
 {
     uint64_t state = number + 1;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What processes of one family share: channels and memory; and names, and sleeps by nanoseconds. */
+/*
+ * Objects shared within a family of processes: channels and memory. Also names, and sleeps in
+ * nanoseconds.
+ */
 
 #include "tests/guest/check.h"
 
 /* Memory that a test's processes share. */
 static struct board {
     int64_t count;
-    int64_t order[64]; /* which process came when */
+    int64_t order[64]; /* processes in order of arrival */
     int64_t next;
-    int64_t noted; /* entries of `order` that are written */
+    int64_t noted; /* number of used entries of `order` */
 } *board;
 
 static void make_board(void)
@@ -24,7 +27,7 @@ static void note(int64_t number)
     __atomic_fetch_add(&board->noted, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A child that takes one of the channel, and notes that it has it. */
+/* Starts a child that takes one unit of the channel, and records it. */
 static int start_taker(int channel, int64_t number)
 {
     int pid = test_fork();
@@ -135,12 +138,12 @@ static void what_nobody_waits_for_lies_there(void)
     check(board->next == 0);
     check(channel_give(0, INT64_MAX, GIVE_WAITING) == 0);
     check(test_wait(pid) == 0 && board->next == 1);
-    start_taker(0, 8); /* nothing was left */
+    start_taker(0, 8); /* nothing remains */
     check(channel_give(0, 1, GIVE_WAITING) == 0);
     wait_for_children(1);
 }
 
-/* A process that waits has it before one that takes without having waited. */
+/* A waiting process goes before a process that takes without waiting. */
 static void nobody_pushes_in(void)
 {
     make_board();
@@ -157,7 +160,7 @@ static void nobody_pushes_in(void)
     end_child(second);
 }
 
-/* Ping and pong: were the release and the wait two acts, a signal between them would be lost. */
+/* If release and wait were two steps, a signal between them would be lost. */
 static void taking_and_releasing_is_one_act(void)
 {
     check(channels_make(2) == 0);
@@ -185,7 +188,7 @@ static int start_meeting(int processes, int64_t number)
     return pid;
 }
 
-/* A process that was killed does not count, and the next ones meet anew. */
+/* A killed process does not count, and the next processes meet again. */
 static void the_last_one_wakes_those_that_meet(void)
 {
     make_board();
@@ -207,7 +210,7 @@ static void the_last_one_wakes_those_that_meet(void)
     check_error(channel_meet(1, 2), EINVAL);
 }
 
-/* A process that is killed while it waits takes nothing with it. */
+/* A process that is killed while it waits takes nothing. */
 static void a_taker_that_is_killed_leaves_the_line(void)
 {
     make_board();
@@ -219,8 +222,10 @@ static void a_taker_that_is_killed_leaves_the_line(void)
     check(test_wait(second) == 0 && board->order[0] == 2);
 }
 
-/* A set lives as long as a process of its family, which may be an orphan; another family has its
- * own. */
+/*
+ * A set lives as long as any process of its family, including orphans; another family has a
+ * separate set.
+ */
 static void sets_belong_to_families(void)
 {
     make_board();

@@ -9,7 +9,7 @@
 static char file[16384];
 static char letters[4096];
 
-/* When exec has come back: the child says why, as its status. */
+/* Runs a program in a child. If exec fails, the exit status is 1000 plus the error. */
 static int exec_status(const char *path, char *const arguments[])
 {
     int pid = test_fork();
@@ -30,7 +30,7 @@ static void check_refused(const char *path, int reason)
     check(!"exec is refused for the right reason");
 }
 
-/* Arguments: this program, run again with a first argument "count" or "show", answers. */
+/* Arguments: the test runs this program again with "count" or "show" as its first argument. */
 
 static void arguments_arrive(void)
 {
@@ -70,11 +70,11 @@ static void arguments_have_a_size(void)
     check(exec_status(SELF, four) == 1000 + E2BIG);
     char *const large[] = {"test-exec", "count", letters + 2500, NULL};
     check(exec_status(SELF, large) == 3);
-    /* At the limit it works, or is refused; it does not break. */
+    /* At the limit, exec works or is refused. */
     for (int i = 0; i < 512; i += 5) {
         char *const edge[] = {"test-exec", "count", letters + i, NULL};
         int status = exec_status(SELF, edge);
-        /* -1: so little stack is left that the program runs into the guard. */
+        /* -1: the remaining stack is too small, and the program hits the guard page. */
         check(status == 3 || status == 1000 + E2BIG || status == -1);
     }
 }
@@ -85,7 +85,7 @@ static void no_arguments_are_allowed(void)
     check(exec_status("/true", none) == 0);
 }
 
-/* What stays */
+/* State that exec keeps */
 
 static void exec_keeps_files_and_directory(void)
 {
@@ -145,7 +145,7 @@ static void a_failed_exec_changes_nothing(void)
     check(find_process(getpid(), &row) && strcmp(row.name, "test-exec") == 0);
 }
 
-/* What is refused */
+/* Refused executables */
 
 static void write_program(const char *path, const void *bytes, int n)
 {
@@ -189,7 +189,7 @@ static int read_program(const char *path)
     return n;
 }
 
-/* Cut anywhere, a program runs or is refused or dies. */
+/* A program that is cut at any byte runs, is refused, or dies. */
 static void programs_cut_short_do_no_harm(void)
 {
     char *const arguments[] = {"x", NULL};
@@ -201,7 +201,7 @@ static void programs_cut_short_do_no_harm(void)
     check(unlink("/t.elf") == 0);
 }
 
-/* A program that exits with status 42, made by hand: one segment. */
+/* A hand-made program that exits with status 42, with one segment. */
 
 struct elf_header {
     uint8_t identification[16];
@@ -285,7 +285,7 @@ static void bad_segments_are_refused(void)
     check_image(image.segment[0].virtual = 0xffffffc080000000ul);
     check_image(image.segment[0].virtual = UINT64_MAX - 4095);
     check_image(image.segment[1].virtual = 1ul << 38);
-    check_image(image.segment[0].memory_bytes = 5); /* less than the file has */
+    check_image(image.segment[0].memory_bytes = 5); /* less than in the file */
     check_image(image.segment[0].file_bytes = 100000; image.segment[0].memory_bytes = 100000);
     check_image(image.segment[0].offset = UINT64_MAX - 3);
     check_image(image.segment[0].offset = 100000);
@@ -309,7 +309,7 @@ static void huge_segments_are_refused(void)
     check(unlink("/t.elf") == 0);
 }
 
-/* Values in an image that are likely to hurt. */
+/* Values that are likely to cause errors in an image. */
 static uint64_t nasty(struct random *random)
 {
     static const uint64_t values[] = {0,
@@ -372,7 +372,7 @@ static void random_images_do_no_harm(void)
             exec("/t.elf", arguments);
             exit(1000);
         }
-        /* A changed program may run for ever, or make another system call. */
+        /* A changed program may run without end, or make another system call. */
         int guard = test_fork();
         if (guard == 0) {
             sleep(30);

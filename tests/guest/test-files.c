@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Files, links, directories, full disks. Each test works in a directory of its own. */
+/* Files, links, directories, full disks. Each test works in a separate directory. */
 
 #include "tests/guest/check.h"
 
@@ -33,7 +33,7 @@ static bool file_holds(const char *path, const char *text)
     return n == (int)strlen(text) && memcmp(other, text, (size_t)n) == 0;
 }
 
-static char home[16]; /* the test's own directory */
+static char home[16]; /* the test's directory */
 
 static void enter_home(void)
 {
@@ -42,7 +42,7 @@ static void enter_home(void)
     check(chdir(home) == 0);
 }
 
-/* It must be empty by now. */
+/* The directory must be empty now. */
 static void leave_home(void)
 {
     check(chdir("/") == 0);
@@ -137,7 +137,7 @@ static void open_flags_are_kept(void)
     check(write(descriptor, "XY", 2) == 2);
     close(descriptor);
     check(file_holds("file", "XYcdef"));
-    descriptor = test_open("file", CREATE); /* exists: as it is */
+    descriptor = test_open("file", CREATE); /* exists: unchanged */
     check(read(descriptor, other, 6) == 6);
     close(descriptor);
     descriptor = test_open("file", OPEN_WRITE | OPEN_TRUNCATE);
@@ -184,8 +184,8 @@ static void descriptors_run_out_and_come_back(void)
     int ends[2];
     check_error(pipe(ends), EMFILE);
     check(close(open_files[2]) == 0);
-    check_error(pipe(ends), EMFILE);                  /* one is too few */
-    check(open("/true", OPEN_READ) == open_files[2]); /* the lowest that is free */
+    check_error(pipe(ends), EMFILE);                  /* one too few */
+    check(open("/true", OPEN_READ) == open_files[2]); /* the lowest free descriptor */
 }
 
 /* Names */
@@ -281,7 +281,7 @@ static void a_removed_directory_is_dead(void)
     enter_home();
     check(mkdir("d") == 0);
     check(chdir("d") == 0);
-    if (unlink("../d") == 0) { /* or it is in use, and stays */
+    if (unlink("../d") == 0) { /* in use otherwise, so it stays */
         check(open("file", CREATE) == -1);
         check(mkdir("x") == -1);
         check(open("missing", OPEN_READ) == -1);
@@ -316,7 +316,7 @@ static void names_have_a_length(void)
     leave_home();
 }
 
-/* Makes the name number i: x000 and so on. */
+/* Makes the name with number i: x000 and so on. */
 static const char *numbered(int i)
 {
     static char name[DIRECTORY_NAME_BYTES + 1];
@@ -391,7 +391,7 @@ static void devices_have_numbers(void)
 
 /* Space */
 
-/* Writes blocks, each with its number, until it fails or `limit` is reached. Their number. */
+/* Writes numbered blocks until a write fails or `limit` is reached. Returns their number. */
 static int write_blocks(const char *path, int limit)
 {
     int descriptor = open(path, OPEN_WRITE | OPEN_CREATE | OPEN_TRUNCATE);
@@ -448,7 +448,7 @@ static void a_full_disk_refuses_and_recovers(void)
         } while (blocks == 2048 && files < 500);
         check(blocks < 2048);
         check(last_error() == ENOSPC);
-        /* All that needs space fails, and nothing else does. */
+        /* Only calls that need space fail. */
         for (int i = 0; i < 40; i++) {
             int descriptor = open(numbered(600), CREATE);
             if (descriptor >= 0) {
@@ -473,7 +473,7 @@ static void a_full_disk_refuses_and_recovers(void)
     leave_home();
 }
 
-/* Side by side */
+/* Concurrent use */
 
 static void writers_of_own_files_do_not_mix(void)
 {
@@ -563,10 +563,10 @@ static void one_name_has_many_masters(void)
     wait_for_children(8);
     for (int i = 0; i < 3; i++)
         unlink(numbered(i));
-    leave_home(); /* so it is empty */
+    leave_home(); /* so the directory is empty */
 }
 
-/* Moves between directories and removes them, side by side: no process waits for ever. */
+/* Moves and removes directories concurrently; no process may wait without end. */
 static void crossing_paths_do_not_lock_up(void)
 {
     enter_home();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Memory to the last page: what xv6's own tests and its courses' test of copy-on-write do, and
- * what comes of it when more was promised than there is. As the first process of a disk, where it
- * is called init, it shows that this one waits where others are killed.
+ * Uses memory to the last page, as xv6's own tests and a course's test of copy-on-write do. Also
+ * tests what happens if more memory was promised than exists. If it is the first process of a disk,
+ * named init, it must wait for memory; other processes are killed.
  */
 
 #include "tests/guest/check.h"
@@ -36,7 +36,7 @@ static char *must_grow(int64_t pages)
     return start;
 }
 
-/* Takes all pages that can be had, by the one system call. How many. */
+/* Takes all available pages with the one system call. Returns their number. */
 static int64_t take_all(void)
 {
     int64_t count = 0;
@@ -47,7 +47,7 @@ static int64_t take_all(void)
     return count;
 }
 
-/* How many pages a process can get. */
+/* Returns how many pages a process can get. */
 static int64_t count_pages(void)
 {
     int64_t count = take_all();
@@ -55,7 +55,7 @@ static int64_t count_pages(void)
     return count;
 }
 
-/* A child that holds all pages until a byte comes through the pipe. */
+/* Starts a child that holds all pages until a byte comes through the pipe. */
 static int start_holder(int64_t left, int go[2])
 {
     int ready[2];
@@ -84,7 +84,7 @@ static void end_holder(int pid, const int go[2])
     close(go[1]);
 }
 
-/* What a course's test of copy-on-write does. */
+/* The course's test of copy-on-write. */
 
 static void two_thirds_of_memory_fork(void)
 {
@@ -101,7 +101,9 @@ static void two_thirds_of_memory_fork(void)
     }
 }
 
-/* A quarter of memory; a grandchild writes four fifths of it, a child a half, and all of it here.
+/*
+ * Shares a quarter of memory. A grandchild writes four fifths of it, a child one half, and this
+ * process all of it.
  */
 static void three_processes_write_what_they_share(void)
 {
@@ -164,9 +166,9 @@ static void forks_of_forks_share(void)
     }
 }
 
-/* What xv6's own tests do at the end of memory. */
+/* xv6's own tests for the end of memory. */
 
-/* With the boot argument processes=64: as many as xv6 has. */
+/* With the boot argument processes=64, which is xv6's limit. */
 static void forks_come_to_an_end(void)
 {
     int count = 0;
@@ -194,7 +196,7 @@ static void touched_without_end_kills(void)
     check(test_wait(pid) == -1);
 }
 
-/* A call that fails leaves nothing behind: the next gets as much. */
+/* A failed call keeps no memory: the next call gets the same amount. */
 static void many_take_much(void)
 {
     int64_t part = memory_pages() / 4;
@@ -260,8 +262,10 @@ static void fill_caches(void)
     check(unlink("/last-page.1") == 0);
 }
 
-/* To the page: what caches hold, and the journal, is there for a process that asks; and is reported
- * as free. */
+/*
+ * A process can get every page that caches and the journal hold. The kernel reports these pages as
+ * free.
+ */
 static void caches_give_all_back(void)
 {
     int64_t before = count_pages();
@@ -273,9 +277,11 @@ static void caches_give_all_back(void)
     check(count_pages() >= before);
 }
 
-/* More is promised than there is */
+/* Overcommitted memory */
 
-/* The process that writes beyond what there is ends; what others have stays theirs. */
+/*
+ * The process that writes beyond the available memory is killed; other processes keep their pages.
+ */
 static void a_writer_without_a_page_is_killed(void)
 {
     int64_t pages = memory_pages() * 2 / 3;
@@ -298,7 +304,7 @@ static void a_writer_without_a_page_is_killed(void)
     check_pages(start, pages, 'q');
 }
 
-/* The same by a system call, which fails. */
+/* A system call in the same situation fails. */
 static void a_call_without_a_page_fails(void)
 {
     int64_t pages = memory_pages() * 2 / 3;
@@ -319,7 +325,7 @@ static void a_call_without_a_page_fails(void)
     check_pages(start, pages, 0);
 }
 
-/* Calls that may fail leave a part of memory to processes that write to what they share. */
+/* Calls that may fail leave a part of memory to processes that write to shared pages. */
 static void who_takes_all_kills_nobody_else(void)
 {
     int64_t pages = 32;
@@ -348,7 +354,7 @@ static void files_are_written_without_free_memory(void)
     end_holder(holder, go);
 }
 
-/* Each fork keeps its promises */
+/* Strict accounting: each fork reserves its memory */
 
 static void a_strict_fork_gives_what_can_be_written(void)
 {
@@ -369,7 +375,7 @@ static void a_strict_fork_gives_what_can_be_written(void)
     check_pages(start, pages, 'p');
 }
 
-/* As init: all of memory is a child's for a while. */
+/* As init: a child holds all of memory for a while. */
 static void the_first_process_waits(void)
 {
     int go[2];

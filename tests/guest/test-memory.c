@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Address spaces: copy-on-write, the heap, what kills, what a system call refuses. */
+/*
+ * Address spaces: copy-on-write, the heap, fatal accesses, and pointers that system calls refuse.
+ */
 
 #include "tests/guest/check.h"
 
@@ -11,7 +13,7 @@
 static char pages[16 * PAGE];
 static const int in_text = 42;
 
-/* Runs `act` in a child; its exit status, -1: it was killed. */
+/* Runs `act` in a child. Returns its exit status, or -1 if it was killed. */
 static int status_of(void (*act)(uint64_t), uint64_t argument)
 {
     int pid = test_fork();
@@ -97,7 +99,7 @@ static void generations_share_and_part(void)
     exit(0);
 }
 
-/* The kernel's own writes to user memory part pages too. */
+/* The kernel's writes to user memory also separate shared pages. */
 static void the_kernel_parts_shared_pages(void)
 {
     int ends[2];
@@ -127,7 +129,10 @@ static void the_heap_grows_zeroed(void)
     check(sbrk(-(3 * PAGE + 5)) == start + 3 * PAGE + 5);
     check(sbrk(0) == start);
     check(sbrk(3 * PAGE) == start);
-    /* Whole pages that went and came back are new; what shares a page with the rest may stay. */
+    /*
+     * Whole pages that were returned are zero again; a page that the heap still uses in part may
+     * keep its content.
+     */
     char *first_page = (char *)(((uintptr_t)start + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
     for (int i = 0; i < PAGE; i++)
         check(first_page[i] == 0);
@@ -153,10 +158,10 @@ static void bad_heap_sizes_change_nothing(void)
         check(sbrk_lazy(changes[i]) == SYSTEM_FAILED);
         check(sbrk(0) == end);
     }
-    pages[0] = 1; /* memory is still there */
+    pages[0] = 1; /* memory still exists */
 }
 
-/* Two pages below the end of a process's half, as in xv6. */
+/* The heap ends two pages below the end of a process's half, as in xv6. */
 static void a_heap_ends_where_xv6s_does(void)
 {
     const uint64_t heap_end = USER_END - 2 * PAGE;
@@ -168,7 +173,7 @@ static void a_heap_ends_where_xv6s_does(void)
     check((uint64_t)sbrk(0) == heap_end);
 }
 
-/* As in xv6: the old end, and nothing has changed. */
+/* As in xv6, the call returns the old end and changes nothing. */
 static void a_heap_shrinks_by_no_more_than_it_has(void)
 {
     char *start = sbrk(0);
@@ -219,10 +224,10 @@ static void the_kernel_touches_a_lazy_heap(void)
     int ends[2];
     char *start = sbrk_lazy(64 * PAGE);
     check(pipe(ends) == 0);
-    check(write(ends[1], start + PAGE, 8) == 8); /* reads zeros from a page that never was */
+    check(write(ends[1], start + PAGE, 8) == 8); /* zeros from an unused page */
     check(read(ends[0], start + 9 * PAGE, 8) == 8);
     check(write(ends[1], "hello", 5) == 5);
-    check(read(ends[0], start + 20 * PAGE - 2, 5) == 5); /* over an edge */
+    check(read(ends[0], start + 20 * PAGE - 2, 5) == 5); /* across a page boundary */
     check(memcmp(start + 20 * PAGE - 2, "hello", 5) == 0);
     check(memcmp(start + 9 * PAGE, "\0\0\0\0\0\0\0", 8) == 0);
 }
@@ -254,14 +259,14 @@ static void more_than_there_is_kills_only_who_wants_it(void)
     struct system_stats stats;
     check(getstats(&stats) == 0);
     if (stats.memory_pages > 1ul << 18)
-        return; /* a gigabyte can be had */
+        return; /* a gigabyte is available */
     uint64_t start = (uint64_t)sbrk_lazy(1ll << 30);
     check(status_of(touch_all, start) == -1);
     sbrk(-(1ll << 30));
     check(before - free_pages() < 64);
 }
 
-/* What kills */
+/* Fatal accesses */
 
 static void bad_addresses_kill(void)
 {
@@ -352,7 +357,7 @@ static void a_bad_stack_pointer_kills(void)
     for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++) {
         int pid = test_fork();
         if (pid == 0) {
-            /* A system call first: the kernel must not use the pointer. */
+            /* Begins with a system call; the kernel must not use the pointer. */
             __asm__ volatile("mv sp, %0\n li a7, %1\n ecall\n sd zero, -16(sp)\n li a0, 0\n"
                              "li a7, %2\n ecall" ::"r"(pointers[i]),
                              "i"(SYSTEM_CALL_GETPID), "i"(SYSTEM_CALL_EXIT)
@@ -367,7 +372,7 @@ static void a_bad_stack_pointer_kills(void)
 static int pipe_ends[2];
 static int some_file;
 
-/* The byte may be lost or not; the pipe is empty afterwards. */
+/* The byte may be lost; the pipe is empty afterwards. */
 static int call_read(void *bad)
 {
     char rest[2];
@@ -497,11 +502,11 @@ static int call_boot_argument(void *bad)
     return boot_argument(bad, value, sizeof(value));
 }
 
-/* Each gives -1 and EFAULT; or -3: the case means nothing. */
+/* A call gives -1 and EFAULT; -3 means that the case does not apply. */
 struct pointer_call {
     const char *name;
     int (*call)(void *bad);
-    bool writes; /* then memory that may only be read is bad, too */
+    bool writes; /* read-only memory is also refused */
 };
 
 static const struct pointer_call pointer_calls[] = {
@@ -560,7 +565,7 @@ static void bad_pointers_are_refused(void)
 
 static void unterminated_texts_are_refused(void)
 {
-    /* The heap's last bytes, with no 0 before memory ends. */
+    /* The heap's last bytes, without a 0 before the end of memory. */
     char *end = sbrk(0);
     size_t gap = -(uintptr_t)end & (PAGE - 1);
     sbrk((int64_t)gap + PAGE);
@@ -609,7 +614,7 @@ static void unknown_system_calls_fail(void)
 
 /* Out of memory */
 
-/* Calls that need memory; each may fail, none may do more harm. */
+/* Makes calls that need memory; each may fail, but must cause no other harm. */
 _Noreturn static void use_everything(void)
 {
     static char *const arguments[] = {"true", NULL};
@@ -639,8 +644,8 @@ _Noreturn static void use_everything(void)
 }
 
 /*
- * In a child: takes all memory but `pages_left` pages, while a child of its own
- * waits, and lets that one use the rest.
+ * Runs in a child. Takes all memory but `pages_left` pages, and lets a waiting child of its own use
+ * the remaining pages.
  */
 _Noreturn static void use_last_pages(int pages_left)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Who waits for whom: a process of low priority that has what an urgent one needs (a lock, what it
- * is to write into a pipe, its end) is not held up by one between the two, under a policy that
- * inherits. And processes that take locks within locks, are killed and change their attributes
- * while the policy is switched.
+ * Priority inheritance. A process of low priority holds what an urgent process needs: a lock, bytes
+ * that it must write into a pipe, or its end. Under a policy with inheritance, a process of medium
+ * priority must not delay them. Also, processes take nested locks, are killed and change their
+ * attributes while the policy changes.
  */
 
 #include "policies/policy.h"
@@ -13,10 +13,10 @@
 enum { LOWLY = 9, MIDDLE = 5, URGENT = 1, LOCK = 0, BEGUN = 1, LOCKS = 4 };
 
 static struct board {
-    int64_t order; /* that processes have come in */
+    int64_t order; /* order of arrival */
     int64_t urgent;
     int64_t middle;
-    int64_t all_there; /* those between were started */
+    int64_t all_there; /* the middle processes have started */
     int64_t units;
 } *board;
 
@@ -35,7 +35,7 @@ static void give(int channel)
     check(channel_give(channel, 1, GIVE_KEEP) == 0);
 }
 
-/* The lowly one works until all are there, and then for a while. */
+/* The low-priority process works until all processes have started, and then for a while. */
 static void work(void)
 {
     while (!__atomic_load_n(&board->all_there, __ATOMIC_SEQ_CST))
@@ -43,8 +43,10 @@ static void work(void)
     spin(2000000);
 }
 
-/* Two for each CPU, so that each is taken: they compute for as long as a hundred ticks, and note
- * when the last of them ends. */
+/*
+ * Starts two processes per CPU, so that each CPU is busy. They compute for a hundred ticks.
+ * `middle` records the place of the first that ends.
+ */
 static void start_middle(void)
 {
     struct system_stats stats;
@@ -61,8 +63,10 @@ static void start_middle(void)
     }
 }
 
-/* `lowly` does something that `urgent` waits for, while others compute: which comes first? All
- * three are started by one that is more urgent than all. */
+/*
+ * `urgent` waits for an act of `lowly` while others compute; the race records which is first. The
+ * parent is more urgent than all three.
+ */
 static void race(const char *policy, void (*lowly)(void), void (*urgent)(void))
 {
     board = shared_memory(sizeof(*board));
@@ -139,7 +143,7 @@ static void write_late(void)
     check(write(ends[1], &c, 1) == 1);
 }
 
-/* It knows its writer once that has written. */
+/* The reader's wait names its writer once the writer has written. */
 static void read_both(void)
 {
     char c;
@@ -175,7 +179,7 @@ static void a_parent_lends_its_priority_to_its_child(void)
     check(board->urgent < board->middle);
 }
 
-/* Locks are taken in their order, two or three at a time. */
+/* Takes locks in their order, two or three at a time. */
 static _Noreturn void take_locks_for_ever(uint64_t seed)
 {
     struct random numbers = {seed};

@@ -11,7 +11,7 @@ static void test_pipe(int ends[2])
     check(pipe(ends) == 0);
 }
 
-/* The next byte of a stream that both ends know. */
+/* Returns the next byte of a stream that both ends can compute. */
 static char stream_byte(int64_t offset)
 {
     return (char)(offset * 31 + offset / 251);
@@ -183,7 +183,7 @@ static void small_writes_stay_whole(void)
         exit(0);
     }
     close(ends[1]);
-    /* Whole writes of 64 bytes: any piece of 64 read at a multiple of 64 is of one writer. */
+    /* Writes of 64 bytes are atomic: each aligned piece of 64 bytes comes from one writer. */
     for (int i = 0; i < WRITERS * WRITES; i++) {
         int got = 0;
         while (got < BYTES) {
@@ -213,7 +213,7 @@ static void the_last_writer_wakes_all_readers(void)
     wait_for_children(30);
 }
 
-/* One writes, the other answers, `rounds` times. */
+/* One process writes and the other answers, `rounds` times. */
 static void ping_pong(int rounds)
 {
     int there[2];
@@ -235,7 +235,7 @@ static void ping_pong(int rounds)
         check(read(back[0], &c, 1) == 1);
         check(c == (char)(i + 1));
     }
-    /* Children that wait elsewhere may not end here. */
+    /* Children that still wait elsewhere must not end here. */
     check(test_wait(pid) == 0);
 }
 
@@ -262,7 +262,7 @@ static void thousands_blocked_disturb_nobody(void)
     }
     close(ends[0]);
     ping_pong(300);
-    /* One byte wakes one of them, and one only. */
+    /* One byte wakes exactly one of them. */
     check(getpinfo(NULL, 0) >= BLOCKED);
     close(ends[1]);
     wait_for_children(BLOCKED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The files of /proc: what they show, what they obey, and what they refuse. */
+/* The files of /proc: what they show, accept and refuse. */
 
 #include "policies/policy.h"
 #include "tests/guest/policies.h"
@@ -21,7 +21,7 @@ static void restore_policy(void)
     check(setpolicy(original) == 0);
 }
 
-/* A line of the table. */
+/* A row of the table. */
 struct status_row {
     char name[PROCESS_NAME_BYTES];
     int64_t pid;
@@ -44,7 +44,7 @@ static struct status_row parse_row(char *line)
     return row;
 }
 
-/* The table's first row, as a text that goes on with the others. */
+/* Checks the headings, and returns the text of the rows. */
 static char *table_of(char *text)
 {
     char *line = next_line(&text);
@@ -60,7 +60,7 @@ static char *table_of(char *text)
     return text;
 }
 
-/* What the table says of a process. */
+/* Returns the table's row of a process. */
 static struct status_row status_of(int pid)
 {
     char *text = table_of(read_text(STATUS));
@@ -85,7 +85,7 @@ static bool status_has_line(const char *wanted)
     return false;
 }
 
-/* One write; 0 or why it failed. */
+/* Writes once. Returns 0, or the error. */
 static int say(const char *path, const char *command)
 {
     int descriptor = open(path, OPEN_WRITE);
@@ -215,7 +215,7 @@ static void thousands_are_shown(void)
     int64_t pages = free_pages();
     for (int i = 0; i < 3; i++)
         read_text(STATUS);
-    check(free_pages() > pages - 20); /* a view takes 70 */
+    check(free_pages() > pages - 20); /* one view needs 70 pages */
     close(ends[0]);
     close(ends[1]);
     for (int i = 0; i < CHILDREN; i++)
@@ -237,8 +237,10 @@ static void policies_are_listed(void)
     restore_policy();
 }
 
-/* A policy's number will do for its name, and it is shown by its name; with the preset that its
- * number chooses, if it has one. */
+/*
+ * A policy can be selected by its number, and is shown by its name. A number may also select a
+ * preset, which is then shown.
+ */
 static void policies_have_numbers(void)
 {
     char now[64];
@@ -253,7 +255,7 @@ static void policies_have_numbers(void)
         check(cut_words(line, words, 3) == 3);
         if (strchr(words[1], ':'))
             continue;
-        check(setpolicy("rr") == 0); /* study 5's presets have numbers of their own */
+        check(setpolicy("rr") == 0); /* study 5's presets have other numbers */
         check(say(STATUS, words[0]) == 0);
         check(getpolicy(now, sizeof(now)) >= 0);
         size_t length = strlen(words[1]);
@@ -263,7 +265,7 @@ static void policies_have_numbers(void)
     restore_policy();
 }
 
-/* Under a policy that shares by weight, PRIORITY is the weight. */
+/* If a policy shares by weight, PRIORITY is the weight. */
 static void priority_is_what_shares_go_by(void)
 {
     struct process_info row;
@@ -341,7 +343,7 @@ static void setting_a_tunable_keeps_the_others(void)
     restore_policy();
 }
 
-/* All of its state is gone with the old value: it knows no task that has not been queued since. */
+/* The old state is discarded with the old value: the policy knows only tasks queued since then. */
 static void a_tunable_begins_the_policy_anew(void)
 {
     keep_policy();
@@ -358,7 +360,7 @@ static void a_tunable_begins_the_policy_anew(void)
     restore_policy();
 }
 
-/* What is refused */
+/* Refused writes */
 
 static void bad_commands_change_nothing(void)
 {
@@ -445,7 +447,7 @@ static void bad_tunables_change_nothing(void)
     restore_policy();
 }
 
-/* By the shell, as in study 5 */
+/* Through the shell, as in study 5 */
 
 static void the_shell_reads_and_writes(void)
 {
@@ -489,7 +491,10 @@ static void the_shell_reads_and_writes(void)
     restore_policy();
 }
 
-/* All at once: readers get whole tables, writers are obeyed, whatever the policy. */
+/*
+ * Under concurrent use, readers get complete tables and writes take effect, regardless of the
+ * policy.
+ */
 static void all_at_once(void)
 {
     enum { PROCESSES = 6, ROUNDS = 25 };

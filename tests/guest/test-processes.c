@@ -102,7 +102,7 @@ static void orphaned_zombies_are_reaped(void)
             if (fork() == 0)
                 exit(0);
         }
-        sleep(2); /* they are zombies by now, mostly */
+        sleep(2); /* most are zombies now */
         exit(0);
     }
     check(test_wait(pid) == 0);
@@ -120,7 +120,7 @@ static void orphaned_zombies_are_reaped(void)
     check(!found);
 }
 
-/* Kill, of processes in every state */
+/* Kill, in every process state */
 
 static void must_die(int pid)
 {
@@ -128,8 +128,9 @@ static void must_die(int pid)
     check(test_wait(pid) == -1);
 }
 
-/* Each child leaves a child of its own to init. The boot argument `processes` says how many there
- * may be at once. */
+/*
+ * Each child leaves a child to init. The boot argument `processes` sets how many may exist at once.
+ */
 static void orphans_never_fill_the_table(void)
 {
     enum { CHILDREN = 200 };
@@ -304,7 +305,9 @@ static void kill_hits_a_family_at_work(void)
 
 /* Registers */
 
-/* Fills registers, spins so long that time slices end, and compares. True: all kept. */
+/*
+ * Fills registers, spins until time slices end, and compares. Returns true if all values survive.
+ */
 static bool registers_stay(uint64_t seed, uint64_t iterations)
 {
     uint64_t differences;
@@ -350,7 +353,7 @@ static void registers_survive_preemption(void)
 
 /* Many processes */
 
-/* Ends when no process can write to the pipe any more. */
+/* Ends when no process can write to the pipe. */
 _Noreturn static void wait_for_end(const int ends[2])
 {
     char nothing;
@@ -388,7 +391,7 @@ static void four_thousand_processes_at_once(void)
     check(end_all(ends) == PROCESSES);
 }
 
-/* Forks until the kernel refuses; then all end. */
+/* Forks until the kernel refuses, then ends all children. */
 _Noreturn static void fork_all(void)
 {
     int ends[2];
@@ -407,14 +410,14 @@ _Noreturn static void fork_all(void)
     exit(0);
 }
 
-/* The new is refused, the old is not killed; afterwards there is as much room as before. */
+/* New processes are refused and existing ones survive; afterwards, as many fit as before. */
 static void fork_is_refused_and_recovers(void)
 {
     int64_t pages = 0;
     int processes = getpinfo(NULL, 0);
     for (int round = 0; round < 3; round++) {
         if (round == 1)
-            pages = free_pages(); /* the kernel keeps stacks to use them again */
+            pages = free_pages(); /* the kernel keeps stacks for reuse */
         int pid = test_fork();
         if (pid == 0)
             fork_all();

@@ -145,7 +145,7 @@ static void attributes_of_running_ones_can_be_set(void)
     }
 }
 
-/* A group keeps what it has; what it may not have changes nothing. */
+/* A group keeps its values; a refused value changes nothing. */
 static void groups_have_parents_weights_and_limits(void)
 {
     static const struct {
@@ -185,7 +185,7 @@ static void children_inherit_attributes(void)
     int pid = start_sleeper();
     struct process_info row = row_of(pid);
     check(row.priority == 8 && row.tickets == 123 && row.weight == 2);
-    /* Afterwards each has its own. */
+    /* Afterwards, each process has its values. */
     check(setpriority(getpid(), 1) == 0);
     check(row_of(pid).priority == 8);
     end_child(pid);
@@ -358,7 +358,7 @@ static void getpolicy_needs_room(void)
     check(small[1] == 'y');
 }
 
-/* Work of all kinds; ends by itself. */
+/* Work of all kinds, which ends without a kill. */
 _Noreturn static void work(int kind)
 {
     int ends[2];
@@ -501,7 +501,7 @@ static void tunables_change_under_load(void)
     check(setpolicy(original) == 0);
 }
 
-/* The tunable that makes another kind of queue of it. */
+/* The tunable that selects another kind of queue. */
 static void change_queues(int step)
 {
     check(settunable("table_scan", step % 2) == 0);
@@ -544,9 +544,9 @@ static void everyone_gets_a_turn(void)
 }
 
 /*
- * Spinners sink to the lowest level; bursts of short processes come above them.
- * Where those end first a spinner goes on, until it is given one that waits
- * elsewhere. (That this happens is read from the trace.)
+ * Spinners are demoted to the lowest level, and bursts of short processes run above them. If the
+ * bursts end first on a CPU, its spinner continues until it receives one that waits elsewhere. (The
+ * trace shows that this happens.)
  */
 static void work_moves_between_cpus(void)
 {
@@ -583,10 +583,12 @@ static void work_moves_between_cpus(void)
     check(setpolicy(original) == 0);
 }
 
-/* Study 1 ends a process that has run for 10,000 ticks, but none that sleeps, and never init. */
+/*
+ * Study 1 ends a process that has run for 10,000 ticks, but no process that sleeps, and never init.
+ */
 static void policies_may_end_processes(void)
 {
-    enum { LIMIT = 20 }; /* on a busy host others run, too, when a tick comes */
+    enum { LIMIT = 20 }; /* on a busy host, ticks also hit others */
     check(getpolicy(original, sizeof(original)) >= 0);
     check(setpolicy("priority:thesis") == 0);
     check(settunable("kill_after", LIMIT) == 0 && settunable("exempt_pids", 0) == 0);
@@ -601,7 +603,7 @@ static void policies_may_end_processes(void)
     check(uptime() - before >= LIMIT);
 
     pid = test_fork();
-    if (pid == 0) { /* in the kernel, most of the time */
+    if (pid == 0) { /* mostly in the kernel */
         for (;;)
             getpid();
     }
@@ -610,9 +612,7 @@ static void policies_may_end_processes(void)
     check(setpolicy(original) == 0);
 }
 
-/* The policy, which would give it a time slice, does not know a process that is urgent, nor its
- * children.
- */
+/* The policy, which would assign time slices, does not see an urgent process or its children. */
 static void urgent_ones_are_above_the_policy(void)
 {
     check_error(seturgent(3), EINVAL);

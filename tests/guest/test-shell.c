@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The shell and the programs, by what they print and with what status they end. */
+/* The shell and the programs: their output and exit status. */
 
 #include "tests/guest/shell.h"
 
@@ -152,7 +152,7 @@ static void endless_lines_are_refused(void)
     check(run_without_input(arguments) == 2);
 }
 
-/* Lines from a pipe: what follows a command is that command's input. */
+/* In piped lines, the lines after a command are the command's input. */
 static void lines_come_from_the_input(void)
 {
     static const char lines[] = "echo a\nread-by-nobody\ncat\nthis is for cat\n";

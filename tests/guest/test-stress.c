@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Workers that do everything at once, by a seed: fork, exec, kill, pipes, files,
- * memory, sleep, switches of policies. Each step checks what it can; at the end
- * all processes are gone and no memory is missing.
+ * Workers that do everything at once, by a seed: fork, exec, kill, pipes, files, memory, sleep,
+ * switches of policies. Each step checks its result. At the end, no process remains and no memory
+ * is missing.
  */
 
 #include "policies/policy.h"
@@ -69,7 +69,7 @@ static void leave_an_orphan(void)
     check(test_wait(pid) == 5);
 }
 
-/* Bytes from one child to another. */
+/* Sends bytes from one child to another. */
 static void send_through_a_pipe(void)
 {
     int ends[2];
@@ -100,7 +100,7 @@ static void send_through_a_pipe(void)
     }
 }
 
-/* A file of this worker's own. */
+/* Uses a file of this worker only. */
 static void write_and_read_a_file(void)
 {
     static char name[24];
@@ -129,7 +129,7 @@ static void write_and_read_a_file(void)
     check(unlink(name) == 0);
 }
 
-/* Names that all workers fight for: anything may come out. */
+/* All workers compete for these names, so any result is valid. */
 static void fight_for_names(void)
 {
     static const char *const names[] = {"a", "b", "a/c", "b/c", "a/c/d"};

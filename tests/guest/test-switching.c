@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Switches among all policies and presets, a thousand times, while processes
- * do all that processes do. Nobody is lost: all work that was begun is done, and
- * each process that was forked can be waited for. The kernel asserts that none runs twice.
+ * Switches among all policies and presets, a thousand times, under a load that uses every feature.
+ * No process is lost: all started work is done, and each forked process can be waited for. The
+ * kernel asserts that no process runs twice at once.
  */
 
 #include "policies/policy.h"
@@ -18,10 +18,10 @@ static int number_below(int limit)
     return (int)random_below(&numbers, (uint64_t)limit);
 }
 
-/* What a worker has done; its exit status. */
+/* Work units of a worker, which are its exit status. */
 static int units;
 
-/* In a child that the worker waits for: so much work, told by the status. */
+/* Starts children and waits for them; each exit status is a number of work units. */
 static int children_of(int count, int depth)
 {
     int sum = 0;
@@ -71,7 +71,7 @@ static void fork_often(void)
     units = 6 + children_of(2, 2);
 }
 
-/* The sum of what goes through a pipe. */
+/* Returns the sum of the bytes that go through a pipe. */
 static void talk(void)
 {
     int ends[2];
@@ -115,13 +115,16 @@ static void kill_children(void)
     }
 }
 
-/* Of itself and of a child: what is allowed is there, what is not changes nothing. */
+/*
+ * Changes attributes of the worker and a child: valid values apply, and invalid ones change
+ * nothing.
+ */
 static void change_attributes(void)
 {
     struct process_info row;
     int pid = test_fork();
     if (pid == 0) {
-        for (;;) { /* at a high priority, without sleep, it would hold up all others */
+        for (;;) { /* sleeps, or it would starve others at a high priority */
             spin(50000);
             sleep(1);
         }
@@ -143,7 +146,7 @@ static void change_attributes(void)
     check(kill(pid) == 0 && test_wait(pid) == -1);
 }
 
-/* Sets tunables to what they are: each time the policy begins anew. */
+/* Sets tunables to their current values, which restarts the policy each time. */
 static void set_tunables(void)
 {
     for (int i = 0; i < 20; i++) {
@@ -155,12 +158,12 @@ static void set_tunables(void)
         int64_t value;
         if (line && cut_words(line, words, 6) == 6 && text_to_number(words[1], &value))
             check(settunable(words[0], value) == 0 || last_error() == ETUNABLE ||
-                  last_error() == ERANGE); /* there may be another policy by now */
+                  last_error() == ERANGE); /* the policy may have changed */
         units++;
     }
 }
 
-/* Urgent and not, in turn, and so are children. */
+/* Switches between urgent and normal, as do the children. */
 static void be_urgent_often(void)
 {
     for (int i = 0; i < 20; i++) {
@@ -196,8 +199,10 @@ static int start_worker(int number)
     return pid;
 }
 
-/* It must come to its turn under every policy: with study 1's fast lane, it is priority 5 that
- * does, even before 0. */
+/*
+ * The process must run under every policy. In study 1's fast lane, priority 5 is highest, even
+ * above 0.
+ */
 _Noreturn static void switch_among_all(void)
 {
     char now[64];
@@ -205,7 +210,7 @@ _Noreturn static void switch_among_all(void)
     check(setpriority(getpid(), PRIORITY_DEFAULT) == 0);
     check(settickets(TICKETS_MAX) == 0 && setweight(getpid(), WEIGHT_MAX) == 0);
     for (int i = 0; i < SWITCHES; i++) {
-        int pair = i / 2; /* from each to each, again and again */
+        int pair = i / 2; /* every pair of policies, repeatedly */
         int next = (i % 2 ? pair : pair / policy_count) % policy_count;
         check(setpolicy(policy_names[next]) == 0);
         check(getpolicy(now, sizeof(now)) >= 0);

@@ -4,7 +4,10 @@
 
 #include "tests/guest/check.h"
 
-/* Never shorter; and longer only because others, or the host, had the CPU: not every time. */
+/*
+ * A sleep is never shorter than asked, and at least one of many is not longer. Others are longer
+ * only because another process or the host had the CPU.
+ */
 static void sleep_lasts_its_ticks(void)
 {
     static const int lengths[] = {1, 2, 3, 5, 10};
@@ -49,7 +52,7 @@ static void ticks_and_nanoseconds_agree(void)
     }
 }
 
-/* On one CPU also in the order in which they run. */
+/* With one CPU, the order of execution is also the order of the wake-ups. */
 static void sleepers_wake_in_order(void)
 {
     enum { SLEEPERS = 20 };
@@ -107,7 +110,7 @@ static void the_clock_never_goes_back(void)
             check(uptime() >= ticks);
             ticks = uptime();
             if (j % 100 == 0)
-                yield(); /* perhaps to another CPU */
+                yield(); /* may change the CPU */
         }
         exit(0);
     }
@@ -117,7 +120,7 @@ static void the_clock_never_goes_back(void)
     }
 }
 
-/* A time that came from another process, on whatever CPU, is not in the future. */
+/* A time from another process, on any CPU, is not in the future. */
 static void clocks_agree_across_cpus(void)
 {
     enum { RING = 5, ROUNDS = 100 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The workload API on our kernel. */
+/* The workload API on the schedlab kernel. */
 
 #include "tests/guest/check.h"
 #include "tests/workload_checks.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs of courses, as built: which number means which call, and what a wrong table says."""
+"""Tests unmodified programs of courses: which number means which call, and errors in the table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def test_a_program_of_a_course_runs_as_built(tmp_path: Path, cpus: int, policy: 
 
 @pytest.mark.spike
 def test_study_4s_printtime_prints_when_its_callers_end(tmp_path: Path) -> None:
-    """Section 4.2: the tick at exit() minus the tick at the fork, of those alone that called it themselves."""
+    """Section 4.2: the tick at exit() minus the tick at the fork, for the callers of printtime
+    only."""
     guest = run_guest(tmp_path, "xv6-course", arguments=f"tick=1ms {ARGUMENTS}", traced=True)
     assert guest.status == 0, guest.console
     printed = re.findall(r"^xv6-course, PID (\d+): (\d+) ticks$", guest.console, re.MULTILINE)
@@ -74,7 +75,7 @@ def test_study_4s_printtime_prints_when_its_callers_end(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 def test_halt_ends_the_machine(tmp_path: Path) -> None:
-    """It has no argument: whatever lies in a0, here 0, a settickets() that is none."""
+    """`halt` has no argument; as `settickets`, the 0 in a0 would be invalid."""
     guest = run_guest(tmp_path, "xv6-course", arguments="tick=1ms calls=22:halt")
     assert guest.status == 0
     assert "FAILED" not in guest.console
@@ -99,7 +100,7 @@ def test_a_wrong_table_is_named(tmp_path: Path, table: str, reason: str) -> None
 
 @pytest.mark.spike
 def test_boot_takes_a_disk_and_a_table(tmp_path: Path) -> None:
-    """As docs/course-programs.md does it: a disk with one file more, and `boot` with a table."""
+    """Follows docs/course-programs.md: a disk with one more file, and `boot` with a table."""
     build_once("kernel", "image", "host-tools")
     program = tmp_path / "lab"
     program.write_bytes((BUILD / "raw" / "xv6-course").read_bytes())

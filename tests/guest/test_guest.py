@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs the kernel's tests from the inside: the programs of tests/guest, on both machines."""
+"""Runs the programs of tests/guest, which test the kernel from the inside, on both machines."""
 
 from __future__ import annotations
 
@@ -19,33 +19,36 @@ PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "guest").rglob("*.c"))
 MEMORY_MIB = 512
 LITTLE_MEMORY_MIB = 64
 SMALL_DISK_BLOCKS = 3400
-"""Room for a file that needs all levels of its tree of blocks, and for a second one."""
+"""Room for one file that uses all levels of its block tree, and for a second file."""
 USES_UP = {
     "test-memory": "memory",
     "test-last-page": "memory",
     "test-processes": "memory",
     "test-files": "disk",
 }
-"""What programs take until there is none, again and again. How much there is proves nothing and
-costs minutes, so there is little of it; test_all_memory_and_disk has as much as all others."""
+"""The resource that a program repeatedly exhausts.
+
+A larger resource proves no more and costs minutes, so these tests get little of it.
+test_all_memory_and_disk has the usual amount.
+"""
 
 LEFT_TO_SPIKE = {"test-files": "a_full_disk_refuses_and_recovers"}
-"""A test of the program that takes QEMU long: what is refused is decided before the disk is asked, which is all that
-the machines differ in."""
+"""A test that takes long on QEMU. The kernel refuses before it accesses the disk, which is the
+only difference between the machines."""
 
 DIFFER_ON_QEMU = ("test-files", "test-pipes", "test-scheduler", "test-switching", "test-time")
-"""Programs that depend on what differs there: the disk, the clock, CPUs side by side."""
+"""Programs that depend on differences of QEMU: the disk, the clock, concurrent CPUs."""
 
 LITTLE_MEMORY_ON_QEMU_MIB = 36
-"""About as much is free as on Spike, which has the disk in its memory."""
+"""Leaves about as much free memory as Spike has, whose disk is in memory."""
 
 ARGUMENTS = {"xv6-course": COURSE_ARGUMENTS}
-"""What the kernel must be told for a program."""
+"""Boot arguments of a program."""
 
 
 @pytest.fixture(scope="module")
 def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same files as on the disk of all runs, and less room."""
+    """Disk with the same files as the usual disk, and less space."""
     build_once("image")
     image = tmp_path_factory.mktemp("disk") / "small.img"
     programs = [*(BUILD / "programs").iterdir(), *(BUILD / "raw").iterdir()]
@@ -64,7 +67,7 @@ def check_guest_tests(
     image: Path = IMAGE,
     arguments: str = "",
 ) -> str:
-    """The console of a run whose tests all said ok."""
+    """Returns the console of a run whose tests all passed."""
     guest = run_guest(
         folder,
         command,
@@ -83,7 +86,7 @@ def check_guest_tests(
 def check_first_process(
     folder: Path, program: str, *, memory_mib: int = MEMORY_MIB, arguments: str = ""
 ) -> None:
-    """The program's tests of the process that all orphans come to, with itself as that."""
+    """Runs the program as init, which adopts all orphans, and checks its tests for that role."""
     build_once("image")
     (folder / "init").write_bytes((BUILD / "programs" / program).read_bytes())
     image = folder / "first.img"
@@ -117,20 +120,20 @@ def check_on_a_machine_of_its_size(
 )
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_on_spike(tmp_path: Path, small_disk: Path, program: str, cpus: int) -> None:
-    """Each test of the program says ok, on a deterministic machine."""
+    """Each test of the program passes on a deterministic machine."""
     check_on_a_machine_of_its_size(tmp_path, small_disk, program, "spike", cpus)
 
 
 @pytest.mark.spike
 def test_four_thousand_processes(tmp_path: Path) -> None:
-    """For which test-processes has too little memory above, and leaves them out."""
+    """test-processes skips this test above, for lack of memory."""
     check_guest_tests(tmp_path, "test-processes four_thousand_processes_at_once", "spike", 4)
 
 
 @pytest.mark.spike
 @pytest.mark.parametrize("cpus", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_forks_that_keep_their_promises(tmp_path: Path, cpus: int) -> None:
-    """What can be done without overcommitting memory, and what then fails."""
+    """Without overcommitment, forks that cannot reserve memory fail."""
     check_guest_tests(
         tmp_path,
         "test-last-page",
@@ -148,8 +151,7 @@ def test_a_limit_of_processes(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 def test_orphans_that_nobody_waits_for_are_freed(tmp_path: Path) -> None:
-    """The first process reads from a pipe meanwhile. So little does it do on a busy host, which may
-    take its CPU away."""
+    """The first process only reads from a pipe, as on a busy host that takes its CPU away."""
     check_first_process(tmp_path, "test-processes", arguments="processes=16")
 
 
@@ -162,8 +164,10 @@ def test_who_lacks_a_page_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 def test_the_first_process_waits_for_memory(tmp_path: Path) -> None:
-    """All others would be killed: what is called init on this disk takes pages when a child of it
-    has them all, and gets them when the child ends."""
+    """The init process of this disk waits for pages while its child holds all of them.
+
+    Any other process would be killed. The child's end frees the pages.
+    """
     check_first_process(tmp_path, "test-last-page", memory_mib=LITTLE_MEMORY_MIB)
 
 
@@ -191,8 +195,10 @@ def test_on_few_cpus(tmp_path: Path, small_disk: Path, program: str, cpus: int) 
     ],
 )
 def test_on_qemu(tmp_path: Path, small_disk: Path, program: str) -> None:
-    """The same with the host's own timing between the CPUs. More of them than the host has would
-    spin for locks of CPUs that have no turn there: minutes instead of seconds."""
+    """The host determines the timing between CPUs.
+
+    More CPUs than the host has would spin for locks of CPUs that do not run, and take minutes.
+    """
     cpus = min(4, max(2, host_processors()))
     check_on_a_machine_of_its_size(tmp_path, small_disk, program, "qemu", cpus)
 

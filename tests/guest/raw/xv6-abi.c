@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A program as a course's tool chain makes it for xv6: no library of ours, one
- * segment that may be read, written and executed, an entry that is not at
- * address 0, system calls 1 to 21 by number. It shows that such a program runs
- * here as it is. Linked with -N -Ttext 0 -e begin.
+ * A program as a course's tool chain makes it for xv6. It has no schedlab library, one
+ * segment with read, write and execute permission, an entry that is not at address 0, and system
+ * calls 1 to 21 by number. Such a program must run here without changes. Linked with -N -Ttext 0 -e
+ * begin.
  */
 
 #include "tests/guest/raw/xv6.h"
@@ -13,7 +13,7 @@ typedef unsigned long uint64;
 typedef unsigned int uint32;
 typedef unsigned short uint16;
 
-/* What fstat() fills, and what a directory holds. */
+/* The results of fstat(), and the content of a directory. */
 struct status {
     int device;
     uint32 inode;
@@ -38,7 +38,7 @@ _Static_assert(__builtin_offsetof(struct entry, name) == 2, "its name");
 enum { READ_ONLY = 0, WRITE_ONLY = 1, READ_WRITE = 2, CREATE = 0x200, TRUNCATE = 0x400 };
 enum { DIRECTORY = 1, REGULAR = 2, DEVICE = 3 };
 
-/* Something at address 0 that is not the entry. */
+/* Occupies address 0, so that the entry is elsewhere. */
 __asm__(".text\n .word 0, 0");
 
 static char initialised[] = "data";
@@ -84,7 +84,7 @@ static void try_memory_and_time(void)
     expect(call(SBRK, -8192, 0, 0) == (long)end + 8192, "sbrk back");
     expect(call(SBRK, 0, 0, 0) == (long)end, "the end is back");
 
-    /* One segment: code and data may be written, and what is not in the file is zero. */
+    /* There is one segment: code and data are writable, and memory beyond the file is zero. */
     initialised[0] = 'D';
     expect(same(initialised, "Data", 4), "initialised data");
     for (unsigned i = 0; i < sizeof(cleared); i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A program as those of a course that added calls to xv6: lotteries, priorities, waiting times, by
- * the numbers that COURSE_CALLS of tests/guest/test_course_programs.py gives them.
+ * A program like those of a course that added calls to xv6: lotteries, priorities, waiting times.
+ * COURSE_CALLS in tests/guest/test_course_programs.py defines the numbers of the calls.
  */
 
 #include "tests/guest/raw/xv6.h"
@@ -53,7 +53,7 @@ static void use_ticks(long ticks)
         ;
 }
 
-/* A child with 10 tickets that has run for a while, then waits for a byte. */
+/* Starts a child with 10 tickets that runs for a while, then waits for a byte. */
 static long start_child(int go[2])
 {
     int ready[2];
@@ -102,7 +102,7 @@ static void try_lottery(long child)
     expect(call(COUNT, 0, 0, 0) == count, "the number of processes");
 }
 
-/* The same as study 1 has it. */
+/* Equals study 1's version. */
 static void try_rows(long child)
 {
     int found = 0;
@@ -122,7 +122,7 @@ static void try_rows(long child)
     expect(call(LAST_SCHEDULED, 999999, 0, 0) == -1, "when nobody was");
 }
 
-/* The course has 20 as its highest priority and 0 as its lowest; here are eleven. */
+/* The course's priorities go from 20, the highest, to 0; the kernel has eleven priorities. */
 static void try_priorities(long child)
 {
     expect(call(GET_PRIORITY, child, 0, 0) == 10, "the default priority");
@@ -175,7 +175,7 @@ static void try_family(void)
     expect(call(NOT_THERE, 0, 0, 0) == -1, "a number without a call");
 }
 
-/* Of three children that sleep one after the other, the first and its own child do not print. */
+/* Three children sleep one after the other. The first child and its child do not print. */
 static void try_print_time(void)
 {
     for (int asks = 0; asks < 3; asks++) {

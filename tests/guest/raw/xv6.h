@@ -2,7 +2,7 @@
 #ifndef TESTS_GUEST_RAW_XV6_H
 #define TESTS_GUEST_RAW_XV6_H
 
-/* What programs need that have no library of ours: system calls by number, and a verdict. */
+/* System calls by number, and a verdict, for programs without schedlab's library. */
 
 enum {
     FORK = 1,
@@ -30,7 +30,7 @@ enum {
 
 static int failures;
 
-/* A system call as the stubs of such programs make it: only a0 changes. */
+/* Makes a system call as the stubs of such programs do: only a0 changes. */
 static inline long call(long number, long first, long second, long third)
 {
     register long a7 __asm__("a7") = number;
