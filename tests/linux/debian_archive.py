@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A small archive of Debian packages in a folder, which the host's real apt reads (file:)."""
+"""Makes a small archive of Debian packages in a folder, which the host's real apt reads (file:)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedlab.base.toolchain.tools import compiler
 
 @dataclass
 class Archive:
-    """`address` is what a list of sources would name."""
+    """An archive; `address` is its entry in a list of sources."""
 
     folder: Path
     suites: dict[str, list[Path]] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Archive:
         files: Mapping[str, bytes | Path],
         depends: str = "",
     ) -> Path:
-        """One package. Where its file is."""
+        """Adds one package, and returns its path."""
         place = self.folder / "build" / f"{name}_{version}"
         for path, content in files.items():
             target = place / path
@@ -54,7 +54,7 @@ class Archive:
         return deb
 
     def publish(self) -> None:
-        """Writes the lists, as the packages are now."""
+        """Writes the lists for the current packages."""
         for suite, debs in self.suites.items():
             index = "".join(f"{self.entries[deb]}{described(deb)}\n" for deb in debs)
             place = self.folder / "dists" / suite
@@ -76,7 +76,7 @@ def described(deb: Path) -> str:
 
 
 def shared_library(path: Path, *needs: Path) -> Path:
-    """An ELF file of that name, which names the others as libraries that it needs."""
+    """Returns an ELF file with that name, which needs the other names as libraries."""
     path.parent.mkdir(parents=True, exist_ok=True)
     source = path.with_name(f"{path.name}.c")
     source.write_text("int one;\n")

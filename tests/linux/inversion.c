@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Priority inversion on one CPU: a thread of low priority has a lock, another of low priority waits
- * for it, then one of high priority, while a thread of medium priority computes. Prints how many
- * thousandths of its work the last does until the one of high priority has the lock: few, if owners
- * of locks inherit from those that wait for them; else nearly all.
+ * Priority inversion on one CPU. A thread of low priority has a lock; another one of low priority,
+ * then one of high priority wait for it. A thread of medium priority computes. Prints which part of
+ * its work, in thousandths, it completes before the thread of high priority has the lock. With
+ * inheritance the number is small; otherwise it is almost 1000.
  */
 
 #define _GNU_SOURCE
@@ -21,14 +21,14 @@
 
 enum { HIGH = 0, MEDIUM = 5, LOW = 8, LOWEST = 9 };
 
-/* Rounds of a loop, whatever time they take. */
+/* Iterations of a loop, regardless of their time. */
 #define OWNER_ROUNDS 1000000
 #define HOG_ROUNDS   10000000
 
 static pthread_mutex_t lock;
-static atomic_int waiting; /* threads that have the lock, or are about to ask for it */
+static atomic_int waiting; /* threads that have the lock or are about to request it */
 static atomic_int hog_rounds;
-static atomic_bool asked; /* the thread of high priority asks for the lock */
+static atomic_bool asked; /* the high-priority thread requests the lock */
 static atomic_bool done;
 
 static void set_priority(int priority)
@@ -65,7 +65,7 @@ static void begin(pthread_t *thread, void *(*function)(void *), int priority)
         exit(2);
 }
 
-/* Until so many have the lock or wait for it: they are given the time to come there. */
+/* Waits until that many threads have the lock or wait for it; gives them time to arrive. */
 static void await(int threads)
 {
     while (waiting < threads)
@@ -93,7 +93,7 @@ int main(void)
     begin(&next, own_lock, LOW);
     await(2);
     begin(&hog, compute, 0);
-    while (hog_rounds == 0) /* it takes the CPU from the two */
+    while (hog_rounds == 0) /* preempts the other two */
         usleep(1000);
     int before = hog_rounds;
     asked = true;

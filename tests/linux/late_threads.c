@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-//
-// Loaded before QEMU, stands for a host that stops its threads where it hurts most: now and then
-// the thread of the emulated CPUs is late to come out of what they ran, and the main loop to go
-// round. Nothing else changes.
+// Preloaded into QEMU: simulates a host that stops threads at the worst moments. Sometimes the
+// thread of the emulated CPUs leaves their code late, and the main loop starts its next round late.
+// Nothing else changes.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stands in for the guest's packages where no guest is booted."""
+"""Replaces the guest's packages by stand-ins where no guest is booted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ echo "$@" | sed "s/--while $PPID /--while PARENT /" >>"$LOG"
 
 
 def stand_in_packages(tree: Path) -> Packages:
-    """Files that hold their own names; sysbench needs a library that chrt does not."""
+    """Returns files that contain their own names; sysbench needs a library that chrt does not
+    need."""
     needs = {"busybox": [], "chrt": [LOADER, "libc.so.6"], **{name: [] for name in BENCHMARKS}}
     needs["sysbench"] = [LOADER, "libc.so.6", "libone.so.1"]
     kernel = tree / "kernel" / "usr" / "lib" / "modules" / "7.3.4"
@@ -44,8 +45,11 @@ def run_script(
     problem: str = "",
     **variables: str,
 ) -> tuple[int, list[str]]:
-    """Exit status of the guest's run.sh with these programs beside `chrt`, and the lines of its log. `in_force` is
-    the policy that the server's files name, and `problem` what they say is wrong."""
+    """Returns the exit status of the guest's run.sh and the lines of its log.
+
+    The programs are in the same folder as `chrt`. The server's files name the active policy
+    `in_force` and the problem `problem`.
+    """
     control, place = folder / "control", folder / "bin"
     for directory in (control, place, folder / "result"):
         directory.mkdir()

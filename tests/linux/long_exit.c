@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Takes long to end, for it has much memory to give back, on a CPU on which a child of its
- * computes. Makes a note in the trace when it begins to. */
+/*
+ * Takes long to exit, because it must free much memory on a CPU where its child computes. Writes a
+ * note to the trace when the exit begins.
+ */
 
 #define _GNU_SOURCE
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Does a little of all that a trace of Linux tells: forks, pipes, threads, sleeps,
- * yields, exec, a death by signal; and has each thread tell by marks what Linux's
- * own account says of it just before its end: the nanoseconds that it ran
- * ("run") and waited ("wait"), and how often it got a CPU ("turns").
- *
- * tests/linux/traces holds recordings of it; tests/linux/test_linux_trace.py says how
- * they are made anew.
+ * Uses everything that a trace of Linux shows: forks, pipes, threads, sleeps, yields, exec, a death
+ * by signal. Just before its end, each thread marks Linux's statistics of it: nanoseconds running
+ * ("run") and waiting ("wait"), and the number of times that it got a CPU ("turns").
+ * tests/linux/traces holds recordings of it; tests/linux/test_linux_trace.py says how to make them
+ * again.
  */
 
 #define _GNU_SOURCE
@@ -58,7 +56,7 @@ static void tell_account(void)
         exit(1);
     fclose(file);
     char *end;
-    strtoull(text, &end, 10); /* ran, as of the last tick */
+    strtoull(text, &end, 10); /* ran until the last tick */
     uint64_t waited = strtoull(end, &end, 10);
     uint64_t turns = strtoull(end, &end, 10);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
@@ -87,7 +85,7 @@ _Noreturn static void end(int status)
     _exit(status);
 }
 
-/* One writes and waits for the answer of the other. */
+/* One process writes and waits for the answer of the other. */
 static void play_ball(void)
 {
     int there[2];
@@ -130,7 +128,7 @@ static void run_threads(void)
     end(0);
 }
 
-/* exec() by a thread that is not the process's first. */
+/* Calls exec() in a thread that is not the process's first. */
 static void *become(void *program)
 {
     execl(program, "observed", "was-thread", NULL);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 #
-# In a guest: brings every policy and preset to the kernel, one after the other, while processes
-# compute, sleep, fork and are bound to CPUs; then lets hogs of unlike weights compete. What came of
-# it is left in /result; tests/linux/test_linux_policies.py reads it.
+# Runs in a guest. Loads every policy and preset, one after the other, while processes compute,
+# sleep, fork and are bound to CPUs. Then hogs of different weights compete. The results are in
+# /result; tests/linux/test_linux_policies.py reads them.
 
 control=/run/schedlab
 
-# By the shell alone: programs would take longer to start than the policies have.
+# Uses only the shell, because starting programs would take longer than a policy's time.
 look() {
     ops=
     read -r state </sys/kernel/sched_ext/state
@@ -19,19 +19,20 @@ hog() {
     exec chrt --other 0 sh -c 'while :; do :; done'
 }
 
-# Nanoseconds on a CPU of each process that is named.
+# Prints the CPU time of each named process, in nanoseconds.
 run_times() {
     for pid; do
         cut -d ' ' -f 1 "/proc/$pid/schedstat"
     done
 }
 
-# This one tells what comes of it: none of the policies is to rule it.
+# This script records the results, so it runs in a class that no policy controls.
 chrt --fifo --pid 80 $$
 schedlab-linux serve --policy fair --seed 1 --trace /result/trace.bin --trace-queues --background || exit 1
 
-# The verifier has its say while nothing else computes, which is sooner. It has real-time priority, and the kernel keeps
-# a part of each CPU for the fair class alone: what another policy ruled meanwhile would starve.
+# The verifier is faster while nothing else computes. It runs with real-time priority, and the
+# kernel reserves a part of each CPU for the fair class only. Tasks under another policy would
+# starve during this time.
 for name in $LOADED; do
     schedlab-linux policy "$name"
     echo fair >"$control/sched_status"
@@ -51,7 +52,7 @@ chrt --other 0 sh -c 'while :; do taskset -p 1 $$; sleep 0.03; taskset -p 2 $$; 
 load="$load $!"
 echo $! >/result/bound
 
-# Preempts the others wherever they are, within the observer's programs too.
+# Preempts the other processes everywhere, including in the observer's programs.
 chrt --fifo 50 sh -c 'while :; do sleep 0.002; done' &
 load="$load $!"
 
@@ -64,7 +65,7 @@ dmesg | grep -A 40 -E 'WARNING|BUG|stall|sched_ext.*error' >/result/complaints
 kill $load
 sleep 0.2
 
-# A thread that is not its process's first calls exec(), and so changes its PID; and a policy has a
+# A thread that is not its process's first calls exec(), which changes its PID. Then a policy has a
 # process killed.
 echo rr >"$control/sched_status"
 chrt --other 0 timeout 20 observed
@@ -80,11 +81,11 @@ echo kill_after=20 >"$control/sched_tunables"
 hog &
 wait $!
 echo "status: $?" >/result/doomed
-# Else it would kill the next hogs, too, before the first policy of theirs is in force.
+# Otherwise the policy would also kill the next hogs before their first policy is active.
 echo fair >"$control/sched_status"
 
-# Hogs of weights 1, 3 and 6, and as many tickets, on two CPUs. Turns by weight are long beside what a busy
-# host delays a tick by, and so each of them.
+# Hogs of weights 1, 3 and 6, with the same numbers of tickets, on two CPUs. The time slices by
+# weight are long, because a busy host may delay a tick.
 hogs=
 for value in 1 3 6; do
     hog &
@@ -101,8 +102,9 @@ for name in wrr lottery; do
     run_times $hogs >"/result/$name.end"
 done
 
-# Groups: a user's, of which the last hog is and which may have 0.2 of the two CPUs, told before a policy
-# knows groups; and control groups, of which the third may have as much. Then its hog goes to the second.
+# Groups. A user's group, which contains the last hog, may use 0.2 of the two CPUs. It is set before
+# the active policy supports groups. The third of three control groups has the same quota. Later,
+# its hog moves to the second control group.
 echo "group 2 quota 20000000" >"$control/sched_status"
 echo "group 2 parent 2" >"$control/sched_status" || cat "$control/sched_problem" >/result/group
 held=${hogs##* }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 #
-# In a guest: what the server of policies (linux/loader) does with a kernel that has sched_ext, and
-# with policies that do what none should. What came of each step is left in /result, in a file of
-# the step's name; tests/linux/test_linux_server.py reads it. `status` of a step is its last line.
+# Runs in a guest. Tests the policy server (linux/loader) with a kernel that has sched_ext, and with
+# faulty policies. The results of each step are in /result, in a file with the step's name;
+# tests/linux/test_linux_server.py reads them. The last line of a step is its `status`.
 
 control=/run/schedlab
 
-# Runs a command; keeps what it prints, and its exit status.
+# Runs a command, and saves its output and exit status.
 step() {
     file=/result/$1
     shift
@@ -14,7 +14,7 @@ step() {
     echo "status: $?" >>"$file"
 }
 
-# What is in force, in the eyes of the kernel and of the server.
+# Saves the active policy according to the kernel and the server.
 look() {
     {
         cat /sys/kernel/sched_ext/state
@@ -22,7 +22,7 @@ look() {
     } >"/result/$1" 2>&1
 }
 
-# Waits until the kernel is back in the fair class, which it goes to by itself: so many tenths of a second at most.
+# Waits until the kernel falls back to the fair class, at most the given tenths of a second.
 settle() {
     rounds=0
     while [ "$rounds" -lt "$1" ] && ! grep -q disabled /sys/kernel/sched_ext/state; do
@@ -36,7 +36,7 @@ obey() {
 }
 
 
-# This one tells what comes of it: none of the policies is to rule it.
+# This script records the results, so it runs in a class that no policy controls.
 chrt --fifo --pid 80 $$
 
 step dry-run schedlab-linux serve --policy rr --dry-run
@@ -46,7 +46,7 @@ step busy-folder schedlab-linux serve --control /job
 step no-objects schedlab-linux serve --objects /nowhere
 ls -A /run >/result/untouched
 
-# Where control groups or nice values share out CPU time.
+# If control groups or nice values share out CPU time.
 echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
 mkdir /sys/fs/cgroup/tenth
 echo "10000 100000" >/sys/fs/cgroup/tenth/cpu.max
@@ -139,16 +139,16 @@ look after-trial
 ls -A /run >>/result/left
 kill "$sleeper"
 
-# --- the Debian package: installed, used, upgraded and removed while it serves
+# --- the Debian package: installed, used, upgraded and removed while the server runs
 
-# As it is on a machine, where nothing of ours is in /job.
+# Uses only the installed files, as on a real machine, and none from /job.
 installed() {
     file=$1
     shift
     step "$file" env PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
 }
 
-# busybox has a dpkg that unpacks, but calls the package's scripts without their words.
+# The dpkg of busybox unpacks, but calls the package's scripts without arguments.
 scripts=/var/lib/dpkg/info/schedlab-linux
 mkdir -p /var/lib/dpkg/info
 touch /var/lib/dpkg/status
@@ -189,7 +189,7 @@ done
 step after-lifeline schedlab-linux status
 
 
-# --- what a policy reads of the machine's shape, with a thread that blocks, so that each CPU picks often
+# --- the machine's shape as a policy reads it; a thread blocks, so that each CPU picks often
 chrt --fifo --pid 80 $$
 schedlab-linux serve --policy surveyor --seed 1 --trace /result/surveyed.bin --trace-memory --background
 for cpu in 1 2; do
@@ -201,7 +201,7 @@ kill $sleepers
 step surveyed schedlab-linux stop
 
 
-# --- a thread that goes to the other CPU at the end of each turn
+# --- a thread that moves to the other CPU after each time slice
 schedlab-linux serve --policy mover --seed 1 --trace /result/moved.bin --trace-memory --background
 chrt --other 0 sh -c 'while :; do :; done' &
 echo $! >/result/mover
@@ -210,7 +210,7 @@ kill $!
 step moved schedlab-linux stop
 
 
-# --- traces that reach their limit, or the end of their disk, while a thread starts others
+# --- traces that reach their limit or the end of their disk while a thread starts others
 limited() {
     limit=$1
     shift

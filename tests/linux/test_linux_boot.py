@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Boots a Linux guest: twice the same, of which once QEMU's threads are late, and once freely until its limit."""
+"""Boots a Linux guest twice with equal results, once despite late QEMU threads, and once to its
+limit."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from schedlab.machines.outcome import LIMIT
 
 pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux_boot")]
 
-# What differs if anything does: random numbers, clocks, counters, what two CPUs make of threads. And CPUs
-# halt 2,000 times, of which each was a chance for QEMU's threads to meet in the wrong order.
+# Everything that could differ: random numbers, clocks, counters, threads on two CPUs. CPUs halt
+# 2,000 times; each halt could reorder QEMU's threads.
 SCRIPT = """
 echo "said on the console, seed $schedlab_seed"
 cat file folder/file
@@ -47,7 +48,7 @@ exit 5
 
 
 def late_threads(folder: Path) -> Path:
-    """Compiles what makes QEMU's threads late."""
+    """Compiles the library that makes QEMU's threads late."""
     library = folder / "late_threads.so"
     source = Path(__file__).with_name("late_threads.c")
     flags = ("-std=c17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
@@ -57,16 +58,15 @@ def late_threads(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
-    """Two repeatable guests with the same to do, the second with late threads, and a guest that does
-    not come to an end.
+    """Two equal repeatable guests, the second with late threads, and a guest that does not end.
 
-    That one has the port for a sign of life, too, as if it were one of KVM.
+    The last guest also has the port for a sign of life, like a guest under KVM.
     """
     need_guests()
     files: dict[str, bytes | Path] = {"file": b"a file, ", "folder/file": b"another\n"}
     same = GuestJob(files, SCRIPT, cpus=2, seed=7, memory_mib=512)
-    # On a busy host 2 s of a guest can be over before it comes to the first line of its script. To
-    # sleep takes no CPU time.
+    # On a busy host, 2 s of guest time can pass before the first line of the script. Sleeping takes
+    # no CPU time.
     endless = "echo part >/result/part; sleep 1000 & sleep 1000"
     free = GuestJob({}, endless, cpus=2, repeatable=False, limit_s=20, memory_mib=512, programs=())
     shown, preload = guest.device_options, guest.preload

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A command that a Linux guest does not have is refused before the guest is booted."""
+"""Tests that a command that a Linux guest lacks is refused before the boot."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a guest ends, with a QEMU that only acts as one: nothing is booted here."""
+"""Tests how a guest ends, with a stand-in for QEMU; nothing is booted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERSION = 'case "$1" in --version) echo "QEMU emulator version 7.2.22 (stands in
 
 @pytest.fixture
 def qemu(tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
-    """Makes the stand-in, which is started in the folder of the boot."""
+    """Makes the stand-in, which starts in the folder of the boot."""
     stub_packages = stand_in_packages(tmp_path / "tree")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
@@ -40,11 +40,11 @@ def qemu(tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch) -> 
         return program(name, f"{VERSION}\n{body}")
 
     yield make
-    forget_host()  # other tests have the host's own
+    forget_host()  # other tests use the real host
 
 
 def packed(folder: Path, *members: tuple[str, bytes], cut: int = 0) -> Path:
-    """What a guest hands over; `cut` bytes of it are lost."""
+    """Returns an archive as a guest writes it, without its last `cut` bytes."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as tar:
         for name, content in members:
@@ -202,7 +202,8 @@ def test_what_no_guest_can_be(job: GuestJob, tmp_path: Path) -> None:
 
 
 def test_what_is_repeatable_goes_by_nothing_that_depends_on_the_hosts_time() -> None:
-    """Two runs parted where kdamond looked for pages that had been accessed."""
+    """The kernel thread kdamond once made two runs differ, because it checks accessed pages by
+    time."""
     for repeatable, is_expected in ((True, True), (False, False)):
         job = GuestJob(repeatable=repeatable, kvm=False)
         words = guest.kernel_arguments(job, guest.mode_of(job)).split()
@@ -211,7 +212,7 @@ def test_what_is_repeatable_goes_by_nothing_that_depends_on_the_hosts_time() -> 
 
 
 def test_a_guest_whose_time_is_the_hosts_does_not_try_its_timer() -> None:
-    """A host that stood still for that moment let it panic."""
+    """A host that pauses during the timer check would make the guest panic."""
     job = GuestJob(repeatable=False)
     for mode in (guest.FREE_RUNNING, guest.KVM):
         assert "no_timer_check" in guest.kernel_arguments(job, mode).split()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`run --machine host`, with stand-ins for a kernel that has sched_ext: what is refused, and how it ends."""
+"""Tests `run --machine host` with stand-ins for a kernel with sched_ext: refusals and endings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from schedlab.machines.spec import RunSpec
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine that is fit, whose user is root."""
+    """Root folder of a suitable machine, whose user is root."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return fit_root(tmp_path / "root")
 
@@ -54,7 +54,7 @@ def run(machine: HostLinux) -> RunSpec:
     )
 
 
-# --- what is missing
+# --- missing requirements
 
 
 def without(name: str) -> Callable[[Path], object]:
@@ -105,7 +105,7 @@ def test_the_machine_is_taken_as_it_is(
         machine.check(replace(run, **changed))  # type: ignore[arg-type]
 
 
-# --- a run, from its beginning to its end
+# --- a complete run
 
 SERVER = """#!/bin/sh
 case "$1" in
@@ -124,7 +124,7 @@ echo "$1" >>"$LOG"
 
 @pytest.fixture
 def parts(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    """Programs of which the server changes what the stand-in shows."""
+    """Programs of the run; the server changes the state that the stand-in shows."""
     programs = {"run.sh": ROOT / "linux" / "guest" / "run.sh"}
     for name, text in (("schedlab-linux", SERVER), ("chrt", CHRT)):
         programs[name] = tmp_path / name
@@ -139,7 +139,7 @@ def parts(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
 def begun(
     machine: HostLinux, run: RunSpec, parts: dict[str, Path], tmp_path: Path
 ) -> tuple[subprocess.Popen[bytes], Path, Path]:
-    """The process of a run; its folder, and that for what it needs besides."""
+    """Starts a run; returns the process, its folder and its scratch folder."""
     folder, scratch = tmp_path / "run", tmp_path / "a 'scratch'"
     folder.mkdir()
     scratch.mkdir()
@@ -175,7 +175,7 @@ def test_remaining_scheduler_is_reported(
 
 
 def at_home_in(folder: Path) -> list[str]:
-    """The processes whose folder it is."""
+    """Returns the processes whose working directory is the folder."""
     process_names = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

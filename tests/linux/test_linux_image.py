@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The guest's initial ramdisk: the same bytes for the same content, made anew when that changes."""
+"""Tests the guest's initial ramdisk: equal content gives equal bytes, and changes rebuild it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packages:
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
-    """By GNU cpio, which leaves out the devices that only root may make."""
+    """Unpacks with GNU cpio, without the devices that only root may make."""
     folder.mkdir()
     with archive.open("rb") as file:
         subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether KVM runs guests, with a QEMU that only acts as one; and what it is that a guest tries."""
+"""Tests whether KVM is used, with a stand-in for QEMU, and the program of the trial guest."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ STUCK = 'echo "KVM internal error. Suberror: 1" >&2; sleep 1000'
 def qemu(
     tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], None]]:
-    """Makes a QEMU of which the part that runs under KVM is given."""
+    """Makes a stand-in for QEMU with a given behaviour under KVM."""
     stub_packages = stand_in_packages(tmp_path / "tree")
     monkeypatch.setattr(guest, "packages", lambda: stub_packages)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.delenv(kvm.OFF, raising=False)
-    monkeypatch.setattr(kvm, "DEVICE", tmp_path / "bin")  # which can be read and written
+    monkeypatch.setattr(kvm, "DEVICE", tmp_path / "bin")  # a readable and writable path
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr(kvm, "PROBE_SECONDS", 1.0)
     monkeypatch.setattr(guest, "SILENT_SECONDS", 1.0)
@@ -59,7 +59,7 @@ def qemu(
         forget_host()
 
     yield make
-    forget_host()  # other tests have the host's own
+    forget_host()  # other tests use the real host
 
 
 # --- the trial
@@ -72,7 +72,7 @@ def qemu(
         (HANGS, "nothing within 1 s"),
         (STUCK, "stand still (KVM internal error. Suberror: 1)"),
         ("kill -SEGV $$", "SIGSEGV"),
-        ("exit 33", "status 33"),  # the exit of a guest, but no word of its own
+        ("exit 33", "status 33"),  # a guest's status, but no message from it
         ("echo a guest runs; exit 1", "status 1"),
     ],
 )
@@ -111,7 +111,7 @@ def test_the_bytes_that_a_guest_tries_are_those_of_their_source(tmp_path: Path) 
 def test_what_a_guest_tries_succeeds_on_a_processor_that_does_as_it_should(
     tmp_path: Path,
 ) -> None:
-    """Emulated, where each host can try it; without BMI2, too."""
+    """The trial program also runs on emulated processors, with and without BMI2."""
     image = tmp_path / "alive"
     image.write_bytes(kvm.bios())
     for cpu in ("max", "qemu64"):
@@ -145,7 +145,7 @@ def test_silent_guest_under_kvm_restarts_without_kvm(
     expected_message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`told`: once on its console, and once to the user."""
+    """The message appears once on the console and once for the user."""
     qemu(ANSWERS + body)
     outcome = guest.boot(GuestJob(repeatable=False), tmp_path / "boot")
     assert (outcome.status, outcome.mode) == (status, mode)
@@ -156,16 +156,14 @@ def test_silent_guest_under_kvm_restarts_without_kvm(
         assert expected_message in place
     left = {path.name for path in (tmp_path / "boot").iterdir()}
     assert left - {"pids"} == {"console.log", "results"}
-    assert bool(guest.kvm_problem()) is bool(
-        expected_message
-    )  # the next one does not wait for it again
+    assert bool(guest.kvm_problem()) is bool(expected_message)  # later guests do not wait again
 
 
 @pytest.mark.parametrize("body", [HANGS, f"echo alive >alive; {HANGS}", "exit 1"])
 def test_a_guest_that_is_ended_leaves_neither_start_behind(
     qemu: Callable[[str], None], tmp_path: Path, body: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By SIGTERM to the one process that the rest of schedlab knows of."""
+    """The rest of schedlab knows one process and sends SIGTERM only to it."""
     monkeypatch.setenv("HANGS", "1")
     qemu(ANSWERS + body)
     (tmp_path / "b").touch()
@@ -188,7 +186,7 @@ def test_a_guest_that_is_ended_leaves_neither_start_behind(
 
 
 def test_the_second_start_has_what_the_first_one_had(tmp_path: Path) -> None:
-    """Its folder, pipes and descriptors."""
+    """The second start keeps the folder, pipes and descriptors."""
     parent_socket, child_socket = socket.socketpair()
     script = "import os, sys; os.write(int(sys.argv[1]), sys.stdin.readline().encode())"
     words = [sys.executable, "-c", script, str(child_socket.fileno())]
@@ -207,7 +205,7 @@ def test_the_second_start_has_what_the_first_one_had(tmp_path: Path) -> None:
 
 
 def test_qemu_that_was_started_twice_is_spoken_with() -> None:
-    """Its machine protocol begins with a greeting, and both have sent theirs."""
+    """Each start sends the greeting of QEMU's machine protocol, so that it arrives twice."""
     greeting = b'{"QMP": {"version": {"qemu": {"micro": 0, "minor": 2, "major": 7}}, '
     greeting += b'"capabilities": []}}\r\n'
 

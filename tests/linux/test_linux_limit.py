@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A run in a guest whose trace reaches its limit is ended; what was recorded is kept and measured."""
+"""Tests that a trace's limit ends a run in a guest, and that the records so far are kept and
+measured."""
 
 from __future__ import annotations
 

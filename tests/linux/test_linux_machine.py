@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs on Linux without a guest: what one is given to do, what came of it, what is refused."""
+"""Tests runs on Linux without a guest: the guest's job, its results, and refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ RUN = RunSpec(
 FILE = ROOT / "workloads" / "files" / "cpu-bound.json"
 
 
-# --- what the guest is given to do
+# --- the guest's job
 
 
 def test_machine_gets_policy_seed_and_command() -> None:
@@ -104,7 +104,7 @@ def test_programs_are_the_same_archive_for_the_same_contents(tmp_path: Path) -> 
         assert [(member.name, member.mode) for member in tar] == [("a", 0o755), ("x/b", 0o755)]
 
 
-# --- what is refused
+# --- refusals
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_user_kernel_is_examined(tmp_path: Path) -> None:
         check_user_part("linux_kernel", other)
 
 
-# --- what came of it
+# --- results
 
 
 def ended(
@@ -183,7 +183,7 @@ def ended(
     machine_status: int = 0,
     console: str = "",
 ) -> Outcome:
-    """Of a run whose guest handed this over; a word of None: nothing."""
+    """Returns the outcome of a guest that wrote these results; without a word, it wrote nothing."""
     log = folder / "console.log"
     log.write_text(console)
     (folder / "ramdisk.cpio").write_text("")
@@ -231,13 +231,13 @@ def test_end_of_a_run_is_reported_with_its_cause(
         assert ("the last" if word == "1" else "verified not") in outcome.message
 
 
-# --- the script in the guest, with stand-ins for what only a guest has
+# --- the script of the guest, with stand-ins for the guest's programs
 
 
 def scripted(
     folder: Path, command: str, in_force: str = "wrr", **more: str
 ) -> tuple[int, list[str]]:
-    """Exit status of run.sh, and what its server was told."""
+    """Returns the exit status of run.sh, and the commands that its server received."""
     return run_script(folder, command, {"schedlab-linux": SERVER}, in_force, **more)
 
 
@@ -261,7 +261,7 @@ def test_the_command_begins_at_the_same_time_after_the_boot(
     monkeypatch.setenv("UPTIME", str(tmp_path / "uptime"))
     monkeypatch.setenv("BEGIN_AT", "40")
     (tmp_path / "sleeps").mkdir()
-    early_exit = '[ "$1" = 0.5 ] && exec /bin/sleep 30\n'  # the limit, for which the watch sleeps
+    early_exit = '[ "$1" = 0.5 ] && exec /bin/sleep 30\n'  # the watchdog sleeps for the limit
     (tmp_path / "sleeps" / "sleep").write_text(f'#!/bin/sh\n{early_exit}echo "$1" >>"$LOG"\n')
     (tmp_path / "sleeps" / "sleep").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'sleeps'}:{os.environ['PATH']}")
@@ -292,11 +292,11 @@ def test_the_script_ends_with_a_server_whose_trace_is_full(tmp_path: Path) -> No
     assert status == _SERVER_ENDED
 
 
-# --- workloads as programs of Linux
+# --- workloads as Linux programs
 
 
 def workload(program: str, *words: str, control: Path | None = None, status: int = 0) -> str:
-    """What it writes to the standard errors, marks among it."""
+    """Returns a workload's standard error, which includes its marks."""
     build_once(f"build/linux/{program}")
     done = subprocess.run(
         [BUILD / "linux" / program, *words],
@@ -326,7 +326,7 @@ def test_workload_sets_attributes_through_files(tmp_path: Path) -> None:
         pid, attribute, value = status.read_text().split()
         assert (attribute, value) == (name, "3")
         assert f"mark {pid} group cpu" in marks
-    workload("ladder", *LADDER, "-a", "3")  # where no server runs, there is none to tell
+    workload("ladder", *LADDER, "-a", "3")  # without a server, none is notified
     status.unlink()
     status.mkdir()
     output = workload("ladder", *LADDER, "-a", "3", control=tmp_path, status=1)

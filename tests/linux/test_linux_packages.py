@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The guest's packages: found, fetched by the host's apt from an archive in a folder, and kept."""
+"""Tests the guest's packages: how they are found, fetched with the host's apt, and cached."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KERNELS = {"7.9.1": GOOD, "7.10.2": GOOD, "7.11.3": GOOD.replace("SCHED_CLASS_EX
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
-    """All that is asked for, some that is not, and three kernels."""
+    """Archive with all required packages, some others, and three kernels."""
     folder = tmp_path_factory.mktemp("archive")
     made = Archive(folder)
     add_kernels(made)
@@ -58,7 +58,8 @@ def add_kernels(made: Archive) -> None:
 
 
 def add_programs(made: Archive, built: Path) -> None:
-    """sysbench needs libone, which needs libtwo; of what else it depends on it needs no library."""
+    """Adds sysbench, which needs libone, which needs libtwo; its other dependency has no needed
+    library."""
     two = shared_library(built / "libtwo.so.2")
     one = shared_library(built / "libone.so.1", two)
     gcc = shared_library(built / "libgcc_s.so.1")
@@ -79,19 +80,19 @@ def add_programs(made: Archive, built: Path) -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache, of a user of that archive, whose packages are not signed."""
+    """An empty cache of a user of that archive, whose packages are unsigned."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "ca che"))
     monkeypatch.setenv(mirror.VARIABLE, archive.address)
     monkeypatch.setattr(apt, "TRUST", "trusted=yes")
     monkeypatch.setattr(apt, "KEYRING", tmp_path)
     packages.packages.cache_clear()
     yield packages.folder()
-    packages.packages.cache_clear()  # what was found there is not for other tests
+    packages.packages.cache_clear()  # other tests must not use these results
 
 
 @pytest.fixture(scope="module")
 def fetched(archive: Archive, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a first start leaves in the cache."""
+    """Cache after a first start."""
     place = tmp_path_factory.mktemp("fetched")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(place))
@@ -105,7 +106,7 @@ def fetched(archive: Archive, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def package_cache(cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of an earlier start; there is no network."""
+    """Cache of an earlier start, without a network."""
     shutil.copytree(fetched, cache)
     monkeypatch.setenv(mirror.VARIABLE, "file:/there/is/none")
     return cache
@@ -309,11 +310,12 @@ def test_without_any_the_fix_is_named(etc: Path, monkeypatch: pytest.MonkeyPatch
     assert mirror.mirrors(etc, ()) == ["http://mine.test/debian"]
 
 
-# --- a kernel that a user names -------------------------------------------------------------------
+# --- a kernel that the user names
+# -------------------------------------------------------------------
 
 
 def boot_image(config: str, release: str = "7.3.4-mine") -> bytes:
-    """The head of the boot protocol, and a packed "kernel" with a configuration in it."""
+    """Returns the head of the boot protocol, and a packed "kernel" with a configuration in it."""
     head = bytearray(0x400)
     head[0x1F1] = 1
     head[0x202:0x206] = b"HdrS"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every policy on a real kernel, in one guest of two CPUs: it loads, is switched to under load,
-and shares the CPUs as it should."""
+"""Tests every policy on a real kernel, in one guest of two CPUs: loading, switches under load,
+shares."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ from schedlab.trace import AttributeKind, BlockReason, GroupField, Kind, MarkKin
 pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux-policies")]
 
 TURN = "0.15"
-"""Seconds of the guest under each policy."""
+"""Seconds of guest time per policy."""
 
 PROGRAMS = ("observed", "inversion", "long_exit")
-"""Of the folder of this test."""
+"""Programs from this test's folder."""
 
 WEIGHTS = (1, 3, 6)
 IDEAL = (0.25, 0.75, 1.0)
-"""CPUs that these weights are due, of two: no thread can have more than one."""
+"""Ideal shares of two CPUs for these weights; no thread can use more than one CPU."""
 
 
 @pytest.fixture(scope="module")
 def choices(request: pytest.FixtureRequest) -> list[str]:
-    """Policies that come into force under load: a choice for each program that the verifier sees, and with --long all
-    presets; the fair class, and the first one again after it."""
+    """Policies that become active under load, then the fair class, then the first policy again.
+
+    There is one choice per BPF program, or all presets with --long.
+    """
     names = [
         name
         for policy in read_catalogue().values()
@@ -48,8 +50,11 @@ def choices(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture(scope="module")
 def left(choices: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the script has left. Time goes on by itself there: when QEMU before 8.1 counts
-    instructions, it may leave one of two CPUs out for longer than the kernel bears."""
+    """Results of the script.
+
+    Time is not emulated: when QEMU before 8.1 counts instructions, it may stop one of two CPUs for
+    longer than the kernel tolerates.
+    """
     programs()
     build_linux("linux-observed")
     loaded = {source_of(choice): choice for choice in choices if choice != "fair"}
@@ -62,7 +67,7 @@ def left(choices: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
         programs=(),
         cpus=2,
         repeatable=False,
-        memory_mib=1536,  # of which the trace of all policies takes the most
+        memory_mib=1536,  # most of it for the trace of all policies
         limit_s=900,
     )
     outcome = boot(job, tmp_path_factory.mktemp("guest"))
@@ -72,7 +77,7 @@ def left(choices: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def source_of(choice: str) -> str:
-    """As BPF has it: that of a study, if its presets stand there."""
+    """Returns the name of the BPF source, which for presets of a study is the study's source."""
     policy, _, preset = choice.partition(":")
     studies = (ROOT / "policies/studies").glob(f"study-{policy}*.c")
     study_names = (study.stem for study in studies if f'{{"{preset}",' in study.read_text())
@@ -93,7 +98,8 @@ def test_policies_switch_during_work(left: Path, choices: list[str]) -> None:
 
 
 def test_the_trace_of_all_that_can_have_happened(left: Path) -> None:
-    """The queues' levels too, while everything at once changes which thread waits where."""
+    """The trace includes the queues' levels, while all changes of queues and waiting happen at
+    once."""
     recording = trace.read(left / "trace.bin")
     assert (recording.lost, recording.truncated) == (0, False)
     trace.validate(recording)
@@ -103,8 +109,10 @@ def test_the_trace_of_all_that_can_have_happened(left: Path) -> None:
 
 
 def test_a_process_has_ended_before_its_parent_hears_of_it(left: Path) -> None:
-    """The parent, which waits, may go on at once on another CPU, and say that all is over. Until the
-    first `timeout`: what vfork() waits for comes earlier than the child's end."""
+    """The waiting parent may continue at once on another CPU, and end the program.
+
+    Only events before the first `timeout` count: its vfork() returns before the child ends.
+    """
     recording = trace.read(left / "trace.bin")
     names = trace.event_table(recording).with_row_index("row").filter(pl.col("kind") == "EXEC")
     first_timeout = names.filter(pl.col("text") == "timeout")["row"][0]
@@ -130,7 +138,8 @@ def test_a_process_has_ended_before_its_parent_hears_of_it(left: Path) -> None:
 
 
 def test_allowed_cpus_of_a_thread_are_in_the_trace(left: Path) -> None:
-    """That none runs elsewhere is a law of the trace, which the test above holds against it."""
+    """An invariant, checked above, is that no thread runs outside its CPUs; this test checks the
+    masks."""
     table = trace.event_table(trace.read(left / "trace.bin"))
     sets = table.filter(pl.col("kind") == "AFFINITY")
     assert set(sets["first"]) == {0}
@@ -147,7 +156,7 @@ def test_allowed_cpus_of_a_thread_are_in_the_trace(left: Path) -> None:
 def test_scheduler_visits_appear_only_with_separate_clocks(
     left: Path,
 ) -> None:
-    """Else a visit would have the other CPU's turns in it."""
+    """Without separate clocks, a visit would include the other CPU's time."""
     recording = trace.read(left / "trace.bin")
     assert recording.has(Kind.SCHEDULER_EXIT) == ((left / "mode").read_text() == KVM)
 
@@ -161,8 +170,11 @@ def test_a_thread_that_changes_its_pid_by_exec_is_not_lost(left: Path) -> None:
 
 
 def test_a_process_that_takes_long_to_end_shares_its_cpu(left: Path) -> None:
-    """One that waits on the CPU runs in between, unless that is less than some turns. (It might have to run for the
-    other to come to its end.)"""
+    """A process that waits for the CPU runs in between, unless the exit takes less than some
+    slices.
+
+    (The exit may even depend on that process.)
+    """
     events = trace.read(left / "trace.bin").events.with_row_index("row")
     notes = events.filter((pl.col("kind") == Kind.MARK) & (pl.col("first") == MarkKind.NOTE))
     ((process, begin),) = notes.select("process", "row").iter_rows()
@@ -177,8 +189,11 @@ def test_a_process_that_takes_long_to_end_shares_its_cpu(left: Path) -> None:
 
 
 def test_owners_of_locks_inherit_from_those_that_wait_for_them(left: Path) -> None:
-    """The thousandths of its work that a thread of medium priority does before one of high priority has a lock, for
-    which it waits behind another of low priority: without and with inheritance."""
+    """Compares the medium thread's progress before a high-priority thread gets a lock, in
+    thousandths.
+
+    The high-priority thread waits behind a low-priority one, without and with inheritance.
+    """
     without, inherited = (int(line) for line in (left / "inversion").read_text().split())
     assert without > 500
     assert inherited < 100
@@ -189,7 +204,7 @@ def test_a_process_that_the_policy_wants_killed_is_killed(left: Path) -> None:
 
 
 def shares(left: Path, policy: str) -> list[float]:
-    """The CPUs that each hog had."""
+    """Returns the CPUs that each hog used."""
     begin = [int(line) for line in (left / f"{policy}.begin").read_text().split()]
     end = [int(line) for line in (left / f"{policy}.end").read_text().split()]
     ran = [after - before for before, after in zip(begin, end, strict=True)]
@@ -198,12 +213,13 @@ def shares(left: Path, policy: str) -> list[float]:
 
 @pytest.mark.parametrize("policy", ["wrr", "lottery"])
 def test_shares_are_roughly_those_of_the_weights(left: Path, policy: str) -> None:
-    # Draws of a few hundred turns stray by some points; a policy that forgets weights, by 40.
+    # Draws of a few hundred slices deviate by some points; a policy without weights deviates by 40.
     assert shares(left, policy) == pytest.approx(IDEAL, abs=0.1)
 
 
 def test_users_groups_and_control_groups_have_their_shares(left: Path) -> None:
-    """A quota of 0.2 CPUs for a user's group, and for a control group; two others share the rest, 1 to 3."""
+    """A user's group and a control group have a quota of 0.2 CPUs; two others share the rest 1 to
+    3."""
     limited_share, *of_first_and_second, third = shares(left, "hsfq")
     assert [limited_share, third] == [pytest.approx(0.2, abs=0.1)] * 2
     first, second = sum(of_first_and_second[:2]), sum(of_first_and_second[2:])
@@ -211,7 +227,7 @@ def test_users_groups_and_control_groups_have_their_shares(left: Path) -> None:
 
 
 def test_moved_thread_counts_in_its_control_group_at_once(left: Path) -> None:
-    """The quota of the one that it has left would hold it at 0.2 CPUs."""
+    """The quota of the old group would limit it to 0.2 CPUs."""
     limited_share, *of_first, _, _, moved = shares(left, "hsfq-moved")
     assert limited_share == pytest.approx(0.2, abs=0.1)
     assert moved == pytest.approx(0.45, abs=0.15)
@@ -219,7 +235,7 @@ def test_moved_thread_counts_in_its_control_group_at_once(left: Path) -> None:
 
 
 def test_groups_are_listed(left: Path) -> None:
-    """A number is a user's or a control group's."""
+    """A number refers to a user's group or a control group."""
     refused, busy, *listed = (left / "group").read_text().splitlines()
     assert refused.startswith("group 2: as parent a lower number; as weight 1 to 10000; ")
     assert busy.startswith("group 9 is a control group, which its own files set")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Published schedulers of sched_ext (`scx:NAME`): which there are, and how a run has one, with a stand-in."""
+"""Tests published sched_ext schedulers (`scx:NAME`): the list, and runs with a stand-in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIMPLE = PolicyChoice("scx", "simple")
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One that is installed."""
+    """Installs a stand-in for a scheduler."""
     folder = tmp_path / "installed"
     folder.mkdir()
     path = folder / "scx_simple"
@@ -87,7 +87,7 @@ def test_a_guest_gets_it_with_the_libraries_of_this_host(tmp_path: Path) -> None
     assert b'--library-path "$here/lib" "$here/program"' in start
 
 
-# --- the script, with stand-ins for the server and for a scheduler
+# --- the script, with stand-ins for the server and a scheduler
 
 SCHEDULER = """#!/bin/sh
 trap 'echo asked to end; echo fair >state; exit' TERM
@@ -102,7 +102,7 @@ while :; do sleep 0.05; done
 
 
 def scripted(folder: Path, scheduler: str, command: str) -> tuple[int, list[str]]:
-    """As run.sh does, in which what the server says of the policy is in the file `state`."""
+    """Runs run.sh; the file `state` contains the server's statement about the policy."""
     (folder / "state").write_text("fair\n")
     programs = {"schedlab-linux": SERVER, scheduler: SCHEDULER, "sed": "#!/bin/sh\ncat state\n"}
     path = str(folder / "bin" / scheduler)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab run --machine linux`: one run, made twice, in guests that are booted for it."""
+"""Tests `./schedlab run --machine linux`: one run, made twice, in real guests."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def test_linux_run_repeats_exactly(schedlab: Command, tmp_path: Path) -> None:
     assert groups["group"].to_list() == ["A", "B", "C"]
     assert groups["ideal_share"].to_list() == pytest.approx([1 / 2, 1 / 3, 1 / 6])
     for share, ideal in groups.select("share", "ideal_share").iter_rows():
-        # Which of 150 draws win depends on the programs to the byte: four standard errors.
+        # The winners of 150 draws depend on the programs' exact bytes; allows four standard errors.
         assert abs(share - ideal) < 4 * (ideal * (1 - ideal) / 150) ** 0.5
     summary = first["metrics"]["summary"]
     assert summary["policy"] == "lottery"
-    assert 0 < summary["overhead_share"] < 0.1  # one CPU: its visits to the scheduler are its own
-    # 150 ticks that iterations fill which would fill as many of Spike's: no other option was given.
+    assert 0 < summary["overhead_share"] < 0.1  # one CPU: its scheduler visits are separate
+    # 150 ticks, filled by as many iterations as on Spike, because no other option was given.
     assert summary["elapsed_ns"] == pytest.approx(150 * 4e6, rel=0.05)
     assert summary["other_running_ns"] < 0.05 * summary["elapsed_ns"]

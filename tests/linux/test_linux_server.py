@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The server of policies on a real kernel, in one guest: what it offers, refuses, and survives."""
+"""Tests the policy server on a real kernel, in one guest: features, refusals and recovery."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ pytestmark = [
 PLACE = BUILD / "linux-tests"
 SHAPE = Shape((0, 1), (0, 1), (0, 1), (0, 0), distances=((10, 21), (21, 10)))
 FAIR, OURS = "disabled", "enabled"
-"""What the kernel says of sched_ext."""
+"""The kernel's sched_ext state."""
 
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the script has left, of one guest."""
+    """Results of the script from one guest."""
     build_linux("linux-tests")
     package, again = (make_package(tmp_path_factory.mktemp("package")) for _ in range(2))
     for name in ("debian", "tarball"):
@@ -46,7 +46,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
         script=(ROOT / "tests" / "linux" / "server.sh").read_text(),
         cpus=2,
         shape=SHAPE,
-        repeatable=False,  # QEMU before 8.1 leaves CPUs out where it counts instructions
+        repeatable=False,  # QEMU before 8.1 may stop CPUs while it counts instructions
         programs=(),
         limit_s=480,
     )
@@ -61,7 +61,7 @@ def status(left: Path, step: str) -> int:
 
 
 def sleeper_of(left: Path) -> str:
-    """The PID of a thread that has attributes set."""
+    """Returns the PID of the thread whose attributes were set."""
     return (left / "sleeper").read_text().strip()
 
 
@@ -89,7 +89,7 @@ def test_an_unfit_machine_is_refused(left: Path, step: str, messages: list[str])
 
 
 LIMITS = ["cpu.max 10000 100000 of /tenth", "nice 7 of sleep (", "--ignore-limits"]
-"""What the script has put in use, and the way past it."""
+"""Limits that the script uses, and the option that ignores them."""
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_fair_class_stays_while_limits_are_in_use(left: Path) -> None:
 
 
 def test_limits_are_ignored_on_request(left: Path) -> None:
-    """And named; also by a switch later on."""
+    """The ignored limits are named, including after a later switch."""
     assert status(left, "limits-ignored") == 0
     output = (left / "limits-ignored").read_text()
     assert all(words in output for words in ("ignored: ", *LIMITS)), output
@@ -253,7 +253,7 @@ def test_an_end_undoes_all(left: Path) -> None:
 
 
 def in_force(left: Path, step: str) -> list[str]:
-    """What the kernel says of sched_ext, and the policy's name."""
+    """Returns the kernel's sched_ext state and the policy's name."""
     state, _, name, *_ = (left / step).read_text().splitlines()
     return [state, name]
 
@@ -299,7 +299,7 @@ def test_a_server_ends_with_the_process_that_it_is_tied_to(left: Path) -> None:
 
 
 def configured(folder: Path, text: str) -> tuple[int, list[str]]:
-    """The program's status on this host, and the lines that it says, if a configuration has this text."""
+    """Returns the program's status and output on this host for a configuration with this text."""
     path = folder / "it.conf"
     path.write_text(text)
     done = subprocess.run(
@@ -329,7 +329,7 @@ def test_what_is_wrong_in_a_configuration_is_named(tmp_path: Path, text: str, me
 
 
 def test_policy_reads_the_shape_from_the_kernel(left: Path) -> None:
-    """Which is the one that QEMU was given."""
+    """The shape equals QEMU's shape argument."""
     assert status(left, "surveyed") == 0
     recording = trace.read(left / "surveyed.bin")
     rows = recording.rows(Kind.SAID).tolist()

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A policy that says when it wants to be called, on a real kernel: turns that end between ticks,
-budgets that are filled again while a CPU idles. The policy (tests/linux/policies/budget.c) ends itself
-if the adapter breaks one of its rules. The guest counts instructions, and so its times are exact."""
+"""Tests a policy with timers on a real kernel: slices between ticks, and refills on idle CPUs.
+
+The policy (tests/linux/policies/budget.c) ends itself if the adapter breaks one of its rules. The
+guest counts instructions, so its times are exact.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,12 @@ PLACE = BUILD / "linux-tests"
 CPUS = 2
 PERIOD_S, TICK_S = 0.04, 0.004
 BUDGET = 0.25
-"""Of a CPU, for each hog: 10 ms of 40 ms. A heavier one has twice that from the second second on."""
+"""Each hog's part of a CPU: 10 ms of 40 ms; the heavier hog has twice that in the second second."""
 
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the script has left."""
+    """Results of the script."""
     build_linux("linux-tests")
     names = ("observer", "tasks", "budget")
     job = GuestJob(
@@ -49,14 +51,17 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hogs(left: Path) -> list[int]:
-    """Their PIDs; the last is the one that becomes heavier."""
+    """Returns the hogs' PIDs; the last hog becomes heavier."""
     return [int(pid) for pid in (left / "hogs").read_text().split()]
 
 
 @pytest.fixture(scope="module")
 def stays(left: Path) -> pl.DataFrame:
-    """What had which CPU from when to when, in the order of times: `cpu`, `begin_ns`, `end_ns`,
-    `process` (0: idle), and `before` and `after` it."""
+    """Returns the CPUs' intervals, sorted by time, with their neighbours.
+
+    The columns are `cpu`, `begin_ns`, `end_ns`, `process` (0: idle), and the neighbours `before`
+    and `after`.
+    """
     recording = trace.read(left / "trace.bin")
     trace.validate(recording)
     assert (recording.lost, recording.truncated) == (0, False)
@@ -73,17 +78,17 @@ def stays(left: Path) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def seconds(left: Path) -> list[tuple[int, int]]:
-    """When each of the two seconds began and ended, in nanoseconds."""
+    """Returns the begin and end of each of the two seconds, in ns."""
     return spans(left / "times")
 
 
 def spans(file: Path) -> list[tuple[int, int]]:
-    """Between the times in a file, which are in seconds."""
+    """Returns the spans between the times of a file, which are in seconds."""
     return list(pairwise(round(float(line) * 1e9) for line in file.read_text().split()))
 
 
 def share(stays: pl.DataFrame, process: int, second: tuple[int, int]) -> float:
-    """Of one CPU."""
+    """Returns the share of one CPU."""
     begin, end = second
     process_stays = stays.filter(pl.col("process") == process)
     within = process_stays["end_ns"].clip(begin, end) - process_stays["begin_ns"].clip(begin, end)
@@ -116,7 +121,7 @@ def test_the_adapter_keeps_to_the_rules(left: Path) -> None:
 def test_threads_have_their_budgets(
     stays: pl.DataFrame, hogs: list[int], seconds: list[tuple[int, int]]
 ) -> None:
-    """Another weight counts at once."""
+    """A new weight takes effect at once."""
     first, second = seconds
     assert all(has_its_share(stays, hog, first, BUDGET) for hog in hogs)
     *others, heavier = hogs
@@ -153,9 +158,11 @@ def test_remarks_are_in_the_trace(left: Path, hogs: list[int]) -> None:
 
 
 def test_turns_end_between_ticks(stays: pl.DataFrame, hogs: list[int], left: Path) -> None:
-    """All that begin while others wait: after the policy's 1.5 ms, where a tick comes each 4 ms. Between two SWITCH
-    they take 15 µs more; interrupts that are under way when a turn is over end first. How long these
-    are is Linux's own, some 0.1 ms. Turns that only ticks ended would take 4 ms."""
+    """Time slices that begin while others wait last the policy's 1.5 ms, although a tick is 4 ms.
+
+    Between two SWITCH records they take 15 µs more. Interrupts in progress finish first, which
+    takes Linux about 0.1 ms. Slices that only ticks end would last 4 ms.
+    """
     ((begin, end),) = spans(left / "shared")
     within = (pl.col("begin_ns") > begin) & (pl.col("end_ns") < end)
     among_hogs = pl.all_horizontal(pl.col("before", "process", "after").is_in(hogs))

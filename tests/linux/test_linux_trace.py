@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Traces of a Linux kernel: two recordings of tests/linux/observed.c, under the fair class.
+"""Tests traces of a Linux kernel: two recordings of tests/linux/observed.c, under the fair class.
 
-To make one anew, after a change of the observer that shows in it: build observed.c (static, -I.), and
-in a guest of one or two CPUs, repeatable, let `schedlab-linux serve --policy fair --trace FILE
---trace-memory` run around it; then `xz` the file into tests/linux/traces/CPUS.bin.xz.
+To make a recording again after a visible change of the observer, build observed.c (static, -I.). In
+a repeatable guest of one or two CPUs, run it under `schedlab-linux serve --policy fair --trace FILE
+--trace-memory`. Then `xz` the file into tests/linux/traces/CPUS.bin.xz.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ def recording(
 
 @pytest.fixture(scope="module")
 def measured(recording: trace.Trace) -> metrics.Metrics:
-    """Its metrics."""
+    """Metrics of the recording."""
     return metrics.compute(recording)
 
 
 def rows_of(measured: metrics.Metrics, group: str) -> pl.DataFrame:
-    """The threads of a group."""
+    """Returns the threads of a group."""
     rows = measured.processes.filter(pl.col("group") == group)
     assert len(rows), group
     return rows
 
 
 def test_nothing_in_it_is_impossible_or_lost(recording: trace.Trace) -> None:
-    """All laws of a trace hold; what a tick is, is told."""
+    """All invariants of a trace hold, and the tick's length is recorded."""
     trace.validate(recording)
     assert recording.lost == 0
     assert not recording.truncated
@@ -56,7 +56,8 @@ def test_nothing_in_it_is_impossible_or_lost(recording: trace.Trace) -> None:
 
 
 def test_initial_threads_are_detected(recording: trace.Trace) -> None:
-    """Once each, with names; one runs on a CPU at most, and kernel threads have brackets."""
+    """Each thread is found once, with a name; each CPU runs at most one; kernel threads have
+    brackets."""
     existing_threads = trace.event_table(recording).filter(pl.col("kind") == "FOUND")
     assert existing_threads["process"].is_unique().all()
     assert {"init", "[kthreadd]"} <= set(existing_threads["text"])
@@ -67,7 +68,7 @@ def test_initial_threads_are_detected(recording: trace.Trace) -> None:
 
 
 def test_all_that_the_program_does_is_seen(measured: metrics.Metrics) -> None:
-    """Statuses, parents and children, a death by signal, threads, a PID that goes on in exec()."""
+    """Checks statuses, families, a death by signal, threads, and a PID that continues in exec()."""
     assert rows_of(measured, "short")["status"].to_list() == [0, 1, 2, 3]
     workload = measured.processes.filter(pl.col("role") == "workload")
     assert workload["exit_ns"].null_count() == 0
@@ -81,7 +82,7 @@ def test_all_that_the_program_does_is_seen(measured: metrics.Metrics) -> None:
 
 
 def test_why_they_stop(recording: trace.Trace, measured: metrics.Metrics) -> None:
-    """Pipes, sleeps, children, yields are told apart."""
+    """The trace distinguishes pipes, sleeps, waits for children, and yields."""
     blocked = recording.events.filter(pl.col("kind") == Kind.BLOCK)
 
     def reasons(group: str) -> set[int]:
@@ -99,7 +100,7 @@ def test_why_they_stop(recording: trace.Trace, measured: metrics.Metrics) -> Non
 
 
 def test_wakeup_is_from_an_interrupt_or_the_running_thread(recording: trace.Trace) -> None:
-    """Sleepers are woken by timers, players by each other."""
+    """Timers wake sleepers, and players wake each other."""
     current = [0] * recording.header.cpus
     wakers: set[int] = set()
     for kind, cpu, process, first in recording.events.select(
@@ -109,17 +110,17 @@ def test_wakeup_is_from_an_interrupt_or_the_running_thread(recording: trace.Trac
             current[cpu] = process
         elif kind == Kind.WAKEUP:
             wakers.add(first)
-            # What is told late, where the sleeper comes to, still names the process that woke it.
+            # A wake-up that is recorded late, on the sleeper's CPU, still names the waking process.
             assert first in (0, current[cpu]) or recording.header.cpus > 1
     assert 0 in wakers
     assert len(wakers) > 2
 
 
-# --- against Linux's own account
+# --- comparison with Linux's statistics
 
 
 def account(recording: trace.Trace, measured: metrics.Metrics) -> pl.DataFrame:
-    """A row for each thread that told: what Linux says, and what the trace says up to there."""
+    """Returns a row per reporting thread: Linux's statistics, and the trace's until that time."""
     reported = measured.values.pivot("name", index="pid", values="value")
     when = measured.values.filter(pl.col("name") == "run").select("pid", told_ns="time_ns")
     states = metrics.state_intervals(recording).join(when, on="pid")
@@ -137,18 +138,18 @@ def account(recording: trace.Trace, measured: metrics.Metrics) -> pl.DataFrame:
 
 
 def test_turns_are_those_of_linux(recording: trace.Trace, measured: metrics.Metrics) -> None:
-    """How often each got a CPU."""
+    """The number of times that each thread got a CPU is equal."""
     rows = account(recording, measured)
     assert len(rows) > 12
     assert rows["picked"].to_list() == rows["turns"].to_list()
 
 
 def test_times_are_those_of_linux(recording: trace.Trace, measured: metrics.Metrics) -> None:
-    """Running and waiting, except what lies between two places where clocks are read.
+    """Running and waiting times are equal, except for the time between two clock readings.
 
-    That is some thousand instructions of 4 ns a turn. With two CPUs, which the emulator runs in
-    turns, either may stand still between two readings while the other has its turn: a thread may be
-    off by as long as that is, but not most of them.
+    A time slice has some thousand instructions of 4 ns between the readings. The emulator runs two
+    CPUs alternately, so that either may pause between two readings. A thread may be off by the
+    length of such a pause, but most threads are not.
     """
     rows = account(recording, measured)
     for ours, theirs in (("running", "run"), ("waiting", "wait")):
@@ -159,11 +160,11 @@ def test_times_are_those_of_linux(recording: trace.Trace, measured: metrics.Metr
             assert (deviations / rows["turns"]).max() < 20_000, rows
 
 
-# --- what is made of it
+# --- derived workloads
 
 
 def test_initially_waiting_threads_wait_first_in_a_replay(recording: trace.Trace) -> None:
-    """Taken for a workload, they sleep until their timer, or until another process wakes them."""
+    """As a workload, these threads sleep until their timer or until another process wakes them."""
     who = lives(recording)
     steps = who.steps
     expected = [

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# In a guest of two CPUs: the tests' policy `budget`, which sets times for all that a policy may set
-# them for and ends itself if the adapter does not keep to its rules. Hogs compute, others sleep, fork
-# and are bound to CPUs, and one hog gets another weight. What came of it is left in /result;
-# tests/linux/test_linux_times.py reads it.
+# Runs in a guest of two CPUs. The tests' policy `budget` sets every time that a policy may set, and
+# ends itself if the adapter breaks its rules. Hogs compute, other processes sleep, fork and are
+# bound to CPUs, and one hog gets another weight. The results are in /result;
+# tests/linux/test_linux_times.py reads them.
 
 control=/run/schedlab
 
@@ -11,7 +11,7 @@ run() {
     exec chrt --other 0 "$@"
 }
 
-# This one tells what comes of it: the policy is not to rule it.
+# This script records the results, so it runs in a class that the policy does not control.
 chrt --fifo --pid 80 $$
 schedlab-linux serve --policy budget --seed 1 --trace /result/trace.bin --trace-memory --background || exit 1
 
@@ -29,7 +29,8 @@ cut -d ' ' -f 1 /proc/uptime >>/result/times
 sleep 1
 cut -d ' ' -f 1 /proc/uptime >>/result/times
 
-# Each hog may have half of the CPU that all four share: no budget is used up, and each turn has three that wait.
+# Four hogs share one CPU, and each may use half of it. No budget runs out, and three hogs wait
+# during each slice.
 for hog in $hogs; do
     taskset -p 2 "$hog" >/dev/null
     schedlab-linux set "$hog" weight 10
@@ -39,7 +40,7 @@ sleep 0.4
 cut -d ' ' -f 1 /proc/uptime >>/result/shared
 kill $hogs
 
-# Threads that block and wake elsewhere; and the policy begins anew, with a state that is zero.
+# Threads block and wake on other CPUs, and the policy restarts with a state of zero.
 run sh -c 'while :; do taskset -p 1 $$; sleep 0.005; taskset -p 2 $$; sleep 0.005; done' >/dev/null &
 moved=$!
 run sh -c 'while :; do taskset -p 3 $$; sleep 0.003; true | cat; done' >/dev/null &

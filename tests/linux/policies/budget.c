@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Uses all that a host does at times that the policy says, and holds the host to its promises.
- *
- * First in, first out, by turns that end between ticks. A task has a budget in each period of its
- * own, twice the weight twice the budget; one that has used it up is held until the next period
- * begins. What it ran beyond is taken from the next budget, so that its share is exact over many
- * periods, however late a host is.
+ * Uses every service that a host offers for timed policies, and checks the host's promises. Tasks
+ * run first in, first out, in time slices that end between ticks. Each task has a budget per period
+ * of its own; twice the weight is twice the budget. A task that has used its budget is held until
+ * its next period. Overuse is deducted from the next budget. The share is therefore exact over many
+ * periods, even if the host is late.
  */
 
 #include "policies/placement.h"
@@ -22,36 +21,36 @@ static const struct tunable budget_tunables[] = {
     [BUDGET_PERIOD] = {"period_us", "microseconds of a period", 1000, 40000, 1000000},
 };
 
-/* What the host did not keep to. */
+/* The rule that the host broke. */
 enum budget_rule {
     RULES_KEPT,
     RULE_STATE,    /* a queue's state is zero at first */
-    RULE_TIME,     /* no time of a queue goes back */
-    RULE_TURN,     /* turn_over() is called for a task that was picked, and not before its time */
-    RULE_CURRENT,  /* the task that runs is the queue's current one */
-    RULE_RUN_TIME, /* no run time goes back */
-    RULE_ALARM,    /* alarm() is called at its time or after it, and the host takes it back */
+    RULE_TIME,     /* a queue's time never decreases */
+    RULE_TURN,     /* turn_over() needs a picked task, and comes no earlier than its time */
+    RULE_CURRENT,  /* the running task is the queue's current task */
+    RULE_RUN_TIME, /* run times never decrease */
+    RULE_ALARM,    /* alarm() comes at its time or later, and the host clears it */
     RULE_CHANGED,  /* no attribute of a queued task changes */
-    RULE_LEAVE,    /* a task leaves the queue in which it was blocked before it is in another */
-    RULE_COUNT,    /* as many tasks are queued as the lists hold */
+    RULE_LEAVE,    /* a task leaves the queue where it blocked before it enters another */
+    RULE_COUNT,    /* the number of queued tasks equals the length of the lists */
 };
 
 enum budget_place { BUDGET_NOWHERE, BUDGET_READY, BUDGET_HELD };
 
 struct budget_task {
-    int64_t left;      /* nanoseconds of its budget; below 0: what it owes */
-    uint64_t next;     /* when its next period begins */
-    uint64_t charged;  /* its run time, as far as it was taken from the budget */
-    uint64_t seen;     /* its run time, when it was looked at last */
-    uint64_t turn_end; /* of the turn that it has; 0: none */
+    int64_t left;      /* remaining budget in ns; negative if overused */
+    uint64_t next;     /* start of the next period */
+    uint64_t charged;  /* run time already deducted from the budget */
+    uint64_t seen;     /* run time at the last check */
+    uint64_t turn_end; /* end of the current time slice; 0: none */
     uint32_t place;    /* enum budget_place */
-    uint32_t blocked;  /* 1 + the queue in which it was blocked; 0: it has left that */
+    uint32_t blocked;  /* 1 + the queue where it blocked; 0: it has left */
 };
 
 struct budget_queue {
     struct task_list ready;
-    struct task_list held; /* the one whose next period begins first, first */
-    uint64_t now;          /* of the latest hook */
+    struct task_list held; /* sorted by the start of the next period */
+    uint64_t now;          /* time of the latest hook */
     uint32_t count;
     uint32_t blocked;
 };
@@ -70,7 +69,7 @@ POLICY_FUNCTION void budget_hold_to(const scheduler_t *scheduler, bool kept, enu
         state->broken = rule;
 }
 
-/* At the beginning of each hook. */
+/* Called at the beginning of each hook. */
 POLICY_FUNCTION void budget_look(run_queue_t *queue)
 {
     struct budget_queue SHARED_MEMORY *state = STATE_OF(queue, struct budget_queue);
@@ -104,7 +103,7 @@ POLICY_FUNCTION void budget_begin(run_queue_t *queue, task_t *task)
     state->next = queue->now + (uint64_t)budget_nanoseconds(queue->scheduler, BUDGET_PERIOD);
 }
 
-/* Each period that has begun since brings a budget; none is saved up. */
+/* Each period that has begun adds a budget; unused budgets expire. */
 POLICY_FUNCTION void budget_refill(run_queue_t *queue, task_t *task)
 {
     struct budget_task SHARED_MEMORY *state = STATE_OF(task, struct budget_task);
@@ -220,7 +219,7 @@ POLICY_FUNCTION task_t *budget_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Of a queue that has a task on its CPU: `current` stays. */
+/* Called for a queue whose CPU runs a task: `current` does not change. */
 POLICY_FUNCTION task_t *budget_steal(run_queue_t *queue, uint32_t cpu)
 {
     struct budget_queue SHARED_MEMORY *state = STATE_OF(queue, struct budget_queue);
@@ -247,7 +246,7 @@ POLICY_FUNCTION enum tick_verdict budget_tick(run_queue_t *queue, task_t *task)
     return TICK_CONTINUE;
 }
 
-/* A task goes on if no other may run. */
+/* A task continues if no other task may run. */
 POLICY_FUNCTION enum tick_verdict budget_turn_over(run_queue_t *queue, task_t *task)
 {
     struct budget_task SHARED_MEMORY *own = STATE_OF(task, struct budget_task);
@@ -256,14 +255,14 @@ POLICY_FUNCTION enum tick_verdict budget_turn_over(run_queue_t *queue, task_t *t
     if (own->left <= 0)
         SAY(queue, task, "has used its budget, and {} ns more; {} wait", -own->left, queue->queued);
     if (own->left <= 0 || STATE_OF(queue, struct budget_queue)->ready.first) {
-        queue->turn_end = queue->now; /* of a turn that is over: it means nothing */
+        queue->turn_end = queue->now; /* has no effect after the slice's end */
         return TICK_PREEMPT;
     }
     queue->turn_end = budget_turn_end(queue, task);
     return TICK_CONTINUE;
 }
 
-/* At most one task is let go: the host calls again for the next if its time has come, too. */
+/* Releases at most one task: the host calls again if the next task's time has also come. */
 POLICY_FUNCTION task_t *budget_alarm(run_queue_t *queue)
 {
     struct budget_queue SHARED_MEMORY *state = STATE_OF(queue, struct budget_queue);
@@ -297,7 +296,7 @@ POLICY_FUNCTION void budget_stopped(run_queue_t *queue, task_t *task, enum stop_
     STATE_OF(queue, struct budget_queue)->blocked++;
 }
 
-/* A task with another weight begins a period. */
+/* A task with a new weight begins a new period. */
 POLICY_FUNCTION void budget_changed(run_queue_t *queue, task_t *task)
 {
     budget_look(queue);
@@ -335,7 +334,7 @@ POLICY_FUNCTION uint64_t budget_time_slice(const scheduler_t *scheduler, const t
     return 1;
 }
 
-/* Without a lock, and so where Linux can be told which rule was broken. */
+/* Called without a lock, so that it can report the broken rule to Linux. */
 POLICY_FUNCTION uint32_t budget_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
 #ifdef __bpf__

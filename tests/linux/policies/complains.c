@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
-/* Tells the kernel of an error when the first task wakes, as the adapter does that finds a mistake
- * of a policy. */
+/*
+ * Reports an error to the kernel when the first task wakes, as the adapter does for a policy's
+ * mistake.
+ */
 
 #include "fifo.h"
 

@@ -2,8 +2,10 @@
 #ifndef TESTS_LINUX_POLICIES_FIFO_H
 #define TESTS_LINUX_POLICIES_FIFO_H
 
-/* The hooks of a policy that is right: first in, first out, a tick each. Those that include this
- * have one of their own in the place of one of these, and so one fault each. */
+/*
+ * Hooks of a correct policy: first in, first out, with time slices of one tick. Policies that
+ * include this file replace one hook, and so have one fault each.
+ */
 
 #include "policies/policy.h"
 #include "policies/task_list.h"

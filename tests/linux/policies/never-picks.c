@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
-/* Takes tasks and never gives one out: a host must not let a machine hang for it. */
+/* Accepts tasks and never picks one; the machine must not hang. */
 
 #include "fifo.h"
 

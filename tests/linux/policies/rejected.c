@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
-/* Writes to an address that it has made up: the kernel's verifier must refuse it. */
+/* Writes to an arbitrary address: the kernel's verifier must reject it. */
 
 #include "fifo.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Turns without an end, and last in, first out: a task that wants to run all the
- * time keeps its CPU, and all others of that CPU wait. No single decision is
- * wrong; only a watchdog sees what comes of them.
+ * Unlimited time slices, and last in, first out: a task that never blocks keeps its CPU, and all
+ * other tasks of that CPU starve. No single decision is wrong; only a watchdog detects the effect.
  */
 
 #include "fifo.h"
