@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab analyse`: compares schedulability theory with measurements, for tasks with deadlines."""
+"""`./schedlab analyse`: compares schedulability theory with
+measurements, for tasks with deadlines.
+"""
 
 from __future__ import annotations
 

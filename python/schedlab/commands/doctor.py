@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab doctor`: lists schedlab's dependencies on this host, and how to install missing ones."""
+"""`./schedlab doctor`: lists schedlab's dependencies on this host,
+and how to install missing ones.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab grade`: grades a policy with a lab's tests, and shows evidence for each lost point."""
+"""`./schedlab grade`: grades a policy with a lab's tests, and shows
+evidence for each lost point.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,9 @@ def linux() -> None:
 
 
 def loader() -> Path:
-    """Builds the loader and its BPF objects if they are out of date, and returns the loader's path."""
+    """Builds the loader and its BPF objects if they are out of date,
+    and returns the loader's path.
+    """
     from schedlab.machines.linux.parts import LINUX, build_linux
 
     build_linux("linux-host")

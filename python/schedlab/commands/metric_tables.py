@@ -114,7 +114,9 @@ def _steady(metrics: Metrics) -> Row:
 
 
 def _tails(metrics: Metrics) -> Row:
-    """Returns high quantiles of the workload's tasks by column; None if no task has such a value."""
+    """Returns high quantiles of the workload's tasks by column;
+    None if no task has such a value.
+    """
     tail_rows = tails(metrics.processes.with_columns(all=pl.lit("")), ("all",))
     return tail_rows.row(0, named=True) if len(tail_rows) else dict.fromkeys(tail_rows.columns)
 

@@ -268,7 +268,9 @@ def session(
 
 
 def _check_page(setup: Setup) -> None:
-    """Raises WrongUsage if the page cannot simulate this setup itself: a browser has lower limits."""
+    """Raises WrongUsage if the page cannot simulate this setup
+    itself: a browser has lower limits.
+    """
     if setup.machine == SIMULATOR and setup.seed >= SEEDS_OF_PAGE:
         raise WrongUsage(
             f"--seed: {setup.seed} is too large for the page, whose numbers are below "

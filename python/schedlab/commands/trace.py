@@ -86,7 +86,9 @@ def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -
 
 
 def export_workload(context: click.Context, run: Path, file: Path, as_json: bool) -> None:
-    """Exports a recording's workload as a text that can be read, edited and run (docs/replay.md)."""
+    """Exports a recording's workload as a text that can be read,
+    edited and run (docs/replay.md).
+    """
     from schedlab.commands.replay import write_workload
 
     for option in given(context, {"file_format": "--format", "out": "--out"}).values():

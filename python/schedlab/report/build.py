@@ -165,7 +165,9 @@ def make_pages(
 
 
 def compared_in(collection: Collection) -> list[Suite]:
-    """Returns the suites that a report of these runs compares, which are the basis of its findings."""
+    """Returns the suites that a report of these runs compares, which
+    are the basis of its findings.
+    """
     return suites(_compared(collection))
 
 

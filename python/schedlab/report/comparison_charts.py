@@ -204,7 +204,9 @@ def trade_off(suites: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
 
 
 def _nothing(rows: list[dict[str, Any]], chosen: str) -> alt.Chart:
-    """Draws the message for a suite without the selected metric, if a row matches the expression."""
+    """Draws the message for a suite without the selected metric, if
+    a row matches the expression.
+    """
     base = alt.Chart(alt.InlineData(values=rows)).transform_filter(chosen)
     written: alt.Chart = base.mark_text(style=ANNOTATION).encode(
         text=alt.value("This suite has no such metric: choose another."),

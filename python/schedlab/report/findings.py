@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Computes what a report says first: the largest significant differences, and how many comparisons are settled.
+"""Computes what a report says first: the largest significant differences, and
+how many comparisons are settled.
 
 All of it is computed from the suites that the page of comparisons shows.
 """
@@ -112,11 +113,12 @@ class Finding:
 
 
 def findings(compared: Sequence[Suite]) -> list[Finding]:
-    """Returns up to `FINDINGS` differences, and how many comparisons are settled; none if nothing can be compared.
+    """Returns up to `FINDINGS` differences, and how many comparisons are settled;
+    none if nothing can be compared.
 
-    The baseline is the first policy of the registry that ran widely. For each metric, a finding is of the policy that
-    is most often the winner or tied for best: its largest significant gain over the baseline, and its largest
-    significant loss on the same suite.
+    The baseline is the first policy of the registry that ran widely. For each metric, a finding is
+    of the policy that is most often the winner or tied for best: its largest significant gain over
+    the baseline, and its largest significant loss on the same suite.
     """
     contest = contests(compared)
     if not any(suite.contests for suite in contest):
@@ -154,8 +156,9 @@ def _differences(contest: Sequence[Suite]) -> Iterator[Finding]:
 def _largest_gain(
     contest: Sequence[Suite], measure: Measure, policy: str, baseline: str
 ) -> list[Suite]:
-    """Returns the suite where the policy is better than the baseline by most; none if it is nowhere significantly
-    better."""
+    """Returns the suite where the policy is better than the baseline by most; none if it
+    is nowhere significantly better.
+    """
     better = [suite for suite in contest if is_better(suite, measure, policy, baseline)]
     better.sort(key=lambda suite: _gain(suite, measure, policy, baseline), reverse=True)
     return better[:1]
@@ -179,7 +182,9 @@ def is_better(suite: Suite, measure: Measure, policy: str, other: str) -> bool:
 
 
 def _gain(suite: Suite, measure: Measure, policy: str, other: str) -> float:
-    """Returns how many times as good the policy is; times below a tick count as one, as no user notices them."""
+    """Returns how many times as good the policy is; times below a tick count
+    as one, as no user notices them.
+    """
     least = suite.tick_ns if measure.quantity is TIME else 0
     mean, other_mean = (
         max(suite.means[name, measure.name].mean, least) for name in (policy, other)
@@ -278,8 +283,8 @@ def _have(number: int) -> str:
 def telling(contest: Sequence[Suite], *measures: Measure) -> Suite | None:
     """Returns the suite to show for these metrics, or None if no suite has all of them.
 
-    That is the suite with the most policies that are worse; of several, the suite with the largest ratio of the
-    worst policy to the best.
+    That is the suite with the most policies that are worse; of several, the suite with the largest
+    ratio of the worst policy to the best.
     """
     suites = [suite for suite in contest if all(measure in suite.contests for measure in measures)]
 
@@ -296,11 +301,12 @@ def telling(contest: Sequence[Suite], *measures: Measure) -> Suite | None:
 
 
 def seeds_to_decide(suite: Suite, measure: Measure) -> int | None:
-    """Returns about how many seeds would leave a winner, or None if two policies are too near for any number of seeds.
+    """Returns about how many seeds would leave a winner, or None if two policies are
+    too near for any number of seeds.
 
-    The differences are assumed to stay as large and as scattered as they are. Each policy that is tied for best then
-    is significantly different from the best with a probability of 80 %, at a level of 5 % divided by the number of
-    other policies and by the number of looks.
+    The differences are assumed to stay as large and as scattered as they are. Each policy that is
+    tied for best then is significantly different from the best with a probability of 80 %, at a
+    level of 5 % divided by the number of other policies and by the number of evaluations.
     """
     best, *others = suite.as_good(measure)
     best_values = np.asarray(suite.samples[best, measure.name][0])
@@ -315,7 +321,7 @@ def seeds_to_decide(suite: Suite, measure: Measure) -> int | None:
 
 
 def undecided(contest: Sequence[Suite], measure: Measure) -> list[int | None]:
-    """Returns the seeds that each comparison of this metric needs whose policies are tied for best."""
+    """Returns the numbers of seeds that would decide the undecided comparisons of this metric."""
     return [
         seeds_to_decide(suite, measure)
         for suite in contest

@@ -414,7 +414,9 @@ def _read_aloud(title: str, rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _needs(contest: Sequence[Suite], measure: Measure) -> tuple[str, str]:
-    """Returns two short lines: the number of comparisons without a winner, and the seeds they need."""
+    """Returns two short lines: the number of comparisons without a
+    winner, and the seeds they need.
+    """
     needed = undecided(contest, measure)
     known = [needed_seeds for needed_seeds in needed if needed_seeds is not None]
     near = len(needed) - len(known)

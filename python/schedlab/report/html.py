@@ -315,7 +315,9 @@ def _environment() -> Environment:
 
 
 def charts_script() -> str:
-    """Returns the script with Vega, Vega-Lite, Vega-Embed and the code that draws a page's charts."""
+    """Returns the script with Vega, Vega-Lite, Vega-Embed and the
+    code that draws a page's charts.
+    """
     ours = (TEMPLATES / "charts.js").read_text()
     return f"{vega_script()}\n(() => {{\n{ours}}})();\n"
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The first page: the findings, what is settled, how to read the charts, what was run, and what failed."""
+"""The first page: the findings, what is settled, how to read the charts,
+what was run, and what failed.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ def characters(table: Table, part: Part) -> int:
 
 
 def _width(table: Table, column: int) -> int:
-    """Returns a column's width in characters: its longest text, or the longest word of its heading."""
+    """Returns a column's width in characters: its longest text, or
+    the longest word of its heading.
+    """
     words = table.columns[column].title.split(" ")
     printed = [lines(row[column]) for row in table.rows]
     longest = max((longest_line(large) for large, _ in printed), default=0)
@@ -80,7 +82,9 @@ def _inseparable(table: Table, columns: Part, room: int) -> Iterator[Part]:
 
 
 def fitted(table: Table) -> Table:
-    """Returns the table as it is shown: a single row is transposed, with the headings on the left."""
+    """Returns the table as it is shown: a single row is transposed,
+    with the headings on the left.
+    """
     if len(table.rows) != 1 or len(table.columns) < 3:
         return table
     return replace(

@@ -78,7 +78,9 @@ class _Document:
         yield _files_of(block)
 
     def _markdown(self, text: str) -> str:
-        """Returns text unchanged: anchors have the names of their blocks, so links need no change."""
+        """Returns text unchanged: anchors have the names of their
+        blocks, so links need no change.
+        """
         return without_html(without_trials(text))
 
     def _table(self, table: Table) -> str:

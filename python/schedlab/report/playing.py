@@ -56,7 +56,9 @@ def address_of(trial: Trial) -> str:
 
 
 def write(report: Report, folder: Path) -> None:
-    """Writes the players of recordings and the page for trials; nothing if the report has neither."""
+    """Writes the players of recordings and the page for trials;
+    nothing if the report has neither.
+    """
     recordings = list(_recordings(report))
     if not recordings and not any(page.trials for page in report.pages):
         return

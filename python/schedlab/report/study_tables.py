@@ -231,7 +231,9 @@ class Comparison:
 
     @property
     def tolerance(self) -> float | None:
-        """Returns how far a value near the published figure may be from it, or None without a figure."""
+        """Returns how far a value near the published figure may be
+        from it, or None without a figure.
+        """
         return tolerance(self.published) if self.published and self.published.finished else None
 
     def _difference(self) -> str:
@@ -270,7 +272,9 @@ class Comparison:
         }
 
     def _cause_record(self) -> dict[str, float | str | None]:
-        """Returns what explains a difference, the run that shows it, and its effect, for the data behind a table."""
+        """Returns what explains a difference, the run that shows it, and its
+        effect, for the data behind a table.
+        """
         cause, published = self.cause, self.published
         if not self._is_off(self.measured) or published is None:
             return dict.fromkeys(("cause", "cause_run", "cause_without", "cause_with"))

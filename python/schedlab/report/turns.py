@@ -22,7 +22,9 @@ _ALIKE = 0.02
 
 
 def section(collection: Collection, contest: Sequence[Suite]) -> Section | None:
-    """Returns the section on the suite of equal CPU-bound tasks with the clearest result, or None."""
+    """Returns the section on the suite of equal CPU-bound tasks with
+    the clearest result, or None.
+    """
     equal = _of_equal_work(collection)
     fit = [suite for suite in contest if all(measure in suite.measures for measure in _SHOWN)]
     fit = [suite for suite in fit if (suite.experiment, suite.cpus) in equal]

@@ -23,7 +23,9 @@ _SHORTEST_UNIT_NS = 1000
 
 
 def time_unit(nanoseconds: Iterable[float | None]) -> Quantity:
-    """Returns the largest unit of s, ms and µs that makes the greatest of these times one or more."""
+    """Returns the largest unit of s, ms and µs that makes the
+    greatest of these times one or more.
+    """
     times = [abs(value) for value in nanoseconds if value is not None]
     return fitting(TIME, max([_SHORTEST_UNIT_NS, *times]))
 

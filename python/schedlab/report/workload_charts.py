@@ -88,7 +88,9 @@ def _distribution(collection: Collection, workload: Workload, metric: str) -> It
 
 
 def _latencies(collection: Collection, workload: Workload, links: Links) -> Iterator[Chart]:
-    """Draws the distribution of wake-up latencies: a curve per policy, a panel per number of CPUs."""
+    """Draws the distribution of wake-up latencies: a curve per
+    policy, a panel per number of CPUs.
+    """
     setups = [setup for setup in workload.setups if setup.succeeded]
     rows = workload.rows_of(collection.summary)
     many = sum(len(setup.runs) for setup in setups) > _TRACES
