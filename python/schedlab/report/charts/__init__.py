@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Charts of runs (docs/charts.md): each an Altair chart, the data behind it, and words."""
+"""Charts of runs (docs/charts.md).
+
+A chart consists of an Altair chart, its data, and a description.
+"""
 
 from altair.utils.schemapi import disable_debug_mode
 
@@ -22,8 +25,8 @@ from schedlab.report.charts.theme import (
     paper_config,
 )
 
-# Altair holds each part of a chart against its schema when the part is made, which takes longer than all else that is
-# done with a chart. Tests do so with the whole.
+# Altair validates each part of a chart when the part is made, which takes most of the time. Tests
+# validate whole charts instead.
 disable_debug_mode()
 
 __all__ = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Box plots: least, quartiles and most of each series, and what was published of it in words."""
+"""Box plots: minimum, quartiles and maximum of each series, with published values in words."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def boxes(
     order: Sequence[str] | None = None,
     published: Mapping[str, str] | None = None,
 ) -> Chart:
-    """A box for each series: its quartiles and median, and lines to the least and the most value.
+    """Draws a box for each series: quartiles and median, with lines to the minimum and maximum.
 
-    `published`: what was published of a series, in words that stand beside its name, where no numbers were. Raises
-    NothingToDraw if there is no value.
+    `published`: published results in words, for series without published numbers; appended to their
+    labels. Raises NothingToDraw if there is no value.
     """
     rows = data.select(pl.col(series).cast(pl.String).alias("series"), pl.col(value).alias("value"))
     rows = rows.drop_nulls()

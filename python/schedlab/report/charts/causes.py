@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What waiting went by with: a bar for each policy, cut by what ran meanwhile."""
+"""Draws the causes of waiting: a bar for each policy, divided by what ran during the waits."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ from schedlab.report.model import Chart
 
 ROW_HEIGHT = 24
 _GROUPS_MOST = 5
-"""Groups whose waiting is drawn, and by which it is cut: those with most of it."""
+"""Maximum number of groups that have a panel, and of causes with a colour.
+
+The largest are drawn.
+"""
 _OTHERS = "others"
 
 
 def causes(name: str, data: pl.DataFrame, *, title: str, caption: str) -> Chart:
-    """A panel for each group that waited, a row for each `setup`, cut by what it went by with.
+    """Draws a panel for each waiting group and a bar for each `setup`, divided by cause.
 
-    `data`: setup, waiting, because_of, duration_ns (schedlab.analysis.explanation.delays). A panel is as wide as the
-    longest of its rows: panels are not to be compared by eye.
+    `data`: setup, waiting, because_of, duration_ns (schedlab.analysis.explanation.delays). Each
+    panel has a scale of its longest bar, so lengths in two panels are not comparable.
     """
     waited = data.group_by("waiting").agg(pl.col("duration_ns").sum())
     most = waited.filter(pl.col("duration_ns") > 0).top_k(_GROUPS_MOST, by="duration_ns")
@@ -49,7 +52,9 @@ def causes(name: str, data: pl.DataFrame, *, title: str, caption: str) -> Chart:
 
 
 def _cut(data: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
-    """The causes in the order of their time, and the rows with those that are small together."""
+    """Returns the causes, the largest first, and the rows with
+    small causes merged into `others`.
+    """
     sums = data.group_by("because_of").agg(pl.col("duration_ns").sum())
     order = sums.sort("duration_ns", "because_of", descending=[True, False])["because_of"].to_list()
     shown = order[: _GROUPS_MOST + 1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One number for each of several things: measured with its interval, and published."""
+"""Draws one number per category: measured with its interval, and published."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from schedlab.report.model import Chart
 
 ROW_HEIGHT = 24
 _CLOSE = 0.2
-"""Points that lie closer together than this part of the largest could not be told apart beside 0."""
+"""If all values lie within this fraction of the largest, the axis does
+not begin at 0, to separate them.
+"""
 _NOT_FROM_0 = "The axis does not begin at 0."
 
 
@@ -43,10 +45,10 @@ def dots(
     category_order: Sequence[str] | None = None,
     published: pl.DataFrame | None = None,
 ) -> Chart:
-    """A row for each `category`: filled points are measured, hollow ones published.
+    """Draws a row for each `category`: filled points are measured, hollow points published.
 
-    `data` has a row a run with the columns named (a null value is a run that failed: then there is
-    a cross on the left instead of a mean). `published` has the same columns.
+    `data` has one row per run with the named columns. A null value is a failed run, which replaces
+    the mean by a cross on the left. `published` has the same columns.
     """
     names = {value: "value", category: "category"}
     rows = data.select(*names).rename(names).with_columns(pl.col("category").cast(pl.String))
@@ -124,7 +126,7 @@ def _without_empty(frame: pl.DataFrame) -> Any:
 
 
 def _hollow(behind: pl.DataFrame, x: alt.X, y: alt.Y) -> list[Any]:
-    """What was published."""
+    """Draws the published values."""
     published = behind.filter(pl.col("kind") == "published")
     if published.is_empty():
         return []

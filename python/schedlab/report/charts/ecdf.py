@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whole distributions: what part of all values is up to each (empirical distribution functions); of wake-up latencies,
-too."""
+"""Empirical distribution functions, in particular of wake-up latencies."""
 
 from __future__ import annotations
 
@@ -39,20 +38,21 @@ from schedlab.trace import Trace
 
 HEIGHT, PANEL_HEIGHT = 300, 190
 WIDE = 50
-"""The ratio of the 90th percentile to the 10th beyond which an axis is logarithmic."""
+"""Ratio of the 90th percentile to the 10th above which an axis is logarithmic."""
 POINTS_MOST = 8000
-"""The most points of a chart: more make a page slow."""
+"""Maximum number of points in a chart. More points make a page slow."""
 ALL = -1
-"""The run of a curve of all runs together."""
+"""The `run` of a curve of all runs together."""
 _GAPS = {True: (1 / 600, 1 / 400), False: (1 / 250, 1 / 150)}
-"""Parts of the width and height: points of a curve, of all runs or of one, that are closer to each other are
-not drawn."""
+"""Minimum distance of a curve's points as fractions of width and
+height; True: of all runs together.
+"""
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A value of a curve that has a chart of its own, to which a click on it leads."""
+    """A single wait on a curve, and the chart of that wait, to which a click leads."""
 
     panel: str
     series: str
@@ -77,12 +77,14 @@ def ecdf(
     least: float | None = None,
     marks: Sequence[Mark] = (),
 ) -> Chart:
-    """A curve for each series: what part of its values is up to the value on the axis.
+    """Draws a curve for each series: the fraction of values up to each value.
 
-    `data` has a row a value, in the unit of `x_title`; rows without a value are not counted. `run`: the
-    column that numbers runs; with several, thick curves are of all together, thin ones of each. `panel`
-    says in which of several pictures, one below the other. The axis is logarithmic if the 90th percentile is
-    over 50 times the 10th; values below `least`, or below the least above 0, then stand apart on the left.
+    `data` has one row per value, in the unit of `x_title`; nulls are ignored. `run`: the column of
+    the run's number. With several runs, thick curves are of all runs together, thin ones of each
+    run. `panel`: the column of the panel's name; panels are stacked.
+
+    If the 90th percentile exceeds 50 times the 10th, the axis is logarithmic. Values below `least`
+    are then drawn on the left. The default of `least` is the smallest value above 0.
     """
     names = {value: "value", series: "series"}
     more = [pl.col(run).alias("run") if run else pl.lit(0).alias("run")]
@@ -108,20 +110,22 @@ def ecdf(
 
 
 def is_wide(values: pl.Series) -> bool:
-    """Is an axis for them logarithmic?"""
+    """Returns whether an axis for these values is logarithmic."""
     above = values.filter(values > 0)
     low, high = above.quantile(0.1), above.quantile(0.9)
     return bool(low and high and high / low > WIDE)
 
 
 def cumulative(values: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """The empirical distribution: the different values, and what part of all is up to each."""
+    """Returns the empirical distribution: the distinct values, and the
+    fraction of values up to each.
+    """
     different, counts = np.unique(np.asarray(values, float), return_counts=True)
     return different, np.cumsum(counts) / max(counts.sum(), 1)
 
 
 class _Axis:
-    """Where values are drawn."""
+    """The horizontal axis: its scale, range and labels."""
 
     def __init__(self, values: pl.Series, least: float | None) -> None:
         self.log = is_wide(values)
@@ -137,7 +141,7 @@ class _Axis:
         return f"Values below {self.least:,.3g} stand on the left." if self.apart else ""
 
     def place(self, values: Floats) -> Floats:
-        """Where each lies, from 0 on the left to 1 on the right."""
+        """Returns the position of each value, from 0 on the left to 1 on the right."""
         low, high = self.reach.low, self.reach.high
         if self.log:
             low, high, values = np.log(low), np.log(high), np.log(np.maximum(values, low))
@@ -145,7 +149,7 @@ class _Axis:
         return fractions
 
     def at(self) -> str:
-        """A Vega expression: where a value is drawn."""
+        """Returns a Vega expression for the drawn value."""
         return f"max(datum.value, {self.reach.low})" if self.apart else "datum.value"
 
     def x(self, title: str) -> alt.X:
@@ -166,7 +170,7 @@ class _Axis:
 
 
 def _rings(rows: pl.DataFrame, marks: Sequence[Mark]) -> pl.DataFrame:
-    """Where marks lie on the curves of all runs together: panel, series, value, percent, href."""
+    """Returns the marks on the curves of all runs together: panel, series, value, percent, href."""
     rings = []
     for mark in marks:
         mark_rows = rows.filter((pl.col("panel") == mark.panel) & (pl.col("series") == mark.series))
@@ -188,7 +192,7 @@ def _chart(
     for panel, last in panels:
         panel_curves = curves.filter(pl.col("panel") == panel).drop("panel")
         layers = _layers(panel_curves, styles, axis, (titles[0] if last else "", titles[1]), chosen)
-        if not pictures:  # all panels obey what is chosen in the legend, which belongs to one
+        if not pictures:  # all panels follow the legend, which belongs to one of them
             layers[-1] = layers[-1].add_params(chosen)
         marked = rings.filter(pl.col("panel") == panel)
         if len(marked):
@@ -199,7 +203,7 @@ def _chart(
 
 
 def _curves(rows: pl.DataFrame, axis: _Axis) -> pl.DataFrame:
-    """The points of all curves: panel, series, run (ALL: of all together), value, percent."""
+    """Returns the points of all curves: panel, series, run (ALL: all runs), value, percent."""
     several = rows["run"].n_unique() > 1
     every = rows.with_columns(run=pl.lit(ALL, pl.Int64))
     pooled = (
@@ -221,7 +225,7 @@ def _curves(rows: pl.DataFrame, axis: _Axis) -> pl.DataFrame:
         coarse *= 2
     feet = [(*keys, value[0], 0.0) for keys, value, _ in known]
     names = ("panel", "series", "run", "value", "percent")
-    # A curve rises from 0 at its first value.
+    # A curve starts at 0 at its first value.
     return pl.DataFrame([*feet, *points], schema=names, orient="row").sort(
         "panel", "series", "run", "value", "percent", maintain_order=True
     )
@@ -275,7 +279,7 @@ def _lines(curves: pl.DataFrame, axis: _Axis, **look: Any) -> Any:
 def _ringed(
     rings: pl.DataFrame, styles: Styles, axis: _Axis, of: Any, chosen: alt.Parameter
 ) -> Any:
-    """Marks on curves with this encoding."""
+    """Draws marks on curves with this encoding."""
     data = alt.InlineData(values=rings.to_dicts())
     drawn = alt.Chart(data).transform_calculate(at=axis.at())
     return drawn.mark_point(size=90, strokeWidth=2, filled=False, cursor="pointer").encode(
@@ -303,7 +307,7 @@ def _words(rows: pl.DataFrame, x_title: str) -> str:
 
 
 FINEST_NS = 1000
-"""No axis begins below a microsecond, however fine a clock is."""
+"""No axis starts below one microsecond, however fine the clock is."""
 
 
 Series = Mapping[str, Sequence[Trace]]
@@ -313,9 +317,9 @@ Series = Mapping[str, Sequence[Trace]]
 def latencies(
     name: str, traces: Series, *, title: str, caption: str, group: str | None = None
 ) -> Chart:
-    """The part of all wake-ups that were served within a time, for each series of runs.
+    """Draws the distribution of wake-up latencies for each series of runs.
 
-    `group`: only those of processes of this group. What is less than a step of the clock stands apart, on
+    `group`: only latencies of tasks of this group. Latencies below a step of the clock are drawn on
     the left. `data`: each latency. Raises NothingToDraw if there is none.
     """
     return latencies_in_panels(name, {"": traces}, title=title, caption=caption, group=group)
@@ -330,8 +334,11 @@ def latencies_in_panels(
     group: str | None = None,
     waits: Mapping[tuple[str, str, int], str] | None = None,
 ) -> Chart:
-    """The same in several pictures, one below the other, each with its name. `waits`: the charts of single waits, to
-    which marks on the curves lead, by panel, series and latency in nanoseconds."""
+    """Draws the distribution of wake-up latencies in stacked, named panels.
+
+    `waits`: charts of single waits, the targets of marks on the curves, by
+    panel, series and latency in ns.
+    """
     runs = [
         (panel, policy, run_traces)
         for panel, traces in panels.items()
@@ -365,7 +372,9 @@ def latencies_in_panels(
 
 
 def _of_series(panel: str, series: str, runs: Sequence[Trace], group: str | None) -> pl.DataFrame:
-    """panel, series, run, seed, pid, group, latency_ns, ms: of the workload's processes."""
+    """Returns the latencies of the workload's tasks: panel, series, run,
+    seed, pid, group, latency_ns, ms.
+    """
     return pl.concat(
         [
             _of_run(trace, group).select(
@@ -384,7 +393,9 @@ def _of_series(panel: str, series: str, runs: Sequence[Trace], group: str | None
 
 
 def _in_ms(latency_ns: pl.Series) -> pl.Series:
-    """To the last bit as in all of the chart: Polars does not round as Python does."""
+    """Converts ns to ms with the rounding of the whole chart, since
+    Polars and Python round differently.
+    """
     return latency_ns / 1e6
 
 

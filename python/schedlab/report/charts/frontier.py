@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two metrics of many setups against each other, and the line beyond which none of them gets."""
+"""Draws two metrics of many configurations against each other, and their Pareto frontier."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from schedlab.report.wording import ranges
 
 HEIGHT = 420
 _NEAR = 0.01
-"""The part of an axis's length: points that are nearer to each other share one label."""
+"""Points that are closer than this fraction of an axis share one label."""
 
 
 def frontier(
@@ -38,11 +38,11 @@ def frontier(
     x_title: str,
     y_title: str,
 ) -> Chart:
-    """A point a setup; those that no other surpasses in both are on the line, and numbered.
+    """Draws a point per configuration. The undominated ones form the numbered frontier.
 
-    `data` has a row a setup: setup, policy, place (its number on the line; null: it is not on it),
-    and the mean with its bounds of either metric, in the units of the titles: x, x_low, x_high, y,
-    y_low, y_high. Where less of both is better, the line is at the lower left.
+    `data` has one row per configuration: setup, policy, place (its number on the frontier, or
+    null), and for each metric the mean and its bounds, in the units of the titles: x, x_low,
+    x_high, y, y_low, y_high. If less of both metrics is better, the frontier is at the lower left.
     """
     ordered_rows = data.sort("place", "x", nulls_last=False)
     series = ordered(ordered_rows["policy"], None, policies=True)
@@ -114,7 +114,10 @@ def _intervals(members: pl.DataFrame, styles: Styles, x: alt.X, y: alt.Y) -> lis
 
 
 def _numbers(members: pl.DataFrame, reaches: dict[str, Reach], x: alt.X, y: alt.Y) -> Any:
-    """The places of the points, above the first of those that lie together."""
+    """Draws the numbers of the points.
+
+    Points that are close to each other share the label above the first.
+    """
     labels: list[dict[str, Any]] = []
     near = {axis: _NEAR * (reach.high - reach.low) for axis, reach in reaches.items()}
     for row in members.sort("place").to_dicts():

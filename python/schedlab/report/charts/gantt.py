@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which process ran on which CPU, from when to when."""
+"""Gantt chart: which task ran on each CPU over time."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from schedlab.trace import Trace
 
 ROW_HEIGHT = 38
 READABLE_PER_CPU = 200
-"""Without an end, this many intervals of each CPU are drawn: some pixels for each."""
+"""Number of intervals per CPU that are drawn if no end is given: a few pixels each."""
 PROCESSES_MOST = 7
-"""Up to this many have a colour each; more have that of their group."""
+"""Maximum number of tasks with a colour each. With more tasks, colours are groups."""
 SCHEDULER_CELLS = 240
 _CPU = pl.format("CPU {}", "cpu").alias("cpu")
 
@@ -56,11 +56,11 @@ def gantt(
     colour: Colouring | None = None,
     unit: Unit = "ms",
 ) -> Chart:
-    """A row for each CPU: which process ran, idle time, and below it how busy the scheduler was.
+    """Draws a row for each CPU: the running task, idle time, and below it the scheduler's load.
 
-    Without `end_ns`, as much of the window measured as can be told apart. `colour`: a colour for
-    each process or each group; without it, for each process if they are few. `data` has all
-    intervals of the part drawn, unrounded and unmerged.
+    Without `end_ns`, the readable part of the measured window is drawn. `colour`: whether
+    colours are tasks or groups; default: tasks, if they are few. `data`: all intervals of the
+    drawn part, unrounded and unmerged.
     """
     processes = processes_of(trace)
     span = span_of(processes.window, begin_ns, end_ns)
@@ -100,7 +100,9 @@ def _workload(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _drawn(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataFrame, str]:
-    """Returns what is drawn, as the colour tells it, and what the caption says of it."""
+    """Returns the drawn intervals with their colour's series, and a note
+    for the caption on merged ones.
+    """
     series = pl.col("label") if by == "process" else pl.col("group")
     outside = pl.col("group").is_in([IDLE, ROOT, OTHER])
     shown = intervals.with_columns(series=pl.when(outside).then("group").otherwise(series))
@@ -108,7 +110,9 @@ def _drawn(intervals: pl.DataFrame, span: Span, by: Colouring) -> tuple[pl.DataF
 
 
 def _scheduler(trace: Trace, span: Span) -> pl.DataFrame:
-    """Per CPU and cell of time: cpu, begin_ns, end_ns, part of the cell's cycles in the scheduler."""
+    """Returns the scheduler's load per CPU and time cell: cpu,
+    begin_ns, end_ns, fraction of cycles.
+    """
     visits = scheduler_intervals(trace).filter(
         (pl.col("what") == "scheduler")
         & pl.col("begin_ns").is_between(span.begin_ns, span.end_ns, closed="left")
@@ -180,7 +184,7 @@ def _legend_order(running: pl.DataFrame) -> list[str]:
 
 
 def _visits(visits: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> list[alt.Chart]:
-    """A strip below each CPU, the darker the more of that time went to the scheduler."""
+    """Draws a strip below each CPU, darker where the scheduler used more of the time."""
     if visits.is_empty():
         return []
     shown = visits.with_columns(percent=pl.col("part") * 100)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A metric over two dimensions: a field for each pair of values, the darker the larger."""
+"""Heat map of a metric over two dimensions. Larger values are darker."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from schedlab.report.model import Chart
 
 _ROW = 34
 _SHOWN = 150
-"""The most fields that have their numbers in them."""
+"""Maximum number of cells that show their numbers."""
 _DARK = 0.55
-"""The part of the way from the least to the largest from which on a field is dark."""
+"""Fraction of the range from minimum to maximum above which a cell counts as dark."""
 _FEW, _MANY = "#e4eef7", "#12426b"
-"""The colours of the least and of the largest."""
+"""The colours of the minimum and the maximum."""
 
 
 def heat(
@@ -34,7 +34,10 @@ def heat(
     x_order: Sequence[str],
     y_order: Sequence[str],
 ) -> Chart:
-    """`data` has a row for each pair that was run: x, y (texts), value, in the unit of its title, and runs."""
+    """Draws a heat map. `data` has one row per pair that was run: x, y (texts), value and runs.
+
+    Values have the unit of `value_title`. `runs`: the number of runs.
+    """
     low, high = (float(str(limit)) for limit in (data["value"].min(), data["value"].max()))
     edge = low + _DARK * (high - low)
     shown = data.with_columns(

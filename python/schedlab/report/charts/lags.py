@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What was owed to each process as time went on."""
+"""Draws the lag of each task over time: the CPU time that it is owed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from schedlab.trace import Trace
 
 PROCESSES_MOST = 7
 PLACES = 600
-"""The most times at which a process's lag is drawn; with more, the extremes of each part of the time."""
+"""Maximum number of points per task. With more, the extremes of each time cell are drawn."""
 
 
 def lag_over_time(
@@ -40,10 +40,10 @@ def lag_over_time(
     length_ns: int | None = None,
     unit: Unit = "ms",
 ) -> Chart:
-    """The lag of each process of the workload (docs/metrics.md), from the window's beginning on.
+    """Draws the lag of each task of the workload (docs/metrics.md), from the start of the window.
 
-    With more than PROCESSES_MOST, those whose lag was farthest from 0. `length_ns`: only so much of
-    the window. Raises NothingToDraw if fewer than two processes wanted a CPU then.
+    With more than PROCESSES_MOST tasks, those with the largest absolute lag are drawn. `length_ns`:
+    length of the drawn part. Raises NothingToDraw if fewer than two tasks wanted a CPU in it.
     """
     processes = processes_of(trace)
     begin = processes.window.begin_ns
@@ -93,7 +93,7 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, shown: pl.DataFrame) -> Any:
 
 
 def _thinned(part: pl.DataFrame) -> pl.DataFrame:
-    """Of one process: all of it, or of each part of the time the least and the greatest lag."""
+    """Returns one task's rows: all of them, or the minimum and maximum lag of each time cell."""
     if len(part) <= PLACES:
         return part
     place = np.arange(len(part)) * (PLACES // 2) // len(part)

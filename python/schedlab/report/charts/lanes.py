@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each process did: a lane for each, in which it runs, waits for a CPU, or is blocked."""
+"""Draws a lane for each task: it runs, waits for a CPU, or is blocked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from schedlab.trace import Trace
 LANES_MOST = 40
 LANE_HEIGHT = 14
 READABLE_PER_CPU = 800
-"""Without an end, this many runs of each CPU are drawn."""
+"""Number of run intervals per CPU that are drawn if no end is given."""
 PALE = 0.28
 """The opacity of a wait."""
 OTHERS = "other groups"
@@ -62,13 +62,14 @@ def lanes(
     lanes_most: int = LANES_MOST,
     unit: Unit = "ms",
 ) -> Chart:
-    """A row for each process of the workload: it runs, in full colour; waits for a CPU, pale; or neither.
+    """Draws a lane for each task of the workload: runs in full colour, waits for a CPU pale.
 
-    The colour is the level at which it was picked, if the policy tells levels; else its group. Starvation
-    and priority inversions are marked. Of more than `lanes_most` processes, those that are marked are shown,
-    then those that waited longest, of each group in turn. Of the window measured, the first `length_ns`
-    are drawn; without that, as much as can be told apart. `data`: each interval of the part drawn, of all
-    processes, with what is marked.
+    The colour is the level at the pick if the policy annotates levels; otherwise it is the group.
+    Starvation and priority inversions are marked. If there are more than `lanes_most` tasks, the
+    marked ones are drawn, then the longest waiters of each group in turn.
+
+    The first `length_ns` of the measured window are drawn; by default, the readable part. `data`:
+    all intervals of the drawn part, of all tasks, with their marks.
     """
     processes = processes_of(trace)
     activity = activity_of(processes)
@@ -107,7 +108,9 @@ def lanes(
 
 
 def readable_length_ns(traces: Iterable[Trace]) -> int | None:
-    """How much of each to draw so that all can be read and show the same time; None: all of their windows."""
+    """Returns the length in ns that is readable in all charts of these
+    traces; None for whole windows.
+    """
     lengths = []
     for trace in traces:
         processes = processes_of(trace)
@@ -118,8 +121,11 @@ def readable_length_ns(traces: Iterable[Trace]) -> int | None:
 
 
 def _series(activity: Activity, processes: ChartProcesses) -> tuple[pl.Expr, list[str]]:
-    """Returns what has a colour, and in which order: levels, that which is served first before the others, or
-    groups. What has none in the palette is one series."""
+    """Returns the series of each interval, and their order: levels, the
+    first served first, or groups.
+
+    Series without a colour of the palette are merged into one.
+    """
     levels = activity.intervals["level"].drop_nulls().unique().to_list()
     most = len(PALETTE)
     if levels:
@@ -138,7 +144,7 @@ def _series(activity: Activity, processes: ChartProcesses) -> tuple[pl.Expr, lis
 
 
 def _lanes(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], most: int) -> tuple[list[str], str]:
-    """Returns the labels that have a row, in the order of groups and PIDs, and what is said of the others."""
+    """Returns the labels with a lane, by group and PID, and a note on the other tasks."""
     length = pl.col("end_ns") - pl.col("begin_ns")
     marked = pl.concat([mark_rows.select("life") for mark_rows in marks.values()])["life"]
     rows = (
@@ -166,7 +172,7 @@ def _lanes(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], most: int) -> tu
 def _placed(
     marks: dict[str, pl.DataFrame], processes: ChartProcesses, span: Span, order: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
-    """The marks that lie in the picture, with labels."""
+    """Returns the marks within the drawn lanes and time, with labels."""
     names = processes.names.select("life", "label")
     return {
         what: span.clip(frame.join(names, on="life", maintain_order="left")).filter(
@@ -177,7 +183,7 @@ def _placed(
 
 
 def _data(shown: pl.DataFrame, marks: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """The intervals, and the time of each that is starvation or inversion."""
+    """Returns the intervals with the time of starvation and of inversion in each."""
     data = shown.sort("life", "begin_ns").with_row_index("at")
     for what, frame in marks.items():
         spans = frame.select("life", since="begin_ns", until="end_ns")
@@ -196,7 +202,7 @@ def _data(shown: pl.DataFrame, marks: dict[str, pl.DataFrame]) -> pl.DataFrame:
     return data.select(columns).with_columns(pl.col("starves_ns", "inversion_ns").fill_null(0))
 
 
-# --- the picture
+# --- drawing
 
 
 def _chart(
@@ -258,7 +264,7 @@ def _marks(marks: dict[str, pl.DataFrame], axis: TimeAxis, y: alt.Y) -> list[Any
     return layers
 
 
-# --- words
+# --- texts
 
 
 def _drawn_part(processes: ChartProcesses, span: Span) -> str:
@@ -281,7 +287,7 @@ def _colours(activity: Activity) -> str:
 def _marked(
     processes: ChartProcesses, activity: Activity, marks: dict[str, pl.DataFrame]
 ) -> list[str]:
-    """What is marked in all of the window, and the longest wait."""
+    """Returns texts on the marks in the whole window, and on the longest wait."""
     starves, inverted = marks["starves"], marks["inversion"]
     tick_ns = processes.trace.header.tick_ns
     texts = []

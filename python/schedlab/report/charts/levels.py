@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which process ran at each moment, and at which level of a multi-level queue."""
+"""Draws which task ran at each moment, on its level of a multi-level queue."""
 
 from __future__ import annotations
 
@@ -39,24 +39,28 @@ LEVEL_HEIGHT, PROCESS_HEIGHT = 26, 11
 
 
 def _level_policies() -> list[tuple[str, Policy]]:
-    """The policies that remark a decision with the level at which the process is served. (A level of 0
-    is no remark, and the kernel then writes no DECISION.)"""
+    """Returns the policies whose annotations are levels.
+
+    The kernel records no annotation of 0, so level 0 has no DECISION record.
+    """
     return [policy for policy in known_policies().items() if policy[1].remark_kind == "level"]
 
 
 def _name() -> pl.Expr:
-    """The name of the policy in force, without its preset."""
+    """Returns an expression for the active policy's name without preset."""
     return pl.col("policy").str.split(":").list.first()
 
 
 def _order(stays: pl.DataFrame) -> str:
-    """The order in which levels are served: "lowest first", "highest first"; "": there are none."""
+    """Returns which level is served first: "lowest first", "highest
+    first", or "" without levels.
+    """
     first = str(stays["policy"][0]).partition(":")[0] if len(stays) else ""
     return next((policy.level_order for name, policy in _level_policies() if name == first), "")
 
 
 def levels_rise(stays: pl.DataFrame) -> bool:
-    """Is a higher number served before a lower one, by what the first policy says of its levels?"""
+    """Returns whether the first policy serves higher numbers before lower ones."""
     return _order(stays) == "highest first"
 
 
@@ -70,10 +74,10 @@ def levels(
     end_ns: int | None = None,
     unit: Unit = "ticks",
 ) -> Chart:
-    """A row for each level, the first served on top, and in it a line for each process that ran.
+    """Draws a row for each level, the first served on top, and in it a line for each task that ran.
 
-    Under a policy without levels there is one row. Boosts, and changes of the policy, are marked.
-    `data`: each stay on a CPU from one visit to the scheduler to the next.
+    A policy without levels has one row. Boosts and changes of the policy are marked. `data`: each
+    stay on a CPU from one scheduler exit to the next entry.
     """
     processes = processes_of(trace)
     span = span_of(processes.window, begin_ns, end_ns)
@@ -95,11 +99,12 @@ def levels(
 
 
 def stays_of(processes: ChartProcesses) -> pl.DataFrame:
-    """Each time from SCHEDULER_EXIT to SCHEDULER_ENTER that a process had a CPU, by CPU and time.
+    """Returns each time from SCHEDULER_EXIT to SCHEDULER_ENTER that a
+    task had a CPU, by CPU and time.
 
-    Columns: cpu, life, pid, label, group, role, level (null under a policy without levels),
-    policy, begin_ns, end_ns, left (did it leave the CPU by itself: "blocked", "yielded"; else ""),
-    row (of the trace's events, where it begins).
+    Columns: cpu, life, pid, label, group, role, level (null under a policy without levels), policy,
+    begin_ns, end_ns, left (how the task left the CPU by itself: "blocked", "yielded"; else ""), row
+    (of the trace's events, at the beginning).
     """
     trace = processes.trace
     kind, cpu = trace.column("kind"), trace.column("cpu")
@@ -153,7 +158,7 @@ def stays_of(processes: ChartProcesses) -> pl.DataFrame:
 
 
 def _policies(processes: ChartProcesses) -> pl.DataFrame:
-    """row, policy: in force from there on."""
+    """Returns the policies of the trace: row (the first with this policy), policy."""
     trace = processes.trace
     rows = pl.DataFrame({"row": trace.rows(Kind.POLICY)})
     return rows.join(trace.texts, on="row").sort("row").select("row", policy="text")
@@ -163,11 +168,11 @@ MARKS = {"time_ns": pl.Int64, "what": pl.String}
 
 
 def boosts(stays: pl.DataFrame) -> pl.DataFrame:
-    """When all rose (time_ns, what), as far as the trace shows it.
+    """Returns the times of boosts (time_ns, what), as visible in the trace.
 
-    A process that was picked at a higher level than last time, and had not left the CPU by itself
-    in between, was risen by the policy: a boost. The first rise is its time, to within the rest of
-    the turn that was under way; the next process that rises for a second time belongs to the next.
+    If a task is picked at a higher level than before and has not left the CPU by itself since, the
+    policy raised it. The first raise marks the boost, at most one time slice late. When a task is
+    raised again, the next boost begins.
     """
     last: dict[int, tuple[int, str]] = {}
     risen: set[int] = set()
@@ -188,7 +193,7 @@ def boosts(stays: pl.DataFrame) -> pl.DataFrame:
 
 
 def policy_changes(processes: ChartProcesses) -> pl.DataFrame:
-    """The times when the policy became another, after the first (time_ns, what)."""
+    """Returns the times of policy changes after the first policy (time_ns, what)."""
     policies = _policies(processes)[1:]
     times = processes.trace.column("time_ns")[policies["row"].to_numpy()]
     return pl.DataFrame({"time_ns": times, "what": policies["policy"]}, schema=MARKS)
@@ -199,8 +204,7 @@ def span_marks(marks: pl.DataFrame, span: Span) -> pl.DataFrame:
 
 
 def _named(stays: pl.DataFrame) -> pl.DataFrame:
-    """Rows with the place that each is drawn in, the line in it, and the series that gives its
-    colour."""
+    """Adds the row and the line of each interval, and the series of its colour."""
     few = _few(stays)
     return stays.with_columns(
         row=_row_name(),
@@ -240,7 +244,7 @@ def _chart(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: 
 
 
 def _few(stays: pl.DataFrame) -> bool:
-    """May each process have a colour, and a line of its own within a level?"""
+    """Returns whether tasks are few enough for a colour and a line each."""
     return stays["label"].n_unique() <= len(PALETTE)
 
 
@@ -256,7 +260,7 @@ def _row_name() -> pl.Expr:
 
 
 def _level_rows(stays: pl.DataFrame) -> list[str]:
-    """The levels that occur, the first served on top; below them policies without levels."""
+    """Returns the rows: levels, the first served on top, then policies without levels."""
     levels_present = stays["level"].drop_nulls().to_list()
     rows = []
     if levels_present:
@@ -276,7 +280,7 @@ def _mark_layers(marks: pl.DataFrame, axis: TimeAxis) -> list[Any]:
         at=axis.in_units("time")
     )
     rule = drawn.mark_rule(style=ANNOTATION, strokeDash=[3, 3], clip=True).encode(axis.x("at"))
-    # At the bottom, right of its line: a task that has risen is not there.
+    # Placed at the bottom right of the line, since boosted tasks are not on the lowest level.
     word = drawn.mark_text(style=ANNOTATION, align="left", dx=4, dy=-3, baseline="bottom").encode(
         axis.x("at"), y=alt.value({"expr": "height"}), text="what:N"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Means over the number of CPUs or processes, with their intervals, and what was published."""
+"""Draws means over the number of CPUs or tasks with their intervals, and published values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from schedlab.report.model import Chart
 
 HEIGHT = 300
 ERROR_BARS_MOST = 8
-"""Intervals at up to this many places are bars; at more, a band."""
+"""Maximum number of intervals that are drawn as bars. More are drawn as a band."""
 
 
 def lines(
@@ -50,13 +50,13 @@ def lines(
     published: pl.DataFrame | None = None,
     log: bool = False,
 ) -> Chart:
-    """The mean of `y` at each `x`, with the interval of `schedlab.analysis.comparison.statistics.estimate`.
+    """Draws the mean of `y` at each `x`, with the interval of `comparison.statistics.estimate`.
 
-    `data` has a row a run with the columns named by `x`, `y` and `series`, in the units of the
-    axes' titles; a null `y` is a run that failed, and its mean is not drawn but marked by a cross.
-    `published` has the same columns, `ideal` the first two, and perhaps `series`, a name for each of several
-    lines. `policies`: the series are policies and look as everywhere; else they take the palette in their
-    order. `log`: the axis of `y` is logarithmic.
+    `data` has one row per run with the columns `x`, `y` and `series`, in the units of the axes. A
+    null `y` is a failed run, which replaces the mean by a cross. `published` has the same
+    columns. `ideal` has `x` and `y`, and `series` if it has several named lines. `policies`: the
+    series are policies, with their usual colours; other series take the palette in order. `log`:
+    the axis of `y` is logarithmic.
     """
     names = {x: "x", y: "y", series: "series"}
     mean_rows = means(data.select(*names).rename(names), ["series", "x"], "y")
@@ -194,7 +194,7 @@ def _published(
 
 
 def _failures(measured: pl.DataFrame, styles: Styles, x: alt.X) -> list[alt.Chart]:
-    """A cross at the bottom for each mean that is none, as runs of it failed."""
+    """Draws a cross at the bottom for each mean that is missing because runs failed."""
     failed = measured.filter(pl.col("failed") > 0).select("series", "x", "runs", "failed")
     if failed.is_empty():
         return []

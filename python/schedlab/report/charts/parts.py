@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What several charts are put together from."""
+"""Parts that several charts share."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ P = ParamSpec("P")
 
 
 class NothingToDraw(ValueError):
-    """There is no value, no process or no time that the chart could show."""
+    """Raised if a chart has no value, task or time to show."""
 
 
 def drawn(make: Callable[P, Chart | None], *arguments: P.args, **named: P.kwargs) -> list[Chart]:
-    """Returns the chart, or no chart if there is nothing that it could show."""
+    """Returns a list of the chart, or [] if there is nothing to draw."""
     try:
         chart = make(*arguments, **named)
     except NothingToDraw:
@@ -36,24 +36,24 @@ def drawn(make: Callable[P, Chart | None], *arguments: P.args, **named: P.kwargs
 
 
 LETTER_WIDTH = 7
-"""About what a letter of a legend takes, in pixels."""
+"""Approximate width of a legend's letter, in pixels."""
 STROKE_SIZE = 320
-"""The length of a legend's stroke: long enough to show its dashes."""
+"""Length of a legend's stroke in pixels: long enough to show its dashes."""
 DIGITS = 5
-"""Significant digits of what is drawn; the data behind a chart has all."""
+"""Significant digits in drawings. The data behind a chart has all digits."""
 ROOM = 0.06
-"""The part of an axis's length that is free beyond the outermost value."""
+"""Margin of an axis beyond the outermost value, as a fraction of its length."""
 NUMBERS = ",.6~g"
-"""How axes write numbers: as they are, never as powers of ten."""
+"""Number format of axes, without powers of ten."""
 FADED = 0.12
-"""The opacity of what was not chosen in the legend."""
+"""Opacity of series that are not selected in the legend."""
 
 
 def chart_of(frame: pl.DataFrame, digits: int = DIGITS) -> Any:
-    """A chart that holds a table, from which marks can be drawn.
+    """Returns a chart that embeds a table for marks to draw.
 
-    Numbers are rounded. To be short, the table is embedded column by column, and each different
-    word once; the chart's transforms make rows and words of it again.
+    Numbers are rounded. To save space, the table is embedded by column, with each distinct text
+    once. The chart's transforms restore rows and texts.
     """
     columns = {name: _rounded(frame[name].to_list(), digits) for name in frame.columns}
     words = {}
@@ -80,7 +80,9 @@ def _significant(value: float, digits: int) -> float | int | None:
 
 
 def ordered(series: Iterable[str], order: Sequence[str] | None, *, policies: bool) -> list[str]:
-    """Each once: as told, or policies in their order, or as they come."""
+    """Returns the distinct series in the given order, in the order
+    of policies, or as they occur.
+    """
     names = list(dict.fromkeys(series))
     if order is not None:
         return [name for name in order if name in names] + [
@@ -90,10 +92,10 @@ def ordered(series: Iterable[str], order: Sequence[str] | None, *, policies: boo
 
 
 class Styles:
-    """How each series of a chart looks, as the scales of its channels."""
+    """The look of each series, as scales of a chart's channels."""
 
     def __init__(self, series: Sequence[str], *, policies: bool, muted: Sequence[str] = ()) -> None:
-        """`muted` are grey."""
+        """`muted`: the series that are grey."""
         loud = [name for name in series if name not in muted]
         grey = [name for name in series if name in muted]
         self.series = loud + grey
@@ -121,12 +123,12 @@ class Styles:
         )
 
     def channel(self, channel: Any) -> Any:
-        """A channel for colour (alt.Color, alt.Fill, alt.Stroke) without a legend."""
+        """Returns the channel for colours (alt.Color, alt.Fill, alt.Stroke) without a legend."""
         scale = alt.Scale(domain=self.series, range=[look.colour for look in self.looks])
         return channel("series:N", scale=scale, legend=None)
 
     def only(self, series: Sequence[str]) -> Styles:
-        """The styles of some of the series, which look as before."""
+        """Returns the styles of some series, with an unchanged look."""
         fewer = copy(self)
         fewer.series = list(series)
         fewer.looks = [self.looks[self.series.index(name)] for name in series]
@@ -137,16 +139,16 @@ class Styles:
             return None
         longest = max(len(name) for name in self.series)
         wide = longest * LETTER_WIDTH + 40
-        # On a page there may be room for fewer: templates/charts.js sees to that.
+        # On narrow pages, templates/charts.js reduces the number of columns.
         return alt.Legend(title=None, columns=max(WIDTH // wide, 1), **more)
 
 
 def chosen_in_legend() -> alt.Parameter:
-    """A click on a series in the legend shows it alone, one on another that one too; clicked again,
-    they go.
+    """Returns the parameter of a selection in the legend.
 
-    It must be a parameter of a layer that has the colours, and no shapes: of others the legend does
-    not know (Vega-Lite 6.4).
+    A click selects one series, and further clicks add series or remove them. The
+    parameter must belong to a layer with colours and without shapes, since the legend
+    ignores others (Vega-Lite 6.4).
     """
     return alt.selection_point(name="chosen", fields=["series"], bind="legend", toggle="true")
 
@@ -156,8 +158,11 @@ def opacity_if(chosen: alt.Parameter, opacity: float = 1) -> Any:
 
 
 def zoom_along_time() -> alt.Parameter:
-    """Ctrl or Cmd and the wheel zooms, as on maps, so that a page can be scrolled; dragging moves;
-    a double click shows all again."""
+    """Returns the parameter of zooming along time.
+
+    Ctrl or Cmd with the wheel zooms, so that pages scroll normally. Dragging moves the
+    view, and a double click resets it.
+    """
     return alt.selection_interval(
         name="zoom",
         bind="scales",
@@ -167,10 +172,10 @@ def zoom_along_time() -> alt.Parameter:
 
 
 def means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
-    """For each set of keys: mean, low and high (schedlab.analysis.comparison.statistics), least and most of the runs'
-    values, how many runs, and how many that failed.
+    """Returns a row for each combination of keys, with mean, low and high of an interval.
 
-    A row of `data` is a run; a null says that it failed, and then there is no mean. No value is below 0.
+    Further columns are least, most, the number of runs and of failures. A row of `data` is a run. A
+    null value is a failed run, and there is then no mean. Intervals are not below 0.
     """
     number = pl.col(value).cast(pl.Float64).fill_nan(None)
     groups = data.group_by(*keys, maintain_order=True).agg(
@@ -197,13 +202,15 @@ def means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
 
 
 def sentences(*parts: str) -> str:
-    """A caption of those that are not empty."""
+    """Joins the parts of a caption that are not empty."""
     return " ".join(part.strip() for part in parts if part.strip())
 
 
 def thinned(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dx: float, dy: float) -> list[int]:
-    """Which points of a rising step curve to keep: none that is left out is further than dx and dy
-    from one that is kept. The first and the last are."""
+    """Returns the indices of points of a rising step curve to draw.
+
+    Omitted points are within dx and dy of a drawn one. The first and the last point are drawn.
+    """
     indices = [0] if len(x) else []
     for at in range(1, len(x)):
         last = indices[-1]
@@ -213,13 +220,13 @@ def thinned(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], dx: float, dy: flo
 
 
 def panels_of(panels: pl.Series) -> list[tuple[str, bool]]:
-    """The names of panels, each once in their order; and is it the last?"""
+    """Returns the distinct names of panels in order, and whether each is the last."""
     panel_names = panels.unique(maintain_order=True).to_list()
     return [(panel, panel == panel_names[-1]) for panel in panel_names]
 
 
 def stacked(pictures: Sequence[tuple[str, Any]]) -> Any:
-    """Pictures one below the other, each with its name above it; one alone as it is."""
+    """Stacks named pictures. A single picture is returned unchanged."""
     if len(pictures) == 1:
         return pictures[0][1]
     titled = [picture.properties(title=panel) for panel, picture in pictures]
@@ -228,7 +235,7 @@ def stacked(pictures: Sequence[tuple[str, Any]]) -> Any:
 
 @dataclass(frozen=True)
 class Reach:
-    """What an axis reaches over."""
+    """The range of an axis."""
 
     low: float
     high: float
@@ -239,15 +246,15 @@ class Reach:
         return alt.Scale(type=kind, domain=[self.low, self.high], nice=False)
 
     def cuts(self, behind: pl.DataFrame) -> bool:
-        """Does an interval (low, high) go on beyond it?"""
+        """Returns whether an interval (low, high) extends beyond the range."""
         cut = (pl.col("low") < self.low) | (pl.col("high") > self.high)
         return bool(behind.select(cut.any()).item())
 
 
 def reach_of(values: Iterable[float | None], *, log: bool, zero: bool) -> Reach:
-    """Returns an axis's reach in which all values have their place, with a little room beyond.
+    """Returns an axis's range that contains all values and a small margin.
 
-    Raises NothingToDraw if there is no value, or, for a logarithmic axis, none above 0.
+    Raises NothingToDraw if there is no value, or, for a logarithmic axis, no value above 0.
     """
     known = [value for value in values if value is not None and math.isfinite(value)]
     known = [value for value in known if value > 0] if log else known
@@ -263,8 +270,11 @@ def reach_of(values: Iterable[float | None], *, log: bool, zero: bool) -> Reach:
 
 
 def values_of(behind: pl.DataFrame) -> list[float | None]:
-    """All that a chart of means must have a place for: not their intervals, which for two or three
-    runs are many times as long as what they are about."""
+    """Returns the values that must fit into a chart of means.
+
+    Intervals are excluded: for two or three runs they can be many times
+    longer than the range of values.
+    """
     columns = [name for name in ("mean", "least", "most") if name in behind.columns]
     return [value for name in columns for value in behind[name]]
 

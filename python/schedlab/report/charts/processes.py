@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The processes of a trace, and time as an axis, as charts of a trace draw them."""
+"""The tasks of a trace and the time axis, for charts of traces."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from schedlab.report.charts.theme import WIDTH
 from schedlab.trace import Trace
 
 IDLE, ROOT, OTHER = "idle", "root", "other"
-"""Groups besides those of the workload (docs/metrics.md)."""
+"""Groups of tasks outside the workload (docs/metrics.md)."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A part of a trace, in nanoseconds since boot."""
+    """A part of a trace, in ns since boot."""
 
     begin_ns: int
     end_ns: int
@@ -34,16 +34,16 @@ class Span:
         return self.end_ns - self.begin_ns
 
     def clip(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Returns the parts of intervals that lie in it; those of no length there are left out."""
+        """Returns the parts of intervals within the span. Empty parts are left out."""
         return frame.with_columns(
             pl.col("begin_ns", "end_ns").clip(self.begin_ns, self.end_ns)
         ).filter(pl.col("begin_ns") < pl.col("end_ns"))
 
 
 def span_of(window: Window, begin_ns: int | None, end_ns: int | None) -> Span:
-    """The window measured, or that part of the trace which is asked for.
+    """Returns the measured window, or the part between begin and end.
 
-    Raises NothingToDraw if it ends before it begins.
+    Raises NothingToDraw if the end is before the beginning.
     """
     begin = window.begin_ns if begin_ns is None else begin_ns
     end = window.end_ns if end_ns is None else end_ns
@@ -54,16 +54,18 @@ def span_of(window: Window, begin_ns: int | None, end_ns: int | None) -> Span:
 
 @dataclass(frozen=True)
 class ChartProcesses:
-    """A trace, and its processes by name."""
+    """A trace with the names of its tasks."""
 
     trace: Trace
     who: Lives
     window: Window
     names: pl.DataFrame
-    """A row a life: life, pid, name, group, role, label (`3 cpu`: PID and group)."""
+    """One row per life of a task: life, pid, name, group, role, label (`3 cpu`: PID and group)."""
 
     def intervals(self) -> pl.DataFrame:
-        """`state_intervals` with pid, name, group, role, label; and `why`: why it ended."""
+        """Returns `state_intervals` with pid, name, group, role,
+        label, and `why` the interval ended.
+        """
         states = state_intervals(self.trace, self.who)
         follows = pl.col("cause").cast(pl.String).shift(-1).over("life")
         why = (
@@ -76,7 +78,7 @@ class ChartProcesses:
         )
 
     def running(self) -> pl.DataFrame:
-        """The process that ran on each CPU, with begin and end."""
+        """Returns the intervals of running tasks."""
         return self.intervals().filter(pl.col("state") == "running")
 
     def idle(self) -> pl.DataFrame:
@@ -87,7 +89,7 @@ class ChartProcesses:
 
 
 def processes_of(trace: Trace) -> ChartProcesses:
-    """Groups of processes that are not the workload's are called as in ROOT and OTHER."""
+    """Returns the tasks of a trace. Groups outside the workload are named ROOT or OTHER."""
     window = measured_window(trace)
     who = lives(trace)
     all_lives = pl.DataFrame({"life": range(len(who)), "pid": who.pid, "known": names(trace, who)},
@@ -108,7 +110,10 @@ def processes_of(trace: Trace) -> ChartProcesses:
 
 
 def readable(processes: ChartProcesses, span: Span, per_cpu: int) -> Span:
-    """The first part of it, in whole ticks, if in it CPUs have more runs than `per_cpu` each."""
+    """Returns the first part of the span, in whole ticks, with about `per_cpu` runs per CPU.
+
+    Returns the whole span if it has no more runs.
+    """
     running = span.clip(processes.running())
     most = per_cpu * processes.trace.header.cpus
     if len(running) <= most:
@@ -122,11 +127,13 @@ Colouring = Literal["group", "process"]
 
 
 PIECES_MOST = 4000
-"""The most pieces of a chart: more make a page slow."""
+"""Maximum number of marks in a chart. More marks make a page slow."""
 
 
 def drawable(frame: pl.DataFrame, keys: list[str], span: Span) -> tuple[pl.DataFrame, str]:
-    """`frame` with the thin merged so that a page can hold it; and what a caption must say of it."""
+    """Returns `frame` with thin intervals merged until a page can hold
+    it, and a note for the caption.
+    """
     ordered = frame.sort(*keys, "begin_ns")
     least_ns = span.length_ns / (2 * WIDTH)
     drawn = thick_enough(ordered, keys, least_ns)
@@ -143,11 +150,11 @@ def drawable(frame: pl.DataFrame, keys: list[str], span: Span) -> tuple[pl.DataF
 
 
 def thick_enough(frame: pl.DataFrame, keys: list[str], least_ns: float) -> pl.DataFrame:
-    """Merges what is too thin to be seen.
+    """Merges intervals that are too thin to be visible.
 
-    Of neighbours with the same `keys`, those whose begins lie in the same `least_ns` of time
-    become one piece, as long as what they ran together, so that no time is added or lost; `merged`
-    says how many it is. `frame` is sorted by keys, then time.
+    Adjacent thin intervals with the same `keys` whose beginnings lie in one cell of `least_ns`
+    become one. Its length is the sum of their lengths, so that no time is added or lost. `merged`
+    is their number. `frame` is sorted by keys, then time.
     """
     begin = pl.col("begin_ns")
     cell = (begin // max(int(least_ns), 1)).alias("cell")
@@ -174,7 +181,10 @@ _UNITS_NS = {"ms": 1_000_000}
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """Times are embedded as whole microseconds since `origin_ns`, and drawn in `unit`."""
+    """The time axis.
+
+    Times are embedded in whole microseconds since `origin_ns`, and drawn in `unit`.
+    """
 
     span: Span
     origin_ns: int
@@ -190,7 +200,7 @@ class TimeAxis:
         return f"time ({self.unit})"
 
     def embed(self, *columns: str) -> list[pl.Expr]:
-        """Columns of nanoseconds as whole microseconds, by the same names without `_ns`."""
+        """Converts columns of ns to whole microseconds, with names without `_ns`."""
         return [
             ((pl.col(name) - self.origin_ns) / _MICROSECOND)
             .round()
@@ -200,15 +210,15 @@ class TimeAxis:
         ]
 
     def in_units(self, name: str) -> str:
-        """A Vega expression: a column of microseconds in the axis's unit."""
+        """Returns a Vega expression that converts a column of microseconds to the axis's unit."""
         return f"datum.{name} / {self.unit_ns // _MICROSECOND}"
 
     def value(self, time_ns: int) -> float:
-        """A time on the axis."""
+        """Returns a time in the axis's unit."""
         return (time_ns - self.origin_ns) / self.unit_ns
 
     def x(self, name: str) -> alt.X:
-        """The horizontal axis."""
+        """Returns the horizontal axis."""
         domain = [self.value(self.span.begin_ns), self.value(self.span.end_ns)]
         return alt.X(
             f"{name}:Q",
@@ -218,7 +228,9 @@ class TimeAxis:
         )
 
     def tooltips(self) -> list[alt.Tooltip]:
-        """Begin and length of an interval of `from_` and `length`."""
+        """Returns tooltips for begin and length of an interval, from
+        the fields `from_` and `length`.
+        """
         return [
             alt.Tooltip("from_:Q", title=f"from ({self.unit})", format=",.6~g"),
             alt.Tooltip("length:Q", title=f"for ({self.unit})", format=",.6~g"),
@@ -227,9 +239,11 @@ class TimeAxis:
     def bars(
         self, frame: pl.DataFrame, columns: Sequence[str | pl.Expr], *channels: Any, **look: Any
     ) -> Any:
-        """Bars from `begin_ns` to `end_ns`, with `from_`, `to` and `length` in the axis's unit.
+        """Draws bars from `begin_ns` to `end_ns`, with `from_`, `to`
+        and `length` in the axis's unit.
 
-        `look`: the channels `opacity` and `tooltip`, and properties of the mark, such as an opacity that is a number.
+        `look`: the channels `opacity` and `tooltip`, and properties of the
+        mark, such as a constant opacity.
         """
         named = [
             name for name in ("opacity", "tooltip") if not isinstance(look.get(name, 1.0), float)
@@ -244,7 +258,7 @@ class TimeAxis:
 
 
 def rows_of(field: str, order: Sequence[str], padding: float) -> alt.Y:
-    """A row for each of these, in their order."""
+    """Returns a vertical axis with these rows, in their order."""
     rows = list(order)
     scale = alt.Scale(domain=rows, paddingInner=padding)
     look = alt.Axis(ticks=False, domain=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which process ran from when to when: published schedules and measured ones in one frame."""
+"""Draws published and measured schedules in one chart: which task ran over time."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ _KINDS = (PUBLISHED, MEASURED)
 def schedules(
     name: str, turns: pl.DataFrame, *, title: str, caption: str, x_title: str = "ticks"
 ) -> Chart:
-    """A row for each `row`, such as a level, and in it one for what was published and one for what was measured.
+    """Draws two bars for each `row`, such as a level: the published and the measured schedule.
 
-    `turns` has a row for each turn: kind (published, measured), row (text, rows in the order in which they come; may
-    be empty), series (the process), begin and end. Raises NothingToDraw if there is no turn.
+    `turns` has one row per time slice: kind (published, measured), row (text, in order
+    of appearance; may be empty), series (the task), begin and end. Raises
+    NothingToDraw if `turns` is empty.
     """
     if turns.is_empty():
         raise NothingToDraw(f"chart {name}: there is no turn")
@@ -58,7 +59,9 @@ def schedules(
 
 
 def measured_turns(trace: Trace) -> pl.DataFrame:
-    """The turns of the workload's processes, in ticks from the window's beginning; each is called by its group."""
+    """Returns the time slices of the workload's tasks in ticks since the start
+    of the window, named by group.
+    """
     processes = processes_of(trace)
     stays = stays_of(processes).filter(pl.col("role") == "workload").sort("begin_ns")
     goes_on = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How the CPUs were shared among groups as time went on, and how they should have been."""
+"""Draws each group's share of the CPUs over time, and its ideal share."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from schedlab.report.model import Chart
 from schedlab.trace import Trace
 
 PLACES = 300
-"""The number of times at which a share is drawn."""
+"""Number of points of a curve."""
 SLIDING_TICKS = 50
 GROUPS_MOST = 8
 SETTLED = 0.04
-"""The part of the length before which shares jump about, and need not fit into the picture."""
+"""Fraction of the length before which shares fluctuate, and may exceed the axis."""
 IDEAL_DASH = [5, 3]
 Floats = npt.NDArray[np.float64]
 
@@ -49,11 +49,12 @@ def shares_over_time(
     groups: int = GROUPS_MOST,
     unit: Unit = "ticks",
 ) -> Chart:
-    """Each group's part of what the workload ran: since the beginning, and of late.
+    """Draws each group's share of the workload's CPU time: since the
+    start, and in a sliding window.
 
-    Thick: from the window's beginning to then. Thin: over the last `sliding_ticks`; 0: none.
-    Dashed: the ideal share (schedlab.metrics), that of the whole window. With more groups than
-    `groups`, those that ran most.
+    Thick: since the start of the window. Thin: over the last `sliding_ticks`; 0 for none. Dashed:
+    the ideal share in the whole window (schedlab.metrics). If there are more than `groups` groups,
+    those with the most CPU time are drawn.
     """
     processes = processes_of(trace)
     span = span_of(processes.window, begin_ns, end_ns)
@@ -82,10 +83,10 @@ def shares_over_time(
 
 
 def running_until(begin: npt.ArrayLike, end: npt.ArrayLike, times: Floats) -> Floats:
-    """Returns how long intervals had lasted in sum at each time, exactly: Σ min(max(t − begin, 0),
-    length).
+    """Returns the total length of intervals up to each time, exactly: Σ
+    min(max(t − begin, 0), length).
 
-    That is Σ (t − begin) over those begun, less Σ (t − end) over those ended.
+    This equals Σ (t − begin) over started intervals minus Σ (t − end) over ended ones.
     """
     return _past(np.sort(np.asarray(begin, float)), times) - _past(
         np.sort(np.asarray(end, float)), times
@@ -100,7 +101,7 @@ def _past(moments: Floats, times: Floats) -> Floats:
 
 
 def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
-    """time_ns, group, share since the beginning, share over the last `sliding_ns`."""
+    """Returns time_ns, group, share since the start, share over the last `sliding_ns`."""
     times = np.linspace(0, span.length_ns, PLACES + 1)
     by_group = {
         str(group): (
@@ -113,7 +114,7 @@ def _shares(running: pl.DataFrame, span: Span, sliding_ns: int) -> pl.DataFrame:
     before = np.maximum(times - sliding_ns, 0)
     late = {group: ran[group] - running_until(*ends, before) for group, ends in by_group.items()}
     total, total_late = sum(ran.values()), sum(late.values())
-    # Over less than its whole length the sliding window says little: as much as the first.
+    # Before its full length has passed, the sliding window would equal the share since the start.
     known = times >= sliding_ns if sliding_ns else np.zeros(len(times), bool)
     frames = [
         pl.DataFrame(
@@ -172,7 +173,7 @@ def _chart(data: pl.DataFrame, axis: TimeAxis, groups: list[str], sliding: bool)
 
 
 def _top(data: pl.DataFrame) -> float:
-    """The end of the axis: shares of the first moments, when few have run, may lie above it."""
+    """Returns the end of the axis. Early shares, when few tasks have run, may exceed it."""
     begin = data["time_ns"].min()
     length: Any = data["time_ns"].max() - begin  # type: ignore[operator]
     settled = data.filter(pl.col("time_ns") >= begin + SETTLED * length)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each process did, from when to when; and one wait of a process, with those that it waited for."""
+"""Draws the states of tasks over time, and a single wait with the tasks that caused it."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def states(
     end_ns: int | None = None,
     causes: Mapping[tuple[str, str], str] | None = None,
 ) -> Chart:
-    """A row for each process of these groups, in their order, with a colour for each state.
+    """Draws a row for each task of these groups, in their order, with a colour for each state.
 
-    `causes`: what to call it if a process of a group is blocked (`blocked: pipe`), where that says
-    more than its name: for which other process it waits.
+    `causes`: labels of blocked states by group and cause, such as the name of the task that a
+    reader of a pipe waits for.
     """
     processes = processes_of(trace)
     span = span_of(processes.window, begin_ns, end_ns)
@@ -80,18 +80,21 @@ def _rows(intervals: pl.DataFrame, groups: Sequence[str]) -> list[str]:
 
 
 def named_states(blocked: pl.Expr | None = None) -> pl.Expr:
-    """What a process does, in words. `blocked`: what to call it if it is blocked; its cause, if nothing is said."""
+    """Returns an expression for a state in words.
+
+    `blocked`: names of blocked states; default: the cause.
+    """
     blocked_state = pl.col("cause").cast(pl.String) if blocked is None else blocked
     return pl.col("state").replace_strict(_STATES, default=blocked_state)
 
 
 def row_scale(rows: Sequence[str]) -> alt.Scale:
-    """A row for each of these, in their order, whatever is drawn in them: so layers need not agree on one."""
+    """Returns a scale with fixed rows, so that layers with different content agree."""
     return alt.Scale(domain=[visible_in_chart(row) for row in rows])
 
 
 def chart_of_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any:
-    """Bars of `label`, `series`, `begin_ns`, `end_ns`, a row for each label."""
+    """Draws bars of `label`, `series`, `begin_ns`, `end_ns`, with one row per label."""
     others = sorted(set(drawn["series"]) - {RUNS, WAITS})
     styles = Styles([RUNS, WAITS, *others], policies=False, muted=[])
     look = alt.Axis(ticks=False, domain=False)
@@ -111,7 +114,7 @@ def chart_of_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any
 
 
 def words_of_states(intervals: pl.DataFrame, length_ns: int) -> str:
-    """Of each process, the parts of the time."""
+    """Returns the fractions of time in each state, by task."""
     sums = (
         intervals.group_by("label", "series", maintain_order=True)
         .agg((pl.col("end_ns") - pl.col("begin_ns")).sum().alias("sum"))
@@ -124,7 +127,7 @@ def words_of_states(intervals: pl.DataFrame, length_ns: int) -> str:
 
 
 _MARGIN = 0.12
-"""What is shown before and after the wait, as a part of it."""
+"""Margin before and after the wait, as a fraction of its length."""
 
 
 def one_wait(
@@ -137,8 +140,11 @@ def one_wait(
     begin_ns: int,
     end_ns: int,
 ) -> Chart:
-    """A row for each of some processes (schedlab.metrics.lives): the first is the one that waits, from `begin_ns` to
-    `end_ns`, which dashed lines mark. A thin line leads from a process to the one that it wakes."""
+    """Draws a wait from `begin_ns` to `end_ns`, between dashed lines, with a row for each task.
+
+    `lives`: the tasks (schedlab.metrics.lives). The first is the waiting task. Thin lines lead from
+    a task to the task that it wakes.
+    """
     processes = processes_of(trace)
     margin_ns = max(int((end_ns - begin_ns) * _MARGIN), trace.clock_step_ns, 1)
     span = Span(max(begin_ns - margin_ns, trace.begin_ns), min(end_ns + margin_ns, trace.end_ns))
@@ -169,7 +175,9 @@ def one_wait(
 def _wakeups(
     trace: Trace, life_at: Any, labels: dict[int, str], lives: Sequence[int], span: Span
 ) -> pl.DataFrame:
-    """Wake-ups in the span by one of the processes of another: time_ns, waker, woken."""
+    """Returns the wake-ups of one of the tasks by another within
+    the span: time_ns, waker, woken.
+    """
     rows = trace.rows(Kind.WAKEUP)
     woken = life_at(trace.at("process", rows).astype("int64"), rows)
     waker = life_at(trace.at("first", rows).astype("int64"), rows)

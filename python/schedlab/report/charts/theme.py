@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""How all charts look: colours, dashes, shapes, fonts; on a page of any colour, and on paper.
+"""Defines the look of all charts: colours, dashes, shapes and fonts, for pages and paper.
 
-A chart names no colour of text, axes or reference lines. It gives them a style (`IDEAL`, `FAINT`
-…), and the configuration that the writer chooses says what that is: the colour of the text around
-it on a page (`currentColor`, which follows a dark theme), black on paper. Colours that carry a
-meaning are the same in both, and can be told from either background: templates/theme.css has them,
-for the monitor, too.
+A chart does not set colours of text, axes or reference lines. It gives them a style (`IDEAL`,
+`FAINT`…), and the writer's configuration defines it. On a page, that is the colour of the
+surrounding text (`currentColor`, which follows a dark theme); on paper, it is black.
+
+Colours with a meaning are the same in both, and are distinct on either background.
+templates/theme.css defines them, for the monitor, too.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ Spec = dict[str, Any]
 FONT = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 TEXT_SIZE = 12
 SMALL_TEXT_SIZE = 11
-"""The smallest there is."""
+"""Smallest font size of charts."""
 
 IDEAL = "schedlab-ideal"
-"""Style: the line of what should be."""
+"""Style: ideal values."""
 FAINT = "schedlab-faint"
-"""Style: what is there, and is not what one looks for."""
+"""Style: context of lower importance."""
 ANNOTATION = "schedlab-annotation"
 """Style: words and lines that explain a moment."""
 
@@ -42,12 +43,15 @@ _COLOURS = tuple(
 )
 SLATE, *_PALETTE = (colour for kind, _, colour in _COLOURS if kind == "series")
 PALETTE = tuple(_PALETTE)
-"""For series that are no policies; slate is for all others."""
+"""Colours of series that are not policies. Slate is for all others."""
 POLICY_COLOURS = {name: colour for kind, name, colour in _COLOURS if kind == "policy"}
-"""Of the policies that come with schedlab, and of Linux's own class."""
+"""Colours of the built-in policies and Linux's fair class."""
 _FIRST_OF = {colour: name for name, colour in reversed(POLICY_COLOURS.items())}
 USER_POLICY_COLOURS = tuple(colour for kind, _, colour in _COLOURS if kind == "own-policy")
-"""Of those that a user has added, in their order. They take no colour from the others, whatever their names are."""
+"""Colours of user policies in order.
+
+They are separate, so the names of user policies do not change other colours.
+"""
 BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID = PALETTE
 
 DASHES: tuple[tuple[int, ...], ...] = (
@@ -58,13 +62,13 @@ SHAPES = (
 )  # fmt: skip
 SECOND_DASHES: tuple[tuple[int, ...], ...] = ((1, 2), (6, 2, 1, 2), (5, 1), (2, 6), (10, 2, 2, 2))
 SECOND_SHAPES = ("cross", "triangle-right", "triangle-left", "wedge", "arrow")
-"""Of a policy that shares its colour with one before it."""
+"""Shapes of a policy with the same colour as an earlier one."""
 PUBLISHED_DASH = (2, 3)
 
 
 @dataclass(frozen=True)
 class Look:
-    """The look of a series: a colour, and what distinguishes it without one."""
+    """The look of a series: a colour, and a dash and a shape that distinguish it without colour."""
 
     colour: str
     dash: tuple[int, ...]
@@ -75,7 +79,7 @@ MUTED = Look(SLATE, (1, 0), "circle")
 
 
 def policy_look(policy: str) -> Look:
-    """The colour is the policy's; the preset, or what was set, is told by dash and shape.
+    """Returns a policy's look. Dash and shape distinguish presets and changed tunables.
 
     `policy` is as in `Setup.policy_title`: "lottery", "lottery:thesis", "priority slice=2".
     """
@@ -101,7 +105,7 @@ def _policy_colour(name: str) -> str:
 
 
 def looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
-    """Returns how each series looks: policies as `policy_look` has it, others by their order."""
+    """Returns the look of each series: policies as in `policy_look`, others by their order."""
     if policies:
         return [policy_look(name) for name in series]
     return [
@@ -115,15 +119,15 @@ def looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
 
 
 def page_config() -> Spec:
-    """A Vega-Lite `config` for a page: no background, all else in the colour of its text.
+    """Returns a Vega-Lite `config` for a page: transparent, in the colour of the page's text.
 
-    It needs the SVG renderer: a canvas does not know `currentColor`.
+    It needs the SVG renderer: canvas does not support `currentColor`.
     """
     return _config(background="transparent", ink="currentColor", paper=None)
 
 
 def paper_config() -> Spec:
-    """A Vega-Lite `config` for files: black on white."""
+    """Returns a Vega-Lite `config` for files: black on white."""
     return _config(background="white", ink="#111111", paper="white")
 
 

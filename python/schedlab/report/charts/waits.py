@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Waits that a chart marks: starvation, and priority inversion (docs/charts.md)."""
+"""Finds the waits that a chart marks: starvation and priority inversion (docs/charts.md)."""
 
 from __future__ import annotations
 
@@ -16,30 +16,36 @@ from schedlab.report.charts.shares import running_until
 from schedlab.trace import AttributeKind
 
 STARVING_TICKS = 50
-"""A wait of more ticks than this for each process that is ready at a CPU is starvation."""
+"""Starvation is a wait of more ticks than this per ready task and CPU."""
 READY_LEAST = 2
 PRIORITY_DEFAULT = 5
-"""PRIORITY_DEFAULT of policies/policy.h."""
+"""The value of PRIORITY_DEFAULT in policies/policy.h."""
 INVERSIONS = {"life": pl.Int64, "begin_ns": pl.Int64, "end_ns": pl.Int64, "behind": pl.String}
 
 
 @dataclass(frozen=True)
 class Activity:
-    """What the processes of the workload did in the window, and by what the policy orders them."""
+    """The states of the workload's tasks in the measured window, and the policy's ranking."""
 
     intervals: pl.DataFrame
-    """`People.intervals` of the workload, in which a run is cut where its process was picked again;
-    with `level` (of a run, as it was picked; of a wait, as it is picked next; null: none is told) and `waker`
-    (of what a wake-up ends: the PID of the process that woke it; 0: an interrupt; null: nothing did)."""
+    """The intervals of the workload's tasks. Runs are split at each pick of the task.
+
+    `level`: of a run, the level at its pick; of a wait, the level at the next
+    pick; null if unknown. `waker`: of an interval that a wake-up ends, the waker's
+    PID (0 for an interrupt); else null.
+    """
     order: str
-    """What tells which process comes first: "priority", "level", or "" if nothing does."""
+    """The ranking criterion: "priority", "level", or "" for none."""
     ranks: pl.DataFrame
-    """`intervals` with `rank`, the smaller the better; null: not known."""
+    """`intervals` with `rank`. Lower ranks run first; null if unknown."""
 
 
 def activity_of(processes: ChartProcesses) -> Activity:
-    """What is drawn of processes, and their ranks: by the attribute priority, if the workload's processes
-    differ in it; else by levels, if the policy tells them of its picks."""
+    """Returns the tasks' activity and ranks.
+
+    The rank is the attribute priority if the workload's tasks differ in it. Otherwise it is the
+    level, if the policy annotates its picks.
+    """
     stays = stays_of(processes)
     woken = pl.col("cause").cast(pl.String).shift(-1).over("life") == "woken"
     mine = (
@@ -59,7 +65,7 @@ def activity_of(processes: ChartProcesses) -> Activity:
         return Activity(cut, "", cut.with_columns(rank=pl.lit(None, pl.Int64)))
     sign = -1 if levels_rise(stays) else 1
     place = pl.col("picked") * sign
-    # Where a process waits is not told: at the worse of the levels of its last pick and its next.
+    # The trace has no level for a waiting task, so assume the worse of its last and next levels.
     worse = pl.max_horizontal(place.forward_fill().over("life"), place.backward_fill().over("life"))
     rank = pl.when(pl.col("state") == "running").then(place).otherwise(worse)
     return Activity(cut, "level", cut.with_columns(rank=rank))
@@ -70,7 +76,7 @@ def _in_window(processes: ChartProcesses, intervals: pl.DataFrame) -> pl.DataFra
 
 
 def _with_levels(intervals: pl.DataFrame, stays: pl.DataFrame) -> pl.DataFrame:
-    """Cuts each run where its process was picked again; `picked`: the level of each run."""
+    """Splits runs at each pick of the task, with `picked`: the level of each run."""
     runs = intervals.filter(pl.col("state") == "running").sort("life", "begin_ns")
     picks = stays.select("life", "row", at="begin_ns", picked="level").sort("life", "at")
     pieces = (
@@ -104,10 +110,10 @@ def _with_levels(intervals: pl.DataFrame, stays: pl.DataFrame) -> pl.DataFrame:
 
 
 def starvation(processes: ChartProcesses) -> pl.DataFrame:
-    """The waits of the workload that are starvation: life, begin_ns, end_ns.
+    """Returns the waits of the workload that are starvation: life, begin_ns, end_ns.
 
-    They are longer than STARVING_TICKS ticks for each process that was ready (it ran or waited) at a CPU,
-    on average over the wait and over the CPUs, at least READY_LEAST.
+    Such a wait exceeds STARVING_TICKS ticks times the mean number of ready tasks (running or
+    waiting) per CPU during the wait, or times READY_LEAST if that is larger.
     """
     intervals = _in_window(processes, processes.intervals())
     ready = intervals.filter(pl.col("state").is_in(["runnable", "running"]))
@@ -126,11 +132,11 @@ def starvation(processes: ChartProcesses) -> pl.DataFrame:
 
 
 def inversions(processes: ChartProcesses, activity: Activity) -> pl.DataFrame:
-    """Priority inversions: life, begin_ns, end_ns, `behind` ("": it waits for a CPU itself; else the label
-    of the process that it is blocked on, which waits for one).
+    """Returns priority inversions: life, begin_ns, end_ns, `behind`.
 
-    While a process waits for a CPU, or is blocked until a process of worse rank wakes it that waits for
-    one, a process of worse rank than its own runs, for longer than a tick without a break.
+    In an inversion, a task waits for a CPU, or is blocked until a waiting task of worse rank wakes
+    it. During this time, a task of worse rank runs for longer than a tick without a break.
+    `behind`: "" if the task itself waits for a CPU, otherwise the label of the task that blocks it.
     """
     if not activity.order:
         return pl.DataFrame(schema=INVERSIONS)
@@ -157,7 +163,9 @@ def inversions(processes: ChartProcesses, activity: Activity) -> pl.DataFrame:
 
 
 def _behind_others(processes: ChartProcesses, ranked: pl.DataFrame) -> pl.DataFrame:
-    """Where a process is blocked until one of worse rank wakes it, and that one waits for a CPU."""
+    """Returns where a task is blocked until a task of worse rank wakes it,
+    and that task waits for a CPU.
+    """
     blocked = ranked.filter((pl.col("state") == "blocked") & (pl.col("waker") > 0))
     wakers = processes.who.life_at(blocked["waker"].to_numpy(), blocked["end_row"].to_numpy())
     waits = ranked.filter(pl.col("state") == "runnable").select(
@@ -185,7 +193,7 @@ Union = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 def _union(runs: pl.DataFrame) -> Union:
-    """Begins and ends of the times at which any of them goes on."""
+    """Returns the beginnings and ends of the union of intervals."""
     ordered = runs.sort("begin_ns")
     begin, end = ordered["begin_ns"].to_numpy(), ordered["end_ns"].to_numpy()
     latest = np.maximum.accumulate(end) if len(end) else end
