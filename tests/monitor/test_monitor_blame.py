@@ -42,7 +42,7 @@ from trace_simulator import Record, Script, load, simulate
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 PARTS = 20
-"""The number of parts in which the trace arrives."""
+"""The number of parts of the trace."""
 
 
 def played() -> tuple[Header, Records]:

@@ -363,9 +363,7 @@ def test_a_page_that_asks_and_does_not_read_is_heard_no_further(late_s: float) -
 
 
 def test_page_leaving_during_a_message_is_ignored() -> None:
-    """Neither a page that closes the connection nor one that stays to the end has read its
-    answers.
-    """
+    """One page closes the connection and another stays to the end; neither has read its answers."""
     monitor = Monitor()
 
     async def ask(link: WebSocketClientConnection) -> None:

@@ -288,7 +288,7 @@ init                  1 blocked         5         ?       1
 
 @dataclass
 class Machine:
-    """Stands in for /proc, for the control files of the servers, and for the kernel's log."""
+    """A stand-in for /proc, for the control files of the servers, and for the kernel's log."""
 
     folder: Path
 

@@ -40,7 +40,7 @@ pytestmark = [
 
 TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 800), (1920, 1080)
 ROOMY = (1300, 1700)
-"""A size at which all panels of one system are visible, and so are drawn."""
+"""Large enough to show, and so to draw, all panels of one system."""
 DRAWINGS = ("timeline", "queues", "shares", "metrics", "waits")
 """Panels folded unless inspected: drawing is slow without a graphics card."""
 PANELS = (
@@ -221,7 +221,7 @@ def row(page: Page, name: str, system: str = "a") -> Locator:
 
 
 def overflow(page: Page) -> int:
-    """Returns the pixels by which the page is wider than the screen."""
+    """Returns the horizontal overflow of the page, in pixels."""
     script = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     return int(page.evaluate(script))
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What tests start, built once in each process of pytest: to ask make takes a tenth of a CPU second each time."""
+"""Builds what tests start, once per pytest process: asking make takes a tenth of a CPU second
+each time.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from schedlab.base.toolchain import build
 
 @cache
 def build_once(*targets: str, **variables: str) -> None:
-    """Brings targets of the Makefile up to date, unless this process has: no test changes their sources.
+    """Brings targets of the Makefile up to date, unless this process has done so: no test changes
+    their sources.
 
     `variables`: of the Makefile.
     """

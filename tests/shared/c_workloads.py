@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Workload files for C programs of tests, which have workloads as words and are given the files that these mean."""
+"""Workload files for the C programs of tests. The programs contain workloads as text, and
+receive the matching files.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pathlib import Path
 from schedlab.workload.words import WordsRefused, read_words
 
 VARIABLE = "SCHEDLAB_TEST_WORKLOADS"
-"""The environment variable that says where a program's table is."""
+"""The environment variable with the path of a program's table."""
 TICK_NS = 1_000_000
 _LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 _TEXT = re.compile(rf"{_LITERAL}(?:\s*{_LITERAL})*")
@@ -19,7 +21,7 @@ _DEFINITION = re.compile(rf"#define (\w+)((?:\s*\\?\n?\s*{_LITERAL})+)")
 
 
 def table(source: Path) -> bytes:
-    """Returns each text of a C source that is a workload, with its length, and the file that it means."""
+    """Returns each workload text of a C source, with its length, and its file."""
     code = source.read_text()
     for name, literals in _DEFINITION.findall(code):
         plain = literals.replace("\\\n", "").replace("\\", "\\\\")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tells built-in policies, which are committed, from policies in progress, which no document needs to have."""
+"""Distinguishes built-in policies, which are committed, from policies in progress, which
+documents may omit.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from schedlab.paths import ROOT
 
 @cache
 def policies_in_progress() -> tuple[str, ...]:
-    """Returns the policies that Git's index does not have; without Git, those that the catalogue does not have."""
+    """Returns the policies missing from Git's index; without Git, those missing from the
+    catalogue.
+    """
     done = subprocess.run(
         ["git", "ls-files", "policies/*.c"],
         cwd=ROOT,

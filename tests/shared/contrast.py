@@ -29,4 +29,4 @@ const contrast = (one, two) => {
     return (Math.max(first, second) + 0.05) / (Math.min(first, second) + 0.05);
 };
 """
-"""Functions: contrast(one colour, another), ground(element): the colour that it stands on."""
+"""Functions: contrast(one colour, another), ground(element): the colour behind it."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What tests take, room by room, and the dearest of them: CPU seconds of pytest and of all that it
-starts and awaits.
+"""CPU time of tests per directory, and of the most expensive tests: CPU seconds of pytest and of
+all processes that it starts and awaits.
 
-A plugin of pytest, for `--cpu-seconds`. Of several processes of pytest each adds up its own; the one
-that prints has them by their reports.
+A pytest plugin for `--cpu-seconds`. Each pytest process sums its own times; the printing process
+receives them in reports.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import pytest
 from warm_starts import warm_starts
 
 _KEY = "cpu_s"
-"""What a report says of its phase."""
+"""The key of a phase's report."""
 SHOWN = 100
-"""How many of the dearest tests are listed."""
+"""The number of most expensive tests listed."""
 
 
 class CpuOfRooms:
-    """CPU seconds by the folders in tests/."""
+    """CPU seconds by directory in tests/."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -56,7 +56,9 @@ class CpuOfRooms:
             terminalreporter.write_line(line)
 
     def lines(self) -> Iterator[str]:
-        """Rows of a table in Markdown, the largest first, then the sum; then the dearest tests."""
+        """Returns the rows of a Markdown table, the largest first, then the sum, then the
+        most expensive tests.
+        """
         for room, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
             yield f"| `{room}` | {seconds:,.0f} |"
         yield f"| all | {sum(self.seconds.values()):,.0f} |"
@@ -66,11 +68,11 @@ class CpuOfRooms:
 
 
 def room_of(name: str) -> str:
-    """Returns the folder in tests/ of a test, by its name."""
+    """Returns a test's directory in tests/, by its name."""
     return "/".join(name.split("::")[0].split("/")[:2])
 
 
 def cpu_seconds() -> float:
-    """Returns what this process has taken, and those that it started, or had forked, and that have ended."""
+    """Returns the CPU seconds of this process and of its ended descendants."""
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages) + warm_starts.cpu_s

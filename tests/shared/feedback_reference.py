@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What a multi-level feedback queue must do with processes that only compute, on one CPU.
+"""A reference multi-level feedback queue for processes that only compute, on one CPU.
 
-Written from the rules of studies 3 and 4 and not from the policy, to compare the kernel's trace
-with, tick by tick. What the studies leave open is as in docs/policy-interface.md and as any line of
-people would do it: a process that comes to a level is behind those that are there; when all rise, those of the
-upper levels come first, and the one that had the CPU is behind all.
+Written from the rules of studies 3 and 4, independently of the policy, and compared with the
+kernel's trace tick by tick. Where the studies leave a choice, it follows docs/policy-interface.md
+and first-come order. A process that enters a level is queued behind those already there. At a
+boost, processes of the upper levels are queued first, and the running process last.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Rules:
-    """Ticks, from the top level down; None: without limit."""
+    """Ticks, from the top level down; None: no limit."""
 
     slices: tuple[int | None, ...]
     allotments: tuple[int | None, ...]
@@ -23,11 +23,12 @@ class Rules:
 
 
 FOUR_QUANTA = Rules((1, 1, 1, 1), (1, 2, 4, None), None)
-"""Study 3: levels 3 to 0; a process that has used its quantum goes one down; no boost. Processes return to the
-scheduler at each tick."""
+"""Study 3: levels 3 to 0; a process that has used its quantum is demoted by one; no boost.
+Processes return to the scheduler at each tick.
+"""
 
 WHOLE_QUANTA = Rules((1, 2, 4, None), (1, 2, 4, None), None)
-"""Study 3's other reading: processes return to the scheduler when their quantum ends."""
+"""Study 3's other interpretation: processes return to the scheduler when their quantum ends."""
 
 ALLOTMENT_BOOST = Rules((2, 4, 8, 32), (8, 16, 32, None), 480)
 """Study 4, section 3.2.1."""
@@ -35,7 +36,7 @@ ALLOTMENT_BOOST = Rules((2, 4, 8, 32), (8, 16, 32, None), 480)
 
 @dataclass
 class Process:
-    """One process: how far down it is, and what it has used."""
+    """One process: its level, and its used time there."""
 
     pid: int
     down: int = 0
@@ -45,20 +46,20 @@ class Process:
 
 @dataclass
 class FeedbackQueue:
-    """Call `tick` at each tick; `running` says which process has the CPU from there to the next."""
+    """Call `tick` at each tick; `running` names the process that has the CPU until the next."""
 
     rules: Rules
     lines: list[deque[Process]] = field(default_factory=list)
     running: Process | None = None
 
     def begin(self, pids: list[int]) -> None:
-        """All of them become ready at the top, in this order."""
+        """Makes all processes ready at the top level, in this order."""
         self.lines = [deque() for _ in self.rules.slices]
         self.lines[0].extend(Process(pid) for pid in pids)
         self.pick()
 
     def level(self) -> int:
-        """The level of the process that runs; 0 is the lowest."""
+        """Returns the level of the running process; 0 is the lowest."""
         assert self.running
         return len(self.lines) - 1 - self.running.down
 
@@ -67,7 +68,7 @@ class FeedbackQueue:
         self.running = line.popleft()
 
     def tick(self, number: int) -> None:
-        """The end of a tick, which is the number-th since the machine began."""
+        """Ends a tick; `number` counts ticks since the machine began."""
         assert self.running
         if self.rules.boost and number % self.rules.boost == 0:
             self.lift_all(self.running)
@@ -80,7 +81,7 @@ class FeedbackQueue:
             self.pick()
 
     def sinks(self, process: Process) -> bool:
-        """It has used what it may use at its level: one down."""
+        """Demotes the process by one level if its allotment is exhausted."""
         allotment = self.rules.allotments[process.down]
         if allotment is None or process.of_allotment < allotment:
             return False
@@ -98,7 +99,9 @@ class FeedbackQueue:
 
 
 def schedule(rules: Rules, pids: list[int], begin: int, end: int) -> list[tuple[int, int, int]]:
-    """Tick, PID, level of the process that runs from each tick to the next, from `begin` till before `end`."""
+    """Returns tick, PID and level of the process that runs after each tick, from `begin` to
+    before `end`.
+    """
     queue = FeedbackQueue(rules)
     queue.begin(pids)
     rows = []

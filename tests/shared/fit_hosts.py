@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stands in for a machine whose kernel has sched_ext."""
+"""A stand-in for a machine whose kernel has sched_ext."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BTF, FUSE = "sys/kernel/btf/vmlinux", "dev/fuse"
 
 
 def fit_root(root: Path) -> Path:
-    """Makes what a machine shows on which no scheduler is loaded, and returns where."""
+    """Creates the file tree of a machine without a loaded scheduler, and returns its path."""
     for name, text in ((STATE, "disabled\n"), (BTF, ""), (FUSE, "")):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

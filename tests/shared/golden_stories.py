@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The scenarios of tests/scenario, acted out on this host: by the model of the tests and by the
-simulator. Their stories of the scenario of ties are kept in tests/golden."""
+"""Runs the scenarios of tests/scenario on this host, by the tests' model and by the simulator.
+
+Their stories of the scenario of ties are kept in tests/golden.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ ACTED_TOGETHER = 3
 """The model's exit status if two CPUs acted at the same time."""
 
 PINNED = ("rr", "priority", "wrr", "lottery", "mlfq", "stride", "hybrid", "cfs")
-"""Policies whose stories are in tests/golden. Others must only act the scenario out."""
+"""Policies whose stories are in tests/golden. Others must only complete the scenario."""
 
 MEASURING = (
     "lottery",
@@ -34,18 +36,20 @@ MEASURING = (
     "cfs:nice",
     "priority:passes",
 )
-"""Those that choose by the nanoseconds that a process ran, or that a CPU was idle. What is a tie on
-the model, which has no costs, is none on the kernel, where system calls take time: the model's story
-is pinned."""
+"""Policies that decide by the nanoseconds that a process ran or a CPU was idle. A tie on the model,
+which has no costs, is not a tie on the kernel, where system calls take time: the model's story
+is pinned.
+"""
 
 
 TOGETHER = ("wrr:arrays",)
-"""Those whose turns let two CPUs act at the same time in the scenario of ties: no story of theirs is
-told alike everywhere."""
+"""Policies whose turns let two CPUs act at the same time in the scenario of ties. Their
+stories differ between machines, so none is pinned.
+"""
 
 
 def policies_and_presets() -> list[str]:
-    """All "policy" and "policy:preset" that are built in."""
+    """Returns all built-in "policy" and "policy:preset" names."""
     return [
         text
         for policy in read_catalogue().values()
@@ -54,30 +58,30 @@ def policies_and_presets() -> list[str]:
 
 
 def is_pinned(policy: str) -> bool:
-    """Is there a story of it?"""
+    """Returns True if tests/golden has a story of it."""
     return policy.partition(":")[0] in PINNED and policy not in TOGETHER
 
 
 def golden_file(policy: str, cpus: int) -> Path:
-    """Where the story of ties is kept."""
+    """Returns the path of its story of ties."""
     return GOLDEN / f"ties-{policy.replace(':', '-')}-{cpus}.txt"
 
 
 def told(events: trace.Trace, policy: str, cpus: int) -> str:
-    """The story of a trace, with a heading."""
+    """Returns the story of a trace, with a heading."""
     heading = f"# {policy}, {cpus} CPU{'s' if cpus > 1 else ''}: tick, CPU, what happens"
     return "\n".join(["# SPDX-License-Identifier: MIT", heading, *Story(events).lines(), ""])
 
 
 @cache
 def built(program: Path) -> Path:
-    """The program, up to date."""
+    """Returns the program, after building it."""
     build(str(program.relative_to(ROOT)))
     return program
 
 
 def told_by_model(folder: Path, scenario: str, policy: str, cpus: int) -> tuple[str, bool]:
-    """The model's story; did two CPUs act at the same time?"""
+    """Returns the model's story, and whether two CPUs acted at the same time."""
     path = folder / "model.bin"
     command = [str(built(MODEL)), scenario, policy, str(cpus), "1", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -88,7 +92,7 @@ def told_by_model(folder: Path, scenario: str, policy: str, cpus: int) -> tuple[
 def told_by_simulator(
     folder: Path, scenario: str, policy: str, cpus: int, costs: str = "none"
 ) -> str:
-    """The simulator's story. After each tick it has looked for lost and doubled processes."""
+    """Returns the simulator's story. It checks for lost and doubled processes after each tick."""
     path = folder / "simulator.bin"
     command = [str(built(SIMULATOR)), scenario, policy, str(cpus), "1", str(path), costs]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

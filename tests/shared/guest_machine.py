@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starts our kernel for a test and waits for its end."""
+"""Starts the kernel for a test and waits for it to end."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from schedlab.machines.folder import TRACE_FILE
 TICK_NS = 1_000_000
 """The tick of traced()."""
 ROUND_NS = 5_000
-"""In less, a CPU hears of another and does what it is told."""
+"""A CPU is notified by another and reacts within this time."""
 
 
 @dataclass(frozen=True)
 class Guest:
-    """How a machine ended: its exit status, its console, its trace if it was asked for one."""
+    """The outcome of a machine: its exit status, its console, and its trace if requested."""
 
     status: int
     console: str
@@ -45,12 +45,12 @@ def run_guest(
     host_seconds: float = 300,
     options: Sequence[str] = (),
 ) -> Guest:
-    """Boots, runs `command` from init, and gives what came of it. Raises TimeoutExpired.
+    """Boots, runs `command` from init, and returns the outcome. Raises TimeoutExpired.
 
     `options`: further options of the machine's program.
 
-    Without a command init runs the shell, which reads what is `typed`. Of the words that start
-    the machine, the second part of `instead` stands where the first one did.
+    Without a command init runs the shell, which reads `typed`. In the command that starts the
+    machine, the first part of `instead` is replaced by the second.
     """
     build_once("kernel", "image")
     words = [arguments, f"limit={limit}"]
@@ -83,7 +83,7 @@ def traced(
     seed: int = 1,
     instead: tuple[str, str] | None = None,
 ) -> trace.Trace:
-    """The sound trace of a run on Spike that succeeded."""
+    """Returns the sound trace of a successful run on Spike."""
     boot = f"tick={tick_ns}ns seed={seed} {arguments}"
     guest = run_guest(folder, command, cpus=cpus, arguments=boot, traced=True, instead=instead)
     assert guest.status == 0, guest.console
@@ -91,7 +91,7 @@ def traced(
 
 
 def sound_trace(path: Path) -> trace.Trace:
-    """The trace in a file, which must be whole and valid."""
+    """Returns the trace in a file, after checking that it is complete and valid."""
     events = trace.read(path)
     trace.validate(events)
     assert events.lost == 0

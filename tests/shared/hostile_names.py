@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names that attack whatever does not make them safe, and runs in which everything is called so."""
+"""Names that attack careless output, and runs that use them everywhere."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from schedlab.trace.format import Kind, MarkKind
 from trace_simulator import Script, Simulator, load, write
 
 NAMES = (
-    "\x01",  # is no character of XML
+    "\x01",  # not a valid XML character
     "\x00\x08\x0b\x0c\x1f\x7f",
     "\x1b[31mred\x1b[0m",
     "\x1b]0;title\x07",
-    "\x9b2J\x9d8;;x\x9c",  # the same in one character each
+    "\x9b2J\x9d8;;x\x9c",  # the same as a single character each
     "back\b\b\b\bspace",
     "line\nfeed",
     "carriage\rreturn",
@@ -84,13 +84,13 @@ UNSAFE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\u2028\u2029\ufeff\ufffe"
     r"\uffff]"
 )
-"""What no terminal, page or chart may be given."""
+"""Characters that must not reach a terminal, page or chart."""
 TEXT_MAX = 240
-"""Bytes of a text in a trace: twelve in each of its records."""
+"""Maximum bytes of a text in a trace: twelve in each of its records."""
 
 
 def call(*words: str | Path) -> Result:
-    """A command that succeeds, and has said nothing that a terminal obeys."""
+    """Runs a command that succeeds, and whose output has no terminal control sequences."""
     done = CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert not UNSAFE.search(done.output), ascii(UNSAFE.search(done.output))
@@ -98,14 +98,14 @@ def call(*words: str | Path) -> Result:
 
 
 class _Hostile(Simulator):
-    """All that happens in its traces has such a name."""
+    """All texts in its traces have such names."""
 
     def run(self) -> list[Any]:
         self.names = cycle(name for name in NAMES if name and "\0" not in name)
         return super().run()
 
     def emit(self, cpu: int, kind: Kind, process: int, first: int = 0, second: int = 0) -> None:
-        """Groups and told values have names of eight bytes."""
+        """Groups and reported values have names of eight bytes."""
         if kind == Kind.MARK and first in (MarkKind.GROUP, MarkKind.NAME):
             second = int.from_bytes(next(self.names).encode()[:8], "little")
         super().emit(cpu, kind, process, first, second)
@@ -117,7 +117,9 @@ class _Hostile(Simulator):
 
 
 def hostile_run(folder: Path, name: str, seed: int = 1, **manifest: Any) -> None:
-    """A run of a workload of that name, as `./schedlab run` leaves them."""
+    """Returns the directory of a run of a workload with that name, as written by `./schedlab
+    run`.
+    """
     script = Script(cpus=2, steps=900)
     records = _Hostile(random.Random(seed), script).run()
     (folder / results.METRICS).mkdir(parents=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Makes folders of runs as `./schedlab run` leaves them, of runs that never ran.
+"""Creates directories of runs as written by `./schedlab run`, without running anything.
 
-Three ways: `keep_run` writes the metrics' tables that it is given, `keep_figures` a whole set of
-them of which only some figures matter, and `keep_simulated` a trace and what is measured in it.
+`keep_run` writes the given metrics tables. `keep_figures` writes a whole set of tables of which
+only some figures matter. `keep_simulated` writes a trace and its measurements.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def keep_run(
     tables: Mapping[str, Rows | pl.DataFrame] | None = None,
     **manifest: Any,
 ) -> Path:
-    """With the metrics' tables given: `summary`, `groups`, `processes`, `values`. No trace."""
+    """Writes a run with the given metrics tables: `summary`, `groups`, `processes`, `values`.
+    No trace.
+    """
     folder = place / f"{experiment}-{policy.replace(':', '-')}-seed{seed}"
     return _keep(
         folder, tables or {}, {"label": experiment, "policy": policy, "seed": seed, **manifest}
@@ -79,7 +81,9 @@ def _keep(
 
 
 def _completed(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """With the columns that a table must have: empty, where a row may lack a value, else zero."""
+    """Adds the columns that a table must have: empty where a row may lack a value, otherwise
+    zero.
+    """
     missing = [
         pl.lit(None if may_lack(name, column) else _zero(kind), kind).alias(column)
         for column, kind in schemas()[name].items()
@@ -94,11 +98,11 @@ def _zero(kind: pl.DataType) -> Any:
     return "" if kind == pl.String else False if kind == pl.Boolean else 0
 
 
-# --- a trace, and what is measured in it
+# --- a trace and its measurements
 
 
 def keep_simulated(folder: Path, seed: int, **manifest: Any) -> Metrics:
-    """Of a simulated machine of two CPUs; gives what was measured."""
+    """Writes a run of a simulated machine with two CPUs; returns its measurements."""
     script = Script(cpus=2, steps=300)
     records = simulate(random.Random(seed), script)
     run_metrics = compute(load(records, script))
@@ -154,9 +158,10 @@ def keep_figures(
     manifest: Mapping[str, Any] | None = None,
     **summary: float | None,
 ) -> Path:
-    """What comparisons look at, the same as in all other runs except for what is said here.
+    """Writes the figures that comparisons use. They equal those of all other runs, except for the
+    given ones.
 
-    Its trace is only good to be the same as another's, or not.
+    Its trace serves only to be equal to another's, or not.
     """
     name = f"{policy.replace(':', '-')}-{cpus}cpu-seed{seed}"
     known = EXPERIMENTS.get(experiment)
@@ -199,7 +204,9 @@ def _whole(processes: int, finished: int, summary: Mapping[str, float | None]) -
 def _groups(
     summary_table: pl.DataFrame, groups: Sequence[str], ideal_share: float, share_error: float
 ) -> pl.DataFrame:
-    """Each as the whole, and as far from its ideal share. `share_error`: percentage points."""
+    """Returns groups that equal the whole, including the distance from the ideal share.
+    `share_error`: percentage points.
+    """
     group_columns = {
         "share": ideal_share + share_error / 100,
         "ideal_share": ideal_share,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What tests and the programs that they start inherit: the same wherever and however the suite runs.
+"""A fixed environment for tests and the programs that they start, independent of how the suite
+runs.
 
-What schedlab does in other environments has tests of its own, which make those environments.
+Separate tests cover schedlab in other environments, which they create.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ import signal
 import time
 
 _KEPT = re.compile(
-    r"PATH|HOME|USER|LOGNAME|TMPDIR|LD_LIBRARY_PATH"  # where things are, and whose
+    r"PATH|HOME|USER|LOGNAME|TMPDIR|LD_LIBRARY_PATH"  # paths and their owners
     r"|(?:XDG|SCHEDLAB|PYTEST|PIP|SSL|PLAYWRIGHT)_.*|(?:https?|all|no)_proxy"
-    r"|PYTHON(?:UTF8|SAFEPATH)",  # python/start.py says both
+    r"|PYTHON(?:UTF8|SAFEPATH)",  # python/start.py sets both
     re.IGNORECASE,
 )
 _KNOWN = {"LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 def settle(environment: dict[str, str]) -> None:
-    """Makes this process's environment, signals and umask known. `environment`: what is added."""
+    """Sets this process's environment, signals and umask. `environment`: additional variables."""
     for name in [name for name in os.environ if not _KEPT.fullmatch(name)]:
         del os.environ[name]
     os.environ |= {**_KNOWN, **environment}
@@ -31,12 +32,13 @@ def settle(environment: dict[str, str]) -> None:
 
 
 def _hear_signals() -> None:
-    """Whoever starts the suite may have some ignored (nohup: SIGHUP; a shell, of what runs in the
-    background: SIGINT) or blocked, and programs hand both on."""
+    """Resets ignored and blocked signals. The suite's parent may have some ignored (nohup:
+    SIGHUP; a shell, for background jobs: SIGINT) or blocked, and programs inherit both.
+    """
     signal.pthread_sigmask(signal.SIG_UNBLOCK, signal.valid_signals())
     for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:  # Python's own
         if signal.getsignal(number) == signal.SIG_IGN:
-            # Of a handler nothing is handed on; and the suite itself goes on after a hang-up.
+            # A handler is not inherited, and the suite itself survives a hang-up.
             hung_up = number == signal.SIGHUP
             signal.signal(number, _pass_over if hung_up else signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether this host can boot a Linux guest; tests that need one are skipped where it cannot."""
+"""Checks whether this host can boot a Linux guest; tests that need one are skipped otherwise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schedlab.machines.linux.packages import packages
 
 
 def need_guests() -> None:
-    """Fetches what is missing. The reason of a skip is in the summary of warnings, too."""
+    """Fetches missing files. The reason of a skip is also in the summary of warnings."""
     try:
         guest.find_qemu()
         packages()
@@ -24,7 +24,7 @@ def need_guests() -> None:
 
 
 def forget_host() -> None:
-    """What was found out about this host is looked for again."""
+    """Discards cached facts about this host."""
     for cached_function in (guest.find_qemu, guest._kvm_tried):
         cached_function.cache_clear()
     kvm.give_up("")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a page of the monitor is told, without the panels: a browser runs its session, whose frames are
-kept, and which is asked what a page asks."""
+"""Receives what the monitor's page receives, without the panels. A browser runs the page's
+session, keeps its frames, and sends a page's requests.
+"""
 
 from __future__ import annotations
 
@@ -46,26 +47,26 @@ _WORKER = """address => {
 
 
 class LivePage:
-    """See above."""
+    """See the module's docstring."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
 
     async def ask(self, do: str, **message: Any) -> Any:
-        """Returns the result. Refused: what the answer says instead."""
+        """Returns the result. Raises Refused with the answer's message."""
         answer = await self.page.evaluate("message => lab.ask(message)", {"do": do, **message})
         if not answer["ok"]:
             raise Refused(answer["error"])
         return answer.get("result")
 
     async def said(self, what: str) -> Any:
-        """Returns a part of what it knows."""
+        """Returns a part of its state."""
         return await self.page.evaluate(f"() => lab.{what}")
 
     async def frame(
         self, is_so: Callable[[dict[str, Any]], object] = lambda frame: True, letter: str = "a"
     ) -> dict[str, Any]:
-        """Waits for a frame that is so, and returns it."""
+        """Waits for a frame that meets the condition, and returns it."""
         limit = time.monotonic() + PATIENCE_S
         while time.monotonic() < limit:
             frame = (await self.said("frames")).get(letter)
@@ -79,7 +80,7 @@ class LivePage:
 
 @asynccontextmanager
 async def live_page(session: Session) -> AsyncIterator[LivePage]:
-    """Serves a session that is not run yet, runs it, and opens a page of it."""
+    """Serves a session that has not started, runs it, and opens a page of it."""
     server = Server(session)
     running = asyncio.ensure_future(session.run())
     try:
@@ -100,7 +101,7 @@ async def live_page(session: Session) -> AsyncIterator[LivePage]:
 
 
 async def another_page(page: Page, server: Server) -> LivePage:
-    """Has a page of the same browser watch, too."""
+    """Opens a second page in the same browser."""
     await page.goto(server.url.replace("/?", "/icon.svg?"))
     await page.evaluate(_WORKER, server.url.replace("http:", "ws:").replace("/?", "/socket?"))
     return LivePage(page)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The mistakes of tests/mistakes/mistakes.yaml: a policy that makes each, and the table of docs/mistakes.md."""
+"""The mistakes of tests/mistakes/mistakes.yaml: a policy that makes each, and the table of
+docs/mistakes.md.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _PHASES = {
 
 @dataclass(frozen=True)
 class AuthorsMistake:
-    """One entry; the fields are explained in the file."""
+    """One entry; the file explains the fields."""
 
     phase: str
     mistake: str
@@ -49,7 +51,7 @@ class AuthorsMistake:
 
 
 def read_mistakes(*phases: str) -> list[AuthorsMistake]:
-    """Returns the entries of these phases, or all, in their order."""
+    """Returns the entries of these phases, or all entries, in order."""
     table = yaml.safe_load(FILE.read_text())
     assert list(table) == list(_PHASES)
     return [_entry(phase, node) for phase in phases or table for node in table[phase]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The policy that makes mistakes, tests/mistakes/mistaken.c, and what it is built into."""
+"""The policy with mistakes, tests/mistakes/mistaken.c, and the programs that contain it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def mistakes() -> dict[str, int]:
 
 
 def line_of(text: str) -> int:
-    """Returns the number of the one line of the policy that contains a text."""
+    """Returns the number of the only line of the policy that contains a text."""
     (number,) = (n for n, line in enumerate(SOURCE.read_text().splitlines(), 1) if text in line)
     return number
 
 
 def check_remark(path: Path) -> None:
-    """The trace has what the policy says of each process that it kills."""
+    """Checks that the trace has the policy's annotation of each process that it kills."""
     trace = read(path)
     validate(trace)
     (annotation,) = compute(trace).said.rows()
@@ -48,7 +48,7 @@ def check_remark(path: Path) -> None:
 
 
 def built(*programs: Path) -> None:
-    """Builds these of the three."""
+    """Builds these of the three programs."""
     for program in programs:
         if program == CHECKED:
             build("checked", variables={"CHECKED": str(SOURCE.relative_to(ROOT))})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Systems to watch that need no machine: a trace that was simulated once, played by the clock that
-they are given, or by our own; they note what they are asked."""
+"""Stand-ins for watched systems that need no machine. Each plays a simulated trace by a given
+clock, or by the host's, and records the requests that it receives.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def choices() -> Choices:
 def recorded(
     workload: str = "study4-mixed", cpus: int = 2, policy: str = "rr", queues: bool = False
 ) -> tuple[Header, Records]:
-    """A whole trace in the order of its records."""
+    """Returns a whole trace in the order of its records."""
     file = workload_files.read(ROOT / "workloads" / "files" / f"{workload}.json")
     with TemporaryDirectory() as folder:
         path = Path(folder) / "trace.bin"
@@ -76,7 +77,7 @@ def recorded(
 
 
 class StandIn(PlayedSystem):
-    """Plays a trace: at the speed that it is told, or, if it is not `played`, as fast as our time."""
+    """Plays a trace: at the given speed, or, if not `played`, as fast as the host's time."""
 
     header: Header | None
     status_period_s = 0.1
@@ -98,9 +99,9 @@ class StandIn(PlayedSystem):
         self.asked: list[str] = []
         self.ended = 0
         self.slowness = 1.0
-        """Of the time that it is to go on, the part that it does."""
+        """The fraction of the requested time that it advances."""
         self.broken: Exception | None = None
-        """What its trace is found to be."""
+        """The error found in its trace."""
         self._taken = 0
         self._since: float | None = None
         self.end_ns = int(self.records["time"].max())
@@ -117,14 +118,14 @@ class StandIn(PlayedSystem):
             self.life = Life.ENDED
         await super().pause()
 
-    # --- what it says
+    # --- its output
 
     def take(self) -> Records:
         if self.broken:
             raise self.broken
         upto = int(np.searchsorted(self._latest, self.now_ns, side="right"))
         upto = max(upto, self._taken)
-        # A text is whole.
+        # A text is complete.
         while upto < len(self.records) and self.records["kind"][upto] == Kind.TEXT:
             upto += 1
         records = self.records[self._taken : upto]
@@ -151,7 +152,7 @@ class StandIn(PlayedSystem):
     async def read_tunables(self) -> tuple[TunableNow, ...]:
         return (TunableNow("slice", 2, 1, 1000, 1, "ticks"),)
 
-    # --- what it is asked
+    # --- its input
 
     async def set_policy(self, policy: str) -> None:
         self.asked.append(f"policy {policy}")
@@ -203,7 +204,7 @@ Make = Callable[[Setup, Path], StandIn]
 
 
 class Watching:
-    """Is shown a session, and keeps all frames."""
+    """Watches a session and keeps all frames."""
 
     def __init__(self, session: Session) -> None:
         self.frames: list[dict[str, object]] = []
@@ -226,7 +227,7 @@ def setup(policy: str = "rr", cpus: int = 2, **others: object) -> Setup:
 
 
 async def until(what: Callable[[], object], seconds: float = PATIENCE_S) -> None:
-    """Waits for a condition, as long as a busy host may take."""
+    """Waits for a condition, with a limit for a busy host."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it has not come to be"

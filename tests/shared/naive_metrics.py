@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The metrics again, slow and obvious: one loop over the records, one branch per kind."""
+"""A slow and obvious implementation of the metrics: one loop over the records, one branch per
+kind.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from trace_simulator import Record
 
 @dataclass
 class Span:
-    """A time in one state."""
+    """A period in one state."""
 
     state: str
     cause: str
@@ -23,7 +25,7 @@ class Span:
     end_row: int | None = None
 
     def inside(self, begin: int, end: int) -> int:
-        """How much of it lies in a window."""
+        """Returns its overlap with a window."""
         return max(0, min(self.end, end) - max(self.begin, begin))
 
 
@@ -52,12 +54,12 @@ class Life:
     reserved: dict[int, int] = field(default_factory=dict)
     """Its runtime, deadline and period."""
     job: int | None = None
-    """The release of the job that it has to do."""
+    """The release of its current job."""
     jobs: list[tuple[int, int | None, int]] = field(default_factory=list)
-    """Release, end and deadline of those that count."""
+    """Release, end and deadline of the counted jobs."""
 
     def descends_from(self, root: Life | None) -> bool:
-        """Is `root` its parent, or its parent's parent …?"""
+        """Returns True if `root` is an ancestor."""
         at = self.parent
         while at is not None:
             if at is root:
@@ -77,18 +79,18 @@ COUNTED = {
 
 
 def since_fork(life: Life, time: int | None) -> int | None:
-    """How long after the fork; None: it has none, or this never was."""
+    """Returns the time since the fork, or None if there was no fork or no such event."""
     return None if life.fork is None or time is None else time - life.fork
 
 
 def nice_weight(nice: int) -> int:
-    """As metrics has them, which are held against the policies' own elsewhere."""
+    """Uses the weights of metrics, which other tests compare with the policies' weights."""
     within = min(max(nice, NICE_FIRST), NICE_LAST)
     return int(NICE_WEIGHTS[within - NICE_FIRST])
 
 
 class Naive:
-    """What a person with a pencil would do."""
+    """Computes the metrics as a person with a pencil would."""
 
     def __init__(self, records: list[Record], cpus: int, cycles_per_second: int) -> None:
         self.records = records
@@ -116,7 +118,7 @@ class Naive:
                     span.end = self.cpu_end[cpu] if running else records[-1].time
 
     def find_window(self) -> None:
-        """MARK_BEGIN to MARK_END."""
+        """Finds the window from MARK_BEGIN to MARK_END."""
         self.begin_row, self.end_row = 0, len(self.records) - 1
         in_the_middle = any(record.kind == Kind.FOUND for record in self.records)
         self.root_pid = None if in_the_middle else 1
@@ -133,11 +135,11 @@ class Naive:
         self.elapsed = self.end - self.begin
 
     def find_cpu_ends(self) -> None:
-        """The time of each CPU's last record."""
+        """Finds the time of each CPU's last record."""
         self.cpu_end = {record.cpu: record.time for record in self.records}
 
     def join_texts(self) -> dict[int, str]:
-        """The text that begins in each row."""
+        """Joins the text that begins in each row."""
         parts: dict[int, bytes] = {}
         owner: dict[int, int] = {}
         for row, record in enumerate(self.records):
@@ -153,11 +155,11 @@ class Naive:
         return {row: data.split(b"\0")[0].decode() for row, data in parts.items()}
 
     def in_window(self, row: int | None) -> bool:
-        """Is a row measured?"""
+        """Returns True if the row is measured."""
         return row is not None and self.begin_row <= row <= self.end_row
 
     def take(self, row: int, record: Record) -> None:  # noqa: C901 - a branch for each kind
-        """One record."""
+        """Processes one record."""
         kind, process, time = record.kind, record.process, record.time
         life = self.now.get(process)
         if kind == Kind.FORK:
@@ -214,7 +216,7 @@ class Naive:
             counts[column] = counts.get(column, 0) + 1
 
     def job_done(self, life: Life, row: int, time: int) -> None:
-        """The job that a process had is over, or the window is."""
+        """Ends a process's job, because it is complete or the window ends."""
         if life.job is None or row < 0:
             return
         runtime, deadline, period = (life.reserved.get(kind, 0) for kind in (6, 7, 8))
@@ -226,7 +228,7 @@ class Naive:
         life.job = None
 
     def fork(self, row: int, record: Record) -> None:
-        """A new life, like its parent."""
+        """Starts a life that inherits from its parent."""
         parent = self.now.get(record.process)
         if not record.process and not any(life.fork_row < 0 for life in self.lives):
             parent = self.lives[0] if self.lives else None  # the first process takes it in
@@ -241,7 +243,7 @@ class Naive:
         self.change(life, "runnable", "forked", row, record.time)
 
     def found(self, row: int, record: Record) -> None:
-        """A life that began before the trace."""
+        """Adds a life that began before the trace."""
         life = Life(record.process, None, -1, None, self.texts[row], None, 1, 5)
         self.lives.append(life)
         self.now[record.process] = life
@@ -249,7 +251,7 @@ class Naive:
         self.change(life, state, "found", row, record.time)
 
     def switch(self, row: int, record: Record) -> None:
-        """One leaves, one comes."""
+        """Replaces the running process."""
         if record.first:
             state = {
                 ProcessState.RUNNABLE: "runnable",
@@ -264,7 +266,7 @@ class Naive:
             self.change(life, "running", "picked", row, record.time)
 
     def change(self, life: Life, state: str, cause: str, row: int, time: int) -> None:
-        """Ends what a process did, and begins the next."""
+        """Ends a process's state, and begins the next."""
         if life.spans:
             life.spans[-1].end, life.spans[-1].end_row = time, row
         if state:
@@ -273,7 +275,7 @@ class Naive:
     # --- the tables
 
     def root(self) -> Life | None:
-        """The process that began the window."""
+        """Returns the process that began the window."""
         best = None
         if self.root_pid is None:
             return None
@@ -284,7 +286,7 @@ class Naive:
         return best
 
     def role(self, life: Life) -> str:
-        """What a process is to the measurement."""
+        """Returns a process's role in the measurement."""
         root = self.root()
         if root is None:
             return "other" if life.name and life.name.startswith("[") else "workload"
@@ -293,7 +295,7 @@ class Naive:
         return "workload" if life.descends_from(root) else "other"
 
     def latencies(self, life: Life) -> list[int]:
-        """From wake-ups to runs, within the window."""
+        """Returns the times from wake-ups to runs, within the window."""
         return [
             span.end - span.begin
             for span in life.spans
@@ -303,14 +305,14 @@ class Naive:
         ]
 
     def group(self, life: Life) -> str:
-        """Its label, or its name; none of the root's, if it has never run."""
+        """Returns its label or its name, but not the root's name, if it has never run."""
         root = self.root()
         if life.first_run_row is None and root is not None and life.parent is root:
             return "(never ran)"
         return life.label or life.name or f"process {life.pid}"
 
     def processes(self) -> list[dict[str, Any]]:
-        """The table of processes, without shares."""
+        """Returns the table of processes, without shares."""
         rows = []
         for life in sorted(self.lives, key=lambda life: (life.pid, life.fork_row)):
             if life.fork_row > self.end_row:
@@ -356,7 +358,7 @@ class Naive:
         return rows
 
     def add_shares(self, rows: list[dict[str, Any]]) -> None:
-        """What they got, and what they should get."""
+        """Adds the actual and the ideal shares."""
         weights = [self.weight(row["life"]) for row in rows]
         demands = []
         for row in rows:
@@ -382,7 +384,7 @@ class Naive:
             )
 
     def weight(self, life: Life) -> int:
-        """What its share is in proportion to."""
+        """Returns the weight of its share."""
         tickets = AttributeKind.TICKETS in self.attributes_used
         weight = AttributeKind.WEIGHT in self.attributes_used
         if self.shares_by == AttributeKind.TICKETS:
@@ -396,11 +398,11 @@ class Naive:
         return nice_weight(life.nice) if AttributeKind.NICE in self.attributes_used else 1
 
     def cpu_rows(self) -> list[dict[str, Any]]:
-        """The table of CPUs."""
+        """Returns the table of CPUs."""
         return [self.cpu_row(cpu) for cpu in range(self.cpus)]
 
     def cpu_row(self, cpu: int) -> dict[str, Any]:  # noqa: C901 - a branch for each kind
-        """One CPU, record by record."""
+        """Computes one CPU's row, record by record."""
         row = dict.fromkeys(
             ("running_ns", "idle_ns", "scheduler_entries", "scheduler_cycles", "idle_loop_ns",
              "context_switches", "switches_to_idle", "switches_from_idle"), 0,
@@ -460,7 +462,7 @@ class Naive:
         return result
 
     def population(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """What is said of a set of processes."""
+        """Returns the columns for a set of processes."""
         result: dict[str, Any] = {
             "processes": len(rows),
             "finished": sum(row["exit_ns"] is not None for row in rows),
@@ -478,7 +480,7 @@ class Naive:
         return {**result, **latency_columns(waits), **jobs}
 
     def job_columns(self, lives: list[Life]) -> dict[str, Any]:
-        """How many jobs there were, and how late they were."""
+        """Returns the number of jobs and their lateness."""
         jobs = [job for life in lives for job in life.jobs]
         late = [(self.end if done is None else done) - deadline for _, done, deadline in jobs]
         missed = [lateness for lateness in late if lateness > 0]
@@ -494,7 +496,7 @@ class Naive:
         }
 
     def groups(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The table of groups."""
+        """Returns the table of groups."""
         workload = [row for row in rows if row["role"] == "workload"]
         table = []
         for name in sorted({row["group"] for row in workload}):
@@ -509,7 +511,7 @@ class Naive:
         return table
 
     def values(self) -> list[dict[str, Any]]:
-        """The table of what was told."""
+        """Returns the table of values that programs report."""
         return [
             {
                 "pid": life.pid,
@@ -522,7 +524,7 @@ class Naive:
         ]
 
     def said(self) -> list[dict[str, Any]]:
-        """The table of the policy's remarks."""
+        """Returns the table of the policy's annotations."""
         table: dict[str, dict[str, Any]] = {}
         for row, record in enumerate(self.records):
             if record.kind != Kind.SAID or not self.in_window(row):
@@ -534,7 +536,7 @@ class Naive:
         return list(table.values())
 
     def summary(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """The one row, without what the header says."""
+        """Returns the single row, without the header's facts."""
         workload = [row for row in rows if row["role"] == "workload"]
         cpus = self.cpu_rows()
         result = self.population(workload)
@@ -582,7 +584,7 @@ class Naive:
 
 
 def latency_columns(waits: list[int]) -> dict[str, Any]:
-    """Median, 99th percentile, maximum."""
+    """Returns median, 99th percentile and maximum."""
     return {
         "wakeup_latency_median_ns": quantile(waits, 0.5),
         "wakeup_latency_p99_ns": quantile(waits, 0.99),
@@ -591,7 +593,7 @@ def latency_columns(waits: list[int]) -> dict[str, Any]:
 
 
 def quantile(values: list[int], part: float) -> float | None:
-    """Between the two values that are nearest to it."""
+    """Interpolates between the two nearest values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -602,13 +604,15 @@ def quantile(values: list[int], part: float) -> float | None:
 
 
 def jain(values: list[float]) -> float | None:
-    """Jain's index, as the formula says."""
+    """Returns Jain's index."""
     squares = sum(value * value for value in values)
     return float(sum(values) ** 2 / (len(values) * squares)) if squares else None
 
 
 def fill(weights: list[int], demands: list[float], cpus: float) -> list[float]:
-    """Max-min in rounds: a process that asks for less than its part gets that; repeat with the rest."""
+    """Computes max-min fairness in rounds: a process that asks for less than its part gets
+    its demand; the others share the rest.
+    """
     wishes = [min(demand, 1.0) for demand in demands]
     got = [0.0] * len(wishes)
     hungry = set(range(len(wishes)))

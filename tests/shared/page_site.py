@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Serves the files of the monitor's page, and files of a test, under the policy that the page must live with."""
+"""Serves the files of the monitor's page, and files of a test, under the page's content
+security policy.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ class _Files(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nothing: a page that lacks a file says so itself."""
+        """Logs nothing: a page reports missing files itself."""
 
 
 @contextmanager

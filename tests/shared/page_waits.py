@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Waits for what a page comes to, as long as a busy host may take; they end as soon as it is there."""
+"""Waits for states of a page, with limits for a busy host; a wait ends as soon as the state
+is reached.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,10 @@ T = TypeVar("T")
 
 
 def until(page: Page, what: str | Callable[[], T | None], failed: Callable[[], object] = str) -> T:
-    """Waits until a script of the page, or a function, gives something true, and returns that. (The page's rules
-    forbid `wait_for_function`, which compiles texts.)
+    """Waits until a script of the page, or a function, returns a true value, and returns it. (The
+    page's rules forbid `wait_for_function`, which compiles texts.)
 
-    AssertionError: it did not come to that; `failed` says what was there instead.
+    Raises AssertionError after the limit; `failed` describes the state reached instead.
     """
     limit = time.monotonic() + PATIENCE_S
     while True:

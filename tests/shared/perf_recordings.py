@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The recordings of tests/recordings, and what becomes of them."""
+"""Unpacks and imports the recordings of tests/recordings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOOLS = {".data": reader.PERF, ".dat": reader.TRACE_CMD}
 
 
 def unpacked(name: str, folder: Path) -> Path:
-    """A recording as it was made. Skips the test where its tool is not."""
+    """Returns a recording as it was made. Skips the test if its tool is missing."""
     tool = TOOLS.get(Path(name).suffix)
     if tool and not tool.find():
         pytest.skip(f"{tool.program} is not here: install {' or '.join(tool.packages)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A page that stands in for ui.perfetto.dev: it is handed a trace, and says in its title what it got."""
+"""A stand-in page for ui.perfetto.dev: it receives a trace, and shows its size in the title."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ addEventListener("message", (event) => {
 
 
 def stand_in_for_perfetto(page: Page) -> None:
-    """Has this page, instead of Perfetto's, opened by windows of the page."""
+    """Makes windows of the page open this page instead of Perfetto's."""
     page.context.route(f"{_ADDRESS}**", _answer)
 
 
 def _answer(route: Route) -> None:
     from playwright.sync_api import Error
 
-    with suppress(Error):  # the window may be closed by now
+    with suppress(Error):  # the window may be closed already
         route.fulfill(body=_PAGE, content_type="text/html")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The laws of tests/policies/laws.c, compiled for some policies."""
+"""The invariants of tests/policies/laws.c, compiled for some policies."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ FLAGS = (
 
 
 def keep_the_laws(policies: Sequence[Path], folder: Path, seeds: int) -> str:
-    """Compiles the policies and their laws in a folder. Returns what the program prints that tries them, with so many
-    seeds. AssertionError: a law is broken, or a policy is none."""
+    """Compiles the policies and their invariants in a directory, tests them with a number of seeds,
+    and returns the program's output.
+
+    Raises AssertionError if an invariant is violated or a policy is invalid.
+    """
     table, program = folder / "table.c", folder / "laws"
     table.write_text(_output_of("sh", ROOT / "tools" / "make_policy_table.sh", *policies))
     sources = (

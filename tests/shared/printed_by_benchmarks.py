@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What benchmarks print, with figures of our own."""
+"""Outputs of benchmarks, with invented figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ RATES = {FAIR: 1000.0, "wrr:linux": 1001.0, "lottery:linux": 990.0}
 
 
 def sysbench(policy: str, seed: int, name: str = "sysbench-1-thread") -> str:
-    """Its output with a rate and a longest latency of our own; those of WRR lie among the fair's."""
+    """Returns its output with a given rate and longest latency; WRR's figures lie between the
+    fair policy's.
+    """
     text = (OUTPUTS / f"{name}.txt").read_text()
     lines = {
         "events per second": f"    events per second: {RATES[policy] + 2 * seed:10.2f}",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Processes of the host, as tests see them.
+"""Processes of the host, as seen by tests.
 
-One that has ended may stay as a defunct entry for as long as its parent takes no notice, and for ever
-where no process 1 takes care of orphans, as in many containers: it counts as gone.
+An ended process may stay as a zombie until its parent reaps it. Where process 1 does not reap
+orphans, as in many containers, it stays forever. Zombies count as gone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _ENDED = ("Z", "X", "x")
 
 
 def _fields(pid: int) -> list[str]:
-    """Of its stat, from its state on; none if there is no such process."""
+    """Returns the fields of its stat file, starting with the state; empty if there is no such
+    process.
+    """
     with suppress(FileNotFoundError, ProcessLookupError):
         return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     return []
@@ -36,23 +38,25 @@ def _running() -> Iterator[tuple[int, list[str]]]:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether all threads of the process are: each goes on for a moment after the signal."""
+    """Returns whether all threads of the process are stopped: each runs for a moment after
+    the signal.
+    """
     threads = (_fields(int(thread.name)) for thread in (_PROC / str(pid) / "task").iterdir())
     return all(fields[:1] == ["T"] for fields in threads)
 
 
 def children_of(parent: int) -> list[int]:
-    """Those that run."""
+    """Returns the running children."""
     return [pid for pid, fields in _running() if int(fields[1]) == parent]
 
 
 def in_session(leader: int) -> list[int]:
-    """Those that run, in the session that began with this process."""
+    """Returns the running processes of the session that began with this process."""
     return [pid for pid, fields in _running() if int(fields[3]) == leader]
 
 
 def wait_until(condition: Callable[[], object], what: str = "", seconds: float = 60) -> None:
-    """AssertionError: it did not come to be so; `what` says what has failed then."""
+    """Raises AssertionError if the condition is not met in time; `what` names the failure."""
     limit = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < limit, what or "it did not come to be so"

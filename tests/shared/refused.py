@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a command refuses, called in this process: a start would say the same."""
+"""Returns a command's refusal, from a call in this process: a separate process would give the
+same.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from schedlab.errors import SchedlabError
 
 
 def refusal(*words: str) -> str:
-    """Returns what a command says, on one line, that ends with status 2 and prints nothing."""
+    """Returns the one-line message of a command that ends with status 2 and prints nothing."""
     done = CliRunner().invoke(cli, words)
     error = done.exception
     ours = isinstance(error, SchedlabError)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A machine for tests of what starts machines."""
+"""A machine for tests of code that starts machines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from schedlab.machines import Boot, KernelMachine, Release
 
 
 class ScriptMachine(KernelMachine):
-    """A machine that is a shell script; $1 is the number of CPUs."""
+    """A machine implemented by a shell script; $1 is the number of CPUs."""
 
     repeatable = True
     note = ""

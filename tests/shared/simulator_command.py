@@ -15,18 +15,18 @@ from schedlab.workload.words import read_words
 
 @cache
 def built(target: str) -> Path:
-    """A file of build/, up to date."""
+    """Returns a file of build/, after building it."""
     build(f"build/{target}")
     return BUILD / target
 
 
 def tick_of(options: Sequence[str]) -> int:
-    """Returns the tick that options of the command say, in nanoseconds."""
+    """Returns the tick set by the command's options, in nanoseconds."""
     return int(options[options.index("--tick") + 1]) if "--tick" in options else 1_000_000
 
 
 def write_workload(folder: Path, text: str, tick_ns: int = 1_000_000) -> Path:
-    """Writes the workload file that words mean, and returns where."""
+    """Writes the workload file for a text, and returns its path."""
     workload = folder / "workload.steps"
     workload.write_bytes(read_words(text, tick_ns))
     return workload
@@ -35,14 +35,14 @@ def write_workload(folder: Path, text: str, tick_ns: int = 1_000_000) -> Path:
 def simulate(
     folder: Path, text: str, *options: str, program: str = "sim/schedlab-sim"
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a workload, as words, by the command."""
+    """Runs a workload, given as text, with the command."""
     return play(folder, read_words(text, tick_of(options)), *options, program=program)
 
 
 def play(
     folder: Path, played: bytes | None, *options: str, program: str = "sim/schedlab-sim"
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a workload file by the command."""
+    """Runs a workload file with the command."""
     assert played
     workload = folder / "workload.steps"
     workload.write_bytes(played)

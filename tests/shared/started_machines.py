@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""No test starts a machine or a browser unless its marker says so: then, whoever leaves a marker out
-leaves all of that out.
+"""Checks that a test starts a machine or a browser only if its marker says so. Deselecting a marker
+then deselects all such tests.
 
-Each program that this process starts is looked at before it begins; of those that a child of it
-starts, only what the command line names.
+Each program that this process starts is checked before it begins. For the programs that its
+children start, only the command line is checked.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ from typing import Any
 import pytest
 
 MACHINES = {"spike": "spike", "qemu-system-riscv64": "qemu", "qemu-system-x86_64": "linux"}
-"""Markers, by how the names of programs begin."""
+"""Markers, by the prefix of program names."""
 OF_COMMANDS = {"spike": "spike", "qemu": "qemu", "linux": "linux", "linux-free": "linux"}
-"""Markers, by the name of a machine in `./schedlab run` and its like."""
+"""Markers, by the name of a machine in `./schedlab run` and similar commands."""
 QUESTION_WORDS = 3
-"""A machine that starts with fewer words is asked for its version or the like."""
+"""A machine started with fewer words only prints its version or help."""
 WRONG_USAGE = 2
 
 _current: list[pytest.Item] = []
 
 
 class Unmarked(BaseException):
-    """A test without the marker of what it starts. No test catches it by chance."""
+    """A test lacks the marker of the program that it starts. Tests must not catch this by
+    accident.
+    """
 
 
 @contextmanager
 def watched(item: pytest.Item) -> Iterator[None]:
-    """Until its end, what is started is this test's, or that of the fixtures it needs."""
+    """Within the block, started programs belong to this test or to its fixtures."""
     _current.append(item)
     try:
         yield
@@ -44,7 +46,7 @@ def watched(item: pytest.Item) -> Iterator[None]:
 
 
 def needed_marker(program: str, words: Sequence[str]) -> str | None:
-    """Returns the marker that starting a program takes, or None if it is no machine or browser."""
+    """Returns the marker required to start a program, or None if it is not a machine or browser."""
     if "playwright" in Path(program).parts:
         return "browser"
     for name, marker in MACHINES.items():
@@ -54,20 +56,20 @@ def needed_marker(program: str, words: Sequence[str]) -> str | None:
 
 
 def check(marker: str | None, what: str) -> None:
-    """Raises Unmarked if the test that runs has no such marker."""
+    """Raises Unmarked if the running test has no such marker."""
     if marker and _current and not _current[-1].get_closest_marker(marker):
         raise Unmarked(f"{_current[-1].nodeid} starts {what}: mark it `{marker}`")
 
 
 def check_command(words: Sequence[str], status: int) -> None:
-    """The same for a command of schedlab that has ended; one that was refused started nothing."""
+    """Checks a schedlab command that has ended; a refused command has started nothing."""
     if status != WRONG_USAGE and "--machine" in words:
         machine = words[words.index("--machine") + 1]
         check(OF_COMMANDS.get(machine), f"{machine} by ./schedlab {' '.join(words)}")
 
 
 def _is_script(program: str) -> bool:
-    """Stand-ins are."""
+    """Returns True for scripts, which are stand-ins."""
     path = shutil.which(program)
     if not path:
         return True
@@ -84,5 +86,5 @@ def _started(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def watch_starts() -> None:
-    """From now on, as long as this process lives."""
+    """Watches all later starts of this process."""
     sys.addaudithook(_started)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A sweep that tests carry out, and what they need for that."""
+"""A sweep for tests to run, and its helpers."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def tables(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 def assert_same(one: Path, other: Path) -> None:
-    """Row by row, by key."""
+    """Compares row by row, by key."""
     for name, table in tables(one).items():
         assert table.equals(tables(other)[name]), name
 
 
 @contextmanager
 def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A command in the background; ended with the block."""
+    """Starts a command in the background; the block's end ends it."""
     process = subprocess.Popen(
         module_command(*arguments),
         stdin=subprocess.DEVNULL,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What processes' attributes were at each time, and which waited or ran meanwhile, from a trace."""
+"""Processes' attributes over time, and which processes waited or ran at each time, from a trace."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class Values:
         return self.values.get(pid, [standard])[-1]
 
     def at(self, pid: int, time: int) -> int:
-        """The value from this time on."""
+        """Returns the value at this time."""
         return self.values[pid][max(bisect_right(self.times[pid], time) - 1, 0)]
 
     def pieces(self, pid: int, begin: int, end: int) -> list[tuple[int, int, int]]:
-        """Begin, end, value: the interval, cut where the value changes."""
+        """Yields begin, end and value: the interval, cut where the value changes."""
         cuts = [begin, *(time for time in self.times[pid] if begin < time < end), end]
         return [(left, right, self.at(pid, left)) for left, right in pairwise(cuts)]
 
 
 class Piece(NamedTuple):
-    """A process at one level, all the time running or all the time waiting."""
+    """A period of a process at one level in one state: running or waiting."""
 
     pid: int
     cpu: int
@@ -56,7 +56,7 @@ class Piece(NamedTuple):
 
 
 def pieces_of(events: Trace, values: Values, state: str) -> list[Piece]:
-    """All times in which a process was in a state ("running", "runnable"), in order."""
+    """Returns every period of a process in a state ("running", "runnable"), in order."""
     table = metrics.state_intervals(events).filter(pl.col("state") == state).sort("begin_ns")
     return [
         Piece(pid, cpu, *piece)
@@ -66,10 +66,11 @@ def pieces_of(events: Trace, values: Values, state: str) -> list[Piece]:
 
 
 class Inversion(NamedTuple):
-    """For how long a process waited while one CPU ran others that should not have, without a pause.
+    """The time that a process waited without a break while one CPU ran processes of lower
+    precedence.
 
-    Each CPU looks at the others' queues at its ticks, so this has a bound for each of them. That
-    several do so one after another is not excluded: a CPU that picks looks at its own queue.
+    Each CPU inspects the others' queues at its ticks, so this time is bounded per CPU. Several CPUs
+    may do so in succession: a CPU that picks inspects only its own queue.
     """
 
     length_ns: int
@@ -78,7 +79,7 @@ class Inversion(NamedTuple):
 
 
 def longest_inversion(waiting: list[Piece], running: list[Piece]) -> Inversion:
-    """Levels are such that the lower number goes first."""
+    """A lower level number has precedence."""
     worst = Inversion(0, 0, 0)
     running = sorted(running, key=lambda piece: piece.begin)
     begins = [piece.begin for piece in running]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes traces: a small machine whose processes do things at random, recorded as by the kernel."""
+"""Generates traces: a small machine with random processes, recorded as by the kernel."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from schedlab.trace import (
 PATIENT = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-"""For tests of many traces: a host that is busy with other things is no failure."""
+"""For tests with many traces: a busy host must not cause a failure."""
 RANDOMS = st.builds(random.Random, st.integers(0, 2**32 - 1))
-"""What a trace is drawn by. `st.randoms()` would draw each number by Hypothesis, which takes longer than all else, and
-gives up long traces."""
+"""The source of a trace's random numbers. `st.randoms()` would draw each number by
+Hypothesis, which is slower than all other work, and gives up on long traces.
+"""
 
 
 class Record(NamedTuple):
@@ -46,7 +47,7 @@ class Record(NamedTuple):
     second: int
 
     def pack(self) -> bytes:
-        """Its 32 bytes."""
+        """Returns its 32 bytes."""
         return struct.pack(
             "<QIIHHIQ", self.time, self.sequence & 0xFFFF_FFFF, self.process, self.kind,
             self.cpu, self.first, self.second,
@@ -55,24 +56,24 @@ class Record(NamedTuple):
 
 @dataclass
 class Script:
-    """What may happen in a trace."""
+    """The possible events of a trace."""
 
     cpus: int = 2
     steps: int = 200
     first_sequence: int = 0
     cycles_per_second: int = 1_000_000_000
     marks: bool = True
-    """MARK_BEGIN and MARK_END, somewhere."""
+    """MARK_BEGIN and MARK_END, at random places."""
     drain: bool = False
     """All processes end before the trace does."""
     pids: int = 0
-    """PIDs above 1 are used again once this many have been given; 0: never."""
+    """PIDs above 1 are reused once this many have been assigned; 0: never."""
     found: int = 0
-    """Processes that there are when the trace begins."""
+    """The number of processes at the start of the trace."""
     shares_by: int | None = None
-    """What POLICY and TUNABLE say of the policy; None: anything."""
+    """The attribute in POLICY and TUNABLE records; None: any."""
     queues: bool = False
-    """QUEUED says when a process is put into a run queue."""
+    """QUEUED records when a process is put into a run queue."""
 
 
 @dataclass
@@ -97,7 +98,7 @@ class Simulator:
         self.ended = False
 
     def run(self) -> list[Record]:
-        """The whole trace, from START to END of all CPUs."""
+        """Returns the whole trace, from START to END of all CPUs."""
         cpus = range(self.script.cpus)
         existing_count = self.script.found
         running = self.random.randrange(existing_count + 1) if existing_count else 0
@@ -116,7 +117,7 @@ class Simulator:
         self.draining = self.script.drain
         while self.draining and any(self.current + self.alive()):
             next(stories[self.random.randrange(len(stories))])
-        # No CPU stops in the middle of switching.
+        # No CPU stops in the middle of a switch.
         for cpu in cpus:
             while next(stories[cpu]):
                 pass
@@ -125,34 +126,34 @@ class Simulator:
         return self.records
 
     def alive(self) -> list[int]:
-        """PIDs that have not ended."""
+        """Returns the PIDs that have not ended."""
         return [pid for pid, state in self.state.items() if state != ProcessState.ZOMBIE]
 
     def emit(self, cpu: int, kind: Kind, process: int, first: int = 0, second: int = 0) -> None:
-        """One record, some time later than the last."""
+        """Adds a record, some time after the last."""
         self.time += self.random.choice((0, 0, 1, 5, 100, 2000))
         sequence = self.script.first_sequence + len(self.records)
         self.records.append(Record(self.time, sequence, process, kind, cpu, first, second))
         self.count[cpu] += 1
 
     def text(self, cpu: int, kind: Kind, process: int, text: str) -> None:
-        """A text, twelve bytes a record."""
+        """Adds a text, twelve bytes per record."""
         data = text.encode() or b"\0"
         for at in range(0, len(data), 12):
             second, first = struct.unpack("<QI", data[at : at + 12].ljust(12, b"\0"))
             self.emit(cpu, Kind.TEXT if at else kind, process, first, second)
 
     def cycle_count(self, cpu: int) -> int:
-        """The CPU's counter, some time later."""
+        """Returns the CPU's counter, some time later."""
         self.cycles[cpu] += self.random.randrange(500)
         return self.cycles[cpu]
 
     def those(self, state: ProcessState) -> list[int]:
-        """PIDs in a state."""
+        """Returns the PIDs in a state."""
         return [pid for pid, now in self.state.items() if now == state]
 
     def fork(self, cpu: int, parent: int) -> None:
-        """A new process, with a PID that is free."""
+        """Forks a process with a free PID."""
         pid = self.next_pid
         limit = self.script.pids
         ended = [pid for pid in self.those(ProcessState.ZOMBIE) if pid > 1]
@@ -168,13 +169,13 @@ class Simulator:
         self.queued(cpu, pid)
 
     def queued(self, cpu: int, pid: int) -> None:
-        """Somebody is put into a run queue."""
+        """Puts a process into a run queue."""
         if self.script.queues:
             queue = self.random.randrange(self.script.cpus)
             self.emit(cpu, Kind.QUEUED, pid, queue, self.random.randrange(3))
 
     def find(self, cpu: int, state: ProcessState) -> int:
-        """A process that was there before the trace."""
+        """Adds a process that existed before the trace."""
         pid = self.next_pid
         self.next_pid += 1
         self.state[pid] = state
@@ -183,7 +184,9 @@ class Simulator:
         return pid
 
     def story(self, cpu: int) -> Iterator[bool]:
-        """What a CPU does, record by record; gives whether it is in the middle of something."""
+        """Performs a CPU's next action, record by record; returns whether the CPU is in the
+        middle of an operation.
+        """
         while True:
             steps = self.of_process(cpu) if self.current[cpu] else self.of_idle(cpu)
             for _ in steps:
@@ -191,14 +194,14 @@ class Simulator:
             yield False
 
     def of_idle(self, cpu: int) -> Iterator[None]:
-        """An idle CPU: looks for work, or serves an interrupt."""
+        """An idle CPU looks for work, or serves an interrupt."""
         if self.random.random() < 0.3:
             self.wake(cpu)
         elif self.those(ProcessState.RUNNABLE) or self.random.random() < 0.1:
             yield from self.schedule(cpu, ProcessState.RUNNABLE)
 
     def wake(self, cpu: int) -> None:
-        """Wakes a process that is blocked, if there is one."""
+        """Wakes a blocked process, if there is one."""
         blocked = self.those(ProcessState.BLOCKED)
         if blocked:
             pid = self.random.choice(blocked)
@@ -208,7 +211,7 @@ class Simulator:
             self.queued(cpu, pid)
 
     def of_process(self, cpu: int) -> Iterator[None]:
-        """A CPU that runs a process: it calls the system, or is interrupted."""
+        """A CPU with a running process: a system call or an interrupt."""
         pid = self.current[cpu]
         if self.draining:
             yield from self.exit(cpu, pid)
@@ -223,7 +226,7 @@ class Simulator:
         elif chance < 0.60:
             never = {BlockReason.NONE, BlockReason.EXIT}
             if not self.script.found:
-                never.add(BlockReason.OTHER)  # only a trace of Linux has it
+                never.add(BlockReason.OTHER)  # only traces of Linux have it
             reasons = [reason for reason in BlockReason if reason not in never]
             self.emit(cpu, Kind.BLOCK, pid, self.random.choice(reasons))
             yield
@@ -240,7 +243,7 @@ class Simulator:
             yield from self.exit(cpu, pid)
 
     def exit(self, cpu: int, pid: int) -> Iterator[None]:
-        """The end of a process."""
+        """Ends a process."""
         self.emit(cpu, Kind.EXIT, pid, self.random.choice((0, 1, 0xFFFF_FFFF)))
         yield
         if self.draining or self.random.random() < 0.5:
@@ -248,12 +251,12 @@ class Simulator:
         yield from self.schedule(cpu, ProcessState.ZOMBIE)
 
     def shares_by(self) -> int:
-        """The attribute by which the policy shares from here on."""
+        """Sets the attribute that determines shares."""
         chosen = self.script.shares_by
         return self.random.choice((0, 2, 3)) if chosen is None else chosen
 
     def remark(self, cpu: int, pid: int) -> None:
-        """Records that change no process's state."""
+        """Adds records that change no process's state."""
         choice = self.random.randrange(8)
         anybody = self.random.choice(list(self.state))
         if choice == 0:
@@ -291,7 +294,9 @@ class Simulator:
             self.emit(cpu, Kind.MARK, pid, MarkKind.END)
 
     def say(self, cpu: int, process: int) -> None:
-        """A remark of the policy, at the time of the last record: so all else is drawn as without it."""
+        """Adds an annotation at the time of the last record, so that all other draws stay the
+        same.
+        """
         words = b"{} is more than {}, which is told".ljust(36, b"\0")
         rows = [(Kind.SAID, process, 0xFFFF_FFFE, len(self.records))]
         for at in range(0, len(words), 12):
@@ -303,7 +308,7 @@ class Simulator:
             self.count[cpu] += 1
 
     def schedule(self, cpu: int, leaves: ProcessState, preempted: int = 0) -> Iterator[None]:
-        """The scheduler, from one process to the next, the same, or idle."""
+        """Runs the scheduler: the next process, the same one, or idle."""
         previous = self.current[cpu]
         self.emit(cpu, Kind.SCHEDULER_ENTER, previous, 0, self.cycle_count(cpu))
         yield
@@ -319,7 +324,7 @@ class Simulator:
         if picked != previous:
             if preempted and previous:
                 self.emit(cpu, Kind.PREEMPT, previous, preempted)
-            # Only when it is recorded may other CPUs know of it.
+            # Other CPUs may see it only after it is recorded.
             if previous:
                 self.state[previous] = leaves
             if picked:
@@ -331,12 +336,12 @@ class Simulator:
 
 
 def simulate(source: random.Random, script: Script) -> list[Record]:
-    """The records of one random trace, in order."""
+    """Returns the records of one random trace, in order."""
     return Simulator(source, script).run()
 
 
 def header(cpus: int, cycles_per_second: int = 1_000_000_000, **changes: int | bytes) -> bytes:
-    """A header's 64 bytes."""
+    """Returns a header's 64 bytes."""
     fields: dict[str, int | bytes] = {
         "magic": b"SCHEDLAB", "version": 1, "header_bytes": 64, "record_bytes": 32, "cpus": cpus,
         "tick_ns": 1_000_000, "cycles_per_second": cycles_per_second, "seed": 1, **changes,
@@ -351,7 +356,7 @@ def write(
     block: int = 16,
     source: random.Random | None = None,
 ) -> Path:
-    """A trace file: blocks of one CPU each, in the order in which they were full, or in any."""
+    """Writes a trace file: blocks of one CPU each, in the order of completion, or in any order."""
     waiting: dict[int, list[Record]] = {}
     blocks: list[list[Record]] = []
     for record in records:
@@ -373,7 +378,7 @@ def load(
     source: random.Random | None = None,
     cut: int | None = None,
 ) -> Trace:
-    """The trace, by way of a file; `cut`: only so many bytes of it."""
+    """Returns the trace, loaded from a file; `cut`: only this many bytes of it."""
     with tempfile.TemporaryDirectory() as directory:
         path = write(Path(directory) / "trace.bin", records, script, 8, source)
         if cut is not None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Tells what happened in a scenario of tests/scenario, tick by tick, from a machine's trace.
+"""Writes the story of a scenario of tests/scenario, tick by tick, from a machine's trace.
 
-Two machines tell the same story if the same things happen on each CPU, in the same order and at
-the same ticks. Within a tick a story is ordered by CPU: what two CPUs do at the same tick has no
-order that all machines could share.
+Two machines have the same story if the same events happen on each CPU, in the same order and at the
+same ticks. Within a tick a story is ordered by CPU: the events of two CPUs at the same tick have no
+order common to all machines.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Record(NamedTuple):
 
 
 def records_of(trace: Trace) -> list[Record]:
-    """All records, in their order."""
+    """Returns all records in order."""
     names = ("time_ns", "cpu", "kind", "process", "first", "second")
     return [Record(*row) for row in trace.events.select(names).iter_rows()]
 
 
 def scenario_records(trace: Trace) -> list[Record]:
-    """From the root's mark that the scenario begins until the root ends."""
+    """Returns the records from the root's mark of the scenario's start to the root's end."""
     records = records_of(trace)
     begin = next(
         place
@@ -52,7 +52,9 @@ def scenario_records(trace: Trace) -> list[Record]:
 
 
 def role_names(trace: Trace) -> dict[int, str]:
-    """PID to role: the root names itself, and parents name children before they fork them."""
+    """Returns roles by PID: the root names itself, and parents name children before forking
+    them.
+    """
     names = {0: "nobody"}
     announced: dict[int, str] = {}
     for record in records_of(trace):
@@ -66,7 +68,7 @@ def role_names(trace: Trace) -> dict[int, str]:
 
 
 def label(value: int) -> str:
-    """The characters in a mark."""
+    """Returns the characters in a mark."""
     return value.to_bytes(8, "little").rstrip(b"\0").decode()
 
 
@@ -79,7 +81,7 @@ _PREEMPTS = {
 
 
 class Story:
-    """Writes lines of the form "tick cpu what"."""
+    """Writes lines of the form "tick cpu event"."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -89,7 +91,7 @@ class Story:
         self.remark: dict[int, str] = {}
 
     def lines(self) -> list[str]:
-        """The whole story, its ticks counted from the scenario's begin."""
+        """Returns the whole story; ticks count from the scenario's start."""
         entries: list[tuple[int, int, str]] = []
         for record in scenario_records(self.trace):
             tick = record.time_ns // self.trace.header.tick_ns - SCENARIO_START
@@ -100,12 +102,12 @@ class Story:
         return [f"{tick:>3} {cpu} {what}" for tick, cpu, what in entries]
 
     def tell(self, record: Record) -> str:
-        """What a record says; nothing for those that say nothing to people."""
+        """Returns the line of a record, or nothing if the record is irrelevant to readers."""
         teller = _TELLERS.get(Kind(record.kind))
         return teller(self, record) if teller else ""
 
     def name(self, pid: int) -> str:
-        """The role that a process plays."""
+        """Returns the role of a process."""
         return self.names.get(pid, f"process {pid}")
 
     def fork(self, record: Record) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Commands of schedlab, forked from a process that has imported all that commands import.
+"""Runs schedlab commands in processes forked from one that has imported their modules.
 
-To start Python and to import takes longer than most commands have to do. Each command still is a process of its own,
-with the environment, folder and modules' first state that a start would give it.
+Starting Python and importing takes longer than most commands' work. Each command is still a
+separate process, with the environment, directory and initial module state of a fresh start.
 `tests/commands/test_first_commands.py` starts commands as the launcher does.
 """
 
@@ -26,21 +26,23 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = ("scipy.stats",)
-"""What commands import besides our own modules and what these import."""
+"""Third-party modules that commands import late."""
 LEFT_OUT = ("__main__", "benchmarks", "documents", "soak", "sweep")
-"""Parts of names of modules that few commands need, or that compute while they are imported."""
+"""Parts of names of modules that few commands need, or that compute during import."""
 POOL = "polars-0"
-"""A thread of the pool that polars computes with, which it starts when it computes first."""
+"""A thread of polars's pool, started by its first computation."""
 REQUEST_BYTES = 1 << 20
 DIED = "the process that commands are forked from has ended"
 
 
 class WarmStarts:
-    """Runs commands. The processes that they are forked from, one for each thread that waits, end with this one."""
+    """Runs commands. Each waiting thread has a process to fork from; these processes end with
+    this one.
+    """
 
     def __init__(self) -> None:
         self.cpu_s = 0.0
-        """What all commands took, and the imports before them."""
+        """CPU seconds of all commands, including the imports before them."""
         self._idle: list[socket.socket] = []
         self._processes: list[subprocess.Popen[bytes]] = []
 
@@ -61,7 +63,7 @@ class WarmStarts:
     def run(
         self, words: Sequence[str], cwd: Path | None, environment: Mapping[str, str], timeout: float
     ) -> subprocess.CompletedProcess[str]:
-        """Runs `./schedlab WORDS`, as subprocess.run() would, whose errors it raises."""
+        """Runs `./schedlab WORDS` like subprocess.run(), and raises its errors."""
         request = {"words": words, "cwd": str(cwd or Path.cwd()), "environment": dict(environment)}
         with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
             connection = self._connected()
@@ -84,7 +86,7 @@ class WarmStarts:
 def _wait(
     connection: socket.socket, pid: int, words: Sequence[str], timeout: float
 ) -> tuple[int, float]:
-    """Returns a command's exit status, as subprocess has it, and its CPU seconds."""
+    """Returns a command's exit status, as subprocess defines it, and its CPU seconds."""
     try:
         connection.settimeout(timeout)
         status, taken_s = json.loads(_answer(connection))
@@ -106,14 +108,16 @@ def _answer(connection: socket.socket) -> bytes:
 
 
 warm_starts = WarmStarts()
-"""Those of this process."""
+"""The instance of this process."""
 
 
-# ---- in the process that commands are forked from
+# ---- in the process that forks commands
 
 
 def import_all() -> None:
-    """Imports what commands do. A fork has no other threads: a command would wait for ever for those of a pool."""
+    """Imports the modules of all commands. A fork has no other threads: a command would wait
+    forever for the threads of a pool.
+    """
     import schedlab
 
     for module in pkgutil.walk_packages(schedlab.__path__, "schedlab."):
@@ -127,7 +131,7 @@ def import_all() -> None:
 
 
 def serve(connection: socket.socket) -> None:
-    """Forks a command for each request. Returns in each of these, and nowhere else."""
+    """Forks a command for each request. Returns only in the forked processes."""
     before_s = time.process_time()
     while True:
         data, outputs, _, _ = socket.recv_fds(connection, REQUEST_BYTES, 2)
@@ -149,7 +153,7 @@ def serve(connection: socket.socket) -> None:
 
 
 def become(request: Mapping[str, Any], outputs: Sequence[int]) -> None:
-    """Makes this process what a start would have made of it."""
+    """Gives this process the state of a freshly started one."""
     for output, place in zip(outputs, (1, 2), strict=True):
         os.dup2(output, place)
         os.close(output)
@@ -161,7 +165,7 @@ def become(request: Mapping[str, Any], outputs: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the suite, which ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the suite, which ends this process
     sys.path[:0] = [str(ROOT / "python"), str(ROOT / "sim" / "python"), str(ROOT / "tools")]
     from start import leave_the_callers_settings
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The solution of the lab of shares, as a policy in one file; and the same with a pass that wraps below 0."""
+"""The solution of the lab about shares as a policy in one file, and a variant whose pass
+wraps below 0.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ _WRAPS = """    uint64_t least = state->pass - queue->scheduler->tick_ns * ONE;
 
 
 def passes(source: Path, wraps: bool) -> Path:
-    """Writes the policy to a file, whose name is that of its structure, and returns the file.
+    """Writes the policy to a file named after its structure, and returns the file.
 
-    wraps: a tick is taken from the pass of a task that comes, which is 0 at the start.
+    wraps: subtracts a tick from the pass of an arriving task, which is 0 at the start.
     """
     text = (ROOT / "labs" / "shares" / "solution.c").read_text()
     assert _BEGINS in text
