@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hosts of other kinds than Linux on x86-64, as far as this one can stand for them."""
+"""Tests hosts other than Linux on x86-64, emulated on this host where possible."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from schedlab.commands.cli import main
 sys.argv[0] = "schedlab"
 main()
 """
-"""Without what Python lacks on macOS. Modules of its own that it would load there are loaded before."""
+"""Removes what Python lacks on macOS. Modules that Python itself would load there are loaded
+first.
+"""
 
 
 SOLUTION = str(ROOT / "labs" / "shares" / "solution.c")
@@ -38,7 +40,7 @@ SOLUTION = str(ROOT / "labs" / "shares" / "solution.c")
 
 @pytest.fixture
 def aarch64(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A laptop, with nothing fetched."""
+    """A laptop without fetched tools."""
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     monkeypatch.setattr("shutil.which", lambda name: None if name == "spike" else f"/x/{name}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

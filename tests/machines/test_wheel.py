@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The package as a wheel: built without the network, used without this checkout, a compiler and git."""
+"""Tests the package as a wheel: built without the network; used without this checkout, a
+compiler and git.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel, which sees the libraries of this one and nothing else of it."""
+    """Returns an environment with the wheel, which shares only the libraries of this
+    environment.
+    """
     folder = tmp_path_factory.mktemp("environment")
     started(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
     pip = (sys.executable, "-m", "pip", "--python", folder / "bin" / "python")
@@ -51,7 +55,7 @@ def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def started(*command: str | Path, cwd: Path, status: int = 0) -> str:
-    """Returns what a command prints and says; nothing of this checkout is on Python's path."""
+    """Returns a command's output; Python's path contains nothing of this checkout."""
     environment = {name: value for name, value in os.environ.items() if "PYTHON" not in name}
     environment |= {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     done = subprocess.run(
@@ -62,7 +66,7 @@ def started(*command: str | Path, cwd: Path, status: int = 0) -> str:
 
 
 def schedlab(place: Path, *words: str, cwd: Path, status: int = 0) -> str:
-    """Returns what the installed command says, on a PATH that has nothing."""
+    """Returns the output of the installed command, with an empty PATH."""
     command: tuple[str | Path, ...] = (
         "env",
         "-i",

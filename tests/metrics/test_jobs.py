@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Jobs, by hand: which count, when they are done, and how late."""
+"""Tests jobs on cases computed by hand: which ones count, when they are done, and how late."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ RESERVED: tuple[Row, ...] = (
 
 
 def job(time: int, release: int) -> Row:
-    """Process 2 says that its next job comes then."""
+    """Process 2 reports the time of its next job."""
     return (time, Kind.MARK, 2, MarkKind.JOB, release)
 
 
 def measured(*story: Row, end_ns: int = 1000) -> Trace:
-    """A root forks 2, which runs from 100 on; the window is from 100 to the end."""
+    """Returns metrics: a root forks 2, which runs from 100; the window is from 100 to the end."""
     rows: list[Row] = [
         (0, Kind.START, 0, 0, 0),
         (0, Kind.FORK, 0, 1, 0),
@@ -49,7 +49,7 @@ def test_a_job_is_done_at_the_next_mark() -> None:
     assert job_table.select("pid", "release_ns", "done_ns", "response_ns").rows() == [
         (2, 100, 180, 80),
         (2, 200, 330, 130),
-    ]  # and that of 330 was withdrawn
+    ]  # the job of 330 was withdrawn
     assert job_table["lateness_ns"].to_list() == [-20, 30]
     (row,) = compute(trace).processes.filter(pid=2).to_dicts()
     assert (row["jobs"], row["misses"], row["miss_share"]) == (2, 1, 0.5)
@@ -81,7 +81,7 @@ def test_a_task_without_runtime_has_no_jobs() -> None:
 
 
 def test_a_child_does_not_inherit_deadlines() -> None:
-    """As policies/support/attributes.h has it."""
+    """This follows policies/support/attributes.h."""
     forked: tuple[Row, ...] = (
         (110, Kind.FORK, 2, 3, 0),
         (120, Kind.BLOCK, 2, 2, 0),

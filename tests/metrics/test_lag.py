@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lag against a slow, obvious computation of it, and against a case done by hand."""
+"""Tests lag against a slow, obvious computation, and against a case computed by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from trace_simulator import PATIENT, RANDOMS, Record, Script, load, simulate
 
 
 def naive_lags(trace: Trace, choice: Weights) -> dict[int, float]:
-    """The lag of each life when the window ends: moment by moment."""
+    """Returns the lag of each life at the window's end, computed interval by interval."""
     who, window = lives(trace), measured_window(trace)
     workload = set(people(trace, who, window).filter(pl.col("role") == "workload")["life"])
     stays = []
@@ -84,7 +84,7 @@ def test_lag_is_that_of_a_slow_computation(
 
 
 def test_what_is_owed_by_hand() -> None:
-    """Nice 0 beside nice 5, of which the one is due 1024 ÷ 1359 of the CPU."""
+    """Nice 0 competes with nice 5, and is entitled to 1024 ÷ 1359 of the CPU."""
     story = [
         (0, Kind.START, 0, 0, 0),
         (0, Kind.POLICY, int(AttributeKind.NICE), 0, 0),

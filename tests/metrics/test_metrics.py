@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Metrics against a slow, obvious implementation of them, and against cases done by hand."""
+"""Tests metrics against a slow, obvious implementation, and against cases computed by hand."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SCRIPTS = st.builds(
 
 
 def assert_same(actual: Any, expected: Any, location: str) -> None:
-    """Equal, or as near as floating point gets."""
+    """Checks equality, up to floating-point error."""
     if isinstance(expected, float) and actual is not None:
         assert math.isclose(actual, expected, rel_tol=1e-9, abs_tol=1e-9), location
     else:
@@ -54,7 +54,7 @@ def assert_same(actual: Any, expected: Any, location: str) -> None:
 
 
 def assert_table(table: pl.DataFrame, expected: list[dict[str, Any]], skipped: set[str]) -> None:
-    """All rows, and all columns but those skipped."""
+    """Compares all rows, and all columns except the skipped ones."""
     rows = table.to_dicts()
     assert len(rows) == len(expected)
     for number, (row, should) in enumerate(zip(rows, expected, strict=True)):
@@ -112,7 +112,7 @@ def test_intervals_cover_all_cpus_and_lives(script: Script, source: random.Rando
 
 
 def test_interval_causes() -> None:
-    """Why processes stop and go on is told."""
+    """Intervals name why processes stop and continue."""
     script = Script(cpus=3, steps=5000)
     states = metrics.state_intervals(load(simulate(random.Random(5), script), script))
     causes = {
@@ -133,7 +133,7 @@ def test_interval_causes() -> None:
 
 @st.composite
 def demands(draw: st.DrawFn) -> tuple[list[int], list[float], int]:
-    """Weights, demands, CPUs."""
+    """Returns weights, demands and CPUs."""
     size = draw(st.integers(1, 12))
     weights = draw(st.lists(st.integers(1, 100), min_size=size, max_size=size))
     wishes = draw(st.lists(st.floats(0, 1.5), min_size=size, max_size=size))
@@ -143,7 +143,7 @@ def demands(draw: st.DrawFn) -> tuple[list[int], list[float], int]:
 @PATIENT
 @given(demands())
 def test_ideal_share_is_max_min(case: tuple[list[int], list[float], int]) -> None:
-    """What defines a weighted max-min allocation, with no algorithm in sight."""
+    """Checks the defining property of a weighted max-min allocation, without an algorithm."""
     weights, wishes, cpus = case
     got = ideal_shares(weights, wishes, cpus)
     most = np.minimum(wishes, 1)
@@ -153,7 +153,8 @@ def test_ideal_share_is_max_min(case: tuple[list[int], list[float], int]) -> Non
     level = got / np.array(weights)
     for who in range(len(got)):
         if got[who] < most[who] - 1e-9:
-            # A process that does not get all it asks for could only have more from one that has more.
+            # A process with less than its demand could gain only at the expense of a process with
+            # no higher level.
             assert (level <= level[who] + 1e-9).all()
 
 
@@ -164,7 +165,9 @@ def test_ideal_share_is_max_min(case: tuple[list[int], list[float], int]) -> Non
     cpus=st.integers(1, 2),
 )
 def test_ideal_share_by_trying_all(weights: list[int], data: st.DataObject, cpus: int) -> None:
-    """Of all allocations in small steps, none has a greater least level, then next least …"""
+    """Of all allocations in small steps, none has a higher lowest level, then second lowest,
+    and so on.
+    """
     steps = 12
     size = len(weights)
     wishes = data.draw(st.lists(st.integers(0, steps), min_size=size, max_size=size))
@@ -193,14 +196,14 @@ def test_ideal_share_by_trying_all(weights: list[int], data: st.DataObject, cpus
 
 
 def test_ideal_shares_of_the_studies() -> None:
-    """Cases that the studies tell of."""
+    """Cases described in the studies."""
     # One of three equal processes on two CPUs: a third of them, 2/3 of one CPU.
     assert ideal_shares([1, 1, 1], [1, 1, 1], 2) == pytest.approx([2 / 3] * 3)
     # Weights 2:1:1 on two CPUs: the first gets one whole CPU, half of the machine.
     assert ideal_shares([2, 1, 1], [1, 1, 1], 2) == pytest.approx([1, 0.5, 0.5])
-    # Two processes on five CPUs: one each, whatever their weights.
+    # Two processes on five CPUs: one CPU each, regardless of weights.
     assert ideal_shares([81, 19], [1, 1], 5) == pytest.approx([1, 1])
-    # What a sleeper leaves goes to the others, by weight.
+    # A sleeper's unused time goes to the others, by weight.
     assert ideal_shares([1, 1, 2], [0.1, 1, 1], 1) == pytest.approx([0.1, 0.3, 0.6])
     assert ideal_shares([], [], 1).tolist() == []
 
@@ -211,16 +214,16 @@ def test_ideal_shares_of_the_studies() -> None:
 @PATIENT
 @given(st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20))
 def test_jain_index_lies_between_one_nth_and_one(values: list[float]) -> None:
-    """For any values, large and small."""
+    """This holds for any values, large and small."""
     index = jain_index(values)
     assert index is not None
     assert 1 / len(values) - 1e-9 <= index <= 1 + 1e-9
 
 
-# --- one small trace, done by hand
+# --- one small trace, computed by hand
 
 Happening = tuple[int, Kind, int, int, int]
-"""Of a record: its time, its kind, who, first, second."""
+"""The fields of a record: time, kind, PID, first, second."""
 
 FIRST_PROCESS: list[Happening] = [
     (0, Kind.START, 0, 0, 0),
@@ -229,11 +232,11 @@ FIRST_PROCESS: list[Happening] = [
     (10, Kind.SWITCH, 1, 0, 0),
     (10, Kind.SCHEDULER_EXIT, 1, 0, 20),
 ]
-"""CPU 0 starts, and runs it."""
+"""CPU 0 starts and runs the root."""
 
 
 def recorded(story: list[Happening]) -> list[Record]:
-    """On CPU 0, in the order of their times."""
+    """Returns a trace of CPU 0, in order of time."""
     return [
         Record(time, at, process, kind, 0, first, second)
         for at, (time, kind, process, first, second) in enumerate(
@@ -283,7 +286,9 @@ def by_hand(end_ns: int = 1100) -> tuple[list[Record], Script]:
 
 
 def test_a_child_may_open_the_window_of_the_root() -> None:
-    """2 opens it at 131, and says that 1 is the root: figures are those of the root's children."""
+    """Process 2 opens the window at 131 and names 1 as the root: figures are those of the
+    root's children.
+    """
     records, script = by_hand()
     shifted_records = [
         record._replace(process=2, second=1, time=131)
@@ -307,7 +312,7 @@ def test_a_child_may_open_the_window_of_the_root() -> None:
 def test_a_window_of_another_length_is_no_result(
     tmp_path: Path, requested_ns: int, lasted: str | None
 ) -> None:
-    """It lasts 1,000 ns."""
+    """The window lasts 1,000 ns."""
     records, script = by_hand()
     *before, end = [(r.time, Kind(r.kind), r.process, r.first, r.second) for r in records]
     name = int.from_bytes(b"window", "little")
@@ -325,7 +330,7 @@ def test_a_window_of_another_length_is_no_result(
 
 
 def test_those_who_go_on_ask_for_more() -> None:
-    """The same, but measured until both still want the CPU."""
+    """The same trace, but measured until both still want the CPU."""
     run_metrics = compute(load(*by_hand(end_ns=650)))
     a, b = run_metrics.processes.filter(pl.col("role") == "workload").to_dicts()
     assert (a["running_ns"], a["waiting_ns"], a["blocked_ns"]) == (300 + 145, 25 + 80, 0)
@@ -333,13 +338,13 @@ def test_those_who_go_on_ask_for_more() -> None:
     assert a["demand_cpus"] == pytest.approx(1)
     assert b["demand_cpus"] == pytest.approx((80 + 365 * 80 / 175) / 550)
     assert run_metrics.summary["completion_ns"].to_list() == [None]
-    # B asks for 0.45, less than half: A should get the rest.
+    # B demands 0.45, less than half: A is entitled to the remainder.
     assert b["ideal_share"] == pytest.approx(b["demand_cpus"])
     assert b["share_error_points"] == pytest.approx(100 * (80 / 525 - b["demand_cpus"]))
 
 
 def test_those_who_line_up_before_the_window_count() -> None:
-    """The same, but the window begins after the forks."""
+    """The same trace, but the window begins after the forks."""
     records, script = by_hand()
     mark = next(
         candidate
@@ -360,7 +365,7 @@ def test_those_who_line_up_before_the_window_count() -> None:
 
 
 def test_a_window_that_is_cut_is_one_that_begins_later() -> None:
-    """What comes before is left out, as if the mark were where it is cut."""
+    """Earlier events are excluded, as if the mark were at the cut."""
     records, script = by_hand()
     full_trace = load(records, script)
     mark = next(
@@ -382,7 +387,7 @@ def test_a_window_that_is_cut_is_one_that_begins_later() -> None:
 
 
 def test_who_never_runs_asks_for_all_its_time() -> None:
-    """A process that is woken in the window and not picked is not known to sleep much."""
+    """A process woken in the window but not picked does not count as a sleeper."""
     story = [
         *FIRST_PROCESS,
         (50, Kind.FORK, 1, 2, 0),
@@ -408,7 +413,7 @@ def test_who_never_runs_asks_for_all_its_time() -> None:
 
 
 def test_by_hand() -> None:
-    """Each number can be read off the story."""
+    """Each number follows directly from the trace."""
     trace = load(*by_hand())
     validate(trace)
     run_metrics = compute(trace)
@@ -420,7 +425,7 @@ def test_by_hand() -> None:
     assert (b["status"], b["wakeups"], b["wakeup_latency_max_ns"]) == (7, 1, 105)
     assert (a["selections"], a["preemptions"], b["selections"], b["blocks"]) == (2, 1, 2, 1)
     assert a["share"] == pytest.approx(500 / 780)
-    # Both ended: they got what they asked for.
+    # Both ended: their demand equals their CPU time.
     assert a["demand_cpus"] == pytest.approx(500 / 1000)
     assert b["demand_cpus"] == pytest.approx(280 / 1000)
     assert a["ideal_share"] == pytest.approx(500 / 780)
@@ -435,11 +440,11 @@ def test_by_hand() -> None:
     assert summary["fairness_turnaround"] == pytest.approx(1390**2 / (2 * (600**2 + 790**2)))
 
 
-# --- edges, and what is shown
+# --- edge cases and output
 
 
 def test_trace_without_a_process() -> None:
-    """A machine that did nothing has metrics too: none."""
+    """An idle machine has empty metrics."""
     records = [Record(0, 0, 0, Kind.START, 0, 0, 0), Record(9, 1, 0, Kind.END, 0, 0, 2)]
     trace = load(records, Script(cpus=1))
     validate(trace)
@@ -452,7 +457,7 @@ def test_trace_without_a_process() -> None:
 
 
 def test_all_runs_have_the_same_columns() -> None:
-    """Short ones, long ones and empty ones: their tables can be put together."""
+    """Tables of short, long and empty runs can be concatenated."""
     script = Script(cpus=2, steps=500)
     records = simulate(random.Random(2), script)
     later = [record._replace(time=record.time + 10**12) for record in records]
@@ -465,7 +470,7 @@ def test_all_runs_have_the_same_columns() -> None:
 
 
 def test_empty_trace(tmp_path: Path) -> None:
-    """A machine that was cut off before its first block."""
+    """The machine was cut off before its first block."""
     trace = read(write(tmp_path / "trace.bin", [], Script(cpus=2)))
     run_metrics = compute(trace)
     assert run_metrics.summary["truncated"].to_list() == [True]
@@ -475,7 +480,7 @@ def test_empty_trace(tmp_path: Path) -> None:
 @settings(PATIENT, max_examples=40)
 @given(script=SCRIPTS, source=RANDOMS)
 def test_truncated_traces_have_metrics(script: Script, source: random.Random) -> None:
-    """Whatever part of a trace is there, something can be said of it."""
+    """Any prefix of a trace has metrics."""
     records = simulate(source, script)
     trace = load(records, script, cut=source.randrange(64, 64 + 32 * len(records)))
     assert trace.truncated
@@ -486,7 +491,7 @@ def test_truncated_traces_have_metrics(script: Script, source: random.Random) ->
 
 
 def test_metrics_survive_being_written(tmp_path: Path) -> None:
-    """Parquet there and back."""
+    """A round trip through Parquet changes nothing."""
     script = Script(cpus=2, steps=500)
     run_metrics = compute(load(simulate(random.Random(2), script), script))
     run_metrics.write(tmp_path / "metrics")
@@ -496,7 +501,7 @@ def test_metrics_survive_being_written(tmp_path: Path) -> None:
 
 
 def test_metrics_before_printed_values_can_be_read(tmp_path: Path) -> None:
-    """They have none."""
+    """Metrics from before printed values lack them."""
     script = Script(cpus=2, steps=500)
     run_metrics = compute(load(simulate(random.Random(2), script), script))
     run_metrics.write(tmp_path)
@@ -511,7 +516,9 @@ def test_metrics_before_printed_values_can_be_read(tmp_path: Path) -> None:
     [(0, "weight"), (AttributeKind.TICKETS, "tickets"), (AttributeKind.WEIGHT, "weight")],
 )
 def test_weights_are_those_of_the_policy(shares_by: int, expected: metrics.Weights) -> None:
-    """By the attribute that is named, else the one by which the policy shares, else weight."""
+    """Weights come from the named attribute, else from the attribute that the policy shares
+    by, else from weight.
+    """
     script = Script(cpus=2, steps=3000, drain=True, shares_by=shares_by)
     trace = load(simulate(random.Random(4), script), script)
     by_tickets = compute(trace, "tickets").processes["weight"].drop_nulls()
@@ -542,7 +549,9 @@ def test_policy_annotations_of_shares_decide(
     set_by: list[tuple[AttributeKind, int]],
     expected: list[int],
 ) -> None:
-    """The last POLICY or TUNABLE of the window; what workloads set only if that says nothing."""
+    """The window's last POLICY or TUNABLE record decides; the workload's attributes count
+    only without one.
+    """
     story: list[tuple[int, int, int, int, int]] = [
         (Kind.START, 0, 0, 0, 0),
         (Kind.FORK, 0, 0, 1, 0),
@@ -567,7 +576,7 @@ def test_policy_annotations_of_shares_decide(
 
 
 def shown(tables: list[Any], width: int = 200) -> str:
-    """What a terminal shows."""
+    """Returns a terminal's output."""
     console = Console(width=width, record=True, file=io.StringIO())
     for table in tables:
         console.print(table)
@@ -575,7 +584,7 @@ def shown(tables: list[Any], width: int = 200) -> str:
 
 
 def test_tables_have_a_column_per_run() -> None:
-    """Names of all groups, all headings, and a dash for what a run does not have."""
+    """They have the names of all groups, all headings, and a dash for values that a run lacks."""
     script = Script(cpus=2, steps=3000, drain=True)
     runs = [
         (f"run {seed}", compute(load(simulate(random.Random(seed), script), script)))
@@ -592,7 +601,7 @@ def test_tables_have_a_column_per_run() -> None:
 
 
 def test_tables_show_the_groups_that_ran_most() -> None:
-    """At most twelve, and how many are left out."""
+    """They show at most twelve, and the number of omitted groups."""
     script = Script(cpus=1, steps=4000, drain=True)
     runs = [
         (f"run {seed}", compute(load(simulate(random.Random(seed), script), script)))
@@ -605,7 +614,7 @@ def test_tables_show_the_groups_that_ran_most() -> None:
 
 
 def test_tables_say_what_one_should_know() -> None:
-    """That a trace was cut off, that a clock is coarse."""
+    """They report a truncated trace and a coarse clock."""
     records, script = by_hand()
     coarse = [record._replace(time=record.time * 1000) for record in records]
     run_metrics = compute(load(coarse[:-1], script))
@@ -648,7 +657,7 @@ def test_tails_are_quantiles_of_processes(script: Script, chance: random.Random)
 
 
 def test_percentile_needs_enough_processes() -> None:
-    """Of fewer it would be the longest, or between the two longest."""
+    """With fewer processes it would be the longest value, or between the two longest."""
     for count, reported_parts in (
         (19, []),
         (20, ["p95"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A metric is declared in one place."""
+"""Tests that a metric is declared in one place."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What processes in groups should get, against time that is handed out piece by piece."""
+"""Tests the entitlement of grouped processes against time distributed piece by piece."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from schedlab.trace import GroupField, Kind
 from trace_simulator import Record, Script, load
 
 PIECES = 4000
-"""A CPU is handed out in so many."""
+"""The number of pieces of a CPU."""
 
 
 def handed_out(
     groups: list[TaskGroup], of: list[int], weights: list[int], demands: list[float], cpus: int
 ) -> list[float]:
-    """Piece by piece: from the root down each goes to the child that has had least for its weight, of
-    those in which a process wants more and no limit is reached."""
+    """Distributes time piece by piece. From the root down, each piece goes to the child with
+    the least time for its weight that has demand and has not reached its limit.
+    """
     got, group_got = [0] * len(of), [0] * len(groups)
     most = [PIECES * min(demand, 1.0) for demand in demands]
 
@@ -100,14 +101,16 @@ def test_without_groups_it_is_what_weights_say() -> None:
 
 
 def test_users_share_and_a_quota_is_no_more() -> None:
-    """A user with one process, one with three, one with a tenth of a CPU; and 45 % each for the others."""
+    """One user has one process, another three, and a third a tenth of a CPU; the first two
+    receive 45 % each.
+    """
     users = [TaskGroup(), TaskGroup(), TaskGroup(), TaskGroup(0, 100, 10_000_000)]
     got = ideal_in_groups(users, np.array([1, 2, 2, 2, 3]), [1024] * 5, [1.0] * 5, 1)
     assert got == pytest.approx([0.45, 0.15, 0.15, 0.15, 0.1])
 
 
 def test_groups_are_as_they_were_set_last() -> None:
-    """The number of one that was not set lies between two that were."""
+    """Group 2 is not set, but its number lies between two groups that are."""
     settings = [
         (1, GroupField.WEIGHT, 300),
         (3, GroupField.PARENT, 1),

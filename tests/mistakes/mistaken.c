@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * Round-robin that makes one of its authors' typical mistakes, which its tunable chooses, once
- * the machine has run for a moment. tests/mistakes/test_*.py say how soon, and in which words,
- * each host finds it.
+ * Round-robin that makes one of the typical mistakes of policy authors after the machine has run
+ * for a moment. Its tunable selects the mistake. tests/mistakes/test_*.py check how soon and with
+ * which message each host detects it.
  */
 
 #include "policies/policy.h"
@@ -13,34 +13,34 @@ enum { MISTAKEN_MISTAKE };
 
 enum mistake {
     MISTAKE_NONE,
-    MISTAKE_LOOP,       /* without LOOP_GUARD */
-    MISTAKE_NULL,       /* a null pointer is followed */
-    MISTAKE_DIVISION,   /* by zero */
-    MISTAKE_BOUNDS,     /* of an array in the queue's state */
-    MISTAKE_LOST,       /* null, while tasks are queued */
-    MISTAKE_TWICE,      /* a task that runs already */
-    MISTAKE_STRANGER,   /* what is no task */
-    MISTAKE_VERDICT,    /* one that does not exist */
-    MISTAKE_CPU,        /* one that does not exist */
-    MISTAKE_HOST_FIELD, /* is written */
+    MISTAKE_LOOP,       /* an endless loop without LOOP_GUARD */
+    MISTAKE_NULL,       /* dereferences a null pointer */
+    MISTAKE_DIVISION,   /* divides by zero */
+    MISTAKE_BOUNDS,     /* exceeds an array in the queue's state */
+    MISTAKE_LOST,       /* picks null while tasks are queued */
+    MISTAKE_TWICE,      /* picks a task that is already running */
+    MISTAKE_STRANGER,   /* picks a pointer that is not a task */
+    MISTAKE_VERDICT,    /* returns an invalid verdict */
+    MISTAKE_CPU,        /* returns a CPU that does not exist */
+    MISTAKE_HOST_FIELD, /* writes a field of the host's */
     MISTAKE_KILL,
-    MISTAKE_STATE,     /* is smaller than what is written to it */
-    MISTAKE_TURN_KILL, /* between ticks */
-    MISTAKE_PLACE,     /* a CPU on which the task may not run */
-    MISTAKE_WAITER,    /* of which a field of the host's is written */
-    MISTAKE_CLOCK_NS,  /* kept in 32 bits, as nanoseconds */
-    MISTAKE_CLOCK_US,  /* kept in 32 bits, as microseconds */
+    MISTAKE_STATE,     /* declares a state smaller than its use */
+    MISTAKE_TURN_KILL, /* kills a task between ticks */
+    MISTAKE_PLACE,     /* picks a CPU that the task may not use */
+    MISTAKE_WAITER,    /* writes a waiter's host field */
+    MISTAKE_CLOCK_NS,  /* keeps the time in 32 bits, in nanoseconds */
+    MISTAKE_CLOCK_US,  /* keeps the time in 32 bits, in microseconds */
     MISTAKE_CLOCK_SIGNED,
-    MISTAKE_RUN_TIME,  /* kept in 32 bits, as microseconds */
-    MISTAKE_TIME,      /* what time it is decides: no mistake by itself */
+    MISTAKE_RUN_TIME,  /* keeps the run time in 32 bits, in microseconds */
+    MISTAKE_TIME,      /* decides by the time: not a mistake by itself */
     MISTAKE_GUARDED,   /* an endless loop with LOOP_GUARD */
-    MISTAKE_FORGOTTEN, /* a task that enqueue() puts into no queue */
-    MISTAKE_OVERFLOW,  /* of a number with a sign */
-    MISTAKE_SHIFT,     /* by more bits than there are */
-    MISTAKE_QUEUED,    /* the host's count of tasks is changed */
-    MISTAKE_SLICE,     /* of no ticks */
-    MISTAKE_SET,       /* of CPUs, which is passed over */
-    MISTAKE_STARVED,   /* are tasks that wait: no turn ends */
+    MISTAKE_FORGOTTEN, /* enqueue() puts a task into no queue */
+    MISTAKE_OVERFLOW,  /* overflows a signed number */
+    MISTAKE_SHIFT,     /* shifts by more bits than the type has */
+    MISTAKE_QUEUED,    /* changes the host's count of tasks */
+    MISTAKE_SLICE,     /* sets a time slice of no ticks */
+    MISTAKE_SET,       /* ignores the task's set of CPUs */
+    MISTAKE_STARVED,   /* starves waiting tasks: no turn ends */
 };
 
 static const struct tunable mistaken_tunables[] = {
@@ -112,7 +112,7 @@ POLICY_FUNCTION void mistaken_count(run_queue_t *queue)
     } while (guarded && LOOP_GUARD);
 }
 
-/* A list that ends in itself. */
+/* A list whose last element points to itself. */
 POLICY_FUNCTION void mistaken_search(mistaken_queue_t *state)
 {
     task_t *task = state->tasks.first;
@@ -148,7 +148,7 @@ POLICY_FUNCTION task_t *mistaken_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Has the task had 3 ms since it was picked? */
+/* Returns true if the task has run for 3 ms since its pick. */
 POLICY_FUNCTION bool mistaken_turn_is_over(const run_queue_t *queue, const task_t *task)
 {
     uint64_t end = task->picked_since + 3000000;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the checked simulator says of a policy without a mistake, and when it is asked again."""
+"""Tests the checked simulator's output for a correct policy, and when the check is repeated."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def test_wrapping_clock_or_run_time_is_detected(mistake: str, value: str) -> Non
 
 
 def test_a_policy_whose_count_rounds_by_the_time_depends_on_the_time_and_is_no_mistake() -> None:
-    """Study 1's priorities count passes of idle CPUs by time: rarely, a decision turns on how that is rounded."""
+    """Study 1's priorities count passes of idle CPUs by time: rarely, a decision depends on
+    the rounding.
+    """
     passed = checked.check(ROOT / "policies" / "studies" / "study-priority.c", bound=False)
     assert passed.depends_on_time
 

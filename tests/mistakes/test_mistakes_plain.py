@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The simulator by itself, without sanitizers, has last words, too."""
+"""Tests that the simulator reports mistakes without sanitizers, too."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The kernel on Spike ends soon under a policy that is wrong, and says in words which rule was broken."""
+"""Tests that the kernel on Spike ends soon under a wrong policy, and names the broken rule."""
 
 from __future__ import annotations
 

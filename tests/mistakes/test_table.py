@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Each mistake of tests/mistakes/mistakes.yaml is found as soon, and with the facts, that the table has."""
+"""Tests that each mistake of tests/mistakes/mistakes.yaml is found as early, and with the
+facts, that the table states.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from schedlab.errors import BuildFailed, RuleBroken
 from schedlab.machines import checked
 from schedlab.paths import ROOT
 
-pytestmark = pytest.mark.xdist_group("mistakes")  # all policies have one name, and so one build
+pytestmark = pytest.mark.xdist_group("mistakes")  # all policies share one name, and so one build
 
 BEGIN_MS = 20
 """When tests/mistakes/mistaken.c makes its mistake."""
@@ -31,7 +33,7 @@ def by_name(entry: AuthorsMistake) -> str:
 
 
 def names_line(message: str, source: Path, text: str) -> bool:
-    """Does a message name a line of the file that has one of these texts?"""
+    """Returns True if a message names a line of the file that has one of these texts."""
     place = re.escape(str(source.relative_to(ROOT) if source.is_relative_to(ROOT) else source))
     lines = source.read_text().splitlines()
     numbers = {int(number) for number in re.findall(rf"{place}:(\d+)", message)}
@@ -40,7 +42,7 @@ def names_line(message: str, source: Path, text: str) -> bool:
 
 
 def check_facts(message: str, source: Path, entry: AuthorsMistake) -> None:
-    """The message has the words, the line, the hook and the task that the table says."""
+    """Checks that the message has the words, line, hook and task of the table."""
     headline = message.splitlines()[0] if entry.hook else message
     assert entry.says in headline
     assert not entry.at or names_line(headline, source, entry.at), message
@@ -51,7 +53,7 @@ def check_facts(message: str, source: Path, entry: AuthorsMistake) -> None:
 
 @pytest.mark.parametrize("entry", read_mistakes("compile"), ids=by_name)
 def test_the_compiler_finds_it(entry: AuthorsMistake, tmp_path: Path) -> None:
-    """Each error occurs once, without lines of make."""
+    """Each error occurs once, without make's lines."""
     source = entry.write(tmp_path)
     with pytest.raises((BuildFailed, RuleBroken)) as error:
         check_source(source)
@@ -64,7 +66,9 @@ def test_the_compiler_finds_it(entry: AuthorsMistake, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [0, 11])
 def test_one_verdict_everywhere(number: int, tmp_path: Path) -> None:
-    """`check`, `run` and `explore` ask check_source(); what is submitted, and a build that fails, say the same."""
+    """`check`, `run` and `explore` call check_source(); submissions and failing builds report
+    the same.
+    """
     source = read_mistakes("compile")[number].write(tmp_path)
     with pytest.raises((BuildFailed, RuleBroken)) as error:
         check_source(source)
@@ -77,7 +81,7 @@ def test_one_verdict_everywhere(number: int, tmp_path: Path) -> None:
 def test_build_failure_names_the_policy_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not what make and two compilers said of it."""
+    """The message does not repeat the output of make and two compilers."""
     source = read_mistakes("compile")[0].write(tmp_path)
     monkeypatch.setattr("schedlab.base.toolchain.diagnosis._POLICIES", tmp_path)
     (tmp_path / "policy.h").write_text((ROOT / "policies" / "policy.h").read_text())
@@ -100,7 +104,7 @@ def test_the_first_setup_is_refused(entry: AuthorsMistake, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("entry", read_mistakes("run"), ids=by_name)
 def test_the_checked_simulator_finds_it(entry: AuthorsMistake) -> None:
-    """In so much of the machine's time, with the hook's own line, and with the last decisions."""
+    """It is found within the stated machine time, with the hook's line and the last decisions."""
     built(CHECKED)
     with pytest.raises(RuleBroken) as error:
         checked.run(SOURCE, f"mistake={mistakes()[entry.tunable]}")
@@ -125,7 +129,7 @@ def test_commands_are_detected_as_on_linux(entry: AuthorsMistake, tmp_path: Path
 
 
 def test_a_lost_task_is_named_with_the_hook_that_had_it_last() -> None:
-    """Its line, too, and not that of pick(), which only noticed."""
+    """The line is also that hook's, not that of pick(), which only detected the loss."""
     built(CHECKED)
     with pytest.raises(RuleBroken) as error:
         checked.run(SOURCE, f"mistake={mistakes()['forgotten']}")
@@ -135,6 +139,6 @@ def test_a_lost_task_is_named_with_the_hook_that_had_it_last() -> None:
 
 
 def test_sources_of_studies_have_the_names_of_policies() -> None:
-    """`run` refused all of them after any change of a source."""
+    """Formerly `run` refused all of them after any change of a source."""
     for source in sorted((ROOT / "policies" / "studies").glob("*.c")):
         check_source(source)

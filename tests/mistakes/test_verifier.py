@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What Linux's verifier asks of a policy is held against its BPF object, without Linux."""
+"""Tests the Linux verifier's demands on a policy against its BPF object, without Linux."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_an_unguarded_loop_is_named_with_its_line() -> None:
 
 
 def test_a_loop_within_a_loop_is_named_with_both_lines_and_costs_more(tmp_path: Path) -> None:
-    """As when each task's turn looks through all tasks: also where the inner loop is in a function."""
+    """For example, each task's turn searches all tasks; the inner loop may be in a function."""
     costs = {}
     for name, turns in (("single", "1"), ("nested", "each->slot")):
         source = tmp_path / f"{name}.c"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * libFuzzer: records made of its bytes, with small PIDs and CPUs, so that they mean something
- * together, and now and then as they come; between them, all that a model can be asked. Each
- * answer is walked through to its last text.
+ * libFuzzer target: records made of the input's bytes. PIDs and CPUs are small, so that records
+ * relate to each other; occasionally they are arbitrary. Between records, every query of a model
+ * is made. Each answer is read to its last text.
  */
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A model with as little memory as there may be: what has no room makes the window shorter. */
+/* A model with the minimum of memory: if memory runs out, the window becomes shorter. */
 
 #include <assert.h>
 #include <stdbool.h>
@@ -44,7 +44,7 @@ static void end(struct model *model)
     munmap(model, MEMORY);
 }
 
-/* Records are fed together, as monitors do it. */
+/* Feeds records in batches, as monitors do. */
 static struct trace_record records[4096];
 static size_t record_count;
 
@@ -103,7 +103,7 @@ static void no_model_of_what_is_no_trace(void)
     munmap(memory, MEMORY);
 }
 
-/* Two processes take turns faster than there is room for. */
+/* Two processes alternate faster than memory allows. */
 static void the_window_becomes_shorter(void)
 {
     struct model *model = begin();
@@ -116,16 +116,16 @@ static void the_window_becomes_shorter(void)
     const void *told = frame(model);
     int64_t window = number(told, "metrics.window_ns");
     assert(window > SECOND / 100 &&
-           window < SECOND / 5); /* 100,000 switches at least, of 2,000,000 */
+           window < SECOND / 5); /* at least 100,000 of 2,000,000 switches */
     assert(find(told, "timeline.runs")->count < 120);
     const double *share =
         (const double *)((const char *)told + find(told, "processes.share")->data);
-    /* The first process is no part of the workload, and the other is all of it. */
+    /* The first process is not part of the workload; the other is the whole workload. */
     assert(share[0] > 0.999 && share[0] < 1.001 && share[1] == 1);
     end(model);
 }
 
-/* More than can live, and more than can be remembered to have lived. */
+/* More than can be alive, and more than the model can remember. */
 static void there_is_room_for_so_many_processes(void)
 {
     struct model *model = begin();
@@ -150,7 +150,7 @@ static void there_is_room_for_so_many_processes(void)
     end(model);
 }
 
-/* What is done to one is not done to the other. */
+/* Changes to one model do not affect the other. */
 static void a_copy_goes_its_own_way(void)
 {
     struct model *model = begin();

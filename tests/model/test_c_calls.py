@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of C of one part call each other in one direction: no file needs one that needs it."""
+"""Tests that the C files of a component have no cyclic calls."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PARTS = {
         "build/linux/objects/linux/loader/{}.o",
     ),
 }
-"""A folder of sources: how it is built, and where the object of each source is then."""
+"""A directory of sources: its build target, and the path of each source's object."""
 
 
 def symbols(file: Path) -> tuple[set[str], set[str]]:
-    """Returns those that an object has for others, and those that it needs of others."""
+    """Returns the symbols that an object exports, and the symbols that it needs."""
     lines = subprocess.run(["nm", file], capture_output=True, text=True, check=True).stdout
     return set(re.findall(r" [TDBRC] (\S+)", lines)), set(re.findall(r" U (\S+)", lines))
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The model's C code by itself: under sanitizers, fuzzed, as WebAssembly; and what no trace may do to it.
+"""Tests the model's C code alone: under sanitizers, fuzzed, as WebAssembly; and against malicious
+traces.
 
-What it says is held against schedlab.metrics and slow recomputations in tests/monitor/test_monitor_model.py.
+tests/monitor/test_monitor_model.py compares its figures with schedlab.metrics and with slow
+recomputations.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ def test_it_makes_do_with_little_memory() -> None:
 
 
 def test_any_input_gives_a_picture(tmp_path: Path) -> None:
-    """The same inputs each time; `make model-fuzz` goes on for longer."""
+    """Uses the same inputs each time; `make model-fuzz` runs for longer."""
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     source = random.Random(1)
@@ -63,7 +65,7 @@ def as_json(value: object) -> Any:
 @pytest.mark.browser
 @pytest.mark.parametrize("policy", ["mlfq", "lottery"])
 def test_webassembly_agrees(policy: str, tmp_path: Path) -> None:
-    """In the browser's engine, read by the page's reader of messages: what the page gets as JSON."""
+    """Runs in the browser's engine; the page's message reader decodes the output to JSON."""
     script = Script(cpus=3, steps=400, found=4, queues=True)
     records = list(simulate(random.Random(5), script))
     trace = load(records, script)
@@ -92,7 +94,7 @@ HEADER = Header(1, 1_000_000, 1_000_000_000, 1)
 
 
 def fed(records: Sequence[tuple[int, ...] | None], policy: str = "rr") -> Model:
-    """A model that got records of TraceWriter."""
+    """Returns a model that received the records of a TraceWriter."""
     model = Model(HEADER, policy, "equal")
     rows = [
         (time, number, process, kind, cpu, first, second)
@@ -103,7 +105,7 @@ def fed(records: Sequence[tuple[int, ...] | None], policy: str = "rr") -> Model:
 
 
 def test_a_tunable_that_its_policy_does_not_allow_is_passed_over() -> None:
-    """Levels of width 0 would have been divided by."""
+    """The model would have divided by a level width of 0."""
     writer = TraceWriter(1, 1_000_000, 1_000_000_000)
     writer.add_text(0, 0, Kind.POLICY, "priority:study1")
     writer.add_text(0, 0, Kind.TUNABLE, "level_width", second=0)
@@ -136,7 +138,9 @@ def test_numbers_that_no_record_has_are_passed_over() -> None:
 
 
 def test_names_are_printed_visibly() -> None:
-    """As schedlab.base.display.names makes them: broken UTF-8, and what turns writing or moves cursors."""
+    """Names are escaped as by schedlab.base.display.names: broken UTF-8, and characters that
+    change the writing direction or move cursors.
+    """
     from schedlab.base.display.names import visible_line
 
     for name in (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Python and the page write the same number the same way."""
+"""Tests that Python and the page format numbers in the same way."""
 
 from __future__ import annotations
 

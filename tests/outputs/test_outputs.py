@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Figures are read from what benchmarks print; `outputs/` holds what they printed."""
+"""Tests reading figures from benchmark output; `outputs/` holds real output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_sysbench_prints_rate_and_latencies() -> None:
 
 
 def test_sysbench_prints_percentiles_of_its_histogram() -> None:
-    """The one that it computes itself from the same buckets is a check of the others."""
+    """The percentile that sysbench computes from the same buckets verifies the others."""
     text = output("sysbench-4-threads")
     parsed_figures = figures("/usr/bin/sysbench cpu --histogram=on run", text)
     printed = float(text.split("99th percentile:")[1].split()[0])
@@ -70,7 +70,7 @@ def test_stress_ng_may_print_other_metrics(stressor: str) -> None:
 
 
 def test_what_is_around_an_output_does_no_harm() -> None:
-    """A console has carriage returns, and what the kernel says."""
+    """A console adds carriage returns and kernel messages."""
     for command, name in (("sysbench", "sysbench-4-threads"), ("hackbench", "hackbench")):
         text = output(name)
         console = ("[    1.2] avg: nothing\n" + text + "[    9.9] reboot\n").replace("\n", "\r\n")

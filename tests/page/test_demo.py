@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab demo`, where there is a Python and nothing else."""
+"""Tests `./schedlab demo` on a host with only Python."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ COMMAND = [str(ROOT / "schedlab"), "demo"]
 
 
 def bare(folder: Path) -> dict[str, str]:
-    """An environment without a home, and with no program but those of the system."""
+    """Returns an environment without a home, whose PATH has only the system's programs."""
     return {"PATH": "/usr/bin:/bin", "BROWSER": "/bin/true", "XDG_CACHE_HOME": str(folder / "none")}
 
 
 @contextmanager
 def started(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command, and the address that it prints."""
+    """Returns the command, and the address that it prints."""
     process = subprocess.Popen(
         [*COMMAND, *words],
         env=bare(folder),
@@ -93,7 +93,7 @@ def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
 
 @contextmanager
 def installing(folder: Path, script: str) -> Iterator[tuple[Installation, str]]:
-    """The demo's own server, with a stand-in for the launcher behind it."""
+    """Returns the demo's server, with a stand-in for the launcher."""
     launcher = folder / "launcher"
     launcher.write_text(f"#!/bin/sh\n{script}\n")
     launcher.chmod(0o755)
@@ -112,7 +112,7 @@ def installing(folder: Path, script: str) -> Iterator[tuple[Installation, str]]:
 
 
 def told(address: str, awaited: str) -> dict[str, object]:
-    """What the bar shows once it says this."""
+    """Returns the bar's text once it contains this."""
     for _ in range(200):
         progress: dict[str, object] = json.loads(answer(address, "/progress")[1])
         if awaited in str(progress["line"]) or progress["status"] is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page that stands alone, opened as a file: what it simulates, plays, links to and refuses."""
+"""Tests the standalone page, opened as a file: simulations, recordings, links and refusals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MANY = "#policy=rr&policy=mlfq&policy=lottery&policy=stride" + SLOW
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page, made of this checkout as it is."""
+    """Returns the page, built from this checkout."""
     build(str(MODULE.relative_to(ROOT)))
     file = tmp_path_factory.mktemp("page") / "schedlab.html"
     file.write_text(page_of(MODULE.read_bytes()))
@@ -37,8 +37,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: Browser, file: Path) -> Iterator[Page]:
-    """It asks for nothing but itself, and nothing goes wrong in it. It is so tall that all panels are
-    seen: one that is not seen is not drawn."""
+    """Opens the page. It requests only itself and has no errors. It is tall enough to show
+    all panels, because hidden panels are not drawn.
+    """
     page = browser.new_page(viewport={"width": 1280, "height": 4000})
     page.set_default_timeout(PATIENCE_S * 1000)
     wrong: list[str] = []
@@ -74,7 +75,7 @@ def stand(page: Page) -> None:
 
 
 def step(page: Page, button: str, until: str) -> None:
-    """Presses it, and waits until all clocks have changed, or show this."""
+    """Presses the button, and waits until all clocks have changed, or show this time."""
     before = clocks(page)
     page.click(f"button[aria-label^='{button}']")
     page.wait_for_function(
@@ -137,7 +138,7 @@ def test_it_simulates_side_by_side_in_step(page: Page, file: Path) -> None:
     opened(page, file, MANY)
     page.wait_for_function("() => document.querySelectorAll('#system-d tbody tr').length > 3")
     stand(page)
-    page.wait_for_timeout(300)  # the last frame of each is there
+    page.wait_for_timeout(300)  # the last frame of each has arrived
     policies = ["rr", "mlfq", "lottery", "stride"]
     assert page.locator(".strip-policy").all_text_contents() == policies
     dots = page.locator(".strip-policy").evaluate_all(
@@ -153,11 +154,11 @@ def test_it_simulates_side_by_side_in_step(page: Page, file: Path) -> None:
 
 
 def test_steps_back_show_the_earlier_state(page: Page, file: Path) -> None:
-    """The same moment, and the same processes with the same figures."""
+    """The moment is the same, and so are the processes and their figures."""
     opened(page, file, MANY)
     stand(page)
     page.select_option("select[aria-label='How far a step goes']", "tick")
-    page.click("button[aria-label='One step']")  # to the tick
+    page.click("button[aria-label='One step']")  # exact to the tick
     page.wait_for_timeout(500)
     seen = []
     for _ in range(3):
@@ -174,7 +175,7 @@ def test_steps_back_show_the_earlier_state(page: Page, file: Path) -> None:
 def test_a_recording_opens_at_its_beginning_and_is_sought(
     page: Page, file: Path, tmp_path: Path
 ) -> None:
-    """Its last frame has what the recording's own figures say."""
+    """Its last frame has the recording's figures."""
     trace = tmp_path / "trace.bin"
     text = "program root\n  group root\n  loop 40\n    run 3ms\n    sleep 2ticks\n  end\n"
     played = write_workload(tmp_path, text, 10_000_000)
@@ -192,7 +193,7 @@ def test_a_recording_opens_at_its_beginning_and_is_sought(
 
 
 def dropped(page: Page, *files: Path) -> None:
-    """Lets them fall on the page, as a mouse does."""
+    """Drops them on the page, as a mouse does."""
     page.evaluate(
         """(files) => {
             const dataTransfer = new DataTransfer();
@@ -264,7 +265,7 @@ def test_the_address_holds_the_setup(page: Page, file: Path) -> None:
     ],
 )
 def test_wrong_link_is_explained(page: Page, file: Path, link: str, expected_message: str) -> None:
-    """And the page shows what it shows without a link."""
+    """The page shows the same content as without a link."""
     opened(page, file, link)
     assert expected_message in page.inner_text("#notices")
     assert page.locator(".strip-policy").all_text_contents() == ["rr", "mlfq"]
@@ -281,7 +282,7 @@ def test_wrong_link_is_explained(page: Page, file: Path, link: str, expected_mes
 def test_what_is_no_trace_is_refused(
     page: Page, file: Path, tmp_path: Path, content: bytes, expected_message: str
 ) -> None:
-    """And what was shown goes on."""
+    """The previous content continues."""
     trace = tmp_path / "trace.bin"
     trace.write_bytes(content)
     opened(page, file)
@@ -292,7 +293,7 @@ def test_what_is_no_trace_is_refused(
 
 
 def test_the_page_runs_no_text(browser: Browser, file: Path) -> None:
-    """Neither a script that was not there nor a text that is compiled."""
+    """This covers injected scripts and compiled texts."""
     page = browser.new_page()
     opened(page, file)
     page.evaluate(

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the page's session answers when it is asked of one system, of all, or of one that has gone."""
+"""Tests the answers of the page's session to requests about one system, all systems, or a
+departed one.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from schedlab.monitor.standalone.modules import bundled
 def test_departed_system_has_no_answer(
     browser: Browser, letters: str, system: str, answer: dict[str, object]
 ) -> None:
-    """A panel of it asked for its tunables, and took what is said of no systems for a list."""
+    """Formerly a panel requested its tunables, and treated the answer for no systems as a list."""
     page = browser.new_page()
     page.evaluate(f"() => {{ {bundled(Path(__file__).with_name('asked.js'), {})} }}")
     message = {"do": "explain", "system": system}

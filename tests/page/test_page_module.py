@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The simulator as WebAssembly, in a browser: its traces are the native simulator's, byte for byte."""
+"""Tests the simulator as WebAssembly, in a browser: its traces are the native simulator's,
+byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ RUN = """async ({ policy, cpus, text, seed, tick, limit }) => {
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    """One that has the module of this checkout."""
+    """Returns a page with the module of this checkout."""
     build(MODULE, str(SIMULATOR.relative_to(ROOT)))
     page = browser.new_page()
     script = bundled(SESSION / "words.js", {})
@@ -65,7 +67,9 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def test_a_copy_has_room_for_all_that_was_taken(page: Page) -> None:
-    """Also of memory in which nothing was written yet: what is written there later lay beside the copy's memory."""
+    """This includes memory that is still unused: otherwise later writes would exceed the
+    copy's memory.
+    """
     sizes = page.evaluate(
         """() => {
             const machine = new Instance(compiled);
@@ -77,7 +81,7 @@ def test_a_copy_has_room_for_all_that_was_taken(page: Page) -> None:
 
 
 def native(policy: str, cpus: int, played: Path, seed: int, trace: Path) -> bytes:
-    """The trace of the command's own run."""
+    """Returns the trace of the command's run."""
     words = ["--policy", policy, "--cpus", cpus, "--seed", seed, "--tick", TICK_NS]
     words += ["--limit", LIMIT_NS, "--trace-queues", "--trace", trace, played]
     subprocess.run([str(SIMULATOR), *map(str, words)], capture_output=True, check=False)
@@ -86,7 +90,7 @@ def native(policy: str, cpus: int, played: Path, seed: int, trace: Path) -> byte
 
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_traces_are_the_native_simulators(page: Page, tmp_path: Path, workload: str) -> None:
-    """Of each policy, on one CPU and on four."""
+    """This covers each policy, on one CPU and on four."""
     file = workload_files.read(ROOT / "workloads" / "files" / f"{workload}.json")
     played = tmp_path / "workload.steps"
     played.write_bytes(bytes_of(file, 1, TICK_NS))
@@ -102,7 +106,7 @@ def test_traces_are_the_native_simulators(page: Page, tmp_path: Path, workload: 
 
 
 def test_module_lists_its_policies(page: Page) -> None:
-    """The same as the program that the catalogue is read from."""
+    """The list equals that of the program from which the catalogue is read."""
     build("build/policy_list")
     done = subprocess.run([BUILD / "policy_list"], capture_output=True, text=True, check=True)
     assert page.evaluate("new Instance(compiled).printed('print_policies')") == done.stdout

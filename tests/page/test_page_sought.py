@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A long recording on the page: each moment that is sought is what the native model makes of the trace up to it."""
+"""Tests a long recording on the page: each sought moment equals the native model's state
+after the trace up to it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def plain(value: Any) -> Any:
 
 
 def in_blocks(trace: Path) -> bytes:
-    """The same trace as a machine of several CPUs writes it: in blocks of one CPU each."""
+    """Returns the same trace as written by a machine with several CPUs: in blocks of one CPU
+    each.
+    """
     data = trace.read_bytes()
     records = np.frombuffer(data, RECORD, offset=HEADER.itemsize)
     cuts = range(0, len(records), 500)
@@ -62,7 +66,7 @@ def test_moments_equal_the_native_model(browser: Browser, tmp_path: Path) -> Non
             "module": base64_of(machine_module()),
             "trace": base64_of(in_blocks(trace)),
             "policy": SCENE.policy,
-            "stretch": 700,  # so that there are copies to begin with
+            "stretch": 700,  # so that there are copies to start from
             "times": times,
         },
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Creates directories of runs as written by `./schedlab run`, without running anything.
 
-`keep_run` writes the given metrics tables. `keep_figures` writes a whole set of tables of which
-only some figures matter. `keep_simulated` writes a trace and its measurements.
+`keep_run` writes the given metrics tables. `keep_figures` writes a complete set of tables with some
+given figures. `keep_simulated` writes a trace and its measurements.
 """
 
 from __future__ import annotations

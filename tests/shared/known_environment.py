@@ -45,4 +45,4 @@ def _hear_signals() -> None:
 
 
 def _pass_over(_number: int, _frame: object) -> None:
-    """Does nothing."""
+    """Ignores a signal."""

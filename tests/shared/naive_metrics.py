@@ -305,7 +305,9 @@ class Naive:
         ]
 
     def group(self, life: Life) -> str:
-        """Returns its label or its name, but not the root's name, if it has never run."""
+        """Returns a process's label or name; "(never ran)" for a child of the root that never
+        ran.
+        """
         root = self.root()
         if life.first_run_row is None and root is not None and life.parent is root:
             return "(never ran)"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A stand-in page for ui.perfetto.dev: it receives a trace, and shows its size in the title."""
+"""A stand-in page for ui.perfetto.dev: it receives a trace, and puts the received data into
+its title.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Returns a command's refusal, from a call in this process: a separate process would give the
-same.
-"""
+"""Refusals of commands called in this process; a separate process would print the same."""
 
 from __future__ import annotations
 

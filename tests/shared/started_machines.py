@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Checks that a test starts a machine or a browser only if its marker says so. Deselecting a marker
-then deselects all such tests.
+"""Checks that a test starts a machine or a browser only with the matching marker. Deselecting a
+marker then deselects all such tests.
 
 Each program that this process starts is checked before it begins. For the programs that its
 children start, only the command line is checked.

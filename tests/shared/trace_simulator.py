@@ -226,7 +226,7 @@ class Simulator:
         elif chance < 0.60:
             never = {BlockReason.NONE, BlockReason.EXIT}
             if not self.script.found:
-                never.add(BlockReason.OTHER)  # only traces of Linux have it
+                never.add(BlockReason.OTHER)  # only in traces of Linux
             reasons = [reason for reason in BlockReason if reason not in never]
             self.emit(cpu, Kind.BLOCK, pid, self.random.choice(reasons))
             yield

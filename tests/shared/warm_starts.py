@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs schedlab commands in processes forked from one that has imported their modules.
+"""Runs schedlab commands in forks of a process that has already imported their modules.
 
 Starting Python and importing takes longer than most commands' work. Each command is still a
 separate process, with the environment, directory and initial module state of a fresh start.
