@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 /*
- * A host test is one C file, tests/host/NAME_test.c, that includes the sources
- * it tests and stubs the rest. It runs under AddressSanitizer and
- * UndefinedBehaviorSanitizer; a check that fails ends it.
+ * A host test is one C file, tests/host/NAME_test.c, that includes the sources under test and stubs
+ * the rest. It runs under AddressSanitizer and UndefinedBehaviorSanitizer. The first failed check
+ * ends it.
  */
 #define check(condition)                                                                           \
     do {                                                                                           \
@@ -18,7 +18,7 @@
         }                                                                                          \
     } while (0)
 
-/* Runs a test function and says so. */
+/* Runs a test function and reports it. */
 #define run_test(function)                                                                         \
     do {                                                                                           \
         function();                                                                                \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The console against a UART of the test's own: what a reader gets and what is
- * on the screen, for chosen keys and for random ones beside a plain model.
+ * Tests the console with a simulated UART: what a reader gets and what the screen shows, for chosen
+ * keys, and for random keys with a plain model.
  */
 
 #include "device_stubs.h"
@@ -20,7 +20,7 @@ static void (*interrupt)(void *context);
 
 static char screen[10000]; /* since the last new line */
 static size_t cursor;
-static char output[100000]; /* all that was sent */
+static char output[100000]; /* all output so far */
 static size_t output_length;
 
 uint8_t mmio_read_8(physical_t address)
@@ -98,7 +98,7 @@ void wait_queue_init(struct wait_queue *queue, const char *name)
     (void)name;
 }
 
-/* Nobody is there to type: the reader is killed. */
+/* Called if no user can type: the reader is killed. */
 int wait_on(struct wait_queue *queue, struct spinlock *lock, enum block_reason reason)
 {
     check(queue == &input.readers && lock == &input.lock && lock->locked && locks_held == 1);
@@ -233,8 +233,8 @@ static void test_editing(void)
     press("ab\bc\177d");
     check(strcmp(screen, "ad") == 0);
     press("\b\b\b\b");
-    check(strcmp(screen, "  ") == 0 && cursor == 0); /* blanked, and no further than the line */
-    press("x\n\by\n");                               /* a finished line is out of reach */
+    check(strcmp(screen, "  ") == 0 && cursor == 0); /* erased at most to the start of the line */
+    press("x\n\by\n");                               /* a finished line cannot change */
     check(reads("x\n") && reads("y\n"));
     press("gone\025kept\001\033\n");
     check(reads("kept\n"));
@@ -242,7 +242,7 @@ static void test_editing(void)
     check(reads("u\n") && nothing_to_read());
 }
 
-/* What is typed is edited as ever, but only what is written appears. */
+/* Typed text is edited as usual, but only program output appears. */
 static void test_without_echo(void)
 {
     echo_wanted = 0;
@@ -262,7 +262,7 @@ static void test_characters_of_many_bytes(void)
     check(cursor == 2);
     press("\n");
     check(reads("a\303\251\n"));
-    press("\200\200\200\b\b\n"); /* no character at all: erased as far as the line goes */
+    press("\200\200\200\b\b\n"); /* not a character: erased to the start of the line */
     check(reads("\n"));
 }
 
@@ -290,7 +290,7 @@ static void test_line_too_long(void)
     start();
     for (int i = 0; i < INPUT_BYTES + 100; i++)
         press("x");
-    check(interrupts_wanted && keys_taken == keys_pressed); /* it can still be edited */
+    check(interrupts_wanted && keys_taken == keys_pressed); /* still editable */
     press("\by\n");
     while (total == 0 || text[strlen(text) - 1] != '\n') {
         int64_t count = read_into(text, READ_BYTES);
@@ -301,7 +301,7 @@ static void test_line_too_long(void)
     check(text[READ_BYTES - 2] == 'y' && text[READ_BYTES - 3] == 'x');
 }
 
-/* Far more than the ring holds, before any process reads: nothing is lost. */
+/* Keys far beyond the ring's size, before any process reads: nothing is lost. */
 static void test_typed_ahead(void)
 {
     char line[20];
@@ -358,12 +358,12 @@ static void test_no_device(void)
     check(output_length == 0 && !interrupts_wanted && nothing_to_read());
 }
 
-/* ---- random keys beside a model ---- */
+/* ---- random keys, compared with a model ---- */
 
 static struct {
-    char lines[1000000]; /* what readers will get, all in a row */
+    char lines[1000000]; /* text for readers, in order */
     size_t lines_length;
-    char line[5000]; /* being typed */
+    char line[5000]; /* line being typed */
     size_t length;
 } model;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The CPU benchmark's own arithmetic: primes, buckets and percentiles. */
+/* Tests the CPU benchmark's arithmetic: primes, buckets and percentiles. */
 
 #include "check.h"
 
@@ -61,7 +61,7 @@ static void percentiles_are_of_all_events(void)
     check(percentile(95) >= 40000 && percentile(95) < 50000);
 }
 
-/* Whatever the order of what processes report. */
+/* The order of the processes' reports is irrelevant. */
 static void what_processes_report_is_added_up(void)
 {
     memset(totals, 0, sizeof(totals));

@@ -3,9 +3,9 @@
 #define TESTS_HOST_DEVICE_STUBS_H
 
 /*
- * For tests of device drivers: one CPU, locks that check that they are used in
- * pairs, physical addresses that are the host's own, and a device's registers as
- * functions of the test. Include it before the driver's source.
+ * For tests of device drivers: one CPU, locks that check their pairing, physical addresses equal to
+ * the host's addresses, and a device's registers as functions of the test. Include it before the
+ * driver's source.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 #include "check.h"
 
-#define KERNEL_DEVICE_MMIO_H /* in place of kernel/device/mmio.h */
+#define KERNEL_DEVICE_MMIO_H /* replaces kernel/device/mmio.h */
 #include "kernel/memory/layout.h"
 uint8_t mmio_read_8(physical_t address);
 uint32_t mmio_read_32(physical_t address);
@@ -65,7 +65,7 @@ _Noreturn void panic(const char *format, ...)
     exit(1);
 }
 
-/* Does the function end in a panic? */
+/* Returns whether the function ends in a panic. */
 __attribute__((unused)) static bool panics(void (*function)(void))
 {
     jmp_buf here;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The device tree's reader: trees of the real machines and an unusual one,
- * compiled by dtc; trees that must be refused; and many damaged ones, in memory of
- * their exact size. Then the boot arguments.
+ * Tests the reader of device trees: trees of the real machines and an unusual one, compiled by dtc;
+ * trees that must be refused; and many damaged trees, in memory of their exact size. Also tests
+ * boot arguments.
  */
 
 #include <unistd.h>
@@ -28,7 +28,7 @@ static const char unusual_source[] = {
     , 0};
 
 struct blob {
-    uint8_t *data; /* of exactly this size, so that AddressSanitizer sees a read beyond it */
+    uint8_t *data; /* of exact size, so that AddressSanitizer detects reads beyond it */
     size_t bytes;
 };
 
@@ -195,7 +195,7 @@ static void test_ramdisk_outside_of_memory(void)
     check(is_range(machine.initial_ramdisk, 0x87fff000, 0x1000));
 }
 
-/* A tree of so many CPUs, the last one first. */
+/* Makes a tree of `count` CPUs, the last CPU first. */
 static char *source_of_cpus(int cpus)
 {
     char *source = malloc(60000);
@@ -225,7 +225,7 @@ static void test_all_cpus(void)
         check(machine.hart[cpu] == cpu && machine.interrupt_context[cpu] == 2 * cpu + 1);
     free(source);
 
-    source = source_of_cpus(CPUS_MAX + 2); /* the kernel has no room for the last two */
+    source = source_of_cpus(CPUS_MAX + 2); /* two CPUs more than the kernel supports */
     unsigned before = notes;
     check(read_source(source) == 0 && machine.cpus == CPUS_MAX && notes == before + 2);
     free(source);
@@ -253,15 +253,15 @@ static void damage_once(struct blob *blob)
     case 1:
         blob->data[at] = (uint8_t)random_below(256);
         break;
-    case 2: /* a number of special value, often in the header */
+    case 2: /* a special number, often in the header */
         at = random_below(4) == 0 ? 4 * random_below(10) : at & ~3u;
         put_cell(blob->data + at, cells[random_below(sizeof cells / sizeof cells[0])]);
         break;
-    case 3: /* a token or length a little different */
+    case 3: /* a slightly different token or length */
         at &= ~3u;
         put_cell(blob->data + at, cell_at(blob->data + at) + random_below(33) - 16);
         break;
-    case 4: { /* a piece from elsewhere */
+    case 4: { /* a part of another place */
         uint32_t from = random_below((uint32_t)blob->bytes) & ~3u;
         uint32_t to = at & ~3u;
         uint32_t room = (uint32_t)blob->bytes - (from > to ? from : to);
@@ -278,7 +278,7 @@ static struct blob damaged(const struct blob *whole)
     struct blob blob = blob_copy(whole->data, bytes);
     for (uint32_t i = 1 + random_below(8); i > 0; i--)
         damage_once(&blob);
-    put_cell(blob.data, TREE_MAGIC); /* the header's own place and size are the boot loader's */
+    put_cell(blob.data, TREE_MAGIC); /* the boot loader sets the header's place and size */
     put_cell(blob.data + 4, (uint32_t)blob.bytes);
     return blob;
 }
@@ -322,10 +322,10 @@ static void test_damaged(void)
     }
     for (int i = 0; i < 3; i++)
         free(whole[i].data);
-    check(accepted > MUTATIONS / 10 && accepted < MUTATIONS * 9 / 10); /* it reached both ends */
+    check(accepted > MUTATIONS / 10 && accepted < MUTATIONS * 9 / 10); /* both ends occurred */
 }
 
-/* Every length to which each tree may be cut: none is read beyond, none is taken for whole. */
+/* Trees are cut at every length: the reader never reads beyond the end, and accepts no cut tree. */
 static void test_cut_short(void)
 {
     static const char *const sources[] = {qemu_virt_source, spike_source, unusual_source};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The ELF loader: programs as linkers make them, and a hundred thousand that
- * are damaged in seeded, random ways. Whatever is loaded is compared with a
- * second, byte-wise reading of the file.
+ * Tests the ELF loader with programs as linkers make them, and with a hundred thousand programs
+ * that are damaged in seeded, random ways. Each loaded program is compared with a second, bytewise
+ * reading of the file.
  */
 
 #include "memory_machine.h"
@@ -15,11 +15,11 @@
 
 enum { RAM_PAGES = 200, FILE_MAX = 64 * 1024, MUTATIONS = 100000 };
 
-/* A program file, and how reading it goes wrong. */
+/* A program file, and how reading it fails. */
 struct image {
     uint64_t size;
-    int64_t reads_left; /* then read() fails; negative: never */
-    int64_t failure;    /* … with this error, or by this many bytes too few */
+    int64_t reads_left; /* successful reads before a failure; negative: no failure */
+    int64_t failure;    /* the error, or the number of missing bytes */
     uint8_t bytes[FILE_MAX];
 };
 
@@ -87,7 +87,7 @@ static void image_segment(struct image *image, unsigned index, uint32_t flags, u
         image->bytes[image->size++] = (uint8_t)random_number();
 }
 
-/* Text and data apart, as programs are linked today; a note that is not loaded. */
+/* Separate text and data, as linkers make programs now, and a note that is not loaded. */
 static void image_modern(struct image *image)
 {
     image_begin(image, 3);
@@ -97,7 +97,7 @@ static void image_modern(struct image *image)
     header_of(image)->entry = 0x10;
 }
 
-/* One segment for all, as older programs of xv6 have it. */
+/* One segment for everything, as in older programs of xv6. */
 static void image_old(struct image *image)
 {
     image_begin(image, 1);
@@ -137,7 +137,7 @@ static uint8_t byte_at(const struct address_space *space, uint64_t address)
     return ((uint8_t *)physical_to_pointer(entry >> 10 << 12))[address % PAGE_BYTES];
 }
 
-/* The bytes and rights of a segment, as the file says; how many pages it has. */
+/* Reads the bytes and rights of a segment from the file. Returns its number of pages. */
 static uint64_t check_segment(const struct image *image, const struct elf_segment *segment,
                               const struct address_space *space)
 {
@@ -191,7 +191,7 @@ static void check_arguments(const struct address_space *space, char *const argum
     check(start->arguments == count);
 }
 
-/* All that a loaded program must be. */
+/* Checks everything that a loaded program must satisfy. */
 static void check_loaded(struct image *image, const struct address_space *space,
                          char *const arguments[], const struct start_state *start)
 {
@@ -284,7 +284,7 @@ static void test_arguments_that_fill_the_stack(void)
     check(load_result(&image, many) == 0);
 }
 
-/* Each damage alone makes a program that is refused. */
+/* Each damage alone makes the loader refuse the program. */
 static void test_damaged_programs(void)
 {
     static struct image image;
@@ -317,7 +317,7 @@ static void test_damaged_programs(void)
     refused(header->entry = UINT64_MAX - 1, -ENOEXEC);
     refused(text->flags = 4, -ENOEXEC);
     refused(text->address = 8, -ENOEXEC);
-    refused(text->address = 0x1000, -ENOEXEC); /* meets the data */
+    refused(text->address = 0x1000, -ENOEXEC); /* overlaps the data */
     refused(text->address = 0x5000, -ENOEXEC); /* descending */
     refused(text->file_bytes++, -ENOEXEC);
     refused(text->memory_bytes = UINT64_MAX, -ENOEXEC);
@@ -358,7 +358,7 @@ static void test_reads_that_fail(void)
             check(error == (failure < 0 ? failure : -ENOEXEC));
         }
     }
-    check(reads == 1 + 3 + 3 + 1); /* the header, the segments' headers, pages of text and data */
+    check(reads == 1 + 3 + 3 + 1); /* header, segment headers, pages of text and data */
 }
 
 static void test_out_of_memory_anywhere(void)
@@ -377,7 +377,7 @@ static void test_out_of_memory_anywhere(void)
     check(successes > 15);
 }
 
-/* Numbers near those where arithmetic goes wrong. */
+/* Returns numbers near the limits of the arithmetic. */
 static uint64_t strange_number(const struct image *image)
 {
     static const uint64_t edges[] = {0,         1,         PAGE_BYTES,     1ul << 21,  1ul << 30,

@@ -2,7 +2,7 @@
 #ifndef TESTS_HOST_FAIR_POLICIES_H
 #define TESTS_HOST_FAIR_POLICIES_H
 
-/* What the tests of policies that give shares have in common. */
+/* Common parts of the tests for policies with proportional shares. */
 
 #include "policy_harness.h"
 #include "random.h"
@@ -25,7 +25,7 @@ static inline int64_t size(int64_t number)
     return number < 0 ? -number : number;
 }
 
-/* A task that runs blocks, or one that is blocked wakes. */
+/* Blocks a running task, or wakes a blocked task. */
 static inline void block_or_wake(struct model *model, struct model_task *task)
 {
     uint32_t cpu = (uint32_t)random_below(model->scheduler.cpus);
@@ -35,15 +35,15 @@ static inline void block_or_wake(struct model *model, struct model_task *task)
         model_block(model, cpu);
 }
 
-/* ---- what cfs and stride promise alike; the test says by what its policy does it ---- */
+/* ---- common promises of cfs and stride; the test provides the policy's parts ---- */
 
 struct fair {
     struct model *(*model_of)(uint32_t cpus);
-    enum model_attribute attribute;                        /* by which tasks share */
-    uint32_t highest;                                      /* of its values here */
-    uint32_t ticks_off;                                    /* that a task may be off its share */
-    uint64_t per_ns;                                       /* by which a clock goes on */
-    uint64_t *(*clock)(struct model *model, uint32_t cpu); /* of a queue */
+    enum model_attribute attribute;                        /* sets the shares */
+    uint32_t highest;                                      /* highest value in these tests */
+    uint32_t ticks_off;                                    /* tolerated error of a share */
+    uint64_t per_ns;                                       /* clock units per nanosecond */
+    uint64_t *(*clock)(struct model *model, uint32_t cpu); /* clock of a queue */
     void (*check_totals)(struct model *model);
 };
 
@@ -56,7 +56,7 @@ static inline struct model_task *fork_with(struct model *model, uint32_t value)
     return task;
 }
 
-/* A parent whose children live for a moment takes nothing from others by forking them. */
+/* A parent gains no time from others by forking children that live for a moment. */
 static inline void forking_is_no_way_to_more(void)
 {
     struct model *model = fair.model_of(1);
@@ -75,14 +75,14 @@ static inline void forking_is_no_way_to_more(void)
                 model_end(model, model->tasks[i]);
         }
     }
-    /* Three compete at any time: the victim, the parent and a child. */
+    /* Three tasks compete at any time: the victim, the parent and a child. */
     check(victim->task.run_time >= 999 * MODEL_TICK_NS);
     model_free(model);
 }
 
 static inline void shares_may_change_at_any_time(void)
 {
-    for (int place = 0; place < 3; place++) { /* while it runs, is queued, is blocked */
+    for (int place = 0; place < 3; place++) { /* running, queued, blocked */
         struct model *model = fair.model_of(1);
         struct model_task *one = fork_with(model, 2);
         struct model_task *other = fork_with(model, 2);
@@ -104,7 +104,7 @@ static inline void shares_may_change_at_any_time(void)
     }
 }
 
-/* Tasks come, go, sleep and move: a queue counts the shares of those that are there. */
+/* Tasks start, end, sleep and move; a queue counts only the shares of its present tasks. */
 static inline void totals_are_right(void)
 {
     struct model *model = fair.model_of(3);
@@ -131,7 +131,7 @@ static inline void totals_are_right(void)
     model_free(model);
 }
 
-/* From a time just below its largest value on, everything is as from 0 on. */
+/* A run that starts just below the clock's maximum equals a run that starts at 0. */
 static inline void a_clock_wraps_around(void)
 {
     uint64_t hash = 0;

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Cuts the power at each event of the disk in a session of random calls. What a
- * crash leaves is: all writes that a flush has confirmed, and of the others any,
- * in any order, whole or torn. The disk is then mounted by the kernel's own code,
- * must be consistent, and must hold, for each process, what it had after some
- * number of its calls: at least those that had returned.
- *
+ * Cuts the power at each disk event in a session of random calls. After a crash, the disk holds all
+ * writes that a flush has confirmed. Of the other writes, it holds any, in any order, complete or
+ * torn. The kernel's code then mounts the disk. The disk must be consistent, and must hold, for
+ * each process, the state after some number of its calls: at least the calls that had returned.
  * usage: file_system_crash_test [long]
  */
 #include "file_system_model.h"
 
-/* Random outcomes of each cut, besides the three regular ones. */
+/* Random outcomes of each cut, in addition to the three regular ones. */
 enum { RANDOM_OUTCOMES = 2, REGULAR_OUTCOMES = 3 };
 
 static struct worker worker[WORKERS_MAX];
 static int workers;
 static uint64_t images_checked;
-static bool all_seeds; /* or a few of them */
+static bool all_seeds; /* false: a few of them */
 
-/* A recorded session: the disk before it, and what was written to it. */
+/* A recorded session: the initial disk, and the writes to it. */
 struct history {
     uint8_t *before;
     struct disk_write_note *writes;
@@ -64,7 +62,7 @@ static void forget_history(struct history *history)
     free(history->before);
 }
 
-/* Writes that had ended before this event are on the medium, if the power goes at `cut`. */
+/* Returns the last event whose preceding writes are on the medium if power fails at `cut`. */
 static uint64_t durable_until(const struct history *history, uint64_t cut)
 {
     uint64_t until = 0;
@@ -98,7 +96,10 @@ static int compare_ended(const void *a, const void *b)
     return first->ended < second->ended ? -1 : first->ended > second->ended;
 }
 
-/* Parts the writes asked for by then into confirmed ones, in the order they ended, and others. */
+/*
+ * Splits the writes requested so far into confirmed writes, in order of completion, and open
+ * writes.
+ */
 static void split_writes(const struct history *history, uint64_t cut,
                          struct disk_write_note **confirmed, size_t *confirmed_count,
                          struct disk_write_note **open, size_t *open_count)
@@ -127,8 +128,10 @@ static void shuffle(struct disk_write_note **writes, size_t count)
     }
 }
 
-/* What the disk holds when the power comes back: outcome 0: none of the open writes; 1: those
- * that had ended; 2: all; others: at random. */
+/*
+ * Sets the disk's content after a power cut. Outcome 0: no open writes; 1: the completed ones; 2:
+ * all; others: a random choice.
+ */
 static void make_crashed_disk(const struct history *history, uint64_t cut, int outcome)
 {
     struct disk_write_note **confirmed = calloc(history->write_count + 1, sizeof(*confirmed));
@@ -154,7 +157,7 @@ static void make_crashed_disk(const struct history *history, uint64_t cut, int o
     free(open);
 }
 
-/* Is this what the disk may hold of the worker's files, if the power went at `cut`? */
+/* Returns whether the disk may hold this state of the worker's files if power failed at `cut`. */
 static bool is_expected(const struct worker *owner, uint64_t cut, const char *found)
 {
     uint32_t returned = 0;
@@ -165,7 +168,7 @@ static bool is_expected(const struct worker *owner, uint64_t cut, const char *fo
         if (owner->times[i].began <= cut)
             began = i;
     }
-    const char *last = NULL; /* what the last call that returned left */
+    const char *last = NULL; /* the state after the last call that returned */
     for (size_t i = 0; i < owner->candidate_count; i++) {
         const struct candidate *candidate = &owner->candidates[i];
         if (candidate->call <= returned)
@@ -176,7 +179,7 @@ static bool is_expected(const struct worker *owner, uint64_t cut, const char *fo
     return strcmp(last, found) == 0;
 }
 
-/* The disk is mounted: does it hold what it should? */
+/* Checks the content of the mounted disk. */
 static void check_mounted(uint64_t cut, int outcome)
 {
     char *found[WORKERS_MAX];
@@ -197,12 +200,12 @@ static void check_mounted(uint64_t cut, int outcome)
         free(found[i]);
 }
 
-/* Mounts it, and sometimes loses power again during that. */
+/* Mounts the disk, sometimes with another power cut during the mount. */
 static void check_crashed_disk(uint64_t cut, int outcome)
 {
     struct history recovery;
 
-    check_disk(); /* the checker's own replay */
+    check_disk(); /* the checker replays the journal itself */
     bool again = random_chance(3);
     if (again)
         start_recording(&recovery);
@@ -235,7 +238,7 @@ static void record_session(struct history *history, int count, uint32_t calls)
     check_nothing_leaks();
 }
 
-/* every: cuts at one in so many events. */
+/* every: cuts at one in `every` events. */
 static void cut_power(const struct history *history, uint32_t every)
 {
     for (uint64_t cut = 0; cut <= history->events; cut += 1 + random_below(2 * every - 1)) {
@@ -251,7 +254,7 @@ static void crash_session(uint64_t seed, int count, uint32_t calls, uint32_t eve
     struct history history;
 
     random_seed(seed);
-    freed_blocks_max = seed % 3 == 0 ? 1024 : 3; /* a truncation takes several operations */
+    freed_blocks_max = seed % 3 == 0 ? 1024 : 3; /* a truncation needs several operations */
     record_session(&history, count, calls);
     cut_power(&history, every);
     forget_history(&history);
@@ -259,7 +262,7 @@ static void crash_session(uint64_t seed, int count, uint32_t calls, uint32_t eve
         worker_end(&worker[i]);
 }
 
-/* Several processes over the same names: what is left must be consistent. */
+/* Several processes use the same names; the result must be consistent. */
 static void crash_quarrel(uint64_t seed)
 {
     static int calls = 40;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Damaged disks: whatever they hold, mounting and every call give a result or an
- * error, and touch no memory that is not theirs (the sanitizers watch).
+ * Tests damaged disks: regardless of their content, mounting and each call give a result or an
+ * error, and access no other memory (the sanitizers check this).
  */
 #include "file_system_machine.h"
 
@@ -37,12 +37,12 @@ static void make_good_disk(void)
     disk_make(700, 96, 64);
     check(machine_boot() == 0);
     run_session(fill_disk, NULL);
-    good_disk = malloc(disk_size()); /* with much that is in the journal only */
+    good_disk = malloc(disk_size()); /* much of it only in the journal */
     memcpy(good_disk, disk.bytes, disk_size());
     check_settled_disk();
 }
 
-/* All calls on all paths that are found, as deep as paths go; no result is expected. */
+/* Makes all calls on all paths that exist, to the full depth; any result is accepted. */
 static void wander(const char *directory, int *budget)
 {
     static uint8_t data[9000];
@@ -179,7 +179,7 @@ static void damage_bitmaps(void)
     }
 }
 
-/* Transactions that are whole, and say what they should not. */
+/* Complete transactions with wrong content. */
 static void damage_journal(void)
 {
     struct journal_header *header = block_of(super_of()->journal_start + random_below(2));
@@ -210,7 +210,7 @@ static void try_damaged(uint64_t seed, void (*damage)(void))
     random_seed(seed);
     disk.blocks = 700;
     memcpy(disk.bytes, good_disk, disk_size());
-    if (random_chance(2)) { /* replayed first, else the journal would mend most of it */
+    if (random_chance(2)) { /* replayed first, or the journal would repair most damage */
         check(machine_boot() == 0);
         check_nothing_leaks();
         check(super_of()->block_count == 700);
@@ -218,7 +218,7 @@ static void try_damaged(uint64_t seed, void (*damage)(void))
     damage();
     static uint8_t copy[700 * BLOCK_BYTES];
     memcpy(copy, disk.bytes, disk_size());
-    check_image(copy, disk.blocks, NULL); /* the checker trusts nothing either */
+    check_image(copy, disk.blocks, NULL); /* the checker must also distrust the content */
     for (int mounts = 0; mounts < 2; mounts++) {
         if (machine_boot() == 0) {
             mounted++;
@@ -248,7 +248,7 @@ static void test_no_file_system(void)
     memset(disk.bytes, 0, disk_size());
     check(machine_boot() == -EIO);
     memcpy(disk.bytes, good_disk, disk_size());
-    disk.blocks = 699; /* a disk that has become smaller */
+    disk.blocks = 699; /* a disk that has shrunk */
     check(machine_boot() == -EIO);
     disk.blocks = 700;
     check(machine_boot() == 0);

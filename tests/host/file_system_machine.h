@@ -3,10 +3,10 @@
 #define TESTS_HOST_FILE_SYSTEM_MACHINE_H
 
 /*
- * A machine for the kernel's file system, on the host: processes are coroutines
- * that a seeded scheduler switches where the kernel might; the disk keeps each
- * write and flush, so that the power may be cut afterwards at any point; memory
- * comes from the host's allocator, and may run short on demand.
+ * A machine for the kernel's file system, on the host. Processes are coroutines that a seeded
+ * scheduler switches where the kernel might. The disk records each write and flush, so that the
+ * power may be cut at any point afterwards. Memory comes from the host's allocator, and may run out
+ * on demand.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,26 +77,26 @@ static bool random_chance(uint32_t one_in)
     return one_in > 0 && random_below(one_in) == 0;
 }
 
-/* ---- how the machine behaves; set by the tests ---- */
+/* ---- behaviour of the machine, set by the tests ---- */
 
 static struct {
-    uint32_t interleave;  /* at each release of the last lock: another process runs */
-    uint32_t preempt;     /* at one in so many points another process runs; 0: never */
-    uint32_t spurious;    /* one in so many switches wakes a process for nothing */
-    uint32_t immediate;   /* one in so many transfers ends within block_submit() */
-    bool shuffle;         /* processes and transfers go in random order */
-    uint32_t no_memory;   /* one in so many allocations fails */
-    uint64_t total_pages; /* what page_total() says */
-    uint64_t free_pages;  /* what page_free_count() says */
-    uint64_t fail_from;   /* the disk fails from this transfer on; 0: never */
-    uint32_t fail_reads;  /* one in so many reads fails */
+    uint32_t interleave;  /* switch at 1 in n releases of the last lock; 0: never */
+    uint32_t preempt;     /* switch at 1 in n other points; 0: never */
+    uint32_t spurious;    /* 1 in n switches wakes a process without cause */
+    uint32_t immediate;   /* 1 in n transfers completes within block_submit() */
+    bool shuffle;         /* random order of processes and transfers */
+    uint32_t no_memory;   /* 1 in n allocations fails */
+    uint64_t total_pages; /* result of page_total() */
+    uint64_t free_pages;  /* result of page_free_count() */
+    uint64_t fail_from;   /* first transfer that fails; 0: none */
+    uint32_t fail_reads;  /* 1 in n reads fails */
 } conduct = {.total_pages = 1024, .free_pages = 512};
 
 /* ---- memory ---- */
 
 struct piece {
     struct list link;
-    void *memory; /* what free() gets */
+    void *memory; /* argument for free() */
     uint64_t users;
 };
 
@@ -125,7 +125,7 @@ static void piece_free(void *memory)
     free(piece->memory);
 }
 
-/* What a machine without power remembers. */
+/* Frees all memory, as a power cut does. */
 static void forget_all_memory(void)
 {
     while (!list_empty(&pieces))
@@ -186,7 +186,7 @@ void object_free(struct object_cache *objects, void *object)
     piece_free(object);
 }
 
-/* User memory is the host's; a test may make a part of it bad. */
+/* User memory is the host's memory; a test may make a part of it invalid. */
 static struct {
     uint64_t start;
     uint64_t end;
@@ -249,7 +249,7 @@ void panic(const char *format, ...)
     abort();
 }
 
-static bool print_log; /* show what the kernel prints */
+static bool print_log; /* shows the kernel's output */
 
 void print(const char *format, ...)
 {
@@ -359,7 +359,7 @@ static void enter_coroutine(struct coroutine *coroutine)
     finish_switch(fake_stack, NULL, NULL);
 }
 
-/* A process that will run `body`; its files come from the test. */
+/* Makes a process that will run `body`; its files come from the test. */
 static struct coroutine *spawn(void (*body)(void *argument), void *argument)
 {
     for (int i = 0; i < PROCESSES_MAX; i++) {
@@ -410,14 +410,14 @@ static void put_back(struct spinlock *lock)
     struct spinlock **link = held_locks();
     check(lock->locked);
     while (*link != lock) {
-        check(*link); /* it is this process's lock */
+        check(*link); /* the lock belongs to this process */
         link = &(*link)->next_held;
     }
     *link = lock->next_held;
     lock->locked = 0;
 }
 
-/* Where no lock is held, a process on another CPU may come between. */
+/* After the last lock is released, a process on another CPU may run. */
 void spinlock_release(struct spinlock *lock)
 {
     put_back(lock);
@@ -436,7 +436,7 @@ void wait_queue_init(struct wait_queue *queue, const char *name)
     list_init(&queue->waiters);
 }
 
-/* No policy asks. */
+/* No policy needs this. */
 void wait_queue_set_owner(struct wait_queue *queue, int owner)
 {
     queue->owner = owner;
@@ -492,7 +492,7 @@ void wake_all(struct wait_queue *queue)
 
 /* ---- the disk ---- */
 
-/* A write, with when it was asked for and when it had ended: counts of events. */
+/* A write, with the event numbers of its request and its completion. */
 struct disk_write_note {
     uint32_t block;
     uint8_t *data;
@@ -513,7 +513,7 @@ struct pending {
 static struct {
     uint8_t *bytes;
     uint32_t blocks;
-    uint64_t events; /* writes and flushes asked for and ended */
+    uint64_t events; /* requests and completions of writes and flushes */
     uint64_t transfers;
     bool recording;
     struct disk_write_note *writes;
@@ -561,7 +561,7 @@ static void note_ended(const struct pending *pending)
     if (!disk.recording)
         return;
     if (pending->request->operation == BLOCK_WRITE) {
-        /* nothing may change what is on its way to the disk */
+        /* data must not change while a write is in progress */
         check(memcmp(disk.writes[pending->note].data, pending->request->data, BLOCK_BYTES) == 0);
         disk.writes[pending->note].ended = disk.events;
     } else if (pending->request->operation == BLOCK_FLUSH) {
@@ -576,7 +576,7 @@ static bool transfer_fails(const struct block_request *request)
     return request->operation == BLOCK_READ && random_chance(conduct.fail_reads);
 }
 
-/* An interrupt: the transfer has ended. */
+/* An interrupt: the transfer is complete. */
 static void complete(struct pending pending)
 {
     struct coroutine *interrupted = running;
@@ -653,7 +653,7 @@ static struct coroutine *choose_runnable(bool *any_alive)
     return NULL;
 }
 
-/* Until all processes have ended, or nothing can happen any more: false. */
+/* Runs until all processes have ended. Returns false if nothing can happen any more. */
 static bool machine_try_run(void)
 {
     for (;;) {
@@ -681,7 +681,7 @@ static void boot_body(void *unused)
     boot_result = file_system_init();
 }
 
-/* Power on: mounts the disk. */
+/* Switches power on and mounts the disk. */
 static int machine_boot(void)
 {
     check(disk.pending_count == 0);
@@ -692,7 +692,7 @@ static int machine_boot(void)
     return boot_result;
 }
 
-/* Runs one process on a mounted disk, with files of its own. */
+/* Runs one process on a mounted disk, with separate files. */
 struct session {
     void (*body)(void *argument);
     void *argument;
@@ -703,7 +703,7 @@ static void session_body(void *argument)
     struct session session = *(struct session *)argument;
     free(argument);
     struct file_table *table = file_table_create();
-    if (!table) /* out of memory, in the tests of that */
+    if (!table) /* out of memory, in tests of that case */
         return;
     current_process()->files = table;
     session.body(session.argument);
@@ -724,7 +724,7 @@ static void run_session(void (*body)(void *argument), void *argument)
     machine_run();
 }
 
-/* A disk with a file, unless its name is null. */
+/* Makes a disk with a file, or without one if the name is null. */
 static void disk_make_with(uint32_t blocks, uint32_t inodes, uint32_t log_blocks, const char *name,
                            const void *contents, size_t size)
 {
@@ -746,7 +746,7 @@ static void disk_make(uint32_t blocks, uint32_t inodes, uint32_t log_blocks)
     disk_make_with(blocks, inodes, log_blocks, NULL, NULL, 0);
 }
 
-/* The checker, on a copy. */
+/* Runs the checker on a copy. */
 static void check_disk(void)
 {
     static uint8_t *copy;
@@ -759,7 +759,7 @@ static void check_disk(void)
     check(check_image(copy, disk.blocks, stderr) == 0);
 }
 
-/* All that the machine had in use is given back but what the caches keep. */
+/* Checks that all resources are returned, except for the caches' content. */
 static void check_nothing_leaks(void)
 {
     check(open_files.used == 0 && file_tables.used == 0 && pipes.used == 0);
@@ -774,7 +774,7 @@ static void sync_body(void *unused)
     check(system_sync() == 0);
 }
 
-/* Everything goes home; then the disk is good as it is, and nothing is left to be reclaimed. */
+/* Writes everything to its place; then the disk is valid without replay or reclaiming. */
 static void check_settled_disk(void)
 {
     run_session(sync_body, NULL);
@@ -785,7 +785,7 @@ static void check_settled_disk(void)
         check(map[i] == 0);
 }
 
-/* Paths and bytes as system calls take them. */
+/* Converts paths and buffers to addresses, as system calls take them. */
 static uint64_t user(const void *pointer)
 {
     return (uint64_t)pointer;

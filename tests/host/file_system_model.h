@@ -3,11 +3,9 @@
 #define TESTS_HOST_FILE_SYSTEM_MODEL_H
 
 /*
- * Workers that do random things to files, and know what should come of it: each
- * keeps a simple model of its own files in memory, and notes what a reader of
- * the disk may find after each of its calls, and in the midst of it.
- *
- * A worker owns the names that begin with its letter, in / and in /shared.
+ * Workers that make random calls on files and know the results. Each keeps a simple model of its
+ * files in memory, and records what a reader of the disk may find during and after each of its
+ * calls. A worker owns the names that begin with its letter, in / and in /shared.
  */
 #include "file_system_machine.h"
 
@@ -15,13 +13,13 @@ enum {
     WORKERS_MAX = 6,
     MODEL_FILES = 64,
     WORKER_OPEN = 4,
-    WORKER_FILE_BLOCKS = 40, /* beyond the inode's own pointers */
+    WORKER_FILE_BLOCKS = 40, /* more than the inode's direct pointers */
 };
 
 struct model_file {
     uint16_t type;
     uint32_t links;
-    uint32_t users; /* of the worker's descriptors */
+    uint32_t users; /* open descriptors of the worker */
     uint32_t size;
     uint8_t *bytes;
 };
@@ -36,13 +34,13 @@ struct model {
     struct model_name names[MODEL_FILES];
 };
 
-/* What the disk may hold: after so many of the worker's calls. */
+/* A possible content of the disk after this number of the worker's calls. */
 struct candidate {
     uint32_t call;
     char *dump;
 };
 
-/* When a call began and returned, in events of the disk. */
+/* Disk events at the begin and return of a call. */
 struct call_times {
     uint64_t began;
     uint64_t returned;
@@ -50,9 +48,9 @@ struct call_times {
 
 struct worker {
     char letter;
-    uint32_t calls;  /* to be made */
-    bool may_fill;   /* the disk may be full */
-    bool keep_notes; /* candidates and times */
+    uint32_t calls;  /* number of calls */
+    bool may_fill;   /* calls may fail because the disk is full */
+    bool keep_notes; /* record candidates and times */
     struct model model;
     struct {
         int64_t descriptor; /* -1: not open */
@@ -61,9 +59,9 @@ struct worker {
     } open[WORKER_OPEN];
     struct candidate *candidates;
     size_t candidate_count;
-    struct call_times *times; /* of call 1, … at index 1, … */
-    uint32_t call;            /* the one being made */
-    char *found;              /* what was found on the disk, to be compared */
+    struct call_times *times; /* index 1 is call 1 */
+    uint32_t call;            /* the current call */
+    char *found;              /* content of the disk, for the comparison */
     size_t found_bytes;
 };
 
@@ -100,7 +98,10 @@ static void model_drop(struct model *model, int file)
     *gone = (struct model_file){.type = INODE_FREE};
 }
 
-/* A new name; -1 for the file: of a new one. False: the model is full. */
+/*
+ * Adds a name for an existing file, or for a new file if `file` is -1. Returns false if the model
+ * is full.
+ */
 static bool model_add(struct model *model, const char *path, uint16_t type, int file)
 {
     int slot = 0;
@@ -130,7 +131,7 @@ static void model_remove(struct model *model, int name)
     model_drop(model, file);
 }
 
-/* May the path's last name be looked for? 0, -ENOENT or -ENOTDIR. */
+/* Returns 0 if the path's parents permit a lookup, -ENOENT or -ENOTDIR otherwise. */
 static int model_check_parents(const struct model *model, const char *path)
 {
     char parent[40];
@@ -147,14 +148,14 @@ static int model_check_parents(const struct model *model, const char *path)
     return 0;
 }
 
-/* Why nothing can be created there: 0 if it can. */
+/* Returns why the name cannot be created, or 0. */
 static int model_check_new(const struct model *model, const char *path)
 {
     int error = model_check_parents(model, path);
     return !error && model_find(model, path) >= 0 ? -EEXIST : error;
 }
 
-/* Why nothing is found there. */
+/* Returns why the name cannot be found, or 0. */
 static int model_check_old(const struct model *model, const char *path)
 {
     int error = model_check_parents(model, path);
@@ -201,7 +202,7 @@ static uint64_t hash_bytes(const uint8_t *data, size_t n)
     return hash;
 }
 
-/* One line on a file: the same for the model and for what is found on the disk. */
+/* Describes a file in one line; the model and the disk use the same format. */
 static char *describe(const char *path, uint16_t type, uint32_t links, const uint8_t *data,
                       uint32_t size)
 {
@@ -231,7 +232,7 @@ static char *model_dump(const struct model *model)
 
 /* ---- one call ---- */
 
-/* The disk may hold this while, and after, the call is made. */
+/* Records that the disk may hold this state during and after the call. */
 static void note_candidate(struct worker *worker)
 {
     if (!worker->keep_notes)
@@ -329,7 +330,7 @@ static void fill_random(uint8_t *data, size_t n)
         data[i] = (uint8_t)(value >> i % 8 * 8) + (uint8_t)(i / 8);
 }
 
-/* A large write is several transactions: the disk may hold it up to the end of any block. */
+/* A large write is several transactions, so the disk may hold any number of its blocks. */
 static void try_write(struct worker *worker)
 {
     int slot = (int)random_below(WORKER_OPEN);
@@ -437,7 +438,7 @@ static void try_link(struct worker *worker)
             model_remove(&worker->model, model_find(&worker->model, new_path));
         return;
     }
-    /* with two reasons to fail, either may be given */
+    /* If two errors apply, either may be returned. */
     check(result == expected || (expected == -EISDIR && result == error));
 }
 
@@ -489,7 +490,7 @@ static void try_random(struct worker *worker)
     }
 }
 
-/* ---- a worker's life ---- */
+/* ---- a worker's calls ---- */
 
 static void worker_init(struct worker *worker, int number, uint32_t calls, bool keep_notes)
 {
@@ -521,7 +522,7 @@ static void worker_end(struct worker *worker)
     model_free(&worker->model);
 }
 
-/* ---- what the disk holds ---- */
+/* ---- content of the disk ---- */
 
 static char *found_lines[WORKERS_MAX][MODEL_FILES];
 static size_t found_count[WORKERS_MAX];
@@ -574,7 +575,7 @@ static void find_body(void *unused)
     find_in("/", 0);
 }
 
-/* What each worker's names lead to, on the mounted disk. For the caller to free. */
+/* Returns the files of each worker on the mounted disk; the caller frees the text. */
 static void find_all(char *found[WORKERS_MAX])
 {
     memset(found_count, 0, sizeof(found_count));

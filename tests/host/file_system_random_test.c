@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Random calls of several processes at once, against a simple model of what should come of them. */
+/* Random calls of several concurrent processes, compared with a simple model. */
 #include "file_system_model.h"
 
-/* blocks: of the disk; few: it gets full, and calls may fail for that. */
+/* blocks: size of the disk; a small disk fills up, so that calls may fail. */
 static void run_workers(uint64_t seed, int workers, uint32_t calls, uint32_t blocks)
 {
     static struct worker worker[WORKERS_MAX];
     char *found[WORKERS_MAX];
 
     random_seed(seed);
-    freed_blocks_max = seed % 3 == 0 ? 1024 : 3; /* so that a truncation takes several operations */
+    freed_blocks_max = seed % 3 == 0 ? 1024 : 3; /* a truncation needs several operations */
     disk_make(blocks, 256, 64 + random_below(64));
     check(machine_boot() == 0);
     run_session(make_shared, NULL);
@@ -77,7 +77,7 @@ static void write_file(void *letter)
     int64_t file = do_open("/shared/file", OPEN_CREATE | OPEN_WRITE);
     for (int i = 0; i < WRITES; i++) {
         int64_t result = do_write(file, data, sizeof(data));
-        check(result == WRITE_BYTES || result == -EINVAL); /* its offset is beyond the end now */
+        check(result == WRITE_BYTES || result == -EINVAL); /* its offset is now beyond the end */
         if (result == WRITE_BYTES)
             continue;
         do_close(file);
@@ -106,13 +106,13 @@ static void unlink_file(void *unused)
     (void)unused;
     for (int i = 0; i < 10; i++) {
         do_unlink("/shared/file");
-        do_mkdir("/shared/x"); /* takes its time */
+        do_mkdir("/shared/x"); /* takes time */
         do_unlink("/shared/x");
     }
     do_close(do_open("/shared/file", OPEN_CREATE));
 }
 
-/* Each byte that can be read was written by one of them. */
+/* Each readable byte was written by one of the processes. */
 static void read_file(void *unused)
 {
     static uint8_t data[WRITE_BYTES * WRITES + 40 * BLOCK_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What each file system call does, one process at a time. */
+/* Tests each file system call with one process at a time. */
 #include "file_system_machine.h"
 
 #define BIG (300 * 1024)
@@ -21,7 +21,7 @@ static void finish(void)
     check_nothing_leaks();
     check_disk();
     check_settled_disk();
-    check(machine_boot() == 0); /* what the journal holds is whole, too */
+    check(machine_boot() == 0); /* the journal's content is also valid */
     check_disk();
 }
 
@@ -53,7 +53,7 @@ static void write_and_read(void *unused)
     check(do_read(other, bytes, 3) == 3 && memcmp(bytes, "lo ", 3) == 0);
     int64_t truncated = do_open("a", OPEN_BOTH | OPEN_TRUNCATE);
     check(do_read(truncated, bytes, 3) == 0);
-    check(do_read(other, bytes, 3) == 0); /* its offset is beyond the end now */
+    check(do_read(other, bytes, 3) == 0); /* its offset is now beyond the end */
     check(do_close(other) == 0);
     other = do_open("a", OPEN_BOTH);
     check(do_write(other, "12", 2) == 2);
@@ -88,7 +88,7 @@ static void large_files(void *unused)
 {
     (void)unused;
     int64_t file = do_open("big", OPEN_CREATE | OPEN_BOTH);
-    for (int i = 0; i < 18; i++) /* beyond what one table points to */
+    for (int i = 0; i < 18; i++) /* more than one table can address */
         check(do_write(file, pattern, BIG) == BIG);
     do_close(file);
     check(system_sync() == 0);
@@ -108,12 +108,12 @@ static void large_files(void *unused)
     check_disk();
     do_close(file);
     file = do_open("big", OPEN_CREATE | OPEN_BOTH);
-    for (int i = 0; i < 18; i++) /* the space was given back */
+    for (int i = 0; i < 18; i++) /* the space was returned */
         check(do_write(file, pattern, BIG) == BIG);
     check(do_open("big", OPEN_BOTH | OPEN_TRUNCATE) == 1);
     check(system_fstat((int)file, user(&status)) == 0);
     check(status.size == 0);
-    check(do_write(file, "x", 1) == -EINVAL); /* no holes: it is beyond the end */
+    check(do_write(file, "x", 1) == -EINVAL); /* no holes: the offset is beyond the end */
 }
 
 static void test_large_files(void)
@@ -166,13 +166,13 @@ static void directories(void *unused)
     check(do_unlink("") == -ENOENT && do_open("", OPEN_CREATE | OPEN_READ) == -ENOENT);
     check(do_open("", OPEN_READ) == -ENOENT && do_chdir("") == -ENOENT);
     check(do_unlink("f") == 0);
-    check(do_unlink("../e") == 0); /* where we are */
+    check(do_unlink("../e") == 0); /* the working directory */
     check(do_open("f", OPEN_CREATE) == -ENOENT && do_mkdir("f") == -ENOENT);
     check(do_open("..", OPEN_READ) == -ENOENT);
     check(do_link("/d", "/link") == -EISDIR);
     check(do_chdir("/") == 0);
 
-    for (int i = 0; i < 600; i++) { /* more than two blocks of entries; all inodes but some */
+    for (int i = 0; i < 600; i++) { /* more than two blocks of entries; all but a few inodes */
         snprintf(name, sizeof(name), "d/n%d", i);
         if (i < 200)
             check(do_open(name, OPEN_CREATE) == 0 && do_close(0) == 0);
@@ -205,7 +205,7 @@ static void names_and_links(void *unused)
     struct file_status status;
     char long_path[PATH_BYTES + 10];
 
-    /* longer names are cut, as in xv6 */
+    /* Longer names are cut, as in xv6. */
     check(do_mkdir("12345678901234") == 0);
     check(do_mkdir("12345678901234/123456789012345") == 0);
     int64_t file = do_open("123456789012345/12345678901234/123456789012345xyz", OPEN_CREATE);
@@ -249,7 +249,7 @@ static void descriptors(void *unused)
     (void)unused;
     check(do_open("a", OPEN_CREATE | OPEN_BOTH) == 0);
     check(system_dup(0) == 1 && system_dup(5) == -EBADF && system_dup(16) == -EBADF);
-    check(do_write(0, "ab", 2) == 2 && do_write(1, "cd", 2) == 2); /* one offset */
+    check(do_write(0, "ab", 2) == 2 && do_write(1, "cd", 2) == 2); /* one shared offset */
     struct file_table *copy = file_table_copy(current_process()->files);
     check(do_close(0) == 0);
     check(do_open("a", OPEN_READ) == 0);
@@ -359,7 +359,7 @@ static const struct text_file texts[] = {
 };
 enum { LINE_BYTES = 13 };
 
-/* However the reader cuts it, it is one text, made once for each open(). */
+/* The size of the reads is irrelevant: each open() makes one text. */
 static void read_lines(int64_t piece)
 {
     uint64_t length = 0;
@@ -406,7 +406,7 @@ static void proc_files(void *unused)
     static const int64_t pieces[] = {1, 7, 4087, 4088, 4096, BIG};
     (void)unused;
     text_files_init(texts, 2);
-    text_files_init(texts, 2); /* at the next boot they are there */
+    text_files_init(texts, 2); /* present after the next boot */
     for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
         read_lines(pieces[i]);
     for (lines_made = 0; lines_made < 700; lines_made += 314) /* 314 lines end near a page's end */
@@ -424,7 +424,7 @@ static void proc_files(void *unused)
     check(do_open("none", OPEN_READ) == -ENODEV);
 
     conduct.no_memory = 1;
-    check(do_read(1, bytes, 4) == 4); /* what has been made is there */
+    check(do_read(1, bytes, 4) == 4); /* the text already exists */
     check(do_close(1) == 0);
     conduct.no_memory = 0;
     check(do_open("/proc/lines", OPEN_READ) == 1);
@@ -483,7 +483,7 @@ static void bad_user_memory(void *unused)
     bad_memory.end = user(bytes) + BIG;
     int64_t file = do_open("a", OPEN_CREATE | OPEN_BOTH);
     memset(bytes, 'x', 10000);
-    check(do_write(file, bytes, 20000) == -EFAULT); /* two blocks of it are written */
+    check(do_write(file, bytes, 20000) == -EFAULT); /* two of its blocks are written */
     struct file_status status;
     check(system_fstat((int)file, user(&status)) == 0 && status.size == 8192);
     check(do_write(file, bytes + 11000, 100) == -EFAULT);
@@ -496,7 +496,7 @@ static void bad_user_memory(void *unused)
     check(do_read(file, bytes + 9000, 8000) == -EFAULT);
     check(do_read(file, bytes, 5) == 5); /* the offset has not moved */
     file = do_open("empty", OPEN_CREATE | OPEN_WRITE);
-    check(do_write(file, bytes + 9999, 100) == -EFAULT); /* no block stays behind */
+    check(do_write(file, bytes + 9999, 100) == -EFAULT); /* no block is lost */
     check(do_open("b", OPEN_CREATE | OPEN_WRITE) > file);
     bad_memory.start = 0;
     bad_memory.end = PAGE_BYTES;
@@ -547,7 +547,7 @@ static struct open_file *pipe_ends[2];
 static uint64_t bytes_piped;
 static uint64_t sum_piped;
 
-/* The end becomes descriptor 0; the code that spawned the process has counted it as a user. */
+/* The end becomes descriptor 0; the spawning code has counted it as a user. */
 static void adopt(int end)
 {
     current_process()->files->files[0] = pipe_ends[end];
@@ -658,7 +658,7 @@ static void write_two_bytes(void *unused)
     check(do_write(0, "ab", 2) == 2);
 }
 
-/* A write wakes one reader; that one wakes the next if it leaves something. */
+/* A write wakes one reader, which wakes the next reader if it leaves bytes. */
 static void test_readers_wake_each_other(void)
 {
     boot_empty_disk();
@@ -699,7 +699,7 @@ static void test_kill_ends_a_wait(void)
         run_session(pipe_makers, NULL);
         open_file_share(pipe_ends[i]);
         struct coroutine *victim = spawn_session(bodies[i], NULL);
-        check(!machine_try_run()); /* it waits for ever */
+        check(!machine_try_run()); /* waits without end */
         check(victim->process.reason == BLOCK_PIPE);
         kill_process(victim);
         machine_run();
@@ -709,7 +709,7 @@ static void test_kill_ends_a_wait(void)
     finish();
 }
 
-/* A wake-up costs a switch: only processes that can go on get one. */
+/* A wake-up costs a switch, so only processes that can continue are woken. */
 static void test_wakes_only_when_useful(void)
 {
     static struct piper large[] = {{1, 100000}, {0, 512}};
@@ -725,7 +725,7 @@ static void test_wakes_only_when_useful(void)
     check(wakes < 3 * 100000 / 2048); /* half a ring at a time, not 512 bytes */
 }
 
-/* What an earlier mount left unfinished in the log must not look like a transaction of this one. */
+/* Unfinished log entries of an earlier mount must not look like a transaction of this mount. */
 static void test_mounts_number_anew(void)
 {
     boot_empty_disk();
@@ -735,7 +735,7 @@ static void test_mounts_number_anew(void)
     check(machine_boot() == 0 && journal.sequence >> 32 == first + 2);
 }
 
-/* ---- the disk fails, memory runs out ---- */
+/* ---- disk failures and lack of memory ---- */
 
 static void use_everything(void *unused)
 {
@@ -757,7 +757,7 @@ static void use_everything(void *unused)
     system_sync();
 }
 
-/* At each point at which the disk may fail: errors, and a disk that is still good. */
+/* For each point of a disk failure: calls return errors, and the disk stays valid. */
 static void test_disk_failure(void)
 {
     for (uint64_t from = 1; from < 900; from += from < 60 ? 1 : 13) {
@@ -830,7 +830,7 @@ static void test_cache_shrinks(void)
 
 static uint64_t pages_before;
 
-/* All but what the cache keeps for ever goes back, once the journal holds nothing any more. */
+/* Once the journal is empty, all memory is returned, except for the cache's minimum. */
 static void give_back(void *unused)
 {
     (void)unused;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The kernel's string functions and its formatted text, against those of the C library. */
+/* Compares the kernel's string functions and formatted text with those of the C library. */
 
 #include <limits.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 
 #include "kernel/lib/format.c"
 
-/* The kernel's functions have the names of the library's: here they get others. */
+/* The kernel's functions have the library's names, so they are renamed here. */
 #define memcpy  kernel_memcpy
 #define memmove kernel_memmove
 #define memset  kernel_memset
@@ -45,7 +45,7 @@ static void fill_randomly(uint8_t *bytes, size_t n)
         bytes[index] = (uint8_t)random_below(256);
 }
 
-/* Every alignment of both sides, every length about the sizes of words and steps. */
+/* Tests every alignment of both operands, and every length near the sizes of words and steps. */
 static void test_memory_functions(void)
 {
     static uint8_t source[AREA] __attribute__((aligned(8))), ours[AREA], theirs[AREA];
@@ -132,7 +132,7 @@ static void test_text_copy(void)
     check(text[0] == 'q');
 }
 
-/* The same text and length as the library's, in every size of buffer. */
+/* Text and length equal the library's, for every buffer size. */
 #define same(...)                                                                                  \
     do {                                                                                           \
         char ours[200], theirs[200];                                                               \
@@ -178,7 +178,7 @@ static void test_random_numbers(void)
     }
 }
 
-/* For formats that the compiler would not let pass. */
+/* For formats that the compiler would reject. */
 static int format_anything(char *buffer, size_t size, const char *format, ...)
 {
     va_list arguments;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Trace blocks into a file of the host, by a host of the test's own that may write less or fail. */
+/* Writes trace blocks to a file through a simulated host that may write less or fail. */
 
 #include <setjmp.h>
 
@@ -13,7 +13,7 @@ static char name_opened[FILE_NAME_BYTES];
 static int64_t open_result;
 static char written[10000];
 static size_t written_bytes;
-static int64_t answer; /* to a write: at most so many bytes, or an error */
+static int64_t answer; /* limits a write to this many bytes, or an error */
 static bool call_under_way, is_open;
 static int64_t call_result;
 static jmp_buf after_power_off;

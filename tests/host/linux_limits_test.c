@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What a machine uses of the fair class that no policy honours: trees of files, as the kernel has
- * them. */
+/*
+ * Tests the detection of fair-class features that no policy supports, in file trees like the
+ * kernel's.
+ */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@
 static char root[] = "/tmp/schedlab-limits-XXXXXX";
 static struct text found;
 
-/* A file below the test's folder, with the folders that lead to it. */
+/* Writes a file below the test's folder, and creates its folders. */
 static void put(const char *name, const char *content)
 {
     char path[512];
@@ -32,7 +34,7 @@ static void put(const char *name, const char *content)
     check(file && fputs(content, file) >= 0 && fclose(file) == 0);
 }
 
-/* The first thread of a process has the process's number. */
+/* The first thread of a process has the number of the process. */
 static void put_thread(const char *place, const char *name, unsigned flags, int nice, int policy)
 {
     char path[256];
@@ -45,7 +47,7 @@ static void put_thread(const char *place, const char *name, unsigned flags, int 
     put(path, stat);
 }
 
-static unsigned honoured; /* by the policy that is wanted */
+static unsigned honoured; /* features that the requested policy supports */
 
 static bool look(void)
 {
@@ -64,7 +66,7 @@ static bool says(const char *what)
 
 static void nothing_is_in_use_by_default(void)
 {
-    check(!look()); /* not even the folders are there */
+    check(!look()); /* the folders do not exist yet */
     put("cgroup/cgroup.controllers", "cpu memory\n");
     put("cgroup/user.slice/cpu.max", "max 100000\n");
     put("cgroup/user.slice/cpu.weight", "100\n");
@@ -88,7 +90,7 @@ static void groups_are_named_with_what_limits_them(void)
     check(!says("nice"));
     put("cgroup/user.slice/app.service/cpu.max", "max 100000\n");
     check(!look());
-    put("cgroup/cpu.max", "maximal\n"); /* of the root, as in a container */
+    put("cgroup/cpu.max", "maximal\n"); /* of the root group, as in a container */
     check(says("cpu.max maximal of /"));
     put("cgroup/cpu.max", "max 100000\n");
     put("cgroup/user.slice/cpu.weight", "1000\n");
@@ -99,7 +101,7 @@ static void groups_are_named_with_what_limits_them(void)
     check(look() && strcmp(found.bytes, "cpu.idle 1 of /user.slice") == 0);
     put("cgroup/user.slice/cpu.idle", "0\n");
     check(!look());
-    honoured = HONOURS_WEIGHTS; /* of an older kernel */
+    honoured = HONOURS_WEIGHTS; /* on an older kernel */
     check(look() && strcmp(found.bytes, "cpu.max 10000 100000 of /user.slice") == 0);
     honoured = 0;
     put("cgroup/user.slice/cpu.max", "max 100000\n");
@@ -119,13 +121,14 @@ static void tasks_are_named_with_their_nice_values(void)
     put_thread("7/task/7", "cron", 0, 10, SCHED_OTHER);
     check(says("nice 10 of cron (7)"));
     put_thread("7/task/7", "cron", 0, 0, SCHED_OTHER);
-    put_thread("7/task/8", ") 1 (a\033[2Jb", 0, -5, SCHED_BATCH); /* a thread of its, oddly named */
+    put_thread("7/task/8", ") 1 (a\033[2Jb", 0, -5,
+               SCHED_BATCH); /* a thread of the process, with an odd name */
     check(says("nice -5 of ) 1 (a?[2Jb (8)"));
     put_thread("7/task/8", "thread", 0, 0, SCHED_BATCH);
     check(!look());
     put_thread("7/task/8", "thread", 0, 0, SCHED_IDLE);
     check(says("the class SCHED_IDLE of thread (8)"));
-    put_thread("7/task/8", "thread", 0, 5, SCHED_FIFO); /* which goes by no nice value */
+    put_thread("7/task/8", "thread", 0, 5, SCHED_FIFO); /* no nice value applies */
     check(!look());
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Whether a service of systemd says that it is ready: against a socket as systemd has it. */
+/* Tests that a systemd service reports readiness, with a socket like systemd's. */
 
 #include "linux/loader/supervisor.c"
 
@@ -39,7 +39,7 @@ int main(void)
     hears(name);
     unlink(name);
 
-    /* Where none listens, or none could: nothing happens. */
+    /* Without a usable socket, nothing happens. */
     supervisor_tell_ready();
     char longest[200];
     memset(longest, 'x', sizeof(longest) - 1);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The file that the Linux host's trace goes to: what it says at the end of each
- * CPU, what it does when memory is full or the file cannot be written, and that
- * a CPU's clock does not go back.
+ * Tests the trace file of the Linux host: the records at the end of each CPU, full memory, write
+ * errors, and that a CPU's clock never goes back.
  */
 
 #include <fcntl.h>
@@ -37,7 +36,7 @@ static const struct trace_header header = {
     .cycles_per_second = 1000000000,
 };
 
-/* How many records are in the file, which are in `got` then. */
+/* Returns the number of records in the file, and copies them to `got`. */
 static size_t read_file(void)
 {
     FILE *file = fopen(path, "rb");
@@ -71,7 +70,7 @@ static void test_each_cpu_has_a_beginning_and_an_end(void)
     check(read_file() == 6 && read_header.cpus == 2 && trace_file_records(&file) == 6);
     check(got[3].kind == TRACE_END && got[3].cpu == 0 && got[3].sequence == 3);
     check(got[3].second == 4 && got[3].time == 130);
-    /* CPU 1 was never heard. */
+    /* CPU 1 sent nothing. */
     check(got[4].kind == TRACE_START && got[4].cpu == 1 && got[4].sequence == 4);
     check(got[5].kind == TRACE_END && got[5].cpu == 1 && got[5].second == 2);
 }
@@ -92,7 +91,7 @@ static void test_time_does_not_go_back(void)
     take(&file, 0, TRACE_START, 100, 100);
     take(&file, 1, TRACE_START, 50, 50);
     take(&file, 0, TRACE_SCHEDULER_ENTER, 90, 95);
-    take(&file, 0, TRACE_TUNABLE, 101, 7); /* its `second` is no time */
+    take(&file, 0, TRACE_TUNABLE, 101, 7); /* its `second` is not a time */
     take(&file, 1, TRACE_YIELD, 60, 0);
     check(trace_file_finish(&file, 80, 5, 0) == 0);
     check(read_file() == 7);
@@ -117,7 +116,7 @@ static void test_memory_has_an_end_and_what_was_lost_is_told(void)
     check(got[6].kind == TRACE_END && got[6].second == 7);
 }
 
-/* What comes until the server has ended is written, too. */
+/* Records until the end of the server are also written. */
 static void test_a_file_at_its_limit_and_a_full_disk_are_told(void)
 {
     struct trace_file file;
@@ -163,7 +162,7 @@ static void test_more_than_a_chunk(void)
     }
 }
 
-/* A pipe that no process empties: what has room is there, and the end comes all the same. */
+/* A pipe without a reader: records that fit are there, and finishing still works. */
 static void test_a_reader_that_stalls(void)
 {
     static char bytes[1 << 20];
@@ -171,8 +170,7 @@ static void test_a_reader_that_stalls(void)
     int hurry[2];
     unlink(path);
     check(mkfifo(path, 0600) == 0 && pipe(hurry) == 0);
-    check(trace_file_open(&file, path, &header, NO_LIMIT, false) ==
-          -ENXIO); /* no process reads it */
+    check(trace_file_open(&file, path, &header, NO_LIMIT, false) == -ENXIO); /* without a reader */
     int reader = open(path, O_RDONLY | O_NONBLOCK);
     check(trace_file_open(&file, path, &header, NO_LIMIT, false) == 0 && file.is_stream);
     file.hurry = hurry[0];

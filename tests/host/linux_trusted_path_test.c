@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What another user of a machine may prepare for root's server: links, folders,
- * files, and a second name of a file. The test itself is the stranger: it makes
- * them, and then says that it is another user.
+ * Tests what another user of a machine could prepare for root's server: links, folders, files, and
+ * a second name of a file. The test acts as that user: it creates these objects, and then claims
+ * another user ID.
  */
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "check.h"
 
 #define STRANGER                                                                                   \
-    4711 /* as whom the test runs, if root begins it: what is root's is always trusted */
+    4711 /* user ID for tests started by root, because root's files are always trusted */
 
 static uid_t we;
 
@@ -28,7 +28,7 @@ static uid_t we;
 static char folder[] = "/tmp/schedlab-trusted-path-XXXXXX";
 static char why[TRUSTED_WHY_BYTES];
 
-/* In the folder; good until the fourth call after it. */
+/* Returns a path in the folder, valid until the fourth call after it. */
 static const char *at(const char *name)
 {
     static char paths[4][256];
@@ -62,7 +62,7 @@ static int opened(const char *path)
 static void begin(void)
 {
     if (geteuid() == 0 && (setgid(STRANGER) || setuid(STRANGER)))
-        exit(0); /* a container without users: there is no stranger in it */
+        exit(0); /* a container without other users */
     umask(022);
     we = geteuid();
     check(mkdtemp(folder));
@@ -92,8 +92,8 @@ static void test_a_pipe_that_was_inherited(void)
     char path[64];
     check(pipe(ends) == 0);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[1]);
-    we++;                          /* a shell's, that is another user's than sudo's */
-    check(opened(path) == -EPERM); /* the folder of descriptors is the test's, thus a stranger's */
+    we++;                          /* started in a shell of another user than sudo's */
+    check(opened(path) == -EPERM); /* the test owns the folder of descriptors */
     we--;
     check(opened(path) == 0);
     close(ends[0]);
@@ -116,7 +116,7 @@ static void test_a_file_with_two_names(void)
     check(length_of(at("first")) == 4);
 }
 
-/* All of it lies in a folder such as /tmp: root's, and sticky. */
+/* The paths are in a folder such as /tmp, which is root's and sticky. */
 static void test_a_strangers_things(void)
 {
     char file[] = "/tmp/schedlab-trusted-file-XXXXXX";
@@ -136,7 +136,7 @@ static void test_a_strangers_things(void)
     check(unlink(file) == 0 && unlink(link) == 0);
 }
 
-/* Root trusts the folders and files of the user who called sudo, yet not that user's links. */
+/* Root trusts the folders and files of the user who called sudo, but not that user's links. */
 static void test_who_called_sudo(void)
 {
     char caller[16];

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The machine's shape: what policies are told of it, which idle CPU is the best, and which texts
- * are none. */
+/*
+ * Tests the machine's shape: what policies read of it, the choice of the best idle CPU, and invalid
+ * texts.
+ */
 
 #include <stdio.h>
 #include <string.h>
@@ -77,11 +79,11 @@ static void the_best_idle_cpu_is_taken(void)
     machine(TWO_NODES);
     check(placed_from(1) == 1);
     queues[1].running = 1;
-    check(placed_from(1) == 0); /* not 5, whose core computes, nor one of the slow ones */
+    check(placed_from(1) == 0); /* not 5, whose core is busy, nor a slow CPU */
     queues[0].running = 1;
-    check(placed_from(1) == 2); /* a whole core, though slow and in the other node */
+    check(placed_from(1) == 2); /* an idle core, though slow and on the other node */
     queues[2].running = queues[3].queued = 1;
-    check(placed_from(1) == 5); /* none is whole any more: the nearest of the fast ones */
+    check(placed_from(1) == 5); /* no core is idle: the nearest fast CPU */
     check(placed_from(6) == 4);
     queues[4].running = queues[5].running = 1;
     check(placed_from(0) == 6);
@@ -89,7 +91,7 @@ static void the_best_idle_cpu_is_taken(void)
     check(placed_from(0) == 7);
     queues[7].running = 1;
     queues[0].queued = 1;
-    check(placed_from(0) == 1); /* no CPU is idle: that with the fewest */
+    check(placed_from(0) == 1); /* no CPU is idle: the CPU with the fewest tasks */
     const struct cpu_set few = {{1 << 6}};
     const struct task bound = {.cpu = 0, .cpus = &few};
     check(place_near(&scheduler, &bound) == 6);

@@ -3,12 +3,10 @@
 #define TESTS_HOST_MEMORY_MACHINE_H
 
 /*
- * A machine for tests of the kernel's memory: RAM, locks that check themselves,
- * an allocator that fails on demand, and a memory management unit of its own
- * that walks Sv39 tables as the privileged specification says and remembers
- * translations until it is told to forget them.
- *
- * It includes kernel/memory/page.c; a test includes what else it needs.
+ * A machine for tests of the kernel's memory: RAM, locks that check themselves, an allocator that
+ * fails on demand, and a simulated memory management unit. The unit walks Sv39 tables as the
+ * privileged specification says, and caches translations until they are invalidated. It includes
+ * kernel/memory/page.c; a test includes all other sources that it needs.
  */
 
 #include <stdarg.h>
@@ -20,7 +18,7 @@
 
 #include "kernel/memory/page.h"
 
-/* page.c's own functions under other names: those that the rest sees may fail on demand. */
+/* Renames page.c's functions: the versions that other code sees may fail on demand. */
 #define page_allocate        memory_page_allocate
 #define page_allocate_zeroed memory_page_allocate_zeroed
 #define page_promise         memory_page_promise
@@ -84,7 +82,7 @@ _Noreturn void panic(const char *format, ...)
     abort();
 }
 
-/* Locks: never taken twice, and in the order of their ranks. */
+/* Locks: never acquired twice, and in the order of their ranks. */
 static struct spinlock *last_held;
 
 void spinlock_init(struct spinlock *lock, const char *name, enum lock_rank rank)
@@ -108,7 +106,7 @@ void spinlock_release(struct spinlock *lock)
     lock->locked = 0;
 }
 
-/* How many allocations may still succeed; negative: all. */
+/* Number of allocations that may still succeed; negative: unlimited. */
 static int64_t allocations_left = -1;
 
 static inline bool allocation_fails(void)
@@ -135,7 +133,7 @@ bool page_promise(uint64_t count)
     return !(count > 0 && allocation_fails()) && memory_page_promise(count);
 }
 
-/* The translations that this CPU remembers. */
+/* Translations that this CPU has cached. */
 enum { TLB_SIZE = 64 };
 
 static struct translation {
@@ -169,9 +167,9 @@ void translation_set_root(uint64_t satp)
 }
 
 /*
- * The leaf entry for a user address, straight from the specification (RISC-V
- * privileged architecture, 4.3.2 and 4.4); 0: page fault. Bits 0 to 9 of an
- * entry: V R W X U G A D, and two for software; from bit 10, the page number.
+ * Returns the leaf entry for a user address, following the specification (RISC-V privileged
+ * architecture, 4.3.2 and 4.4); 0: page fault. Bits 0 to 9 of an entry are V R W X U G A D and two
+ * for software; bits from 10 are the page number.
  */
 static inline uint64_t machine_walk(uint64_t satp, uint64_t address)
 {
@@ -186,7 +184,7 @@ static inline uint64_t machine_walk(uint64_t satp, uint64_t address)
 
         if (!(entry & 1))
             return 0;
-        check(entry >> 54 == 0);            /* reserved, of extensions that we lack */
+        check(entry >> 54 == 0);            /* reserved for extensions that do not exist here */
         check(!(entry & 4) || (entry & 2)); /* writable and not readable: reserved */
         if (entry & 0xe) {
             check(level == 0);
@@ -199,7 +197,7 @@ static inline uint64_t machine_walk(uint64_t satp, uint64_t address)
     return 0;
 }
 
-/* A user program's access: where it goes, or null: page fault. */
+/* Returns the target of a user program's access, or null for a page fault. */
 static inline char *machine_access(uint64_t address, enum page_right access)
 {
     struct translation *slot = &tlb[address / PAGE_BYTES % TLB_SIZE];
@@ -228,7 +226,7 @@ struct process *current_process(void)
 
 void address_space_activate(const struct address_space *space);
 
-/* Another process runs here for a while. */
+/* Runs another process for a while. */
 void preemption_point(void)
 {
     check(last_held == NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Physical pages, objects, address spaces and user copies. Address spaces are
- * checked against a model that holds each page's bytes in plain arrays, by a
- * memory management unit that is not the kernel's.
+ * Tests physical pages, objects, address spaces and user copies. Address spaces are compared with a
+ * model that holds each page's bytes in plain arrays, through a memory management unit that is
+ * independent of the kernel.
  */
 
 #include <signal.h>
@@ -22,7 +22,7 @@ enum { RAM_PAGES = 3000, SPACES = 6, MODEL_PAGES = 1500 };
 
 static uint64_t root_of_kernel[512] __attribute__((aligned(4096)));
 
-/* Pages that are there from the start: the kernel's tables. */
+/* Pages in use from the start: the kernel's tables. */
 static uint64_t kernel_pages;
 
 /* Physical pages */
@@ -92,8 +92,7 @@ static void test_page_promises(void)
     check(page_free_count() == total);
 }
 
-/* More is promised than there is: as many pages as is said are left to the spaces that were
- * promised them. */
+/* Overcommitment: the kept number of pages is reserved for the spaces that hold promises. */
 static void test_promises_beyond_what_there_is(void)
 {
     uint64_t total = page_total();
@@ -134,13 +133,13 @@ static void test_page_rows(void)
     check(row[10 * PAGE_BYTES - 1] == 1);
     for (int index = 0; index < 10; index++)
         page_release(row + index * PAGE_BYTES);
-    /* Pages that were used before make a row, too, and none of it is given again. */
+    /* Used pages can form a row again, and none of them is allocated twice. */
     char *again = page_allocate_row(10);
     check(again == row);
     char *other = page_allocate();
     check(other < again || other >= again + 10 * PAGE_BYTES);
     page_release(other);
-    /* Nor is any left out: one that was used, and those behind it that were not. */
+    /* No page is skipped: the row includes a used page and the unused pages after it. */
     char *longer = page_allocate_row(2);
     check(longer == other);
     page_release(longer);
@@ -246,7 +245,7 @@ static void test_objects_out_of_memory(void)
     object_free(&cache, object);
 }
 
-/* What the kernel must never do ends it at once. */
+/* A forbidden act of the kernel ends it at once. */
 
 static struct object_cache small_objects;
 
@@ -385,7 +384,7 @@ static void model_copy(struct model *copy, const struct model *from)
     }
 }
 
-/* The page for an access, as it should come about; null: there is no such right. */
+/* Returns the page for an access, and creates it if it is lazy; null: not permitted. */
 static struct model_page *model_access(struct model *model, uint64_t address, int access)
 {
     struct model_page *page = model_find(model, address);
@@ -398,7 +397,7 @@ static struct model_page *model_access(struct model *model, uint64_t address, in
     return NULL;
 }
 
-/* What the tables hold, against the model and the counts of users */
+/* Comparison of the tables with the model and the user counts */
 
 struct census {
     uint64_t tables;
@@ -504,7 +503,7 @@ static bool fits(const struct model *model, uint64_t more)
     return model->count + more <= MODEL_PAGES;
 }
 
-/* A program as exec() would lay it out, with a heap that may begin anywhere. */
+/* Maps a program as exec() would, with a heap that may begin anywhere. */
 static void step_create(int which)
 {
     static const uint64_t bases[] = {0, 0, 0, 0x1fe000, 0x3fffe000, 0x7ffff000};
@@ -531,7 +530,7 @@ static void step_create(int which)
             model_add(model, address + page * PAGE_BYTES, rights);
         address += count * PAGE_BYTES;
         model->end = address;
-        address += random_below(2) * PAGE_BYTES; /* a guard, perhaps */
+        address += random_below(2) * PAGE_BYTES; /* perhaps a guard page */
     }
     space->heap = model->heap = space->end;
 }
@@ -626,7 +625,7 @@ static uint64_t random_address(const struct model *model)
     }
 }
 
-/* What a program and the fault handler do together. */
+/* Simulates an access of a program and the page-fault handler. */
 static int user_access(struct address_space *space, uint64_t address, enum page_right access,
                        char **where)
 {
@@ -669,7 +668,7 @@ static void step_access(int which)
         *where = (char)(*byte = (uint8_t)random_number());
 }
 
-/* Of n bytes, those that the model lets the kernel reach; it makes their pages. */
+/* Returns how many of n bytes the kernel may access in the model, and creates their pages. */
 static size_t model_reach(struct model *model, uint64_t address, size_t n, int access)
 {
     size_t reached = 0;
@@ -686,7 +685,7 @@ static size_t model_reach(struct model *model, uint64_t address, size_t n, int a
     return n;
 }
 
-/* Memory ended somewhere in the range: how far the kernel came is for it to say. */
+/* Memory ran out somewhere in the range; copies the kernel's progress into the model. */
 static void learn_from_tables(int which, uint64_t address, size_t n)
 {
     check(allocations_left == 0);
@@ -778,7 +777,7 @@ static void step_text(int which)
 
 static void step(void)
 {
-    /* Mostly the same as before: translations that it remembers from then must be right. */
+    /* Mostly the same space as before, so that cached translations must be correct. */
     static int which;
     if (random_below(4) == 0)
         which = (int)random_below(SPACES);
@@ -839,7 +838,7 @@ static void test_random_work(void)
     check(translation_root() == satp_of(kernel_table));
 }
 
-/* Out of memory at each allocation in turn */
+/* Lack of memory at each allocation in turn */
 
 enum operation { CREATE, COPY, MAP, GROW, SHARE, TOUCH_LAZY, OPERATIONS };
 
@@ -889,7 +888,10 @@ static void fail_at_each_allocation(enum operation operation)
         if (error != 0) {
             check(allocations_left == 0 && other.root == NULL);
             check(memcmp(&before, &space, sizeof(space)) == 0);
-            /* A table for a page that did not come may stay: the next try needs it. */
+            /*
+             * The table for a page that could not be allocated may stay, because the next try needs
+             * it.
+             */
             check(operation == TOUCH_LAZY || page_free_count() == free_before);
         }
     } while (error != 0);
@@ -907,7 +909,7 @@ static void test_out_of_memory_anywhere(void)
         fail_at_each_allocation((enum operation)operation);
 }
 
-/* Takes all pages that can be had; gives them back. */
+/* Takes all available pages, and returns them. */
 static void *hoard;
 
 static void take_all_memory(void)
@@ -926,7 +928,7 @@ static void give_all_memory(void)
     }
 }
 
-/* A copy can be written by all that share it, when there is no memory for anything else. */
+/* All sharers of a copy can write to it, even if no other memory is available. */
 static void test_promises_are_kept(void)
 {
     enum { SHARERS = 5, SHARED = 20 };
@@ -945,7 +947,7 @@ static void test_promises_are_kept(void)
     check(address_space_copy(&more, &space[0]) == -ENOMEM);
     check(address_space_grow(&space[0], PAGE_BYTES, false) == -ENOMEM);
 
-    address_space_destroy(&space[2]); /* its share of the promises is free now, and its tables */
+    address_space_destroy(&space[2]); /* frees its tables and its share of the promises */
     check(page_free_count() == SHARED + 3);
     take_all_memory();
     for (int index = 0; index < SHARERS; index++) {
@@ -959,7 +961,7 @@ static void test_promises_are_kept(void)
     check(page_free_count() == free_pages);
 }
 
-/* A space that writes when no page is left is told so, and no memory changes. */
+/* If no page remains, a writing space gets an error, and no memory changes. */
 static void test_a_copy_that_cannot_be_made(void)
 {
     struct address_space space;
@@ -975,7 +977,7 @@ static void test_a_copy_that_cannot_be_made(void)
     check(address_space_fault(&space, 0, PAGE_WRITE) == 0);
     check(address_space_fault(&space, PAGE_BYTES, PAGE_WRITE) == -ENOMEM);
     check(address_space_fault(&copy, 2 * PAGE_BYTES, PAGE_WRITE) == -ENOMEM);
-    check(address_space_fault(&copy, 0, PAGE_WRITE) == 0); /* it is the only one that has it now */
+    check(address_space_fault(&copy, 0, PAGE_WRITE) == 0); /* now its only user */
     const char *page = address_space_page(&space, PAGE_BYTES, PAGE_READ);
     check(page != NULL && page == address_space_page(&copy, PAGE_BYTES, PAGE_READ));
     address_space_destroy(&copy);
@@ -987,7 +989,7 @@ static void test_a_copy_that_cannot_be_made(void)
     check(page_free_count() == free_pages);
 }
 
-/* Children have the same pages, in which all may write, and nothing is promised for them. */
+/* Children share writable pages, which need no promises. */
 static void test_shared_pages(void)
 {
     enum { FAMILY = 3, SHARED = 4 };
@@ -1009,7 +1011,7 @@ static void test_shared_pages(void)
             check((other == first) == (page >= 2));
         }
     }
-    check(address_space_grow(&space[1], -(int64_t)PAGE_BYTES, false) == 0); /* one leaves */
+    check(address_space_grow(&space[1], -(int64_t)PAGE_BYTES, false) == 0); /* one sharer ends */
     check(address_space_page(&space[1], space[1].end, PAGE_READ) == NULL);
     check(address_space_page(&space[2], space[1].end, PAGE_WRITE) != NULL);
     check(address_space_share(&space[0], USER_END, &start) == -EINVAL);
@@ -1037,7 +1039,7 @@ static void test_more_than_there_is(void)
     check(page_free_count() == free_pages);
 }
 
-/* A page that the kernel copies for its own write: the program sees the copy, too. */
+/* If the kernel copies a page for its own write, the program also sees the copy. */
 static void test_kernel_writes_are_seen(void)
 {
     struct address_space *space = &processes[0].space, sharer;
@@ -1066,7 +1068,7 @@ static bool stack_page_mapped(uint64_t address)
 
 static void test_kernel_stacks(void)
 {
-    enum { STACKS = 1100 }; /* more than there are tables for at the start */
+    enum { STACKS = 1100 }; /* more than the initial tables can map */
     uint64_t top[STACKS];
     uint64_t free_pages = page_free_count();
 
@@ -1082,7 +1084,7 @@ static void test_kernel_stacks(void)
             uint64_t before = page_free_count();
             allocations_left = failures;
             check(kernel_stack_create() == NULL);
-            check(page_free_count() >= before - 1); /* the table stays, for the next stack */
+            check(page_free_count() >= before - 1); /* the table stays for the next stack */
             allocations_left = -1;
         }
         top[index] = (uintptr_t)kernel_stack_create();
@@ -1139,7 +1141,7 @@ int main(void)
     run_test(test_objects_out_of_memory);
     run_test(test_misuse);
 
-    /* The boot code's table, in RAM as all tables; the direct map needs no tables here. */
+    /* The boot code's table is in RAM, like all tables; the direct map needs no tables here. */
     uint64_t *root = page_allocate_zeroed();
     root[256] = 0xcf;
     kernel_address_space_init(root);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The mechanism that hosts share, in a host of five tasks: what it counts and calls, what
- * it finds wrong about a policy, and which CPU it has called.
+ * Tests the queueing code that all hosts share, in a host of five tasks: counters, calls, detected
+ * policy errors, and the choice of the CPU to call.
  */
 
 #include "../../policies/support/flaws.h"
@@ -33,7 +33,7 @@ static struct run_queue queues[CPUS];
 static uint64_t queue_states[CPUS][POLICY_QUEUE_BYTES / 8];
 static struct scheduler scheduler;
 static struct task *running[CPUS];
-static uint32_t idle; /* CPUs, a bit each */
+static uint32_t idle; /* CPUs, as a bit mask */
 
 MECHANISM_FUNCTION bool task_is_known(const task_t *task)
 {
@@ -97,7 +97,7 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *all, const 
     return NO_CPU;
 }
 
-/* ---- a policy that hands out what the test tells it to, and notes what it is told ---- */
+/* ---- a policy that returns the test's tasks, and records its calls ---- */
 
 static struct task *handed_out;
 static enum enqueue_reason reason_told;
@@ -142,7 +142,7 @@ static void note_stop(run_queue_t *queue, task_t *task, enum stop_reason reason)
     stops++;
 }
 
-/* The higher PID is the better one. */
+/* The higher PID is better. */
 static bool higher_preempts(run_queue_t *queue, const task_t *task, const task_t *other)
 {
     (void)queue;
@@ -261,7 +261,8 @@ static void wrong_answers_are_found(void)
     check(queues[0].queued == 1);
     flaw = FLAW_NONE;
     handed_out = &places[0].task;
-    check(!run_queue_pick(&policy, &queues[1], 1) && flaw == FLAW_GIVEN); /* nothing is there */
+    check(!run_queue_pick(&policy, &queues[1], 1) &&
+          flaw == FLAW_GIVEN); /* nothing is queued there */
     flaw = FLAW_NONE;
     run_queue_leave(&policy, &queues[0], &places[0].task, STOP_ENDED);
     check(flaw == FLAW_COUNT && queues[0].running == 0);
@@ -277,7 +278,7 @@ static void a_policy_may_hold_tasks_that_an_alarm_lets_run(void)
     flaw = FLAW_NONE;
     queues[0].alarm = 9;
     check(!run_queue_pick(&policy, &queues[0], 0) && !flaw);
-    scheduler.ending = true; /* another policy gets all */
+    scheduler.ending = true; /* the next policy takes over all tasks */
     check(!run_queue_pick(&policy, &queues[0], 0) && flaw == FLAW_LOST);
 }
 
@@ -286,7 +287,7 @@ static void the_end_of_a_turn_is_the_policys(void)
     begin(CPUS);
     add(0, ENQUEUE_WOKEN, NULL);
     handed_out = &places[0].task;
-    queues[0].turn_end = 5; /* of the task before */
+    queues[0].turn_end = 5; /* of the previous task */
     check(run_queue_pick(&policy, &queues[0], 0) && queues[0].turn_end == 0);
     run_queue_enter(&queues[0], handed_out);
     check(run_queue_turn_over(&policy, &queues[0], handed_out) == TICK_PREEMPT);
@@ -294,7 +295,7 @@ static void the_end_of_a_turn_is_the_policys(void)
     check(run_queue_turn_over(&policy, &queues[0], handed_out) == TICK_CONTINUE);
     check(run_queue_tick(&policy, &queues[0], handed_out) == TICK_CONTINUE);
     check(checked_verdict(&queues[0], handed_out, TICK_MOVE) == TICK_MOVE);
-    scheduler.queues = 1; /* there is no other place */
+    scheduler.queues = 1; /* only one queue */
     check(checked_verdict(&queues[0], handed_out, TICK_MOVE) == TICK_PREEMPT);
     queues[0].now = 12;
     check(run_time_now(&queues[0], handed_out) == places[0].task.run_time + 5);
@@ -315,9 +316,9 @@ static void its_own_idle_cpu_is_called_first(void)
     idle = 7;
     check(called_for(4, 1) == 1 && idle == 5);
     run_on(0, 1);
-    check(called_for(4, 1) == 1 && idle == 5); /* it preempts: no idle CPU is asked to take it */
+    check(called_for(4, 1) == 1 && idle == 5); /* it preempts: no idle CPU is called */
     run_on(4, 1);
-    check(called_for(0, 1) == 0 && idle == 4); /* else an idle one may */
+    check(called_for(0, 1) == 0 && idle == 4); /* it does not preempt: an idle CPU is called */
     idle = 0;
     check(called_for(0, 1) == NO_CPU);
 }
@@ -330,15 +331,14 @@ static void an_idle_cpu_of_a_shared_queue_comes_before_one_that_gives_way(void)
     idle = 4;
     check(called_for(4, 0) == 2 && idle == 0);
     run_on(2, 2);
-    check(called_for(4, 0) ==
-          0); /* of three that it preempts, the task that the others would preempt, too */
+    check(called_for(4, 0) == 0); /* preempts the task that the others would also preempt */
     allow(4, 6);
     check(called_for(4, 0) == 1);
 }
 
-/* ---- tasks that may not run on every CPU ---- */
+/* ---- tasks with an affinity mask ---- */
 
-static struct task *line[TASKS]; /* the first is next; a preempted task is put before all others */
+static struct task *line[TASKS]; /* next is the first task; a preempted task goes to the front */
 static uint32_t in_line;
 
 static void line_up(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
@@ -460,7 +460,7 @@ static void an_urgent_task_preempts_all_that_are_not(void)
         places[4 - cpu].urgent = true;
     check(called_for(0, 0) == NO_CPU);
     places[4].known = places[3].known = places[2].known = false;
-    check(called_for(1, 0) == NO_CPU); /* the policy does not know what runs */
+    check(called_for(1, 0) == NO_CPU); /* the policy does not know the running task */
 }
 
 static void tasks_that_are_held_make_no_cpu_look_for_them(void)
@@ -473,17 +473,15 @@ static void tasks_that_are_held_make_no_cpu_look_for_them(void)
     queues[2].queued = 1;
     check(push_to_idle(&scheduler, 2) == 0);
     check(balance_longest(&scheduler, 0, true) == 2);
-    check(balance_longest(&scheduler, 1, true) == 2); /* it runs none of its own */
+    check(balance_longest(&scheduler, 1, true) == 2); /* it runs no other task */
     queues[0].running = 1;
     check(push_to_idle(&scheduler, 2) == 1);
     queues[1].queued = 4;
     queues[1].running = 1;
-    check(balance_longest(&scheduler, 0, true) ==
-          1); /* one of the four may run: as many as on CPU 2 */
+    check(balance_longest(&scheduler, 0, true) == 1); /* one of the four may run, as on CPU 2 */
 }
 
-/* Of 64 CPUs at work each looks for a task to take at one tick of 8, 8 CPUs at each; an idle one
- * always. */
+/* Of 64 busy CPUs, 8 look for a task at each of 8 ticks, in turn; an idle CPU always looks. */
 static void of_many_cpus_each_looks_around_in_its_turn(void)
 {
     enum { MANY = 64, TICKS = MANY / QUEUES_A_TICK };
@@ -498,7 +496,7 @@ static void of_many_cpus_each_looks_around_in_its_turn(void)
     for (uint32_t tick = 0; tick < TICKS; tick++) {
         uint32_t together = 0;
         for (uint32_t cpu = 0; cpu < MANY; cpu++) {
-            own[cpu].now = tick * many.tick_ns + cpu; /* its tick may be a bit late */
+            own[cpu].now = tick * many.tick_ns + cpu; /* ticks may be slightly late */
             bool looked = cpu != 5 && balance_longest(&many, cpu, false) == 5;
             looks[cpu] += looked;
             together += looked;
@@ -519,7 +517,7 @@ static void of_many_cpus_each_looks_around_in_its_turn(void)
 
 static const struct task *asked_of[2 * TASKS];
 static uint32_t asked;
-static uint32_t yes; /* answers, a bit for each question */
+static uint32_t yes; /* answers, one bit per question */
 
 static bool answer_overtakes(run_queue_t *queue, const task_t *waiter, const task_t *chosen)
 {
@@ -529,7 +527,7 @@ static bool answer_overtakes(run_queue_t *queue, const task_t *waiter, const tas
     return yes >> asked++ & 1;
 }
 
-/* The place of the one that goes on, of the first three tasks. */
+/* Returns the index of the task that continues, out of the first three. */
 static int64_t chosen_by(const struct policy *asks, uint32_t answers)
 {
     task_t *chosen = NULL;
@@ -554,12 +552,12 @@ static void the_policy_says_which_of_several_goes_on(void)
     check(chosen_by(&asks, 1) == 0);
     check(chosen_by(&asks, 2) == 1 && asked_of[5] == &places[1].task);
     check(chosen_by(&asks, 4) == 2 && chosen_by(&asks, 7) == 2);
-    places[1].known = false; /* it keeps its place */
+    places[1].known = false; /* keeps its place */
     check(chosen_by(&asks, 7) == 2 && asked == 2 && asked_of[3] == &places[0].task);
     places[0].known = false;
     check(chosen_by(&asks, 7) == 0 && asked == 0);
     check(chosen_by(&policy, 7) == 0 && asked == 0);
-    scheduler.orders_waiters = false; /* the policy does not ask */
+    scheduler.orders_waiters = false; /* the policy does not order waiters */
     places[0].known = places[1].known = true;
     check(chosen_by(&asks, 7) == 0 && asked == 0);
 }

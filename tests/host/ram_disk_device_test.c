@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The initial ramdisk's times and data, with a clock and timers of the test's own. */
+/* Tests the initial ramdisk's times and data, with a simulated clock and timers. */
 
 #include "device_stubs.h"
 
-#define KERNEL_TIME_CLOCK_H /* in place of kernel/time/clock.h */
+#define KERNEL_TIME_CLOCK_H /* replaces kernel/time/clock.h */
 static uint64_t now;
 static inline uint64_t clock_now(void)
 {
@@ -39,7 +39,7 @@ void timer_start(struct timer *timer, uint64_t when, void (*expired_function)(st
     panic("more timers than channels");
 }
 
-/* Lets the next timer expire; false: there is none. */
+/* Lets the next timer expire; returns false if there is none. */
 static bool next_event(void)
 {
     uint32_t next = CHANNELS_MAX;
@@ -183,7 +183,7 @@ static void test_no_disk(void)
     completions = 0;
 }
 
-/* Random transfers, many under way at once, on a disk that begins anywhere. */
+/* Many concurrent random transfers, on a disk at any start address. */
 static void test_data(void)
 {
     static char expected[BLOCKS][BLOCK_BYTES];

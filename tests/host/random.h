@@ -4,10 +4,13 @@
 
 #include <stdint.h>
 
-/* The seed, and never 0. */
+/* The seed; never 0. */
 static uint64_t random_state = 1;
 
-/* xorshift64* (Marsaglia 2003, Vigna 2016): from 0 to `limit` - 1; the same seed gives the same. */
+/*
+ * Returns a number from 0 to `limit` - 1, repeatable per seed: xorshift64* (Marsaglia 2003, Vigna
+ * 2016).
+ */
 static uint64_t random_below(uint64_t limit)
 {
     random_state ^= random_state >> 12;

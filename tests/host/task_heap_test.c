@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The heap of tasks gives them in the order of their keys, and is as flat as it promises. */
+/* Tests that the heap of tasks returns them in key order, and is as flat as promised. */
 
 #include <string.h>
 
@@ -16,12 +16,12 @@ static bool inside[TASKS];
 static uint32_t count;
 static struct task_heap heap;
 
-/* Which may run on CPU 0, and which on CPU 1 alone. */
+/* Tasks that may run on CPU 0, and tasks that may run only on CPU 1. */
 static const struct cpu_set sets[] = {{{3}}, {{2}}};
 
 static void begin(void)
 {
-    memset(nodes, 0xee, sizeof(nodes)); /* what a node held before does not matter */
+    memset(nodes, 0xee, sizeof(nodes)); /* a node's old content is irrelevant */
     memset(inside, 0, sizeof(inside));
     heap.first = NULL;
     count = 0;
@@ -45,14 +45,14 @@ static void take_out(uint32_t i)
     count--;
 }
 
-/* The task that is to come out first for the CPU, found by looking at all; null: none. */
+/* Returns the first task for the CPU, by a search of all tasks; null: none. */
 static struct task *first_of_all_on(uint32_t cpu)
 {
     struct task *first = NULL;
     for (uint32_t i = 0; i < TASKS; i++) {
         if (inside[i] && task_may_run_on(&tasks[i], cpu) &&
             (!first || (int64_t)(nodes[i].key - nodes[first->pid - 1].key) < 0))
-            first = &tasks[i]; /* of equal keys the lowest PID, which comes first here */
+            first = &tasks[i]; /* for equal keys, the lowest PID, which is first here */
     }
     return first;
 }
@@ -62,7 +62,7 @@ static struct task *first_of_all(void)
     return first_of_all_on(NO_CPU);
 }
 
-/* Checks the tree below `task`; gives the number of its tasks. */
+/* Checks the tree below `task`, and returns the number of its tasks. */
 static uint32_t check_tree(struct task *task, struct task *parent)
 {
     if (!task)
@@ -147,7 +147,7 @@ static void keys_wrap_around(void)
     any_order_of_work_keeps_the_heap(1000, UINT64_MAX - 500);
 }
 
-/* The longest chains that a leftist heap can have: keys that fall make one to the left. */
+/* The longest chains of a leftist heap: falling keys make a chain to the left. */
 static void chains_cost_no_more(void)
 {
     begin();

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The tree of tasks is in order, balanced and knows its least values, whatever is done with it; and
- * the weights of nice levels are what Linux says of them. */
+/*
+ * Tests that the tree of tasks stays sorted and balanced, and knows its least values, after any
+ * operations. Also tests that the weights of nice levels match Linux.
+ */
 
 #include <string.h>
 
@@ -18,12 +20,12 @@ static bool inside[TASKS];
 static uint32_t count;
 static struct task_tree tree;
 
-/* Which may run on CPU 0, and which on CPU 1 alone. */
+/* Tasks that may run on CPU 0, and tasks that may run only on CPU 1. */
 static const struct cpu_set sets[] = {{{3}}, {{2}}};
 
 static void begin(void)
 {
-    memset(nodes, 0xee, sizeof(nodes)); /* what a node held before does not matter */
+    memset(nodes, 0xee, sizeof(nodes)); /* a node's old content is irrelevant */
     memset(inside, 0, sizeof(inside));
     tree.root = NULL;
     count = 0;
@@ -51,8 +53,10 @@ static bool is_less(uint64_t one, uint64_t other)
     return (int64_t)(one - other) < 0;
 }
 
-/* The first task that may run on the CPU, with a value that is low enough (`any`: or any), found by
- * looking at all; null: none. */
+/*
+ * Returns the first task that may run on the CPU and has a low value (`any`: any value), by a
+ * search of all tasks; null: none.
+ */
 static struct task *first_of_all_on(uint64_t limit, bool any, uint32_t cpu)
 {
     struct task *first = NULL;
@@ -60,7 +64,7 @@ static struct task *first_of_all_on(uint64_t limit, bool any, uint32_t cpu)
         if (inside[i] && task_may_run_on(&tasks[i], cpu) &&
             (any || !is_less(limit, nodes[i].value)) &&
             (!first || is_less(nodes[i].key, nodes[first->pid - 1].key)))
-            first = &tasks[i]; /* of equal keys the lowest PID, which comes first here */
+            first = &tasks[i]; /* for equal keys, the lowest PID, which is first here */
     }
     return first;
 }
@@ -140,7 +144,7 @@ static void keys_wrap_around(void)
     any_order_of_work_keeps_the_tree(1000, UINT64_MAX - 500);
 }
 
-/* Keys that only rise or fall make the tree no higher than 1.44 times the logarithm. */
+/* With rising or falling keys, the height is at most 1.44 times the logarithm. */
 static void sorted_keys_cost_no_more(void)
 {
     for (uint64_t falling = 0; falling < 2; falling++) {
@@ -162,7 +166,7 @@ static void an_empty_tree_has_no_first(void)
     check(!task_tree_first(&tree, 9) && task_tree_first(&tree, 10) == &tasks[0]);
 }
 
-/* 1024 at nice 0, and the next level has 1.25 times less, which whole numbers round. */
+/* Nice 0 has 1024, and each further level divides by 1.25, rounded to whole numbers. */
 static void weights_fall_by_a_quarter(void)
 {
     check(nice_weight(0) == 1024 && nice_weight(-20) == 88761 && nice_weight(19) == 15);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs the C tests of tests/host, each a program of its own under sanitizers."""
+"""Runs the C tests of tests/host; each is a separate program under sanitizers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCES = sorted((ROOT / "tests" / "host").glob("*_test.c"))
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_host_program(source: Path) -> None:
-    """The program ends with status 0; what it printed explains a failure."""
+    """The program ends with status 0; its output explains a failure."""
     check(source.stem)
 
 

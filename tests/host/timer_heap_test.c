@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The timers' heap against a sorted array, with seeded random work. */
+/* Compares the heap of timers with a sorted array, with seeded random operations. */
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ static unsigned random_below(unsigned limit)
     return (random_state >> 8) % limit;
 }
 
-/* The timer that must come first, found by looking at all. */
+/* Returns the timer that must be first, by a search of all timers. */
 static struct timer *earliest(void)
 {
     struct timer *best = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The C library's printing, texts and heap, on the host. */
+/* Tests the C library's printing, strings and heap on the host. */
 
 #include "check.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The library's functions, beside those of the host. */
+/* Renames the library's functions, so that the host's functions stay available. */
 #define printf   user_printf
 #define fprintf  user_fprintf
 #define vfprintf user_vfprintf
@@ -127,10 +127,10 @@ static void one_print_is_one_write(void)
     check(writes == 2 && written_bytes == 600);
 
     written_bytes = 0;
-    write_limit = 3; /* a device that takes a little at a time */
+    write_limit = 3; /* a device that accepts a few bytes at a time */
     check(user_printf("abcdefgh") == 8);
     check(written_bytes == 8 && memcmp(written, "abcdefgh", 8) == 0);
-    write_limit = 0; /* one that takes nothing: an error, not an endless loop */
+    write_limit = 0; /* a device that accepts nothing: an error, not an endless loop */
     check(user_printf("abc") == -1);
     write_limit = 1 << 30;
 }
@@ -244,7 +244,7 @@ static void the_heap_gives_memory_once(void)
     }
     for (int i = 0; i < PIECES; i++)
         user_free(piece[i]);
-    /* All pieces have grown together again. */
+    /* All pieces have merged again. */
     check(first_free && !first_free->next);
     check(memory_end < 500000);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The virtio block driver against a device of the test's own, which can also be
- * absent, old, read-only, without flush, small, slow, faulty or lying.
+ * Tests the virtio block driver with a simulated device, which can also be absent, old, read-only,
+ * without flush, small, slow, faulty or malicious.
  */
 
 #include "device_stubs.h"
@@ -24,13 +24,13 @@ static struct {
     uint64_t features;
     bool refuses_features;
     uint64_t sectors;
-    uint8_t answer; /* the status of transfers */
+    uint8_t answer; /* status of transfers */
 
     uint32_t status, feature_page, feature_page_accepted, interrupt_status;
     uint64_t accepted;
     uint32_t size, ready;
     uint64_t descriptors, available, used;
-    uint16_t seen; /* of what is available */
+    uint16_t seen; /* position in the available ring */
     unsigned flushes;
 } fake;
 
@@ -139,7 +139,7 @@ void *page_allocate_zeroed(void)
     return page;
 }
 
-/* What was offered and not yet answered, oldest first. */
+/* Unanswered buffers, oldest first. */
 static uint32_t offered(uint16_t *heads)
 {
     const struct virtio_available *ring = (void *)fake.available;
@@ -158,7 +158,7 @@ static void put_used(uint32_t descriptor)
     fake.interrupt_status |= 1;
 }
 
-/* Does what the buffer says, as the specification has it. */
+/* Processes the buffer as the specification requires. */
 static void serve(uint16_t head)
 {
     const struct virtio_descriptor *all = (void *)fake.descriptors;
@@ -185,7 +185,7 @@ static void serve(uint16_t head)
     put_used(head);
 }
 
-/* Answers all that is offered, in a random order, and interrupts. */
+/* Answers all offered buffers in a random order, and interrupts. */
 static bool work(void)
 {
     uint16_t heads[VIRTIO_QUEUE_SIZE];
@@ -295,11 +295,11 @@ static void test_range(void)
     plug_in();
     start_disk();
     check(result_of(BLOCK_READ, BLOCKS - 1) == 0);
-    check(result_of(BLOCK_READ, BLOCKS) == -EIO); /* a block of 7 sectors is none */
+    check(result_of(BLOCK_READ, BLOCKS) == -EIO); /* a block of 7 sectors is invalid */
     check(result_of(BLOCK_WRITE, ~0ull) == -EIO);
 }
 
-/* More requests than slots, answered out of order, over many turns of the rings. */
+/* More requests than slots, answered out of order, over many rounds of the rings. */
 static void many(uint32_t size_max)
 {
     static char expected[BLOCKS][BLOCK_BYTES];
@@ -341,7 +341,7 @@ static void test_small_queues(void)
 {
     many(32);
     check(queue.size == 32 && slot_count == 10);
-    many(100); /* no power of two */
+    many(100); /* not a power of two */
     check(queue.size == 64);
     many(4);
     check(slot_count == 1);
@@ -395,7 +395,7 @@ static void test_unusable(void)
     check(block_init() == -ENODEV);
 }
 
-/* It answers what it was never asked, or twice: said in the log, and nothing else. */
+/* An answer without a request, or a second answer, is only logged. */
 static void test_lying(void)
 {
     static const uint32_t lies[] = {1, 2, 3, 126, 127, 128, 0xffff, 0x10000, 0xffffffff};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The workload API on Linux. */
+/* Tests the workload API on Linux. */
 
 #include "check.h"
 
@@ -20,7 +20,7 @@ static void end_with(int64_t status)
 static int64_t number = 5;
 static const struct workload_option options[] = {{'n', "a number", &number, 1, 9}};
 
-/* The exit status of workload_init() with these arguments; -1: it returned. */
+/* Returns the exit status of workload_init() with these arguments; -1: it returned. */
 static int init_status(char *first, char *second)
 {
     int pid = fork();
@@ -54,7 +54,7 @@ static void options_are_read_and_checked(void)
     check(init_status("-", "1") == 2);
 }
 
-/* Which test the word names, and that the word is gone; -2: status 2. */
+/* Returns the test that the word names, and checks that the word is removed; -2: status 2. */
 static int chosen(char *word)
 {
     static const char *const names[] = {"low", "1a", "high"};
@@ -129,7 +129,7 @@ static void tell_a_number(int64_t descriptor)
     check(write((int)descriptor, &value, sizeof(value)) == sizeof(value));
 }
 
-/* Each child has its own numbers, and the same ones whatever the others do. */
+/* Each child has different numbers, which do not depend on the other children. */
 static void children_have_their_own_numbers(void)
 {
     uint64_t values[2][3];
@@ -175,7 +175,7 @@ static void send_the_numbers_from(int64_t number)
         workload_send(&channel, (number >> 16) * 100 + i);
 }
 
-/* Of several senders: each whole, each once. */
+/* Messages of several senders arrive complete and once. */
 static void numbers_go_through_channels(void)
 {
     struct workload_channel channel;
@@ -216,7 +216,7 @@ static void leave_a_file(int64_t lines)
         workload_write_line(file);
 }
 
-/* Each line ends as one, and is there once. */
+/* Each line ends once, and appears once. */
 static void a_childs_file_is_read_and_removed(void)
 {
     char text[1000];
@@ -232,7 +232,7 @@ static void a_childs_file_is_read_and_removed(void)
     check(open(file_of(pid), O_RDONLY) < 0);
 }
 
-/* The letter that Linux tells in /proc. */
+/* Returns the process state letter from /proc. */
 static char state_of(int pid)
 {
     char path[64];
@@ -244,7 +244,7 @@ static char state_of(int pid)
     return strrchr(text, ')')[2];
 }
 
-/* As a process that a scheduler lets wait. */
+/* Simulates a process that the scheduler delays. */
 static void wait_at_the_gate(int64_t number)
 {
     struct sched_param none = {0};
@@ -252,7 +252,7 @@ static void wait_at_the_gate(int64_t number)
     check(workload_gate_wait() == number);
 }
 
-/* Nobody's wake-up depends on when another one is given a CPU. */
+/* No process's wake-up depends on when another process gets a CPU. */
 static void a_gate_wakes_all_before_any_runs(void)
 {
     enum { CHILDREN = 3 };
