@@ -38,7 +38,7 @@ NOTHING = Cell("–", "muted")
 _NAMED = 3
 """Up to this many policies that are tied for best are named in a cell."""
 _FAR = 1000
-"""Factor above the best from which all distances look alike."""
+"""Largest ratio to the best that is shown as a number."""
 _MARK = "•"
 """The mark of the winner and of policies that are tied for best."""
 

@@ -22,7 +22,7 @@ from schedlab.report.model import Chart
 _ROW = 22
 _MILLISECONDS = Quantity("ms", 1e-6)
 _WORST = 4.0
-"""Ratio to the best from which all colours are the same."""
+"""Largest ratio to the best with a distinct colour."""
 _PREFERRED = ("turnaround", "wakeup-99th")
 """Metrics that the trade-off chart selects first, if available."""
 

@@ -38,7 +38,7 @@ class Budget:
     """Time in seconds after which no round begins; None for no limit."""
 
     def __str__(self) -> str:
-        """Returns the budget as the command line has it."""
+        """Returns the budget in the form of the command line."""
         return str(self.seeds) if self.seconds is None else f"{self.seconds:g}s"
 
     def after(self, seeds: int) -> int | None:

@@ -26,7 +26,7 @@ PICTURES = ("svg", "png")
 DATA = ("csv", "parquet")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _WORTH_A_POOL = 12
-"""Number of charts from which a second process saves time. It takes a second to start."""
+"""Smallest number of charts for a second process, which takes a second to start."""
 
 Advance = Callable[[str], None]
 """Called with the name of each chart that has been drawn."""

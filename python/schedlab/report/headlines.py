@@ -41,7 +41,7 @@ _NAMED = 5
 _ROW = 22
 _HEIGHT = 250
 _LOGARITHMIC = 20.0
-"""Ratio of the worst mean to the best at which an axis becomes logarithmic."""
+"""Smallest ratio of the worst mean to the best for a logarithmic axis."""
 _FEW_POWERS = 4
 _TIMES = ("turnaround", "response", "completion", "wakeup-99th", "wakeup-median")
 """Goals for the first chart, if policies differ in one; else any goal."""
@@ -53,7 +53,7 @@ _PAIRS = (
 )
 """Pairs of goals between which policies often trade."""
 _SHARES = "share-error"
-"""A goal of its own interest: how close shares are to the tickets or weights."""
+"""The goal on shares: how close shares are to the tickets or weights."""
 
 
 def headlines(suites: Sequence[Suite]) -> list[Chart]:

@@ -21,7 +21,7 @@ DOCUMENT = "report.tex"
 WIDTHS_MM = (85, 178)
 """Widths in mm of a column and of a page of a paper."""
 _PIXELS_PER_MM = 96 / 25.4
-"""Scale at which Vega's letters have the size of a figure's caption."""
+"""Scale that gives Vega's letters the size of a figure's caption."""
 _POINTS_PER_MM = 72 / 25.4
 _TEMPLATES = Path(__file__).parent / "templates" / "latex"
 _SPECIAL = {
@@ -161,7 +161,7 @@ def _cell(cell: Cell, notes: Mapping[str, int]) -> str:
 
 
 def _numbers(text: str) -> str:
-    """Returns text in which siunitx formats numbers and intervals."""
+    """Returns text with siunitx commands for numbers and intervals."""
     inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     parts = inner.split(", ") if inner != text else [text]
     if not all(_NUMBER.fullmatch(part) for part in parts):

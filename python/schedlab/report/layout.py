@@ -14,7 +14,7 @@ from schedlab.report.model import Cell, Column, Table
 PAGE = 119
 """Width of a page in characters of a table, in a window of 1440 pixels."""
 LONG = 36
-"""Length in characters from which a cell's text may wrap."""
+"""Minimum length in characters of a cell's text that may wrap."""
 _SMALL = 0.82
 """Width of a letter of an interval, relative to other letters."""
 _PADDING = 3

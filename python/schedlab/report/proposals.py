@@ -22,8 +22,7 @@ from schedlab.studies.proposals import Proposal, Test, is_of_proposals, proposal
 
 NAME = "proposals"
 LEAST = 0.01
-"""A change below this fraction of the value without the proposal is no effect, even if significant.
-"""
+"""Smallest effect, as a fraction of the value without the proposal, even if significant."""
 _TONES: dict[str, Tone] = {"helps": "good", "harms": "bad", "does nothing": "muted"}
 _COLUMNS = (
     Column("#"),

@@ -363,7 +363,7 @@ def compared_table(
 def label_cells(labels: Sequence[Sequence[str]]) -> tuple[list[Row], tuple[int, ...]]:
     """Returns the label cells of rows, and the rows before which a line is drawn.
 
-    A repeated first label is left out. There are no lines if every row has a new one.
+    A repeated first label is omitted. There are no lines if every row has a new one.
     """
     starts = [
         number

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The parts of the studies' pages."""
+"""The pages of the studies."""

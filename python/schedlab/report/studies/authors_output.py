@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Study 4's mixed benchmark, and what its authors published as output of their programs, beside ours: who ran at
-each tick, and how long each process took."""
+"""Compares study 4's mixed benchmark with the published output of its programs.
+
+The output has the task that ran at each tick, and the turnaround of each task. Times are in ticks.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +28,24 @@ ROUNDS, PHASES = "s4-rounds", "s4-phases"
 
 
 class MixedBenchmark(queries.Queries):
-    """Times are in ticks."""
+    """Queries about the mixed benchmark. Times are in ticks."""
 
     kinds: ClassVar = {"interactive": "inter", "CPU-bound": "cpu"}
-    """The processes of the mixed benchmark, and their groups in our runs."""
+    """Kinds of tasks of the mixed benchmark, and their groups in schedlab's runs."""
     sizes = MIXED_SIZES
     rounds_experiment = ROUNDS
 
     def turnaround(self, kind: str, scheduler: str, size: int) -> Measured:
-        """Mean of the processes of one kind, in ticks."""
+        """Returns the mean turnaround of one kind of task, in ticks."""
         value, rows = in_ticks(first("turnaround_mean_ns")), self._group(self.kinds[kind])
         return self.of(f"s4-mixed-{size}", scheduler, value, rows)
 
     def in_rounds(
         self, kind: str, scheduler: str, size: int, their_costs: bool = False
     ) -> Measured:
-        """The same where all rounds are run in one boot, in whole ticks, as the programs tell it."""
+        """Returns the mean turnaround in whole ticks that programs
+        report, with all rounds in one boot.
+        """
         rows = self._told_since("round")
         if len(rows):
             is_finish_time = (pl.col("round") == size) & (pl.col("name") == "finished")
@@ -50,40 +54,48 @@ class MixedBenchmark(queries.Queries):
         return self.of(experiment, scheduler, pl.col("value").mean(), rows)
 
     def here(self, kind: str, scheduler: str, size: int) -> Measured:
-        """What is held against theirs: of all rounds in one boot, or of each by itself if they were
-        not run so."""
+        """Returns the turnaround that is compared with the authors': of
+        all rounds in one boot if run so.
+
+        Otherwise it is that of separate rounds.
+        """
         if self.ran(ROUNDS, scheduler):
             return self.in_rounds(kind, scheduler, size)
         return self.turnaround(kind, scheduler, size)
 
     def feedback_is_quicker(self, size: int) -> bool:
-        """True if interactive processes end earlier under the feedback queue than under round-robin."""
+        """True if interactive tasks finish earlier under the feedback
+        queue than under round-robin.
+        """
         one, other = (
             self.here("interactive", scheduler, size).mean for scheduler in ("MLFQ", "RR")
         )
         return one is not None and other is not None and one < other
 
     def benchmark_runs(self) -> list[str]:
-        """The experiments that `here` is of."""
+        """Returns the experiments that `here` reads."""
         if self.ran(ROUNDS):
             return [ROUNDS]
         return [f"s4-mixed-{size}" for size in self.sizes]
 
     def at_any_moment(self, their_costs: bool = False) -> Measured:
-        """The interactive processes beside the most others under MLFQ, begun at several moments."""
+        """Returns the turnaround of interactive tasks under MLFQ with the most CPU-bound tasks.
+
+        The round begins at several moments, each a value.
+        """
         return self.at_phases(on_their_costs(PHASES) if their_costs else PHASES)
 
     def moments(self, their_costs: bool = False) -> SimpleNamespace:
-        """The least and the greatest of these times, and how many there are."""
+        """Returns the minimum, the maximum and the number of these turnarounds."""
         values = self.at_any_moment(their_costs).values
         return SimpleNamespace(least=min(values), most=max(values), count=len(values))
 
     def began_at_moments(self, their_costs: bool = False) -> bool:
-        """Are these times known?"""
+        """Returns whether these turnarounds were measured."""
         return bool(self.at_any_moment(their_costs).values)
 
     def within_moments(self, their_costs: bool = False) -> bool:
-        """Does the authors' time lie among them?"""
+        """Returns whether the authors' turnaround lies between the minimum and the maximum."""
         theirs = self.authors("interactive", "MLFQ", max(self.sizes))
         moments = self.moments(their_costs)
         return bool(theirs and moments.least <= theirs.value <= moments.most)
@@ -92,7 +104,7 @@ class MixedBenchmark(queries.Queries):
         **{f"{PHASES}-{size}": size for size in PHASE_SIZES},
         PHASES: MIXED_SIZES[-1],
     }
-    """Experiments that begin a round at eight moments between two boosts, by its size."""
+    """Experiments that begin a round at eight moments between two boosts, and the size of each."""
 
     def at_phases(self, experiment: str) -> Measured:
         """Returns the mean turnaround of interactive processes, begun at each moment, in ticks."""
@@ -102,12 +114,14 @@ class MixedBenchmark(queries.Queries):
     def extreme_of_phases(
         self, which: Callable[[Iterable[float]], float], experiment: str
     ) -> Measured:
-        """Returns the least (`min`) or the greatest (`max`) of these."""
+        """Returns the minimum (`min`) or maximum (`max`) of these turnarounds."""
         measured = self.at_phases(experiment)
         return Measured((which(measured.values),)) if measured.values else measured
 
     def why_by_phase(self, kind: str, scheduler: str, size: int) -> str:
-        """Returns the footnote of a time that the moment of its round explains, or nothing."""
+        """Returns the footnote if the beginning of the round explains
+        a difference; otherwise "".
+        """
         experiment = next(
             (name for name, phase_size in self.phases.items() if phase_size == size), ""
         )
@@ -123,7 +137,9 @@ class MixedBenchmark(queries.Queries):
         {min(times):.0f} to {max(times):.0f} ticks.""")
 
     def published_within_phases(self, experiments: Iterable[str]) -> list[str]:
-        """Returns those experiments whose published value lies between the least and the greatest time."""
+        """Returns the experiments whose published value lies between
+        the minimum and the maximum.
+        """
         inside = []
         for experiment in experiments:
             figure = self.authors("interactive", "MLFQ", self.phases[experiment])
@@ -135,17 +151,17 @@ class MixedBenchmark(queries.Queries):
     def authors(
         self, kind: str, scheduler: str, size: int, source: Source = "authors"
     ) -> Figure | None:
-        """What the authors' output, or the rerun, has for it."""
+        """Returns the published turnaround in the authors' output, or in the rerun."""
         return self.figure("section 4.2", f"{size} CPU-bound", f"{scheduler} {kind}", source)
 
 
 _TRACED = ("4", "5", "6")
-"""The three processes of figures 7 and 8; at the other ticks others ran."""
+"""The three tasks of figures 7 and 8. Other tasks ran at the other ticks."""
 _FIGURES = {"MLFQ": "7", "RR": "8"}
 
 
 def printed_ticks(study: Study, scheduler: str) -> pl.DataFrame:
-    """The ticks of a figure at which one of the three processes ran, from the first of these on.
+    """Returns the ticks of a figure when one of the three tasks ran, starting at the first of them.
 
     Columns: tick, process (0 to 2), level.
     """
@@ -164,9 +180,11 @@ def printed_ticks(study: Study, scheduler: str) -> pl.DataFrame:
 
 
 def alike(theirs: pl.DataFrame, ours: pl.DataFrame) -> SimpleNamespace:
-    """At how many of their ticks the same process ran here, on the same level if ours have any; `of`:
-    how many there are. Of `ours`, the columns are tick, pid and level; process for process in the
-    order of their PIDs, both from their first tick on."""
+    """Returns the number `same` of published ticks when the same task ran here, out of `of`.
+
+    If `ours` has levels, these must be equal, too. Columns of `ours`: tick, pid, level. Tasks
+    correspond in the order of their PIDs, and both schedules begin at their first tick.
+    """
     pids = sorted(set(ours["pid"]))
     levels = ours["level"].null_count() < len(ours)
     measured = ours.select(
@@ -182,11 +200,10 @@ def alike(theirs: pl.DataFrame, ours: pl.DataFrame) -> SimpleNamespace:
 
 
 class AuthorsOutput(MixedBenchmark):
-    """Times are in ticks."""
+    """Queries about the authors' output. Times are in ticks."""
 
     def printed_times(self, scheduler: str, kind: str, size: int) -> list[int]:
-        """What the authors' processes of a kind took from fork to end in a round, the shortest time
-        first."""
+        """Returns the authors' times from fork to exit of one kind of task in a round, sorted."""
         (printed,) = self._rounds.filter(
             (pl.col("scheduler") == scheduler)
             & (pl.col("kind") == kind)
@@ -201,8 +218,11 @@ class AuthorsOutput(MixedBenchmark):
     def _times(
         self, scheduler: str, their_costs: bool
     ) -> dict[tuple[str, int], list[float]] | None:
-        """Ours, by kind and size: the mean over the seeds of the shortest, of the next, and so on.
-        None if the rounds were not run, or one failed."""
+        """Returns the measured times by kind and size, sorted: means over seeds
+        of the shortest, the next, etc.
+
+        Returns None if the rounds were not run, or a run failed.
+        """
         experiment = on_their_costs(ROUNDS) if their_costs else ROUNDS
         setup = self.setup(experiment, scheduler)
         if setup is None or not setup.succeeded:
@@ -229,8 +249,10 @@ class AuthorsOutput(MixedBenchmark):
         return times
 
     def each_process(self, what: str, scheduler: str, kind: str, their_costs: bool) -> Measured:
-        """Process by process, in all rounds: `near`, how many percent of them are near theirs; `off`,
-        by how many percent they are off, in the mean."""
+        """Compares single tasks in all rounds: `near`, the percentage of tasks with near times.
+
+        Otherwise (`off`), the mean difference in percent.
+        """
         ours = self._times(scheduler, their_costs)
         if ours is None:
             return Measured()
@@ -249,7 +271,9 @@ class AuthorsOutput(MixedBenchmark):
     def shortest_and_longest(
         self, scheduler: str, kind: str, size: int, which: int, whose: str
     ) -> Measured:
-        """The shortest (0) or the longest (-1) of a round: `published`, `measured`, or `costs`."""
+        """Returns the shortest (0) or longest (-1) time of a round:
+        `published`, `measured` or `costs`.
+        """
         if whose == "published":
             return Measured((self.printed_times(scheduler, kind, size)[which],))
         ours = self._times(scheduler, whose == "costs")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How many of a study's published figures agree with ours: counted by one rule, table by table."""
+"""Counts how many published figures of a study agree with the measured ones, table by table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLUMNS = (
 
 
 class Count(NamedTuple):
-    """How many published figures of a place agree, in the order of the table's columns."""
+    """The number of agreeing figures of a table, in the order of its columns."""
 
     place: str
     published: int
@@ -41,9 +41,9 @@ class Count(NamedTuple):
 
 
 def count_agreement(figures: Iterable[Figure], comparisons: Iterable[Comparison]) -> list[Count]:
-    """Returns the counts of each place with measurements, and last of all together.
+    """Returns the counts of each table with measurements, then the total.
 
-    A figure that was compared several times counts as it was compared first.
+    A figure that was compared several times counts by its first comparison.
     """
     by_figure: dict[Figure, Comparison] = {}
     for comparison in comparisons:
@@ -86,7 +86,7 @@ def _count(place: str, figures: Sequence[Figure], by_figure: dict[Figure, Compar
 
 
 def headline(counts: Sequence[Count]) -> str:
-    """Returns one sentence for the top of a page, or nothing if no figure was compared."""
+    """Returns a sentence for the top of a page, or "" if no figure was compared."""
     if not counts or not counts[-1].compared:
         return ""
     total = counts[-1]

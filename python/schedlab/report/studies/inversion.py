@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Priority inversion over a pipe, which study 3 had no time for: who runs while the reader waits."""
+"""Measures priority inversion over a pipe, which study 3 leaves open:
+what runs while the reader waits.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.trace import Trace
 
 IDEAL_TICKS = 4.0
-"""What the writer computes for a byte (workloads/study3.c, -y): the wait, were it served at once."""
+"""Ticks that the writer computes per byte (workloads/study3.c, -y): the
+reader's wait without inversion.
+"""
 _FEW_PERCENT = 1.0
-"""Below this part of the reader's waits, hogs count as gone."""
+"""Percentage of the reader's waits below which hogs count as absent."""
 _INVERSION = "s3-inversion"
 _BY_RANK = ("reader", "hog", "writer")
 """Groups, the highest rank first."""
@@ -37,35 +41,38 @@ _WAITS_FOR = {
 
 @dataclass(frozen=True)
 class Wait:
-    """The reader's wait for one byte. Times in ticks."""
+    """The reader's wait for one byte, in ticks."""
 
     begin_ns: int
     end_ns: int
     length: float
     hogs: float
-    """The part of that time for which hogs had the CPU."""
+    """Ticks of the wait when a hog had the CPU."""
     longest_turn: float
-    """How long one of them had it without a break, at most."""
+    """Longest uninterrupted time of a hog in the wait, in ticks."""
 
 
 @dataclass(frozen=True)
 class Story:
-    """What the traces of a setup tell."""
+    """The waits in the traces of a configuration."""
 
     setup: Repeated
     runs: tuple[tuple[StoredRun, Trace, tuple[Wait, ...]], ...]
-    """None if one failed or kept no trace."""
+    """Empty if a run failed or has no trace."""
 
     def measure(
         self, value: Callable[[tuple[Wait, ...]], float], within: Within = (0, math.inf)
     ) -> Measured:
-        """A number of each run's waits, and what is possible."""
+        """Returns the measurement of a number computed from each run's waits.
+
+        `within`: possible values.
+        """
         numbers: Numbers = {run.folder: value(waits) for run, _, waits in self.runs if waits}
         return measure(self.setup, numbers, within)
 
 
 class InversionQueries(Queries):
-    """What study 3's page asks of it, on one CPU."""
+    """Queries of study 3's page about priority inversion on one CPU."""
 
     byte_ticks = IDEAL_TICKS
 
@@ -78,11 +85,11 @@ class InversionQueries(Queries):
         }
 
     def inverted_policies(self) -> list[str]:
-        """The policies under which it was run."""
+        """Returns the policies that ran the experiment."""
         return list(self._stories)
 
     def wait(self, policy: str, which: str) -> Measured:
-        """The reader's wait for a byte, in ticks: the mean, first, last or longest."""
+        """Returns the reader's wait for a byte in ticks: mean, first, last or longest."""
         pick: dict[str, Callable[[list[float]], float]] = {
             "mean": fmean,
             "longest": max,
@@ -94,33 +101,33 @@ class InversionQueries(Queries):
         )
 
     def hogs_in_first(self, policy: str) -> Measured:
-        """How long hogs have the CPU in the first wait, in ticks."""
+        """Returns the ticks of the first wait when hogs have the CPU."""
         return self._stories[policy].measure(lambda waits: waits[0].hogs)
 
     def hogs_part(self, policy: str) -> Measured:
-        """The part of the reader's waits together in which hogs ran, in percent."""
+        """Returns the percentage of all the reader's waits when hogs ran."""
         return self._stories[policy].measure(hogs_part, (0.0, 100.0))
 
     def hogs_part_of_first(self, policy: str) -> Measured:
-        """The same of the first wait."""
+        """Returns the percentage of the first wait when hogs ran."""
         return self._stories[policy].measure(lambda waits: hogs_part(waits[:1]))
 
     def hogs_turn(self, policy: str) -> Measured:
-        """The longest of a hog while the reader waits, in ticks."""
+        """Returns the longest uninterrupted time of a hog during the reader's waits, in ticks."""
         return self._stories[policy].measure(lambda waits: max(wait.longest_turn for wait in waits))
 
     def readers_response(self, policy: str) -> Measured:
-        """The time from the reader's fork until it first runs, in ticks."""
+        """Returns the reader's response time in ticks: from its fork until it first runs."""
         value, rows = in_ticks(first("response_mean_ns")), self._group("reader")
         return self.of(_INVERSION, policy, value, rows, cpus=1)
 
     def no_hog_was_left(self, policy: str) -> bool:
-        """Did hogs run in next to nothing of the reader's waits?"""
+        """Returns whether hogs ran in almost none of the reader's waits."""
         part = self.hogs_part(policy).mean
         return part is not None and part < _FEW_PERCENT
 
     def inversion_picture(self, policy: str) -> list[Block]:
-        """The first run's first wait; nothing without one."""
+        """Returns the chart of the first run's first wait, or [] without a wait."""
         story = self._stories.get(policy)
         if story is None or not any(waits for _, _, waits in story.runs):
             return []
@@ -128,14 +135,14 @@ class InversionQueries(Queries):
 
 
 def story_of(repeated: Repeated) -> Story:
-    """The stories of all runs of a setup."""
+    """Returns the waits of all runs of a configuration."""
     return Story(
         repeated, tuple((run, trace, waits_in(run, trace)) for run, trace in traces(repeated))
     )
 
 
 def waits_in(run: StoredRun, trace: Trace) -> tuple[Wait, ...]:
-    """Waits from when the reader blocks on the pipe until it runs again."""
+    """Returns the waits from when the reader blocks on the pipe until it runs again."""
     groups = dict(run.metrics().processes.select("pid", "group").iter_rows())
     intervals = state_intervals(trace)
     running = intervals.filter(pl.col("state") == "running").select("pid", "begin_ns", "end_ns")
@@ -168,12 +175,12 @@ def _wait(begin: int, end: int, hogs: pl.DataFrame, tick_ns: int) -> Wait:
 
 
 def hogs_part(waits: tuple[Wait, ...]) -> float:
-    """The part of the reader's waits together in which hogs ran, in percent."""
+    """Returns the percentage of the waits when hogs ran."""
     return 100 * sum(wait.hogs for wait in waits) / sum(wait.length for wait in waits)
 
 
 def picture(policy: str, story: Story) -> Chart:
-    """The first run's first wait, and a little around it: a row for each process."""
+    """Draws the first run's first wait with a margin: a row for each task."""
     run, trace, first = next((run, trace, waits[0]) for run, trace, waits in story.runs if waits)
     around = story.setup.setup.tick_ns * 3
     return states(

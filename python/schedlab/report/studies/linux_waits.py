@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a thread of sysbench on Linux waits for while it could run: who has the CPU meanwhile."""
+"""Finds what runs on Linux while a runnable thread of sysbench waits."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ _KINDS = {
     "schedlab": "schedlab's own, which reads the trace",
     "sysbench": "the benchmark's other threads",
 }
-"""Threads in words, by how their names begin; names of kernel threads are in brackets."""
+"""Descriptions of threads by the start of their names. Names of kernel threads are in brackets."""
 
 
 @dataclass(frozen=True)
 class Waits:
-    """The waits of the thread that computes, in the measured window."""
+    """The waits of the computing thread in the measured window."""
 
     count: int
     whole_ms: float
     longest_ms: float
     meanwhile: dict[str, float]
-    """The threads that ran during the longest wait: names, and for how many ms."""
+    """The threads that ran during the longest wait: times in ms by name."""
 
     @property
     def mostly(self) -> str:
-        """The kind of thread that ran longest then, in words."""
+        """The kind of thread that ran most during the longest wait, in words."""
         most = max(self.meanwhile, key=self.meanwhile.__getitem__)
         return next((words for start, words in _KINDS.items() if most.startswith(start)), "others")
 
 
 def waits_of(run: StoredRun, trace: Trace) -> Waits:
-    """The waits of the workload's thread that ran most, by its states in the trace."""
+    """Returns the waits of the workload's thread with the longest running time, from the trace."""
     metrics = run.metrics()
     processes = metrics.processes
     thread = processes.filter(pl.col("role") == "workload").sort("running_ns")["pid"][-1]
@@ -72,7 +72,9 @@ def told(rows: Sequence[Row]) -> str:
 
 
 def _running(states: pl.DataFrame, names: dict[int, str], begin: int, end: int) -> dict[str, float]:
-    """The threads that ran in that time, and how long; the one that ran longest first."""
+    """Returns the threads that ran between `begin` and `end` and their
+    times in ms, the longest first.
+    """
     overlap = pl.min_horizontal("end_ns", pl.lit(end)) - pl.max_horizontal(
         "begin_ns", pl.lit(begin)
     )
@@ -88,11 +90,11 @@ def _running(states: pl.DataFrame, names: dict[int, str], begin: int, end: int) 
 
 
 Row = tuple[str, int, Waits]
-"""Scheduler, seed, and what it waits for."""
+"""Scheduler, seed, and the waits of its thread."""
 
 
 def rows_of(queries: Queries, experiment: str) -> list[Row]:
-    """One for each run that kept its trace."""
+    """Returns a row for each run with a trace."""
     return [
         (name, run.seed, waits_of(run, trace))
         for name in queries.schedulers
@@ -101,7 +103,7 @@ def rows_of(queries: Queries, experiment: str) -> list[Row]:
 
 
 def table_of(queries: Queries, experiment: str, rows: Sequence[Row]) -> Table:
-    """A row for each run."""
+    """Returns a table with a row for each run."""
     columns = ("waits", "all of them, ms", "the longest, ms", "who ran during the longest, ms")
     return Table(
         f"{experiment.replace('s5', 'study-5')}-waits",
@@ -141,6 +143,6 @@ def table_of(queries: Queries, experiment: str, rows: Sequence[Row]) -> Table:
 
 
 def _meanwhile_text(waits: Waits) -> str:
-    """The names are those that programs gave themselves."""
+    """Returns the threads of the longest wait in words. Programs set the names of their threads."""
     texts = [f"{name} {ms:.2f}" for name, ms in waits.meanwhile.items() if ms >= 0.005]
     return listed(texts) or NOTHING

@@ -15,7 +15,7 @@ from schedlab.report.wording import cpus, listed
 
 
 def about_time(q: Queries, why: str, suite: str, test: str, count: int) -> str:
-    """Returns the footnote of a time that is off, by the reason that the queries give."""
+    """Returns the footnote of a deviating time, by the reason that the queries found."""
     make = TIMES.get(why)
     return make(q, suite, test, count) if make else ""
 
@@ -44,7 +44,7 @@ def _parent_starves(q: Queries, suite: str, test: str, count: int) -> str:
 
 
 def constant(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
-    """Returns why Mixed Load tells a constant."""
+    """Returns why Mixed Load reports a constant."""
     all_ended = known(
         lambda: f"On one CPU all have ended after {q.completion(suite, 'mixed', 1):.1f} ticks."
     )
@@ -54,14 +54,14 @@ def constant(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
 
 
 def sleepers_wait_first(q: Queries, suite: str, test: str = "", count: int = 0) -> str:
-    """Returns how long sleepers wait before they begin to sleep."""
+    """Returns how long sleepers wait before they start to sleep."""
     waits = [f"{e.ticks:.0f} ticks on {cpus([e.count])}" for e in q.waits_of_sleepers(suite)]
     return line(f"""The processes that are to sleep set the lowest priority for themselves first. Then they wait for
     all of higher priority on their CPU, the longest for {listed(waits)}, and only then begin to sleep.""")
 
 
 def stays(q: Queries, suite: str, test: str, count: int = 0) -> str:
-    """Returns how much more than its part the busiest CPU has to do."""
+    """Returns how far the busiest CPU's work exceeds its share."""
     busiest = [
         f"{stay.busiest:.1f} on {stay.count} CPUs ({stay.ideal:.1f})"
         for stay in q.staying(suite, test)
@@ -82,13 +82,15 @@ TIMES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
 
 
 def about_share(q: Queries, why: str, test: str, group: str, count: int) -> str:
-    """Returns the footnote of a share that is off theirs, by the reason that the queries give."""
+    """Returns the footnote of a share that differs from the published one, by the
+    reason that the queries found.
+    """
     make = SHARES.get(why)
     return make(q, test, group, count) if make else ""
 
 
 def not_to_be_met(q: Queries, test: str, group: str) -> str:
-    """Returns why no scheduler can meet what the study expects, or nothing if it can be met."""
+    """Returns why no scheduler can meet the study's expectation, or "" if one can."""
     off = q.ideals_off_expected(test, group)
     if not off:
         return ""
@@ -145,11 +147,11 @@ SHARES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
     "work_had_ended": _work_had_ended,
 }
 
-# --- what is to be seen in tables 3 to 8
+# --- findings in tables 3 to 8
 
 
 def about_table(q: Queries, test: str) -> str:
-    """Returns what a table shows, in a sentence or two."""
+    """Returns the findings of a table in a sentence or two."""
     if test == "mixed":
         return line(known(lambda: _the_program(q, test)))
     if test == "starve" and q.ended(test, 1):

@@ -704,7 +704,7 @@ def _shares_table(page: Writer, q: Queries, test: str) -> None:
     )
 
 
-# --- all policies, and what the study proposes
+# --- all policies, and the study's proposals
 
 
 def _all_policies(page: Writer, q: Queries, suite: str) -> None:

@@ -65,7 +65,7 @@ def make(q: Queries) -> Page:
 def _per_scheduler(
     q: Queries, measure: Callable[[str], Measured], decimals: int = 1, unit: str = ""
 ) -> str:
-    """`20.4 (RR), 16.1 (Lottery) and 14.4 (MLFQ)`."""
+    """Returns a measurement under each scheduler: `20.4 (RR), 16.1 (Lottery) and 14.4 (MLFQ)`."""
     return listed(
         [f"{measure(scheduler):.{decimals}f}{unit} ({scheduler})" for scheduler in q.schedulers]
     )
@@ -133,7 +133,7 @@ def _what_was_measured(page: Writer, q: Queries) -> None:
 
 
 def _samples(page: Writer, q: Queries) -> None:
-    """Its figures 1 and 2, of which the text has no numbers but those of the tickets."""
+    """Adds its figures 1 and 2. Their only published numbers are the tickets."""
     rr, lottery = "s3-sample-rr", "s3-sample-lottery"
     if not q.ran(rr) or not q.ran(lottery):
         return
@@ -607,7 +607,7 @@ _INVERTED = {
 
 
 def _inverted(q: Queries, policy: str) -> str:
-    """Returns what the traces show of a policy. Raises NotMeasured."""
+    """Returns the findings of a policy's traces. Raises NotMeasured."""
     if policy == "priority":
         return f"""in the first wait of {q.wait(policy, "first"):.1f} ticks, hogs have the CPU for
         {q.hogs_in_first(policy):.1f}: all the rest of their work, which no process of a higher rank needs. The policy

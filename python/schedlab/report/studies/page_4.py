@@ -34,9 +34,11 @@ _SAMPLES = (
         "the lower the priority, the longer the turns.",
     ),
 )
-"""Experiments of the simulator that show what the study's figures 1 and 2 explain: their charts, and its words."""
+"""Simulated experiments that reproduce the study's figures 1 and 2:
+name, figure, title, caption.
+"""
 _SHOWN_TICKS = 60
-"""The ticks that are shown of round-robin, where these say all."""
+"""Ticks of round-robin's schedule that are drawn; the rest is alike."""
 
 
 def make(q: Queries) -> Page:
@@ -125,7 +127,7 @@ def _what_was_measured(page: Writer, q: Queries) -> None:
 
 
 def _samples(page: Writer, q: Queries) -> None:
-    """Its figures 1 and 2, which its text explains without numbers."""
+    """Adds its figures 1 and 2, which its text explains without numbers."""
     if not any(q.ran(f"s4-sample-{which}") for which, *_ in _SAMPLES):
         return
     page.section("Feedback in examples: figures 1 and 2")

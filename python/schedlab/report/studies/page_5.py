@@ -19,7 +19,7 @@ _ONE_THREAD = {
     SYSBENCH: ("study-5-linux", "by counted instructions"),
     SYSBENCH_FREE: ("study-5-linux-free", "by the host's time"),
 }
-"""Experiments on Linux: the beginnings of their tables' names, and their clock."""
+"""Linux experiments with the prefix of their tables' names, and their clock."""
 _WAKEUPS = {
     "s5-wakeups": ("study-5-wakeups-kernel", "on two CPUs of our kernel"),
     "s5-linux-wakeups": ("study-5-wakeups-linux", "on one CPU of Linux"),
@@ -45,13 +45,13 @@ def make(q: Queries) -> Page:
 
 
 def _values(measured_values: dict[str, Measured]) -> dict[str, float]:
-    """Returns the means, the least first. Raises NotMeasured if one is missing."""
+    """Returns the means in ascending order. Raises NotMeasured if one is missing."""
     values = {name: measured.value for name, measured in measured_values.items()}
     return dict(sorted(values.items(), key=lambda item: item[1]))
 
 
 def _spread(values: dict[str, float]) -> float:
-    """Returns by how many percent the greatest is more than the least."""
+    """Returns how far the maximum exceeds the minimum, in percent."""
     return 100 * (max(values.values()) / min(values.values()) - 1)
 
 
@@ -154,7 +154,7 @@ def _published_tables(page: Writer, q: Queries) -> None:
 
 
 def _order(q: Queries, experiment: str, quantity: str, falling: bool) -> str:
-    """Returns the order. Raises NotMeasured."""
+    """Returns the order of the schedulers as text. Raises NotMeasured."""
     order = q.linux_order(experiment, quantity, falling)
     return order if isinstance(order, str) else f"{order.value}"
 

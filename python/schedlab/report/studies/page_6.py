@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The page of study 6: lottery and stride scheduling, from the figures that two papers print as numbers."""
+"""The page of study 6: lottery and stride scheduling, with the figures
+that two papers print as numbers.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A study's page, and what it says after its first section if its runs are the simulator's."""
+"""Returns a study's page, with a notice if its runs were simulated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ TITLE = "These runs are simulated"
 
 
 def with_notice(page: Page, collection: Collection, study: int) -> Page:
-    """The page of a study; if any of its runs are simulated, what that means follows its first section."""
+    """Returns the page with a notice on simulated runs after its
+    first section, if it has such runs.
+    """
     runs = [run for run in collection if run.setup.experiment.startswith(f"s{study}-")]
     planned = {name for name, experiment in EXPERIMENTS.items() if experiment.machine == SIMULATOR}
     simulated = [
@@ -81,7 +83,7 @@ _NAMED_MAX = 3
 
 
 def _named(names: list[str]) -> str:
-    """A few, or the first of many."""
+    """Returns the names in words, or the first of many."""
     if len(names) <= _NAMED_MAX:
         return listed([code(name) for name in names])
     return f"{code(names[0])} and {counted(len(names) - 1, 'other')} like it"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What any study's page and tables may ask of its runs and of its published figures.
+"""Queries about the runs and the published figures of any study, for its page and tables.
 
-A study that needs more has a module of its own, whose Queries add to these: a method whose result
-is Measured is a number, one whose result is true or false a predicate, and one whose result is
-blocks a table or picture.
+A study with further queries has a module whose Queries class extends this one. A method
+that returns Measured is a number, a method that returns a bool is a predicate, and
+a method that returns blocks is a table or picture.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from schedlab.trace import Trace, TraceError
 
 
 def of_rows(collection: Collection, rows: pl.DataFrame, value: pl.Expr) -> Numbers:
-    """What an expression comes to over the rows of each run; no number where it is null."""
+    """Evaluates an expression over the rows of each run. Runs with null are left out."""
     if rows.is_empty() or not set(value.meta.root_names()) <= set(rows.columns):
         return {}
     values = rows.group_by("run", maintain_order=True).agg(value.alias("value")).drop_nulls()
@@ -45,7 +45,7 @@ def of_rows(collection: Collection, rows: pl.DataFrame, value: pl.Expr) -> Numbe
 
 
 def combined(first: Measured, second: Measured, make: Callable[[float, float], float]) -> Measured:
-    """Seed by seed. What is missing of either is missing."""
+    """Combines two measurements seed by seed. The result is missing if either is missing."""
     for measured in (first, second):
         if measured.mean is None:
             return measured
@@ -56,7 +56,10 @@ def combined(first: Measured, second: Measured, make: Callable[[float, float], f
 
 
 def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[StoredRun, Trace]]:
-    """The traces of the setup's runs, or the first of them, if all succeeded and kept their traces."""
+    """Returns the traces of the configuration's runs, at most `most`.
+
+    Returns [] if a run failed or has no trace.
+    """
     if repeated is None or repeated.failed:
         return []
     if not all((run.folder / TRACE_FILE).is_file() for run in repeated.runs):
@@ -65,14 +68,14 @@ def traces(repeated: Repeated | None, most: int | None = None) -> list[tuple[Sto
 
 
 def number(value: object) -> float:
-    """What a column's sum, mean or maximum came to; 0 for a column without values."""
+    """Returns a column's sum, mean or maximum as a float; 0 for a column without values."""
     return float(value) if isinstance(value, int | float) else 0.0
 
 
 def in_order(values: Mapping[str, Measured], falling: bool, paired: bool = True) -> str:
-    """Returns `A > B ≈ C`: by their means, and ≈ where they are equal or not significantly different.
+    """Returns `A > B ≈ C` by means, with ≈ if they are equal or not significantly different.
 
-    `paired`: seed by seed, since a seed does the same to all.
+    `paired`: compares seed by seed, since a seed has the same effect under all policies.
     """
     means = {name: measured.mean or 0.0 for name, measured in values.items()}
     names = sorted(means, key=lambda name: means[name], reverse=falling)
@@ -84,11 +87,11 @@ def in_order(values: Mapping[str, Measured], falling: bool, paired: bool = True)
 
 
 LEAST_DIFFERENCE = 1e-4
-"""Means that differ by a smaller part are equal, even if no seed varies."""
+"""Relative difference of means below which they are equal, even if no seed varies."""
 
 
 def _are_distinct(one: Measured, other: Measured, paired: bool) -> bool:
-    """Returns True if the two differ significantly. One run each cannot tell."""
+    """Returns True if the two differ significantly. Single runs are never distinct."""
     if paired and len(one.values) != len(other.values):
         return False
     change = difference(one.values, other.values, paired)
@@ -101,41 +104,43 @@ POSITIVE: Within = (0, float("inf"))
 
 
 def first(column: str) -> pl.Expr:
-    """The value of one row."""
+    """Returns the column's value in the first row."""
     return pl.col(column).first()
 
 
 def in_ticks(time: pl.Expr) -> pl.Expr:
-    """The value in ticks of a column in ns."""
+    """Returns the value of a column in ns, converted to ticks."""
     return time / first("tick_ns")
 
 
 _NAMED = 6
-"""The most experiments that a command names one by one."""
+"""Maximum number of experiments that a command names."""
 _UNLIMITED = 1_000_000_000
-"""A tick of which parts are told."""
+"""Number of parts of a tick, so that costs below a tick become fractions."""
 
 
 class Queries:
-    """Queries about one study, and about the runs that a report is made of. A policy may be named
-    as the study names its scheduler."""
+    """Queries about one study and about the runs of a report.
+
+    A policy's name may be the study's name of a scheduler.
+    """
 
     cpus = 0
-    """The number of CPUs on which its experiments run, if nothing else is said; 0: any number."""
+    """Default number of CPUs of the study's experiments; 0 for any number."""
     schedulers: ClassVar[Mapping[str, str]] = {}
-    """The study's names of schedulers, and the presets that are like them."""
+    """The study's names of schedulers, and the corresponding presets."""
     shipped: tuple[str, ...] = OTHERS
-    """The policies as we ship them."""
+    """The built-in policies with default tunables."""
 
     def __init__(self, study: Study, collection: Collection) -> None:
         self.study = study
         self.collection = collection
 
-    # --- what was published
+    # --- published figures
 
     @cached_property
     def _figures(self) -> Mapping[tuple[str, str, str, Source], Sequence[Figure]]:
-        """Those of each cell: a page asks for hundreds."""
+        """The figures of each cell. Cached, since a page asks for hundreds."""
         figures_by_place: defaultdict[tuple[str, str, str, Source], list[Figure]] = defaultdict(
             list
         )
@@ -146,27 +151,29 @@ class Queries:
     def figure(
         self, place: str, row: str, column: str, source: Source = "study", quantity: str = ""
     ) -> Figure | None:
-        """The first number there; None if there is none."""
+        """Returns the first published number of a cell, or None."""
         candidates = self._figures.get((place, row, column, source), ())
         return next((figure for figure in candidates if quantity in ("", figure.quantity)), None)
 
     def printed_table(self, name: str) -> list[tuple[str, ...]]:
-        """The rows of a table of words, as the file of that name in the study's folder has them."""
+        """Returns the rows of a table of words from the file of that name in the study's folder."""
         table = pl.read_csv(self.study.folder / f"{name}.csv", infer_schema=False)
         return table.with_columns(pl.all().fill_null("")).rows()
 
     def gave_a_constant(self, figure: Figure | None) -> bool:
-        """Returns True if a cost of the study's machine is from this figure, so that ours agrees by definition."""
+        """Returns True if a study cost is derived from this figure,
+        so that it agrees by definition.
+        """
         return figure is not None and self._costs.gave(figure.place, figure.row, figure.column)
 
-    # --- what was run
+    # --- runs
 
     def on_their_costs(self, experiment: str) -> str:
-        """The experiment that repeats another with the costs of the study's machine."""
+        """Returns the experiment that repeats another with the study costs."""
         return on_their_costs(experiment)
 
     def longer(self, operation: str, policy: str, count: int = 1) -> float:
-        """By how many ticks an operation took longer on the study's machine."""
+        """Returns how many ticks longer an operation takes with the study costs."""
         full_name = self.schedulers.get(policy, policy)
         return dict(self._costs.of(full_name, count, _UNLIMITED)).get(operation, 0) / _UNLIMITED
 
@@ -175,12 +182,14 @@ class Queries:
         return costs_of(self.study.number)
 
     def setup(self, experiment: str, policy: str, cpus: int = 0) -> Repeated | None:
-        """All seeds of an experiment under a policy; None if it was not run."""
+        """Returns all seeds of an experiment under a policy, or None if it was not run."""
         full_name = self.schedulers.get(policy, policy)
         return self.collection.one(experiment, full_name, cpus or self.cpus or None)
 
     def first_trace(self, experiment: str, policy: str, cpus: int = 0) -> Trace | None:
-        """The trace of the first seed; None if that was not run, failed, or its trace was not kept."""
+        """Returns the trace of the first seed, or None if the run is
+        missing, failed or has no trace.
+        """
         setup = self.setup(experiment, policy, cpus)
         if setup is None or not setup.runs[0].succeeded:
             return None
@@ -190,25 +199,25 @@ class Queries:
             return None
 
     def ran(self, experiment: str, policy: str = "", cpus: int = 0) -> bool:
-        """Was it, under this policy or under any?"""
+        """Returns whether the experiment was run under this policy, or under any policy."""
         if policy:
             return self.setup(experiment, policy, cpus) is not None
         return bool(self.collection.select(experiment=experiment))
 
     def all_simulated(self) -> bool:
-        """True if no machine but the simulator ran this study's experiments."""
+        """True if only the simulator ran this study's experiments."""
         simulated = (
             s for s in self.collection.repeated if s.experiment.startswith(f"s{self.study.number}-")
         )
         return all(setup.machine == SIMULATOR for setup in simulated)
 
     def shipped_run(self, experiments: Iterable[str] | str) -> list[str]:
-        """The policies as shipped under which any of the experiments was run."""
+        """Returns the default built-in policies that ran any of the experiments."""
         names = _several(experiments)
         return [policy for policy in self.shipped if any(self.ran(name, policy) for name in names)]
 
     def failures(self) -> str:
-        """A sentence, if runs of this study failed; else nothing."""
+        """Returns a sentence if runs of this study failed; otherwise ""."""
         prefix = f"s{self.study.number}-"
         runs = [run for run in self.collection if run.setup.experiment.startswith(prefix)]
         failed = sum(not run.succeeded for run in runs)
@@ -220,7 +229,10 @@ class Queries:
         )
 
     def how(self, experiments: Iterable[str] | str, policies: Iterable[str] = ()) -> str:
-        """Words for a caption: the machine, the tick, the number of seeds. No policies: any."""
+        """Returns the machine, the tick and the number of seeds, for a caption.
+
+        No policies: any policy.
+        """
         experiment_names, whose = set(_several(experiments)), set(policies)
         setups = [
             repeated
@@ -231,11 +243,13 @@ class Queries:
 
     @cached_property
     def trials(self) -> dict[str, Trial]:
-        """Returns the trials that captions lead to, by the experiment's name."""
+        """Returns the trials that captions link to, by the experiment's name."""
         return {}
 
     def _repeat(self, setups: Sequence[Repeated]) -> str:
-        """Returns the command that runs these setups anew, and a link that opens one of them in the page."""
+        """Returns the command that repeats these runs, and a link that
+        opens one of them in the page.
+        """
         names = list(dict.fromkeys(setup.setup.experiment for setup in setups))
         if not set(names) <= set(experiment_labels()):
             return ""
@@ -250,7 +264,7 @@ class Queries:
         return f"Repeat: {command}.{link}"
 
     def tick_lengths(self, experiments: Iterable[str]) -> list[str]:
-        """The lengths of a tick in all their runs: `1 ms`."""
+        """Returns the lengths of a tick in all their runs, such as `1 ms`."""
         names = set(experiments)
         lengths = {s.tick_ns for s in self.collection.repeated if s.experiment in names}
         return [f"{length / 1e6:g} ms" for length in sorted(lengths)]
@@ -258,11 +272,11 @@ class Queries:
     def summary(
         self, experiment: str, policy: str, column: str, factor: float = 1, cpus: int = 0
     ) -> Measured:
-        """A column of the runs' summary, times the factor."""
+        """Returns a column of the runs' summary, multiplied by the factor."""
         return self.of(experiment, policy, first(column) * factor, cpus=cpus)
 
     def ticks(self, experiment: str, policy: str, column: str, cpus: int = 0) -> Measured:
-        """A time of the runs' summary, in ticks."""
+        """Returns a time of the runs' summary, in ticks."""
         return self.of(experiment, policy, in_ticks(first(column)), cpus=cpus)
 
     def of(
@@ -274,8 +288,7 @@ class Queries:
         within: Within = POSITIVE,
         cpus: int = 0,
     ) -> Measured:
-        """What an expression comes to over the rows of each run; these are its summary's, if no
-        others are given."""
+        """Evaluates an expression over the rows of each run, by default those of its summary."""
         setup = self.setup(experiment, policy, cpus)
         if setup is None:
             return measure(None, {}, within)
@@ -287,11 +300,11 @@ class Queries:
 
     @cached_property
     def _succeeded(self) -> pl.DataFrame:
-        """The summary of the runs that did."""
+        """The summary of successful runs."""
         return self.collection.summary.filter(pl.col("status") == "success")
 
     def _succeeded_of(self, experiment: str) -> pl.DataFrame:
-        """The same of one experiment."""
+        """Returns the summary of an experiment's successful runs."""
         key = ("succeeded", experiment)
         if key not in self._found:
             rows = self._succeeded
@@ -302,11 +315,11 @@ class Queries:
 
     @cached_property
     def _found(self) -> dict[tuple[str, ...], pl.DataFrame]:
-        """Rows that were looked for: a page asks for hundreds of figures of few groups."""
+        """A cache of filtered rows: a page asks for hundreds of figures of few groups."""
         return {}
 
     def _only(self, table: str, column: str, value: str) -> pl.DataFrame:
-        """The rows of one of the collection's tables whose column has this value."""
+        """Returns the rows of one of the collection's tables with this value in a column."""
         key = (table, column, value)
         if key not in self._found:
             rows: pl.DataFrame = getattr(self.collection, table)
@@ -314,16 +327,17 @@ class Queries:
         return self._found[key]
 
     def _processes(self, column: str, value: str) -> pl.DataFrame:
-        """The processes of all runs whose column has this value."""
+        """Returns the tasks of all runs with this value in a column."""
         return self._only("processes", column, value)
 
     def _group(self, name: str) -> pl.DataFrame:
-        """The row of a group of processes, of all runs."""
+        """Returns the rows of a group of tasks, of all runs."""
         return self._only("groups", "group", name)
 
     def _told_since(self, name: str) -> pl.DataFrame:
-        """What programs told, of all runs, with what was told last under a name in a column of that
-        name."""
+        """Returns the values that programs reported, with a column of
+        the last value named `name`.
+        """
         if (name,) not in self._found:
             rows = self.collection.values
             last = pl.when(pl.col("name") == name).then(pl.col("value")).forward_fill()
@@ -333,29 +347,31 @@ class Queries:
         return self._found[name,]
 
     def _told(self, name: str) -> pl.DataFrame:
-        """What programs told under a name, of all runs, as `value`."""
+        """Returns the values that programs of all runs reported under a name, as `value`."""
         return self._only("values", "name", name)
 
-    # --- what follows from numbers
+    # --- derived numbers
 
     def ratio(self, above: Measured, below: Measured) -> Measured:
-        """Seed by seed."""
+        """Returns the ratio, seed by seed."""
         return combined(above, below, lambda one, other: one / other)
 
     def gain(self, more: Measured, less: Measured) -> Measured:
-        """By how many percent the first is more, seed by seed."""
+        """Returns by how many percent the first exceeds the second, seed by seed."""
         return combined(more, less, lambda one, other: (one / other - 1) * 100)
 
     def order(
         self, values: Mapping[str, Measured], falling: bool = False, paired: bool = True
     ) -> str | Measured:
-        """`A > B ≈ C`, where the difference of the latter may be chance; or the first that is missing.
-        `paired`: seed by seed."""
+        """Returns `A > B ≈ C` as `in_order` does, or the first missing measurement.
+
+        `paired`: compares seed by seed.
+        """
         missing = (measured for measured in values.values() if measured.mean is None)
         return next(missing, None) or in_order(values, falling, paired)
 
     def order_printed(self, values: Mapping[str, Figure], falling: bool = False) -> str:
-        """`A > B = C`: the same of published figures."""
+        """Returns the order of published figures, such as `A > B = C`."""
         names = sorted(values, key=lambda name: values[name].value, reverse=falling)
         text = names[0]
         for one, other in pairwise(names):

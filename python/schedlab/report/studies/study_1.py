@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What study 1's page asks: of priorities, of a lottery, and of what it proposes."""
+"""Queries of study 1's page: priorities, a lottery, and the study's proposals."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from schedlab.studies.figures import Figure, Source
 from schedlab.studies.ideal import TIMING_TESTS as WORK
 
 _IN_A_ROW = "s1-priority-suite"
-"""The experiment that runs all tests one after another, as the study did."""
+"""The experiment that runs all tests in sequence, as the study did."""
 _COMPUTING = ("cpu-heavy", "starvation")
 _IN_TURN = "switch"
-"""The test in which the parent waits for each process before it starts the next."""
+"""The test whose parent waits for each task before it starts the next."""
 _SETTING = ("io-bound", "mixed", "starvation")
-"""The tests of `prioritytest` in which each process sets a priority."""
+"""The tests of `prioritytest` whose tasks each set a priority."""
 _MORE_THAN_ITS_PART = 1.1
 _NOTABLE = 0.05
-"""A change of a time by more than this part is told of."""
+"""Relative change of a time above which it is reported."""
 _PARENT_STARVES = "starvation"
-"""The test in which the parent starts little, and its processes compute for long."""
+"""The test whose parent starts few tasks that compute for a long time."""
 WhyTime = Literal[Why, "sleepers_wait_first", "not_the_same_work", "stays"]
 
 
 class Queries(TimingQueries, LotteryQueries):
-    """A suite is named as in the experiments: timing (table 1), priority (table 2)."""
+    """Queries by suite: timing (table 1) or priority (table 2), as in the names of experiments."""
 
     suites: ClassVar = {
         "timing": Suite("timing", "table 1", "rr:table-scan", 1),
@@ -53,26 +53,26 @@ class Queries(TimingQueries, LotteryQueries):
     policies: ClassVar = {name: suite.policy for name, suite in suites.items()}
     rows: ClassVar = TIMING_TESTS
     not_counted: ClassVar = frozenset({("timing", SLEEPERS), ("priority", SLEEPERS)})
-    """Mixed Load is a number in the study's programs."""
+    """The study's programs report a constant for Mixed Load."""
     other_work: ClassVar = frozenset({("priority", "io-bound")})
-    """Their compiler deletes its bursts."""
+    """The study's compiler deletes the bursts of this test."""
     figures_on = ALL_CPUS
     lotteries_run = (THESIS, SHIPPED)
     in_a_row_name = _IN_A_ROW
     agings = (BY_PASSES, BY_TEXT)
     bursts_deleted = BURSTS_DELETED
     proposed = (BY_PASSES, "priority", "priority:proposed", "hybrid")
-    """The study's priorities; ours; and what section 8 proposes."""
+    """The study's priorities, the built-in ones, and the proposals of section 8."""
     notable_percent = 100 * _NOTABLE
     networks: ClassVar = {"s1-network": 1, "s1-network-2": 2}
-    """Experiments of what section 9 asks for, and their numbers of CPUs."""
+    """Experiments of section 9, and their numbers of CPUs."""
 
     def policies_of(self, experiment: str) -> tuple[str, ...]:
         """Returns the study's policies of an experiment."""
         return EXPERIMENTS[experiment].own
 
     def of_group(self, name: str) -> pl.DataFrame:
-        """Returns the row of a group of processes, of all runs."""
+        """Returns the rows of a group of tasks, of all runs."""
         return self._group(name)
 
     # --- tables 1 and 2
@@ -85,31 +85,37 @@ class Queries(TimingQueries, LotteryQueries):
         quantity: str = "completion",
         source: Source = "study",
     ) -> Figure | None:
-        """What the study has, or its program told when it was run again."""
+        """Returns the published figure, or that of a rerun of the study's program."""
         place = self.suites[suite].place
         return self.figure(place, self.rows[test], cpus_text([count]), source, quantity)
 
     def printed_between(self, suite: str, test: str) -> list[float]:
-        """The least and the most, over the numbers of CPUs."""
+        """Returns the minimum and the maximum over the numbers of CPUs."""
         values = [printed.value for n in self.counts if (printed := self.printed(suite, test, n))]
         return [min(values), max(values)]
 
     def picks(self, suite: str, test: str, count: int, their_costs: bool = False) -> Measured:
-        """How often a process was picked, even if it ran before: what the study's kernel counts. Priority tests in
-        a row tell it themselves, of the same count of our kernel."""
+        """Returns the number of picks, including those of the task that ran
+        before, as the study's kernel counts.
+
+        For priority tests in sequence, the programs report the same count of schedlab's kernel.
+        """
         if suite == "priority" and their_costs:
             return self.in_a_row(test, count, "switches", their_costs=True)
         value, rows = pl.col("selections").sum(), self.collection.processes
         return self._of(value, suite, test, count, rows=rows, their_costs=their_costs)
 
     def costs_run(self, suite: str, test: str) -> str:
-        """Returns the experiment on the study's costs that a test is compared with: table 2 is of tests in a row."""
+        """Returns the experiment with the study costs that a test is compared with.
+
+        For table 2, this is the sequence of all tests.
+        """
         if suite == "priority":
             return self.on_their_costs(_IN_A_ROW)
         return self.experiment(suite, test, their_costs=True)
 
     def picks_if_not_woken(self, suite: str, test: str, count: int) -> Measured:
-        """Returns the picks on the study's costs if no sleeper is woken before its time."""
+        """Returns the picks with the study costs if no sleeper is woken before its time."""
         if suite == "priority":
             name = without_cost(self.on_their_costs(_IN_A_ROW), "recheck")
             return self.in_a_row(test, count, "switches", experiment=name)
@@ -118,13 +124,14 @@ class Queries(TimingQueries, LotteryQueries):
         return self.of(name, self.policies[suite], value, rows, cpus=count)
 
     def _parents_picks(self, suite: str, test: str) -> Measured:
-        """The picks of the program that starts the processes."""
+        """Returns the picks of the program that starts the tasks."""
         parent_picks = pl.col("selections").filter(pl.col("role") == "root").sum()
         return self._of(parent_picks, suite, test, 1, rows=self.collection.processes)
 
     def why_time_off(self, suite: str, test: str, count: int, until_all_ended: bool) -> WhyTime:
-        """The note that explains a time that is off theirs, or off the ideal; none if it needs
-        none."""
+        """Returns the note on a time that differs from the published time or
+        the ideal; "" if none is needed.
+        """
         off_ideal = self.off_ideal(suite, test, count, until_all_ended)
         if until_all_ended:
             return "sleepers_wait_first" if off_ideal and self.waits_of_sleepers(suite) else ""
@@ -137,14 +144,18 @@ class Queries(TimingQueries, LotteryQueries):
         return ""
 
     def waits_of_sleepers(self, suite: str) -> list[SimpleNamespace]:
-        """A tick or more, for which the sleepers of Mixed Load wait under priorities."""
+        """Returns the waits of Mixed Load's sleepers under priorities, if at
+        least one tick, with the CPUs.
+        """
         waits = {n: self.sleepers_wait(suite, n).mean for n in self.counts if suite == "priority"}
         return [
             SimpleNamespace(ticks=wait, count=n) for n, wait in waits.items() if wait and wait >= 1
         ]
 
     def staying(self, suite: str, test: str) -> list[SimpleNamespace]:
-        """Where no process changes its CPU, and the busiest has more than its part to do."""
+        """Returns the numbers of CPUs where no task migrates and the
+        busiest CPU exceeds its share.
+        """
         stays = []
         for count in ALL_CPUS[1:] if suite == "priority" and test in _COMPUTING else ():
             busiest = self.busiest(suite, test, count).mean
@@ -155,8 +166,9 @@ class Queries(TimingQueries, LotteryQueries):
         return stays
 
     def farthest_from_ideal(self, suite: str, test: str) -> SimpleNamespace | None:
-        """The number of CPUs on which it takes longest, compared with the ideal; None if it was not
-        run."""
+        """Returns the number of CPUs with the largest ratio to the
+        ideal; None if it was not run.
+        """
         known = [
             SimpleNamespace(count=count, ticks=mean, ideal=self.ideal(suite, test, count))
             for count in self.counts
@@ -165,8 +177,9 @@ class Queries(TimingQueries, LotteryQueries):
         return max(known, key=lambda stay: stay.ticks / stay.ideal, default=None)
 
     def turnarounds(self, policies: Sequence[str]) -> SimpleNamespace | None:
-        """Turnarounds of processes of priority 0 and 5 in I/O-bound, on the CPUs where most
-        policies were run."""
+        """Returns turnarounds of priorities 0 and 5 in I/O-bound, on the
+        CPUs that most policies ran on.
+        """
         by_count = {count: list(self._turnarounds(policies, count)) for count in self.counts}
         count = max(by_count, key=lambda name: len(by_count[name]))
         return SimpleNamespace(count=count, of=by_count[count]) if by_count[count] else None
@@ -192,7 +205,10 @@ class Queries(TimingQueries, LotteryQueries):
         until_all_ended: bool = False,
         their_costs: bool = False,
     ) -> Measured:
-        """As the study ran it, priority tests are run in a row."""
+        """Returns the time that the study reports.
+
+        With the study costs, priority tests run in sequence.
+        """
         if suite != "priority" or not their_costs:
             return super().told(suite, test, count, until_all_ended, their_costs)
         name = "ticks" if self._reports_sleepers(suite, test, until_all_ended) else "complete"
@@ -207,8 +223,11 @@ class Queries(TimingQueries, LotteryQueries):
         their_costs: bool = False,
         experiment: str = "",
     ) -> Measured:
-        """What is told of a test if all seven are run in a row: `ticks`, or when all had ended. The
-        mean of the five times that it is run."""
+        """Returns a value that the sequence of all seven tests reports for
+        a test: `ticks`, or `complete`.
+
+        The value is the mean of the test's five repetitions.
+        """
         rows = self._told_since("test")
         if len(rows):
             in_test = (pl.col("test") == 1 + self.tests.index(test)) & (pl.col("name") == name)
@@ -218,13 +237,17 @@ class Queries(TimingQueries, LotteryQueries):
         return self.of(experiment or repeated, policy, value, rows, cpus=count)
 
     def without_bursts(self, count: int, their_costs: bool = False) -> Measured:
-        """The time of I/O-bound by itself, without the bursts that the study's compiler deletes."""
+        """Returns the time of I/O-bound alone, without the bursts
+        that the study's compiler deletes.
+        """
         name = self.on_their_costs(BURSTS_DELETED) if their_costs else BURSTS_DELETED
         return self.ticks(name, BY_PASSES, "completion_ns", count)
 
     def off_by_aging(self, policy: str, in_a_row: bool, count: int) -> Measured:
-        """By how many percent the times of table 2 are off theirs with their costs, under one of the
-        two agings: the mean over the tests."""
+        """Returns the mean difference of table 2's times from the published ones, in percent.
+
+        The runs have the study costs and one of the two ways of aging.
+        """
         off = []
         for test in self.tests:
             theirs = self.printed("priority", test, count)
@@ -241,18 +264,21 @@ class Queries(TimingQueries, LotteryQueries):
         return Measured((fmean(off),))
 
     def why_off_on_their_costs(self, suite: str, test: str, count: int) -> str:
-        """The note on a time that is off theirs with their costs, too; none if it is not."""
+        """Returns the note on a time that differs even with the study costs; otherwise ""."""
         starves = (suite, test) == ("priority", _PARENT_STARVES)
         return "parent_starves" if starves and self.off_study(suite, test, count, True) else ""
 
     def by_itself(self, test: str, name: str) -> Measured:
-        """The same on one CPU if it is run alone."""
+        """Returns a reported value of a test that runs alone on one CPU."""
         return self._of(pl.col("value").mean(), "priority", test, 1, rows=self._told(name))
 
-    # --- where the context switches come from, on one CPU
+    # --- sources of the context switches, on one CPU
 
     def account(self, whose: str, part: str, suite: str, test: str) -> Measured:
-        """Events and ticks that are a pick each, their sum, and what was counted, here or by the study."""
+        """Returns a part of the account of context switches, measured or published.
+
+        `part`: `events` and `ticks` with one pick each, their `sum`, or the `counted` switches.
+        """
         result = self._account(whose, suite, test)
         return Measured((result[part],)) if result else Measured((), NOTHING)
 
@@ -264,8 +290,11 @@ class Queries(TimingQueries, LotteryQueries):
         return {"events": events, "ticks": ticks, "sum": events + ticks, "counted": counted}
 
     def _theirs(self, suite: str, test: str) -> tuple[float | None, ...]:
-        """Events: each start; the parent, where it waits for each process; and for each tick of a
-        sleep one, as xv6 wakes all that sleep at every tick. In Mixed Load it does not tell the ticks."""
+        """Returns the study's events, ticks and counted switches; (None,) if unknown.
+
+        Events are each start, the parent's waits for tasks, and one pick per tick of a sleep, since
+        xv6 wakes all sleepers at every tick. Mixed Load does not report ticks.
+        """
         ticks, counted = (
             self.printed(suite, test, 1, quantity)
             for quantity in ("completion", "context switches")
@@ -281,8 +310,11 @@ class Queries(TimingQueries, LotteryQueries):
         return processes + parent + slept, ticks.value, counted.value
 
     def _ours(self, suite: str, test: str) -> tuple[float | None, ...]:
-        """Events: each start, each wake-up, each pick of the parent, and each priority that is set,
-        after which the policy picks anew. Ticks of an idle CPU pick no process."""
+        """Returns the measured events, busy ticks and counted picks; (None,) if unknown.
+
+        Events are starts, wake-ups, picks of the parent, and each change of a priority, after which
+        the policy picks again. An idle CPU's ticks pick no task.
+        """
         means = [
             mean.mean
             for mean in (
@@ -305,20 +337,20 @@ class Queries(TimingQueries, LotteryQueries):
         return [accounts for pair in pairs if (accounts := self._account(whose, *pair))]
 
     def accounted(self, whose: str) -> int:
-        """The number of tests whose switches can be accounted for."""
+        """Returns the number of tests with known sources of context switches."""
         return len(self._accounts(whose))
 
     def accounted_well(self, whose: str) -> int:
-        """The number of those tests in which the sum is near what was counted."""
+        """Returns the number of those tests where the sum is near the count."""
         return sum(
             abs(account["sum"] - account["counted"]) <= NEAR * account["counted"]
             for account in self._accounts(whose)
         )
 
-    # --- how it was run
+    # --- runs
 
     def tick_texts(self, of_program: bool = False) -> list[str]:
-        """Lengths, in all runs of the study's own lottery program, or in all others."""
+        """Returns tick lengths in the runs of the study's lottery program, or in all other runs."""
         programs = {
             self.original(test, costs) for test in self.lotteries for costs in (False, True)
         }
@@ -330,7 +362,7 @@ class Queries(TimingQueries, LotteryQueries):
         return self.tick_lengths(name for name in names if (name in programs) == of_program)
 
     def original_command(self) -> str:
-        """How one of the study's own lottery tests was run; nothing, if none was."""
+        """Returns the command of one of the study's lottery tests; "" if none was run."""
         originals = {self.original(test) for test in self.lotteries}
         programs = {
             str(run.manifest["workload"])
@@ -340,7 +372,7 @@ class Queries(TimingQueries, LotteryQueries):
         return min(programs, default="")
 
     def most_traced(self, suite: str, test: str) -> int:
-        """The most CPUs, two or more, of which there is a trace; 0 without one."""
+        """Returns the largest number of CPUs, from two, with a trace; 0 without one."""
         experiment, policy = self.experiment(suite, test), self.policies[suite]
         several = reversed(ALL_CPUS[1:])
         return next((n for n in several if self.first_trace(experiment, policy, n)), 0)
@@ -348,19 +380,20 @@ class Queries(TimingQueries, LotteryQueries):
     # --- all policies
 
     def policies_run(self, experiment: str) -> list[str]:
-        """The policies of the study, and then all that we ship, if they were run on any number of
-        CPUs."""
+        """Returns the study's policies, then the built-in ones, that ran on any number of CPUs."""
         names = dict.fromkeys((*EXPERIMENTS[experiment].own, *OTHERS))
         return [name for name in names if any(self.ran(experiment, name, n) for n in self.counts)]
 
     def another_ran(self, test: str, count: int) -> bool:
-        """True if a priority test was run under any policy but the study's."""
+        """True if a priority test ran under a policy other than the study's."""
         experiment = self.experiment("priority", test)
         return any(self.ran(experiment, name, count) for name in self.proposed[1:])
 
     def changes(self, before: str, after: str) -> SimpleNamespace:
-        """Changes of the priority tests from one policy to another: the number of setups, of those
-        that are notably shorter and longer, and those that change most."""
+        """Returns the changes of the priority tests between two policies.
+
+        `setups`: their number. `shorter`, `longer`: the notable changes, the largest first.
+        """
         all_changes = []
         for test in self.tests:
             for count in self.counts:
@@ -382,14 +415,17 @@ class Queries(TimingQueries, LotteryQueries):
         )
 
     def shares_off_printed(self) -> Measured:
-        """How many points our shares on one CPU are off the study's: mean over the tables."""
+        """Returns the mean difference of measured and published shares on one CPU, in points."""
         differences = [self.off_printed_shares(test, 1) for test in self.lotteries]
         missing = next((difference for difference in differences if difference.mean is None), None)
         return missing or Measured((fmean(difference.mean or 0 for difference in differences),))
 
     def both_lotteries(self, count: int) -> SimpleNamespace | None:
-        """How many points off the ideal, the study's and ours: mean over the tables of which both are
-        known. None if there is none."""
+        """Returns the mean distance from the ideal of the study's and
+        the built-in lottery, in points.
+
+        Covers the tables where both are known. Returns None if there are none.
+        """
         pairs = [
             [self.off_ideal_share(test, lottery, count).mean for lottery in self.lotteries_run]
             for test in self.lotteries

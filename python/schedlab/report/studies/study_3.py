@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What study 3's page asks: six metrics of three workloads."""
+"""Queries of study 3's page: six metrics of three workloads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from schedlab.studies.proposals import Test, proposals
 from schedlab.trace import Trace
 
 _SHIPPED = "as-shipped"
-"""The proposal whose tests run our own feedback queue."""
+"""The proposal that tests the built-in feedback queue."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Remedy:
 
 
 class DrawbackQueries(queries.Queries):
-    """The tests of the study's proposals, which have one CPU."""
+    """Queries about the tests of the study's proposals, which have one CPU."""
 
     def remedies(self) -> list[Remedy]:
-        """Returns the tests that were run of each remedy that the study names."""
+        """Returns the tests that were run, with the remedies that the study proposes."""
         return [
             Remedy(proposal.proposes, test)
             for proposal in proposals((self.study.number,))
@@ -55,18 +55,18 @@ class DrawbackQueries(queries.Queries):
         ]
 
     def drawback(self, test: Test, policy: str) -> Measured:
-        """Returns the figure that the test looks at: a share in percent, or a time in ticks."""
+        """Returns the metric of a test under a policy: a share in percent, or a time in ticks."""
         column = first(test.column)
         value: pl.Expr = column * 100 if test.column == "share" else in_ticks(column)
         return self.of(test.label, _titled(policy), value, self._group(test.group), cpus=1)
 
     def drawback_of(self, group: str, which: Literal["off", "on"]) -> Measured:
-        """Returns the figure of the first test of this group, without its remedy or with it."""
+        """Returns the metric of the first test of this group, without or with its remedy."""
         test = self._of_group(group)
         return self.drawback(test, getattr(test, which)) if test else Measured()
 
     def shipped_queue(self, test: Test) -> Measured:
-        """Returns the same under the feedback queue as shipped."""
+        """Returns the metric under the built-in feedback queue."""
         return self.drawback(test, "mlfq")
 
     def _of_group(self, group: str) -> Test | None:
@@ -74,7 +74,7 @@ class DrawbackQueries(queries.Queries):
         return next((test for test in tests if test.group == group), None)
 
     def drawback_trace(self, group: str, which: Literal["off", "on"]) -> Trace | None:
-        """Returns the first seed's trace of that, or None if it was not kept."""
+        """Returns the first seed's trace of the first test of this group, or None without one."""
         test = self._of_group(group)
         if test is None:
             return None
@@ -82,7 +82,7 @@ class DrawbackQueries(queries.Queries):
 
 
 def _titled(policy: str) -> str:
-    """A policy with settings, as setups of runs are titled."""
+    """Returns a policy with settings in the form of a configuration's title."""
     name, *settings = policy.split()
     return " ".join((name, ",".join(settings))).strip()
 
@@ -96,10 +96,10 @@ class Metric:
 
     table: int
     value: pl.Expr
-    """The value, from the row of the summary."""
+    """The value in terms of the summary's columns."""
     digits: int
     best: Callable[..., str]
-    """The function that finds the best of several: `min` or `max`."""
+    """The function that returns the best of several values: `min` or `max`."""
 
 
 METRICS = {
@@ -116,9 +116,10 @@ _SPREAD_OF_FORKS = in_ticks(pl.col("fork_ns").max() - pl.col("fork_ns").min())
 
 
 def in_order_of_arrival(arrivals: Iterable[float], work: float, cpus: int) -> float:
-    """Mean turnaround if each is served to its end, in order of arrival, by CPUs that do no more.
+    """Returns the mean turnaround if CPUs serve tasks in order of arrival,
+    to completion, without overhead.
 
-    Of equal processes, no schedule without preemption has a lower one.
+    For equal tasks, no schedule without preemption has a lower mean.
     """
     free_at = [0.0] * cpus
     times = []
@@ -130,7 +131,7 @@ def in_order_of_arrival(arrivals: Iterable[float], work: float, cpus: int) -> fl
 
 
 class Queries(InversionQueries, DrawbackQueries):
-    """Workloads are named as the study names them."""
+    """Queries by workload, with the study's names."""
 
     cpus = 3
     schedulers: ClassVar = {
@@ -139,12 +140,12 @@ class Queries(InversionQueries, DrawbackQueries):
         "MLFQ": "mlfq:four-quanta",
     }
     workloads: ClassVar = {"CPU-bound": "s3-cpu", "IO-bound": "s3-io", "Mixed": "s3-mixed"}
-    """The names in the study's tables, and our experiments."""
+    """The workloads of the study's tables, and schedlab's experiments."""
     whole_quanta = "mlfq:whole-quanta"
-    """The other reading of the study's time slices."""
+    """The other interpretation of the study's time slices."""
     work = STUDY_3_WORK
     batch = ideal_batch(40, STUDY_3_WORK, cpus)
-    """What is ideal if the 40 CPU-bound processes come all at once."""
+    """The ideal if the 40 CPU-bound tasks arrive at once."""
 
     def _of(
         self, workload: str, scheduler: str, value: pl.Expr, rows: pl.DataFrame | None = None
@@ -158,26 +159,26 @@ class Queries(InversionQueries, DrawbackQueries):
     # --- tables 1 to 5
 
     def metric(self, name: str, workload: str, scheduler: str, costs: bool = False) -> Measured:
-        """A cell of the study's tables; `costs`: with those of its machine."""
+        """Returns a cell of the study's tables. `costs`: with the study costs."""
         experiment = self.workloads[workload]
         if costs:
             experiment = self.on_their_costs(experiment)
         return self.of(experiment, scheduler, METRICS[name].value)
 
     def reading(self, name: str, workload: str, policy: str) -> Measured:
-        """Returns a metric of a workload under one reading of the study's feedback queue."""
+        """Returns a metric of a workload under one interpretation of the study's feedback queue."""
         return self.of(self.workloads[workload], policy, METRICS[name].value)
 
     def ran_reading(self) -> bool:
-        """True if the other reading of the study's time slices was run."""
+        """True if the other interpretation of the study's time slices was run."""
         return self.setup(self.workloads["CPU-bound"], self.whole_quanta) is not None
 
     def printed(self, name: str, workload: str, scheduler: str) -> Figure | None:
-        """What the study's table says there."""
+        """Returns the published value of a cell."""
         return self.figure(f"table {METRICS[name].table}", scheduler, workload)
 
     def ideal(self, name: str, workload: str, scheduler: str) -> Measured | float | None:
-        """Known of processes that compute alone."""
+        """Returns the ideal value of a cell, which is known for CPU-bound tasks; otherwise None."""
         if workload != "CPU-bound":
             return None
         if name == "turnaround":
@@ -185,7 +186,7 @@ class Queries(InversionQueries, DrawbackQueries):
         return {"throughput": self.batch.throughput, "fairness": 1.0}.get(name)
 
     def _served_in_order(self, scheduler: str) -> Measured:
-        """`in_order_of_arrival`, with the arrivals of each run."""
+        """Returns `in_order_of_arrival` for the arrivals of each run."""
         rows, folders = self._children, {}
         if len(rows):
             workload_rows = rows.filter(pl.col("experiment") == self.workloads["CPU-bound"])
@@ -196,38 +197,38 @@ class Queries(InversionQueries, DrawbackQueries):
         return measure(self.setup(self.workloads["CPU-bound"], scheduler), folders)
 
     def part_of_time(self, column: str, workload: str, scheduler: str) -> Measured:
-        """A part of all CPUs' time in the window, in percent."""
+        """Returns a column's fraction of all CPUs' time in the window, in percent."""
         value = first(column) * 100 / (first("cpus") * first("elapsed_ns"))
         return self._of(workload, scheduler, value)
 
     def overhead(self, workload: str, scheduler: str) -> Measured:
-        """The scheduler's own part of the CPUs' time, in percent."""
+        """Returns the scheduler's fraction of CPU time, in percent."""
         return self._of(workload, scheduler, first("overhead_share") * 100)
 
     def last_fork(self, workload: str, scheduler: str) -> Measured:
-        """Ticks from the first process's fork to the last one's."""
+        """Returns the ticks from the first task's fork to the last one's."""
         return self._of(workload, scheduler, _SPREAD_OF_FORKS, self._children)
 
     def parent_waits(self, workload: str, scheduler: str) -> Measured:
-        """The parent's waits for a CPU, in ticks."""
+        """Returns the parent's waits for a CPU, in ticks."""
         value = in_ticks(pl.col("waiting_ns").mean())
         return self._of(workload, scheduler, value, self._processes("role", "root"))
 
     def mean_time(self, column: str, workload: str, scheduler: str) -> Measured:
-        """The mean time of a process, in ticks."""
+        """Returns the mean time of a task, in ticks."""
         return self._of(workload, scheduler, in_ticks(pl.col(column).mean()), self._children)
 
     def group_turnaround(self, group: str, scheduler: str) -> Measured:
-        """The turnaround of a process of this group of the mixed workload, in ticks."""
+        """Returns the turnaround of a task of this group of the mixed workload, in ticks."""
         group_turnarounds = pl.col("turnaround_ns").filter(pl.col("group") == group)
         return self._of("Mixed", scheduler, in_ticks(group_turnarounds.mean()), self._children)
 
     def thousandths(self, name: str, workload: str, scheduler: str) -> Measured:
-        """A time in thousandths of a tick."""
+        """Returns a time in thousandths of a tick."""
         return self._of(workload, scheduler, METRICS[name].value * 1000)
 
     def throughput_of_ideal(self, scheduler: str) -> Measured:
-        """The throughput of the CPU-bound workload, in percent of the ideal."""
+        """Returns the throughput of the CPU-bound workload, in percent of the ideal."""
         value = METRICS["throughput"].value * 100 / self.batch.throughput
         return self._of("CPU-bound", scheduler, value)
 
@@ -235,7 +236,9 @@ class Queries(InversionQueries, DrawbackQueries):
         return next(iter(traces(self.setup(self.workloads[workload], scheduler), most=1)), None)
 
     def mostly_blocked_on(self) -> SimpleNamespace | None:
-        """What blocks the IO-bound processes most under round-robin, and its percent of the time."""
+        """Returns the main cause of blocking of IO-bound tasks under
+        round-robin, and its percentage of time.
+        """
         first_trace = self._first_trace("IO-bound", "RR")
         if first_trace is None:
             return None
@@ -256,8 +259,9 @@ class Queries(InversionQueries, DrawbackQueries):
         return SimpleNamespace(cause=cause, part=first["part"], seed=run.seed)
 
     def waits_below_the_top(self) -> SimpleNamespace | None:
-        """The part of the wait for a CPU, of those that compute under MLFQ, below the top level, in
-        percent."""
+        """Returns the percentage of the computing tasks' waiting below
+        the top level, under MLFQ.
+        """
         first_trace = self._first_trace("Mixed", "MLFQ")
         if first_trace is None:
             return None
@@ -273,11 +277,13 @@ class Queries(InversionQueries, DrawbackQueries):
     # --- figures 4 and 5
 
     def spread(self, workload: str, scheduler: str) -> Measured:
-        """The interquartile range of response within a run, in ticks."""
+        """Returns the interquartile range of response within a run, in ticks."""
         return self._of(workload, scheduler, _QUARTILES, self._children)
 
     def response_chart(self, workload: str, figure: int) -> list[Block]:
-        """The chart of all processes of all runs whose setup has no failure."""
+        """Returns the chart of all tasks' response times, under the
+        schedulers without failed runs.
+        """
         rows = self._children
         if rows.is_empty():
             return []
@@ -320,10 +326,13 @@ class Queries(InversionQueries, DrawbackQueries):
             )
         )
 
-    # --- its sample schedules
+    # --- sample schedules
 
     def sample_order(self) -> pl.DataFrame:
-        """The turns of figure 1, as far as the text states them: their order, each as long as a tick."""
+        """Returns figure 1's schedule.
+
+        The text states only the order, so each time slice is one tick.
+        """
         order = pl.read_csv(self.study.folder / "figure-1.csv").rename({"process": "series"})
         return order.select(
             pl.lit("published").alias("kind"),
@@ -334,15 +343,15 @@ class Queries(InversionQueries, DrawbackQueries):
         )
 
     def sample_share(self, experiment: str, group: str) -> Measured:
-        """The share of the CPU that a task of the sample workload had, in percent."""
+        """Returns the CPU share of a task of the sample workload, in percent."""
         return self.of(
             experiment, "lottery", 100 * pl.col("share").first(), self._group(group), cpus=1
         )
 
-    # --- what it claims
+    # --- claims
 
     def gain_printed(self, name: str, workload: str, more: str, less: str) -> float:
-        """By how many percent the first's printed figure is more."""
+        """Returns by how many percent the first published figure exceeds the second."""
         above, below = (
             self._printed_value(name, workload, scheduler) for scheduler in (more, less)
         )
@@ -355,21 +364,21 @@ class Queries(InversionQueries, DrawbackQueries):
         return figure.value
 
     def order_published(self, name: str, workload: str, falling: bool) -> str:
-        """The order of the three, as printed."""
+        """Returns the order of the three schedulers by published figures."""
         figures = {
             scheduler: self.printed(name, workload, scheduler) for scheduler in self.schedulers
         }
         return self.order_printed({scheduler: f for scheduler, f in figures.items() if f}, falling)
 
     def order_measured(self, name: str, workload: str, falling: bool) -> str | Measured:
-        """The order of the three, as measured; or the first that is missing."""
+        """Returns the order of the three schedulers by measurements, or the first missing one."""
         return self.order(
             {scheduler: self.metric(name, workload, scheduler) for scheduler in self.schedulers},
             falling,
         )
 
     def whose_spread(self, rank: str) -> str:
-        """The scheduler with the narrowest or the widest spread, as the study says."""
+        """Returns the scheduler with the narrowest or the widest spread, according to the study."""
         rank_text = {"narrowest": "1", "widest": "3"}[rank]
         ranks = (self.figure("figure 4", scheduler, "Mixed") for scheduler in self.schedulers)
         return next(figure.row for figure in ranks if figure and figure.text == rank_text)
@@ -378,14 +387,16 @@ class Queries(InversionQueries, DrawbackQueries):
         return {scheduler: self.spread("Mixed", scheduler) for scheduler in self.schedulers}
 
     def spread_rank(self, scheduler: str) -> str | Measured:
-        """1 for the narrowest; or the first that is missing."""
+        """Returns the rank of a scheduler's spread, 1 for the narrowest, or
+        the first missing measurement.
+        """
         spreads = self._spreads()
         missing = next((measured for measured in spreads.values() if measured.mean is None), None)
         order = sorted(spreads, key=lambda scheduler: spreads[scheduler].mean or 0.0)
         return missing or str(order.index(scheduler) + 1)
 
     def spreads_text(self) -> str:
-        """All three, the narrowest first; nothing if one is missing."""
+        """Returns all three spreads in words, the narrowest first; "" if one is missing."""
         means = {scheduler: measured.mean for scheduler, measured in self._spreads().items()}
         known = {scheduler: mean for scheduler, mean in means.items() if mean is not None}
         if len(known) < len(means):
@@ -397,12 +408,16 @@ class Queries(InversionQueries, DrawbackQueries):
         return f"Interquartile ranges in ticks: {', '.join(texts)}."
 
     def best_printed(self, scheduler: str) -> int:
-        """The number of cells of tables 1 to 5 in which it has the best of the three printed
-        values."""
+        """Returns the number of cells of tables 1 to 5 where the
+        scheduler has the best published value.
+        """
         return self._count_best(scheduler, self._printed_value)
 
     def best(self, scheduler: str) -> Measured:
-        """The same of our means; not a mean over seeds itself, but one number of all runs."""
+        """Returns the number of cells where the scheduler has the best mean.
+
+        It has one value for all seeds.
+        """
         means: dict[tuple[str, str, str], float] = {}
         for name in METRICS:
             for workload in self.workloads:
@@ -414,8 +429,11 @@ class Queries(InversionQueries, DrawbackQueries):
         return Measured((self._count_best(scheduler, lambda *key: means[key]),))
 
     def best_in_texts(self, scheduler: str) -> Measured:
-        """Returns in how many of them no other scheduler may be the best: by the test of the page that compares all
-        policies (schedlab.analysis.comparison.best)."""
+        """Returns the number of cells where the scheduler is the winner
+        by the comparison page's test.
+
+        The test is schedlab.analysis.comparison.best.
+        """
         best_count = 0
         for name, metric in METRICS.items():
             for workload in self.workloads:

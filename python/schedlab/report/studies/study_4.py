@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What study 4's page asks: of traces tick by tick, of the mixed benchmark, of the sleeper."""
+"""Queries of study 4's page: traces by tick, the mixed benchmark and the sleeper."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SEVERAL = 2
 
 
 class Queries(AuthorsOutput):
-    """Times are in ticks."""
+    """Queries of study 4's page. Times are in ticks."""
 
     schedulers: ClassVar = {"RR": "rr:table-scan", "MLFQ": "mlfq:allotment-boost"}
     trace_experiment = TRACE
@@ -57,37 +57,37 @@ class Queries(AuthorsOutput):
         "s4-scan-40": "interactive, beside 40",
         "s4-scan-sleeper": "the sleeper, 200 ticks after the others",
     }
-    """Experiments that run the study's own implementation beside lists."""
+    """Experiments that compare the study's scan of the process table with lists."""
     forks: ClassVar = {
         f"s4-fork-{hundredths}": f"0.{hundredths}" for hundredths in (30, 34, 38, 42, 46)
     }
-    """Experiments with the sleeper, by how many ticks of its own the parent needs for each fork."""
+    """Experiments with the sleeper, by the ticks that the parent computes for each fork."""
     changes_late = "s4-turns-interactive"
-    """A process that computes first and sleeps later."""
+    """The experiment with a task that first computes and later sleeps."""
     implementations: ClassVar = {
         "lists": "mlfq:allotment-boost",
         "a scan of the table": "mlfq:table-scan",
     }
 
     def scanned(self, experiment: str, policy: str) -> Measured:
-        """Returns the mean turnaround of the interactive processes, or of the sleeper, in ticks."""
+        """Returns the mean turnaround of the interactive tasks, or of the sleeper, in ticks."""
         group = "sleeper" if experiment.endswith("sleeper") else self.kinds["interactive"]
         value = in_ticks(pl.col("turnaround_mean_ns").first())
         return self.of(experiment, policy, value, self._group(group))
 
     def wakeup_of_late(self, which: str, policy: str) -> Measured:
-        """Returns the median or longest wake-up latency of the process that sleeps later, in ticks."""
+        """Returns the median or longest wake-up latency of the task that sleeps later, in ticks."""
         value = in_ticks(pl.col(f"wakeup_latency_{which}_ns").first())
         return self.of(self.changes_late, policy, value, self._group("changes"))
 
     # --- figures 7 and 8
 
     def traced(self, scheduler: str) -> bool:
-        """Is there a trace of its three processes?"""
+        """Returns whether there is a trace of its three tasks."""
         return bool(self._traced(scheduler))
 
     def why_not_traced(self, scheduler: str) -> str:
-        """If there is none."""
+        """Returns why there is no trace."""
         setup = self.setup(TRACE, scheduler)
         measured = measure(setup, {})
         if measured.failed:
@@ -102,11 +102,15 @@ class Queries(AuthorsOutput):
         return at_ticks(trace, _pids(run, "cpu"))
 
     def tick_by_tick(self, scheduler: str) -> SimpleNamespace:
-        """At how many ticks of the study's figure the same process ran here, on the same level."""
+        """Returns how many ticks of the study's figure have the same
+        task, on the same level, here.
+        """
         return alike(printed_ticks(self.study, scheduler), self._ticks(scheduler))
 
     def schedule(self, scheduler: str, until: int | None) -> pl.DataFrame:
-        """The turns of the authors' output, and of the same ticks here; `until`: of so many ticks alone."""
+        """Returns the published and the measured time slices of the same
+        ticks, at most the first `until`.
+        """
         printed = printed_ticks(self.study, scheduler).rename({"process": "pid"})
         ticks_of_run = self._ticks(scheduler)
         ticks_of_run = ticks_of_run.with_columns(
@@ -121,21 +125,23 @@ class Queries(AuthorsOutput):
         )
 
     def usual_turn(self, scheduler: str) -> SimpleNamespace:
-        """The commonest length of a turn, in ticks, and what part of all turns has it."""
+        """Returns the most frequent length of a time slice in ticks, and
+        the fraction of slices with it.
+        """
         length, part = usual(turns(self._ticks(scheduler))["length"])
         return SimpleNamespace(length=length, part=part)
 
     def run_begins(self) -> int:
-        """The tick of the machine at which the run begins."""
+        """Returns the machine's tick at the beginning of the run."""
         ((_, trace),) = self._traced("MLFQ")
         return begin_tick(trace)
 
     def boosts_seen(self) -> list[int]:
-        """The machine's ticks at which a process of the trace rises."""
+        """Returns the machine's ticks when a task of the trace is boosted."""
         return boosts(self._ticks("MLFQ"))
 
     def levels_table(self) -> Table:
-        """What the study set for each level, and what the trace shows."""
+        """Returns a table of the study's setting of each level and the behaviour in the trace."""
         ticks = self._ticks("MLFQ")
         raised = boosts(ticks)
         before = ticks.filter(pl.col("machine_tick") < raised[0]) if raised else ticks
@@ -183,11 +189,11 @@ class Queries(AuthorsOutput):
     # --- figures 9 and 10
 
     def ideal(self, kind: str, size: int) -> float:
-        """The ideal in ticks."""
+        """Returns the ideal turnaround in ticks."""
         return dict(zip(self.kinds, ideal_mixed_benchmark(size), strict=True))[kind]
 
     def _sizes_run(self, scheduler: str) -> list[int]:
-        """The sizes that were run without a failure."""
+        """Returns the sizes that were run without a failure."""
         return [
             size
             for size in self.sizes
@@ -195,7 +201,7 @@ class Queries(AuthorsOutput):
         ]
 
     def _by_seed(self, scheduler: str, kind: str) -> dict[int, tuple[float, ...]]:
-        """A value by size, for each of the seeds that all sizes have."""
+        """Returns the values by size, for the seeds that all sizes have."""
         values_by_size = {
             size: values
             for size in self.sizes
@@ -205,14 +211,14 @@ class Queries(AuthorsOutput):
         return {size: values[:seeds] for size, values in values_by_size.items()} if seeds else {}
 
     def shape_title(self, shape: str) -> str:
-        """The title of the columns that compare the shape."""
+        """Returns the title of the columns that compare the shape."""
         if shape == "slope":
             return "ticks for each CPU-bound process more"
         sizes = self._by_seed("RR", "interactive")
         return f"times as long, {_ends(sizes)} CPU-bound" if len(sizes) > 1 else "times as long"
 
     def rerun_sizes(self) -> str:
-        """The sizes of the rerun, from the fewest to the most."""
+        """Returns the smallest and the largest size of the rerun, in words."""
         return _ends(self._points("RR", "interactive", "rerun"))
 
     def _points(self, scheduler: str, kind: str, source: Source) -> dict[int, float]:
@@ -223,7 +229,7 @@ class Queries(AuthorsOutput):
         }
 
     def curve(self, shape: str, whose: str, scheduler: str, kind: str) -> Measured:
-        """`growth`: the last ÷ the first; `slope`: of the straight line that fits best."""
+        """Returns `growth`, the last value ÷ the first, or `slope`, of the best-fitting line."""
         if whose == "measured":
             return _shape_by_seed(shape, self._by_seed(scheduler, kind))
         points = (
@@ -237,7 +243,10 @@ class Queries(AuthorsOutput):
         )
 
     def growth_to_most(self) -> Measured:
-        """The same of ours, of interactive processes under MLFQ; missing unless both ends were run."""
+        """Returns the measured growth for interactive tasks under MLFQ, between the extreme sizes.
+
+        It is missing unless both sizes were run.
+        """
         measured = self._by_seed("MLFQ", "interactive")
         return _shape_by_seed(
             "growth",
@@ -249,8 +258,9 @@ class Queries(AuthorsOutput):
         )
 
     def authors_outlasting(self) -> int:
-        """The number of the authors' rows in which interactive processes take longer under
-        round-robin."""
+        """Returns the number of the authors' sizes where interactive tasks
+        take longer under round-robin.
+        """
         pairs = [
             [self.authors(kind, "RR", size) for kind in ("interactive", "CPU-bound")]
             for size in self.sizes
@@ -258,20 +268,26 @@ class Queries(AuthorsOutput):
         return sum(bool(one and other and one.value > other.value) for one, other in pairs)
 
     def fork_distance(self, size: int) -> Measured:
-        """Ticks from the first CPU-bound process's fork to the last one's, under round-robin."""
+        """Returns the ticks from the first CPU-bound task's fork to the
+        last one's, under round-robin.
+        """
         spread = in_ticks(pl.col("fork_ns").max() - pl.col("fork_ns").min())
         rows = self._processes("group", self.kinds["CPU-bound"])
         return self.of(f"s4-mixed-{size}", "RR", spread, rows)
 
     def _largest(self, scheduler: str) -> tuple[int, list[tuple[StoredRun, Trace]]]:
-        """The first seed beside the most CPU-bound processes that were run."""
+        """Returns the largest number of CPU-bound tasks that was run, and
+        the first seed's run and trace.
+        """
         sizes = self._sizes_run(scheduler)
         if not sizes:
             return 0, []
         return sizes[-1], traces(self.setup(f"s4-mixed-{sizes[-1]}", scheduler), most=1)
 
     def story_of_round_robin(self) -> SimpleNamespace | None:
-        """What a trace tells of the interactive processes; times in ticks. None without one."""
+        """Returns findings about interactive tasks in a trace of round-robin,
+        in ticks; None without a trace.
+        """
         size, trace_data = self._largest("RR")
         if not trace_data:
             return None
@@ -296,7 +312,9 @@ class Queries(AuthorsOutput):
         )
 
     def story_of_feedback(self) -> SimpleNamespace | None:
-        """The same, until the CPU-bound ones have left the highest level; None without a trace."""
+        """Returns findings under MLFQ until the CPU-bound tasks leave the
+        top level; None without a trace.
+        """
         size, trace_data = self._largest("MLFQ")
         if not trace_data:
             return None
@@ -327,7 +345,7 @@ class Queries(AuthorsOutput):
         )
 
     def wakeups_chart(self) -> list[Block]:
-        """How long the interactive processes wait for the CPU when they have been woken."""
+        """Returns the chart of the interactive tasks' wake-up latencies."""
         size = max(set(self._sizes_run("RR")) & set(self._sizes_run("MLFQ")), default=0)
         traces_by_policy = {
             policy: [trace for _, trace in traces(self.setup(f"s4-mixed-{size}", policy))]
@@ -347,7 +365,7 @@ class Queries(AuthorsOutput):
         )
 
     def sizes_of_shipped(self) -> list[int]:
-        """The numbers of CPU-bound processes beside which policies as shipped were run."""
+        """Returns the numbers of CPU-bound tasks that ran under built-in policies."""
         return [size for size in self.sizes if self.shipped_run(f"s4-mixed-{size}")]
 
     # --- the sleeper
@@ -358,21 +376,22 @@ class Queries(AuthorsOutput):
         return self.of(experiment, scheduler, ticks, rows)
 
     def slept(self, experiment: str, scheduler: str) -> Measured:
-        """The time from the call of sleep() until it runs again: all that it does after it first
-        ran."""
+        """Returns the time from the call of sleep() until the task runs again, its
+        only action after it first ran.
+        """
         value = pl.col("turnaround_ns") - pl.col("response_ns")
         return self._of_sleeper(experiment, scheduler, value)
 
     def from_fork(self, experiment: str, scheduler: str) -> Measured:
-        """The time from its fork until its end."""
+        """Returns the time from the sleeper's fork to its exit."""
         return self._of_sleeper(experiment, scheduler, pl.col("turnaround_ns"))
 
     def waited(self, experiment: str, scheduler: str) -> Measured:
-        """The time that it waits after its wake-up."""
+        """Returns the sleeper's wake-up latency."""
         return self._of_sleeper(experiment, scheduler, pl.col("wakeup_latency_max_ns"))
 
     def rerun_of_sleeper(self, scheduler: str) -> Figure | None:
-        """The rerun's time from the sleeper's fork to its end."""
+        """Returns the rerun's time from the sleeper's fork to its exit."""
         return self.figure("section 4.3", "sleeper", scheduler, "rerun")
 
 
@@ -388,7 +407,9 @@ def _sleeps(trace: Trace, pids: list[int]) -> pl.DataFrame:
 
 
 def _times_away(trace: Trace, pids: list[int]) -> pl.DataFrame:
-    """The times when one of them begins to sleep or to wait for the disk, and when it runs again."""
+    """Returns when one of these tasks starts to sleep or to wait for
+    the disk, and when it runs again.
+    """
     intervals = state_intervals(trace).filter(pl.col("pid").is_in(pids)).sort("pid", "begin_ns")
     runs = pl.when(pl.col("state") == "running").then(pl.col("begin_ns"))
     return (

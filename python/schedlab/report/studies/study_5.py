@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What study 5's page asks: of its benchmark's events, of runs on Linux, and of both kernels."""
+"""Queries of study 5's page: events of its benchmark, runs on Linux, and both kernels."""
 
 from __future__ import annotations
 
@@ -47,21 +47,24 @@ _LATENCIES = {
 
 
 class EventQueries(queries.Queries):
-    """Asks for events by experiment and policy."""
+    """Queries about events, by experiment and policy."""
 
     def throughput(self, experiment: str, policy: str) -> Measured:
-        """Events a second, of all threads, as the program tells it."""
+        """Returns events per second of all threads, as the program reports them."""
         events = pl.col("value").filter(pl.col("name") == "events").sum()
         elapsed = pl.col("value").filter(pl.col("name") == "elapsed").sum()
         rate = pl.when(elapsed > 0).then(events * 1e9 / elapsed)
         return self.of(experiment, policy, rate, self.collection.values)
 
     def latency(self, experiment: str, policy: str, which: str) -> Measured:
-        """An event's latency in ms: the mean, the longest, or the 95th percentile."""
+        """Returns an event's latency in ms: the mean, the longest, or the 95th percentile."""
         return self.of(experiment, policy, _LATENCIES[which], self._latencies)
 
     def _latencies_of(self, experiment: str, policies: Sequence[str]) -> pl.DataFrame:
-        """Latencies of all events of all runs whose setup has no failure. Columns: policy, ms."""
+        """Returns the latencies of all events under policies without failed runs.
+
+        Columns: policy, ms.
+        """
         rows = self._latencies
         setups = {policy: self.setup(experiment, policy) for policy in policies}
         complete = [policy for policy, setup in setups.items() if setup and setup.succeeded]
@@ -78,7 +81,7 @@ class EventQueries(queries.Queries):
 
 
 def turns(run: StoredRun, trace: Trace) -> pl.DataFrame:
-    """Each turn of a thread that its slice ended. Columns: pid, ms."""
+    """Returns the time slices of threads that ended by expiry. Columns: pid, ms."""
     events = run.metrics().processes.filter(pl.col("group") == "event")["pid"]
     intervals = state_intervals(trace).filter(pl.col("pid").is_in(events.implode()))
     ended_by = pl.col("cause").cast(pl.String).shift(-1).over("pid")
@@ -90,10 +93,10 @@ def turns(run: StoredRun, trace: Trace) -> pl.DataFrame:
 
 
 def lost_steps(run: StoredRun, trace: Trace) -> float:
-    """Steps of the machine's clock, of each tick that a thread ran, in which the CPU did nothing.
+    """Returns steps of the machine's clock, per tick that a thread ran, when the CPU did nothing.
 
-    Where time goes on and the cycle counter does not: Spike ends a step early when an interrupt
-    comes. 0 if the clock has no steps.
+    In such steps, time advances but the cycle counter does not: Spike ends a step early when an
+    interrupt arrives. Returns 0 if the clock has no steps.
     """
     threads = run.metrics().processes.filter(pl.col("group") == "event")["pid"].to_list()
     rows = trace.rows(Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
@@ -119,10 +122,10 @@ POLICIES = tuple(dict.fromkeys((*OWN, *OTHERS)))
 
 
 class LinuxQueries(queries.Queries):
-    """A benchmark's figures are named as schedlab.base.outputs names them."""
+    """Queries about benchmarks on Linux. Figures are named as in schedlab.base.outputs."""
 
     def on_linux(self) -> bool:
-        """Is there any run?"""
+        """Returns whether there is any run on Linux."""
         return any(
             self.ran(name)
             for name, experiment in EXPERIMENTS.items()
@@ -130,19 +133,19 @@ class LinuxQueries(queries.Queries):
         )
 
     def linux_policies(self, experiments: Iterable[str] | str) -> list[str]:
-        """The policies under which any of the experiments was run; the study's own first."""
+        """Returns the policies that ran any of the experiments, the study's first."""
         names = [experiments] if isinstance(experiments, str) else list(experiments)
         return [p for p in POLICIES if any(self.ran(name, p) for name in names)]
 
     def printed_output(self, experiment: str, policy: str, figure: str) -> Measured:
-        """What a benchmark printed."""
+        """Returns a figure that a benchmark printed."""
         setup = self.setup(experiment, policy)
         runs = [run for run in (setup.runs if setup else ()) if run.succeeded]
         values = {run.folder: self._printed_by(run) for run in runs}
         return measure(setup, {at: all_[figure] for at, all_ in values.items() if figure in all_})
 
     def _printed_by(self, run: StoredRun) -> Figures:
-        """Nothing, if it did not print what it should."""
+        """Returns the figures that a benchmark printed; empty if its output is not as expected."""
         if run.folder not in self._read:
             self._read[run.folder] = printed(run.folder, str(run.manifest["workload"]))
         return self._read[run.folder]
@@ -153,15 +156,17 @@ class LinuxQueries(queries.Queries):
 
 
 def apart(one: Measured, other: Measured) -> Difference | None:
-    """What `other` has more; None where either is missing. Runs are boots of their own: nothing is
-    the same in those of one seed but the seed."""
+    """Returns the difference `other` minus `one`; None if either is missing.
+
+    Runs are unpaired, since each is a separate boot and equal seeds share nothing else.
+    """
     if one.mean is None or other.mean is None:
         return None
     return difference(one.values, other.values, paired=False)
 
 
 ONE, EIGHT = _ON_OUR_KERNEL = ("s5-cpubench", "s5-cpubench-8")
-"""One thread, as in the study, and eight."""
+"""Experiments with one thread, as in the study, and with eight."""
 _PRINTED = {
     "throughput": "events_per_second",
     "mean latency": "latency_mean_ms",
@@ -169,24 +174,27 @@ _PRINTED = {
 }
 """Sysbench's names, by the quantity of published figures."""
 _RARE = 0.05
-"""How probable a difference is by chance, where it counts as more than that."""
+"""Significance level of differences."""
 _HARDLY_EVER = 0.001
 _SHIPPED = tuple(dict.fromkeys((*EXPERIMENTS[ONE].own, *OTHERS)))
 
 
 class Queries(LinuxQueries, EventQueries):
-    """Schedulers are named as the study names them, policies as we do."""
+    """Queries of study 5's page.
+
+    Schedulers have the study's names, and policies have schedlab's names.
+    """
 
     schedulers: ClassVar = {"CFS": FAIR, "Lottery": "lottery:linux", "WRR": "wrr:linux"}
-    """The study's schedulers, and what they are on Linux."""
+    """The study's schedulers, and the corresponding policies on Linux."""
     on_ours: ClassVar = {**schedulers, "CFS": "cfs"}
-    """What they are on our own kernel."""
+    """The corresponding policies on schedlab's kernel."""
     quantities: ClassVar = {
         "throughput": "events a second",
         "mean latency": "mean latency, ms",
         "maximum latency": "longest latency, ms",
     }
-    """Quantities, and the names that our tables have for them."""
+    """Quantities, and their names in the tables."""
     pairs = tuple(combinations(schedulers, 2))
     stressors: ClassVar = {f"s5-linux-stress-{name}": name for name in STRESSORS}
     benchmarks: ClassVar = {
@@ -195,21 +203,21 @@ class Queries(LinuxQueries, EventQueries):
     }
     suites: ClassVar = {f"s5-linux-{name}": name for name in SUITES}
 
-    # --- what was run
+    # --- runs
 
     def on_our_kernel(self) -> bool:
-        """The study's own benchmark?"""
+        """Returns whether the study's benchmark ran on schedlab's kernel."""
         return any(self.collection.select(experiment=name) for name in _ON_OUR_KERNEL)
 
     def shown(self, experiment: str) -> list[str]:
-        """The study's policies, and those of the others that were run."""
+        """Returns the study's policies, and the others that were run."""
         policies = EXPERIMENTS[experiment].own
         return [p for p in _SHIPPED if p in policies or self.ran(experiment, p)]
 
     # --- tables 5 and 6
 
     def theirs(self, quantity: str, name: str, run: str = "") -> Figure | None:
-        """The figure of one run, by table 5; without a run: the mean, by table 6."""
+        """Returns the published figure of a run (table 5), or the mean without `run` (table 6)."""
         for figure in self.study.figures:
             place_and_row = (figure.place, figure.row) if run else (figure.place, figure.column)
             expected_place = ("table 5", f"{name} {run}") if run else ("table 6", name)
@@ -218,17 +226,17 @@ class Queries(LinuxQueries, EventQueries):
         return None
 
     def titled(self, name: str, experiment: str) -> str:
-        """A scheduler, and what is run for it."""
+        """Returns a scheduler with the policy that represents it."""
         if experiment == ONE:
             return f"{name} ({self.on_ours[name]})"
         return f"{name} ({'the kernel’s fair class' if name == 'CFS' else self.schedulers[name]})"
 
     def digits(self, quantity: str, experiment: str) -> int:
-        """Decimals of ours; sysbench has two of each."""
+        """Returns the decimals of measured figures. Sysbench prints two."""
         return 2 if quantity == "throughput" or experiment != ONE else 3
 
     def ours(self, quantity: str, name: str, experiment: str, run: str = "") -> Measured:
-        """Our figure of the seed of that number; without one: of all seeds."""
+        """Returns the measured figure of the seed with that number; without `run`, of all seeds."""
         policy = self.on_ours[name] if experiment == ONE else self.schedulers[name]
         if experiment != ONE:
             measured = self.printed_output(experiment, policy, _PRINTED[quantity])
@@ -242,18 +250,20 @@ class Queries(LinuxQueries, EventQueries):
         return measured
 
     def running(self, experiment: str, policy: str) -> Measured:
-        """Percent of the time in which the threads run."""
+        """Returns the percentage of time when the threads run."""
         return self.of(experiment, policy, first("running_ns") * 100 / first("elapsed_ns"))
 
     def overhead(self, experiment: str, policy: str) -> Measured:
-        """Percent of the time that the scheduler takes."""
+        """Returns the scheduler's percentage of the time."""
         return self.summary(experiment, policy, "overhead_share", 100)
 
     def _means(self, quantity: str) -> dict[str, Figure]:
         return {name: f for name in self.schedulers if (f := self.theirs(quantity, name))}
 
     def longest_printed(self) -> SimpleNamespace:
-        """The worst of the longest latencies of three runs, its scheduler, and all medians."""
+        """Returns the maximum of the three runs' longest latencies,
+        its scheduler, and all medians.
+        """
         runs = {
             name: [f.value for run in "123" if (f := self.theirs("maximum latency", name, run))]
             for name in self.schedulers
@@ -265,8 +275,11 @@ class Queries(LinuxQueries, EventQueries):
     # --- one thread
 
     def slowest_and_fastest(self) -> SimpleNamespace:
-        """The slowest and the fastest by throughput, their distance in percent, and what the
-        schedulers take of it. Raises NotMeasured."""
+        """Returns the slowest and the fastest policy by throughput,
+        and their difference in percent.
+
+        `work`: the scheduler's part of it. Raises NotMeasured.
+        """
         rates = {policy: self.throughput(ONE, policy) for policy in self.shown(ONE)}
         shares = {policy: self.overhead(ONE, policy) for policy in rates}
         rate, share = (
@@ -282,12 +295,15 @@ class Queries(LinuxQueries, EventQueries):
         )
 
     def clock_step_of_tick(self, policy: str) -> Measured:
-        """The clock's step in percent of a tick."""
+        """Returns the clock's step in percent of a tick."""
         return self.of(ONE, policy, in_ticks(100 * first("clock_step_ns")))
 
     def steps_lost(self) -> list[float]:
-        """The clock's steps that are lost in each tick under the slowest and the fastest; nothing
-        without traces. Raises NotMeasured."""
+        """Returns the lost clock steps per tick under the slowest and the
+        fastest policy; [] without traces.
+
+        Raises NotMeasured.
+        """
         extremes = self.slowest_and_fastest()
         trace_pairs = [
             traces(self.setup(ONE, policy), most=1) for policy in (extremes.slow, extremes.fast)
@@ -302,13 +318,13 @@ class Queries(LinuxQueries, EventQueries):
         return all(len(rates) > 1 for rates in self._rates_by_seed())
 
     def same_for_all_seeds(self) -> int:
-        """The number of policies under which the throughput is the same for all seeds."""
+        """Returns the number of policies with the same throughput for all seeds."""
         return sum(len(set(rates)) == 1 for rates in self._rates_by_seed())
 
     # --- eight threads
 
     def latencies_chart(self) -> list[Block]:
-        """The chart of all events' latencies; nothing if there are none."""
+        """Returns the chart of all events' latencies; [] if there are none."""
         latencies = self._latencies_of(EIGHT, _SHIPPED)
         if not len(latencies):
             return []
@@ -326,31 +342,32 @@ class Queries(LinuxQueries, EventQueries):
         )
 
     def turns_of(self, policy: str) -> list[float]:
-        """Each that a slice ended, in ms; none without a trace."""
+        """Returns the lengths of expired time slices in ms; [] without a trace."""
         traces_of_eight = traces(self.setup(EIGHT, policy))
         return [length for run, trace in traces_of_eight for length in turns(run, trace)["ms"]]
 
     def usual_turn(self, policy: str) -> float:
-        """The median of them; 0 if there is none."""
+        """Returns their median; 0 if there are none."""
         lengths = self.turns_of(policy)
         return median(lengths) if lengths else 0.0
 
     def setting(self, row: str) -> Figure | None:
-        """A setting of the study's time slices."""
+        """Returns a setting of the study's time slices."""
         figures = (figure for figure in self.study.figures if figure.place == "section 3.3.3")
         return next((figure for figure in figures if figure.row == row), None)
 
     # --- sysbench on Linux
 
     def linux_figures(self, experiment: str, figure: str) -> dict[str, Measured]:
-        """Figures of the study's three schedulers; of eight threads, under all policies that were
-        run."""
+        """Returns figures of the study's schedulers; for eight threads,
+        of all policies that were run.
+        """
         study_policies = list(self.schedulers.values())
         policies = self.linux_policies(experiment) if experiment == SYSBENCH_8 else study_policies
         return {policy: self.printed_output(experiment, policy, figure) for policy in policies}
 
     def linux_order(self, experiment: str, quantity: str, falling: bool) -> str | Measured:
-        """`WRR ≈ CFS > Lottery`, runs being boots of their own; or the first that is missing."""
+        """Returns the unpaired order `WRR ≈ CFS > Lottery`, or the first missing measurement."""
         values = {
             name: self.printed_output(experiment, name, _PRINTED[quantity])
             for name in self.schedulers
@@ -358,7 +375,7 @@ class Queries(LinuxQueries, EventQueries):
         return self.order(values, falling, paired=False)
 
     def difference_published(self, quantity: str, pair: tuple[str, str]) -> str:
-        """The second's mean less the first's."""
+        """Returns the second's published mean minus the first's."""
         first, second = (self.theirs(quantity, name) for name in pair)
         return _signed(second.value - first.value, 2) if first and second else NOTHING
 
@@ -372,7 +389,7 @@ class Queries(LinuxQueries, EventQueries):
         return apart(first, second)
 
     def difference_measured(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
-        """The same of ours, with its interval."""
+        """Returns the second's measured mean minus the first's, with its interval."""
         difference = self._difference(quantity, pair, experiment)
         if difference is None:
             return NOTHING
@@ -384,7 +401,7 @@ class Queries(LinuxQueries, EventQueries):
         return f"{_signed(difference.change, 2)} [{low}, {high}]"
 
     def chance_of_difference(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
-        """The difference in words, with the probability of one as large by chance."""
+        """Returns whether the difference may be due to chance, with its p-value, in words."""
         difference = self._difference(quantity, pair, experiment)
         if difference is None:
             return NOTHING
@@ -393,29 +410,31 @@ class Queries(LinuxQueries, EventQueries):
         text = f"p = {difference.chance:.2g}" if difference.chance >= _HARDLY_EVER else "p < 0.001"
         return f"hardly ({text})" if difference.chance < _RARE else f"yes ({text})"
 
-    # --- which process is woken
+    # --- wake-ups
 
     def woken(self, experiment: str, policy: str, column: str) -> Measured:
-        """A time of the workers, in ms."""
+        """Returns a time of the workers, in ms."""
         return self.of(experiment, policy, first(column) * 1e-6, self._group("worker"))
 
     def rounds(self, experiment: str, policy: str) -> Measured:
-        """The rounds of all message processes."""
+        """Returns the number of rounds of all message tasks."""
         return self.of(experiment, policy, pl.col("value").sum(), self._told("rounds"))
 
     def share_of_computing(self, experiment: str, policy: str) -> Measured:
-        """The CPU share of the processes that compute, in percent."""
+        """Returns the CPU share of the computing tasks, in percent."""
         return self.of(experiment, policy, first("share") * 100, self._group("cpu"))
 
     def wakeups(self, experiment: str) -> dict[str, Measured]:
-        """The 99th percentile under each policy that was run, in ms."""
+        """Returns the 99th percentile of wake-up latency under each policy that was run, in ms."""
         return {
             policy: self.woken(experiment, policy, "wakeup_latency_p99_ns")
             for policy in self.linux_policies(experiment)
         }
 
     def place_of_wrr(self, experiment: str) -> SimpleNamespace | None:
-        """Among several policies, and beside the kernel's fair class; None if it has none."""
+        """Returns the rank of WRR among several policies, and its ratio to Linux's
+        fair class; None without runs.
+        """
         means = {
             policy: measured.mean or 0.0 for policy, measured in self.wakeups(experiment).items()
         }
@@ -429,16 +448,15 @@ class Queries(LinuxQueries, EventQueries):
             times=f"{means['wrr:linux'] / fair:.3g}" if fair else "",
         )
 
-    # --- beyond the study's benchmark
+    # --- further benchmarks
 
     def result(self, experiment: str, policy: str) -> Measured:
-        """hackbench's seconds, stress-ng's operations a second."""
+        """Returns hackbench's seconds, or stress-ng's operations per second."""
         figure = "elapsed_s" if experiment == HACKBENCH else "bogo_ops_per_second"
         return self.printed_output(experiment, policy, figure)
 
     def unlike_fair_class(self, experiment: str) -> list[tuple[str, float]]:
-        """What policies have more or less than the fair class, where it is more than chance; in
-        percent."""
+        """Returns the significant differences of policies from Linux's fair class, in percent."""
         fair, unlike = self.result(experiment, FAIR), []
         for policy in self.linux_policies(experiment):
             change = apart(fair, self.result(experiment, policy))
@@ -448,17 +466,19 @@ class Queries(LinuxQueries, EventQueries):
         return unlike
 
     def mean_turnaround(self, experiment: str, policy: str) -> Measured:
-        """The mean turnaround in ms."""
+        """Returns the mean turnaround in ms."""
         return self.summary(experiment, policy, "turnaround_mean_ns", 1e-6)
 
-    # --- what it claims
+    # --- claims
 
     def order_theirs(self, quantity: str, falling: bool) -> str:
-        """The order as printed: `CFS = WRR < Lottery`."""
+        """Returns the published order: `CFS = WRR < Lottery`."""
         return self.order_printed(self._means(quantity), falling)
 
     def order_ours(self, quantity: str, experiment: str, falling: bool) -> str | Measured:
-        """The order as measured, or the first that is missing; a dash if it was not run on Linux."""
+        """Returns the measured order, or the first missing measurement; a
+        dash if it was not run on Linux.
+        """
         if experiment != ONE and not self.ran(experiment):
             return NOTHING
         values = {name: self.ours(quantity, name, experiment) for name in self.schedulers}

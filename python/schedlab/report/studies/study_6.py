@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What study 6's page asks of the course of its runs: who had the CPU when, and when processes made
-their marks.
+"""Queries of study 6's page: CPU time and marks over the course of a run.
 
-`experiment` and `policy` name a setup, as in all queries; `group` a group of processes, times are in
-seconds from the machine's begin.
+`experiment` and `policy` name a configuration, and `group` a group of tasks, as in all queries.
+Times are in seconds since the start of the machine.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ _SECOND, _MS = 1e9, 1e6
 
 @dataclass(frozen=True)
 class Course:
-    """One run's."""
+    """The course of one run: running intervals and marks."""
 
     end_ns: int
     running: pl.DataFrame
-    """Columns: pid, group, begin_ns, end_ns: when which process ran, by begin."""
+    """Columns: pid, group, begin_ns, end_ns: the running intervals, by begin."""
     notes: pl.DataFrame
-    """Columns: pid, time_ns, number: the marks that are numbers, by time."""
+    """Columns: pid, time_ns, number: the numbered marks, by time."""
 
     def ran(self, is_process: pl.Expr, at_ns: Floats) -> Floats:
-        """The nanoseconds on CPUs that processes had had together at these times."""
+        """Returns the total CPU time of the selected tasks up to each time, in ns."""
         rows = self.running.filter(is_process)
         edges = np.concatenate((rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()))
         change = np.repeat([1.0, -1.0], len(rows))
@@ -51,12 +50,13 @@ class Course:
         return np.interp(at_ns, times, np.cumsum(steps)) if len(times) else np.zeros(len(at_ns))
 
     def of_group(self, group: str, at_ns: Floats) -> Floats:
-        """The same of a group."""
+        """Returns the total CPU time of a group up to each time, in ns."""
         return self.ran(pl.col("group") == group, at_ns)
 
     def between(self, first: int, second: int) -> Floats:
-        """The nanoseconds from each mark of the one number to the same process's next mark, where that
-        is of the other."""
+        """Returns the times in ns from marks `first` to marks `second` that
+        follow directly in the same task.
+        """
         intervals = self.notes.with_columns(
             since=pl.col("time_ns").diff().over("pid"), before=pl.col("number").shift().over("pid")
         ).filter(number=second, before=first)
@@ -64,7 +64,7 @@ class Course:
 
 
 def course_of(run: StoredRun, trace: Trace) -> Course:
-    """Reads what is asked of a run from its trace."""
+    """Reads the course of a run from its trace."""
     groups = run.metrics().processes.select("pid", "group")
     running = (
         state_intervals(trace)
@@ -86,7 +86,7 @@ def course_of(run: StoredRun, trace: Trace) -> Course:
 
 
 class Queries(queries.Queries):
-    """Asks for what came out in the course of time."""
+    """Queries about the course of study 6's runs."""
 
     cpus = 1
 
@@ -96,13 +96,16 @@ class Queries(queries.Queries):
         self._courses: dict[Path, Course] = {}
 
     def setup(self, experiment: str, policy: str, cpus: int = 0) -> Repeated | None:
-        """As all have it; a policy may have the name that study.yaml gives it."""
+        """Returns all seeds of an experiment.
+
+        A policy may have a name that study.yaml defines.
+        """
         return super().setup(experiment, self._names.get(policy, policy), cpus)
 
     def _per_run(
         self, experiment: str, policy: str, number: Callable[[Course], float | None]
     ) -> Measured:
-        """A number of each seed's course."""
+        """Returns the measurement of a number computed from each seed's course."""
         setup = self.setup(experiment, policy)
         for run, trace in traces(setup) if setup and not self._known(setup.runs) else ():
             self._courses[run.folder] = course_of(run, trace)
@@ -117,12 +120,15 @@ class Queries(queries.Queries):
     def _known(self, runs: tuple[StoredRun, ...]) -> bool:
         return all(run.folder in self._courses for run in runs)
 
-    # --- who had the CPU
+    # --- CPU time
 
     def part(
         self, experiment: str, policy: str, group: str, begin: float = 0, end: float = 0
     ) -> Measured:
-        """A group's part of that time, in percent. `end` 0: the run's."""
+        """Returns a group's fraction of CPU time from `begin` to `end`, in percent.
+
+        `end` 0: the run's end.
+        """
 
         def share(course: Course) -> float:
             edges = _edges(course, begin, end)
@@ -139,7 +145,7 @@ class Queries(queries.Queries):
         begin: float = 0,
         end: float = 0,
     ) -> Measured:
-        """How many times as much of the CPU the one group had as the other."""
+        """Returns the ratio of two groups' CPU times from `begin` to `end`."""
 
         def ratio(course: Course) -> float | None:
             edges = _edges(course, begin, end)
@@ -157,7 +163,7 @@ class Queries(queries.Queries):
         seconds: float,
         which: Literal["least", "most"],
     ) -> Measured:
-        """The least or the most of that in windows of so many seconds, one after the other."""
+        """Returns the minimum or maximum of that ratio over consecutive windows of `seconds`."""
 
         def extreme(course: Course) -> float | None:
             edges = np.arange(0, course.end_ns + 1, seconds * _SECOND)
@@ -171,8 +177,10 @@ class Queries(queries.Queries):
     def error(
         self, experiment: str, policy: str, group: str, part: float, quantum_ms: float
     ) -> Measured:
-        """The farthest that a group ever was from its part of the time, in quanta. Looked at at the
-        begin and end of each turn."""
+        """Returns a group's largest deviation from its share of the time, in quanta.
+
+        It is evaluated at the beginning and end of each running interval.
+        """
 
         def farthest(course: Course) -> float:
             edges = np.unique(course.running.select("begin_ns", "end_ns").to_numpy())
@@ -190,8 +198,10 @@ class Queries(queries.Queries):
         quantum_ms: float,
         which: Literal["mean", "deviation"],
     ) -> Measured:
-        """From the begin of a quantum of a group's until its next one begins, in quanta: on the
-        mean, or the standard deviation."""
+        """Returns the mean or standard deviation of the time between a group's quanta, in quanta.
+
+        It is measured from the beginning of a quantum to the beginning of the next one.
+        """
 
         def value(course: Course) -> float | None:
             group_rows = course.running.filter(pl.col("group") == group)
@@ -207,8 +217,7 @@ class Queries(queries.Queries):
         return self._per_run(experiment, policy, value)
 
     def least_of_most(self, experiment: str, policy: str, group: str) -> Measured:
-        """Of a group, what the process that had least of the CPU had of what the one with most did,
-        in percent."""
+        """Returns the least CPU time of a group's task in percent of the largest."""
         ran = pl.col("running_ns")
         rows = self._processes("group", group)
         return self.of(experiment, policy, 100 * ran.min() / ran.max(), rows)
@@ -216,13 +225,13 @@ class Queries(queries.Queries):
     # --- marks
 
     def marked(self, experiment: str, policy: str, number: int) -> Measured:
-        """How often that number was marked."""
+        """Returns the number of marks with this number."""
         return self._per_run(
             experiment, policy, lambda course: float((course.notes["number"] == number).sum())
         )
 
     def apart(self, experiment: str, policy: str, number: int) -> Measured:
-        """The seconds from one such mark to the next, on the mean."""
+        """Returns the mean time between consecutive marks with this number, in seconds."""
 
         def seconds(course: Course) -> float | None:
             times = course.notes.filter(pl.col("number") == number)["time_ns"].to_numpy()
@@ -231,8 +240,9 @@ class Queries(queries.Queries):
         return self._per_run(experiment, policy, seconds)
 
     def between(self, experiment: str, policy: str, first: int, second: int) -> Measured:
-        """The ms on the mean from a process's mark of the one number to its next, if that is of the
-        other."""
+        """Returns the mean time from a mark `first` to a directly following
+        mark `second` of a task, in ms.
+        """
 
         def gap(course: Course) -> float | None:
             gaps = course.between(first, second)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who ran at each tick of one CPU, and on which level: what study 4's kernel printed."""
+"""Reads the running task of each tick of a CPU and its level, as study 4's kernel prints them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from schedlab.trace.model import Integers
 
 
 def begin_tick(trace: Trace) -> int:
-    """The machine's tick in which what is measured begins; 0 without a mark."""
+    """Returns the machine's tick at the start of the measured window; 0 without a mark."""
     return int(_window(trace)[0]) // trace.header.tick_ns
 
 
 def at_ticks(trace: Trace, pids: list[int], cpu: int = 0) -> pl.DataFrame:
-    """The ticks in the window at whose middle one of these processes ran.
+    """Returns the ticks of the window whose middle was in a run of one of these tasks.
 
-    Columns: tick (from the window's beginning), machine_tick (from the machine's start), pid,
-    level: what the policy remarked when it picked it. A remark of 0 is not recorded, so level is
-    null all through under policies that never say anything, and 0 where others say nothing.
+    Columns: tick (since the start of the window), machine_tick (since the machine's start), pid,
+    level (the annotation of the pick). An annotation of 0 is not recorded. So level is null under
+    policies without annotations, and 0 where others have none.
     """
     begin, end = _window(trace)
     tick_ns = trace.header.tick_ns
@@ -46,7 +46,7 @@ def at_ticks(trace: Trace, pids: list[int], cpu: int = 0) -> pl.DataFrame:
 
 
 def turns(ticks: pl.DataFrame) -> pl.DataFrame:
-    """One row for each time that a process had the CPU for ticks on end, on one level.
+    """Returns the runs of consecutive ticks of one task on one level.
 
     Columns: begin (tick), pid, level, length (ticks).
     """
@@ -69,8 +69,10 @@ def turns(ticks: pl.DataFrame) -> pl.DataFrame:
 
 
 def drawn_turns(kind: str, ticks: pl.DataFrame) -> pl.DataFrame:
-    """The turns as the chart of schedules takes them: of ticks with the columns tick, pid and level, from tick 0 on.
-    Processes are called A, B, C in the order of their PIDs."""
+    """Returns the time slices for the chart of schedules, starting at tick 0.
+
+    `ticks` has the columns tick, pid and level. Tasks are named A, B, C in the order of their PIDs.
+    """
     first = ticks["tick"].min() or 0
     names = {pid: chr(ord("A") + place) for place, pid in enumerate(sorted(set(ticks["pid"])))}
     return (
@@ -87,13 +89,13 @@ def drawn_turns(kind: str, ticks: pl.DataFrame) -> pl.DataFrame:
 
 
 def usual(values: pl.Series) -> tuple[int, float]:
-    """The commonest of some whole numbers, and what part of them it is; of none: (0, 0)."""
+    """Returns the most frequent of some integers, and its fraction of them; (0, 0) for none."""
     counted = Counter(values.to_list()).most_common(1)
     return (counted[0][0], counted[0][1] / len(values)) if counted else (0, 0.0)
 
 
 def boosts(ticks: pl.DataFrame) -> list[int]:
-    """The machine's ticks from which on a process ran on the top level again, after a lower one."""
+    """Returns the machine's ticks when a task ran on the top level after a lower level."""
     levels = ticks["level"]
     if levels.null_count() == len(levels):
         return []
@@ -103,9 +105,9 @@ def boosts(ticks: pl.DataFrame) -> list[int]:
 
 
 def waiting_by_level(trace: Trace, pids: list[int]) -> pl.DataFrame:
-    """How long these processes waited for a CPU, by the level on which they were picked then.
+    """Returns the waiting time of these tasks by the level of the pick that ended the wait.
 
-    Columns: level (0 also where the policy said nothing), waiting_ns.
+    Columns: level (0 also without an annotation), waiting_ns.
     """
     rows = trace.rows(Kind.SCHEDULER_ENTER, Kind.DECISION, Kind.SWITCH)
     rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
@@ -126,7 +128,7 @@ def waiting_by_level(trace: Trace, pids: list[int]) -> pl.DataFrame:
 
 
 def _window(trace: Trace) -> tuple[int, int]:
-    """Its times: between the first two marks, or else the whole trace."""
+    """Returns the times of the first two marks, or of the whole trace."""
     marks = trace.events.filter(pl.col("kind") == int(Kind.MARK))
     begins = marks.filter(pl.col("first") == int(MarkKind.BEGIN))["time_ns"]
     begin = int(begins[0]) if len(begins) else trace.begin_ns
@@ -137,8 +139,9 @@ def _window(trace: Trace) -> tuple[int, int]:
 
 
 def _picks(trace: Trace, cpu: int) -> tuple[Integers, Integers, Integers]:
-    """The times at which a CPU left the scheduler, the process that it chose, and the policy's
-    remark; 0: none."""
+    """Returns the times when a CPU left the scheduler, the chosen tasks,
+    and the annotations (0 for none).
+    """
     rows = trace.rows(Kind.SCHEDULER_ENTER, Kind.DECISION, Kind.SCHEDULER_EXIT)
     rows = rows[trace.column("cpu")[rows] == cpu]
     kind, second = trace.column("kind")[rows], trace.column("second")[rows].astype(np.int64)

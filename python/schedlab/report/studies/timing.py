@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What studies 1 and 2 ask of their suites of seven tests, `timingtests` and `prioritytest`."""
+"""Queries of studies 1 and 2 about their suites of seven tests,
+`timingtests` and `prioritytest`.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ from schedlab.studies.figures import Figure
 from schedlab.studies.ideal import ideal_completion, ideal_printed
 
 NEAR = 0.05
-"""A time is near the ideal if it is off by a twentieth of it at most, or by a tick."""
+"""Tolerance of a time relative to the ideal. It is at least one tick."""
 SLEEPERS = "mixed"
-"""The test whose figure may be the least time of a sleeper, instead of when all have ended."""
+"""The test with a figure that may be the shortest time of a sleeper, not the completion time."""
 Why = Literal["", "constant"]
 """A footnote of notes_1 and page_2."""
 
@@ -36,46 +38,50 @@ class Suite:
     place: str
     """The place of the figures in the study."""
     policy: str
-    """Our policy that is like the one measured there."""
+    """The corresponding policy of schedlab."""
     tests_of: int = 1
-    """The table of study 1 whose tests these are."""
+    """The table of study 1 with these tests."""
     reports_sleepers: bool = True
-    """Is the figure of SLEEPERS the least time of those that sleep?"""
+    """True if the figure of SLEEPERS is the shortest time of a sleeper."""
 
 
 class TimingQueries(queries.Queries):
-    """A test is named as our program names it; times are in ticks."""
+    """Queries by test, with the names of schedlab's program. Times are in ticks."""
 
     suites: ClassVar[Mapping[str, Suite]]
     tests = tuple(TIMING_TESTS)
     rows: ClassVar[Mapping[str, str]]
-    """What the study calls its tests."""
+    """The study's names of its tests."""
     figures_on: ClassVar[tuple[int, ...]]
-    """Numbers of CPUs of which the study has figures."""
+    """Numbers of CPUs with published figures."""
     not_counted: ClassVar[frozenset[tuple[str, str]]] = frozenset()
-    """Tests, with their suites, whose figures no scheduler made: that ours agree is chance."""
+    """Suites and tests with figures that do not depend on a scheduler,
+    so that agreement means nothing.
+    """
     other_work: ClassVar[frozenset[tuple[str, str]]] = frozenset()
-    """The same of tests that do other work here than theirs, unless they are run with their costs."""
+    """Suites and tests with different work than the study's, unless
+    they run with the study costs.
+    """
     near_percent = 100 * NEAR
 
     def experiment(self, suite: str, test: str, their_costs: bool = False) -> str:
-        """The label of its runs; `their_costs`: of those with the costs of the study's machine."""
+        """Returns the label of a test's runs. `their_costs`: with the study costs."""
         name = f"s{self.study.number}-{self.suites[suite].name}-{test}"
         return on_their_costs(name) if their_costs else name
 
     def experiments(self, suite: str) -> list[str]:
-        """The experiments of all its tests."""
+        """Returns the experiments of all tests of a suite."""
         return [self.experiment(suite, test) for test in self.tests]
 
     def suite_ran(self, suite: str) -> bool:
-        """Any of its tests?"""
+        """Returns whether any test of a suite was run."""
         return any(self.ran(experiment) for experiment in self.experiments(suite))
 
     def printed(self, suite: str, test: str, count: int) -> Figure | None:
-        """What the study has for the time."""
+        """Returns the published time."""
         raise NotImplementedError
 
-    # --- what was measured
+    # --- measured
 
     def _of(
         self,
@@ -93,18 +99,18 @@ class TimingQueries(queries.Queries):
         )
 
     def number(self, column: str, suite: str, test: str, count: int) -> Measured:
-        """A column of the runs' summary; a time, in ticks."""
+        """Returns a column of the runs' summary. Times are in ticks."""
         return self._of(_in_ticks(column), suite, test, count)
 
     def completion(
         self, suite: str, test: str, count: int, policy: str = "", their_costs: bool = False
     ) -> Measured:
-        """The time from the first fork of the workload to its last exit."""
+        """Returns the time from the workload's first fork to its last exit."""
         value = _in_ticks("completion_ns")
         return self._of(value, suite, test, count, policy, their_costs=their_costs)
 
     def processes(self, suite: str, test: str, count: int) -> Measured:
-        """How many there were."""
+        """Returns the number of tasks."""
         return self.number("processes", suite, test, count)
 
     def told(
@@ -115,8 +121,11 @@ class TimingQueries(queries.Queries):
         until_all_ended: bool = False,
         their_costs: bool = False,
     ) -> Measured:
-        """What the study tells: by the trace, unless the program alone knows it. `until_all_ended`: until all
-        have ended, in any case."""
+        """Returns the time that the study reports: from the trace, or
+        from the program if only it knows.
+
+        `until_all_ended`: the completion time in any case.
+        """
         if not self._reports_sleepers(suite, test, until_all_ended):
             return self.completion(suite, test, count, their_costs=their_costs)
         value, rows = pl.col("value").mean(), self._told("ticks")
@@ -128,22 +137,22 @@ class TimingQueries(queries.Queries):
     def group_time(
         self, column: str, group: str, suite: str, test: str, count: int, policy: str = ""
     ) -> Measured:
-        """The time of a group of processes."""
+        """Returns a time of a group of tasks."""
         return self._of(_in_ticks(column), suite, test, count, policy, self._group(group))
 
     def sleepers_wait(self, suite: str, count: int) -> Measured:
-        """The longest time for which those that are to sleep wait in Mixed Load."""
+        """Returns the longest wait of Mixed Load's sleepers."""
         return self.group_time("waiting_max_ns", "mix-io", suite, SLEEPERS, count)
 
     def busiest(self, suite: str, test: str, count: int) -> Measured:
-        """The running time of the CPU that ran processes longest."""
+        """Returns the running time of the CPU that ran tasks longest."""
         most = in_ticks(pl.col("running_ns").max())
         return self._of(most, suite, test, count, rows=self.collection.cpus)
 
-    # --- how it compares
+    # --- comparison
 
     def ideal(self, suite: str, test: str, count: int, until_all_ended: bool = False) -> float:
-        """The ideal of the figure that the study tells."""
+        """Returns the ideal of the figure that the study reports."""
         least = (
             ideal_printed
             if self._reports_sleepers(suite, test, until_all_ended)
@@ -152,17 +161,19 @@ class TimingQueries(queries.Queries):
         return least(self.suites[suite].tests_of, TIMING_TESTS[test], count)
 
     def near(self, ideal: float) -> float | None:
-        """How far from it a time may be; None where less than a tick is ideal."""
+        """Returns the tolerance of a time around the ideal; None if
+        the ideal is less than a tick.
+        """
         return max(1.0, NEAR * ideal) if ideal >= 1 else None
 
     def off_study(self, suite: str, test: str, count: int, their_costs: bool = False) -> bool:
-        """Is ours not near theirs?"""
+        """Returns whether the measured time is not near the published time."""
         mean = self.told(suite, test, count, their_costs=their_costs).mean
         theirs = self.printed(suite, test, count)
         return bool(theirs and theirs.finished and mean is not None and not is_near(theirs, mean))
 
     def off_ideal(self, suite: str, test: str, count: int, until_all_ended: bool) -> bool:
-        """Is ours not near what is ideal?"""
+        """Returns whether the measured time is not near the ideal."""
         ideal, mean = (
             self.ideal(suite, test, count, until_all_ended),
             self.told(suite, test, count, until_all_ended).mean,
@@ -171,8 +182,10 @@ class TimingQueries(queries.Queries):
         return mean is not None and near is not None and abs(mean - ideal) > near
 
     def is_counted(self, suite: str, test: str, count: int) -> bool:
-        """Returns True if agreement with the study's time means something: a scheduler made it, and it gave no
-        constant."""
+        """Returns True if agreement with the published time is meaningful.
+
+        It is not if the time does not depend on a scheduler, or if it defined a study cost.
+        """
         return (suite, test) not in self.not_counted and not self.gave_a_constant(
             self.printed(suite, test, count)
         )
@@ -180,11 +193,11 @@ class TimingQueries(queries.Queries):
     # --- ticks
 
     def tick_ms(self) -> float:
-        """The tick of the studies' machine, by their own account."""
+        """Returns the length of a tick of the studies' machine in ms, as published."""
         (tick,) = select(study=2, place="section 2", quantity="tick")
         return tick.value
 
 
 def _in_ticks(column: str) -> pl.Expr:
-    """A column of one row; a time, in ticks."""
+    """Returns a column of one row. Times are in ticks."""
     return in_ticks(first(column)) if column.endswith("_ns") else first(column)

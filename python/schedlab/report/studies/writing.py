@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the studies' pages are put together from: sections, texts, and tables and charts in which published and
-measured figures stand side by side."""
+"""Builds the studies' pages from sections, texts, and tables and charts that compare
+published and measured figures.
+"""
 
 from __future__ import annotations
 
@@ -36,21 +37,23 @@ _MARKS = tuple(",;:.")
 _NOT_SHOWN = "*The runs do not show this: {}.*"
 
 Rows = Mapping[Any, Any] | Iterable[Any]
-"""What the functions of a row are called with, one argument or a tuple, by its label or a tuple of labels. Without a
-mapping, labels are the arguments."""
+"""Rows of a table: labels, each with the arguments of the columns' functions.
+
+A label or the arguments may be a tuple. Without a mapping, labels are the arguments.
+"""
 
 
 @dataclass(frozen=True)
 class MeasuredCell:
-    """What was measured, and how it is printed."""
+    """A measurement, and how to print it."""
 
     measured: Measured
     digits: int = 1
     muted: bool = False
-    """Is it of less weight?"""
+    """True if it is of less weight."""
 
     def cell(self) -> Cell:
-        """Returns what was measured, or why it was not."""
+        """Returns the measured value, or why it is missing."""
         measured = self.measured
         if measured.failed:
             return Cell(measured.text(self.digits), "failed", measured.why)
@@ -66,11 +69,11 @@ class Quantity:
     cell: Callable[..., Measured | MeasuredCell | float]
     group: str = ""
     digits: int | None = None
-    """None: those of the table."""
+    """None for the table's number of digits."""
     muted: bool = False
 
     def cell_of(self, arguments: tuple[Any, ...], digits: int) -> MeasuredCell:
-        """Returns the cell of a row, with so many digits if nothing else is said."""
+        """Returns the cell of a row. `digits`: the default number of digits."""
         cell = self.cell(*arguments)
         if isinstance(cell, MeasuredCell):
             return cell
@@ -80,7 +83,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a chart: what was measured and what was published at each point."""
+    """A line of a chart: the measured and the published value at each point."""
 
     here: Callable[[int], Measured]
     study: Callable[[int], Figure | None] = lambda x: None
@@ -90,7 +93,7 @@ Statement = str | Figure | Measured | MeasuredCell | Cell | None
 
 
 class Writer:
-    """Puts a study's page together, from its top to its end. Neighbouring texts are one block."""
+    """Builds a study's page from top to bottom. Adjacent texts form one block."""
 
     def __init__(self, study: Study, title: str) -> None:
         self._study = study
@@ -101,7 +104,7 @@ class Writer:
         self._comparisons: list[Comparison] = []
 
     def lead(self, text: str) -> None:
-        """Adds to the lead."""
+        """Adds text to the lead."""
         text = line(text)
         if not text:
             return
@@ -117,8 +120,11 @@ class Writer:
 
     @contextmanager
     def known(self, add: Callable[[str], None] | None = None) -> Iterator[None]:
-        """Within it, texts may need numbers that the runs do not have. Then `add`, `text` if nothing else is said,
-        adds the reason in place of them all."""
+        """A block for texts with numbers that the runs may lack.
+
+        If a number is missing, the block's texts are replaced by the reason, which is
+        added with `add`. Default: `text`.
+        """
         before = self._lead, list(self._blocks) if self._sections else []
         try:
             yield
@@ -129,7 +135,7 @@ class Writer:
             (add or self.text)(_NOT_SHOWN.format(missing))
 
     def text(self, text: str, tone: Literal["plain", "note"] = "plain") -> None:
-        """Adds a paragraph, or a list."""
+        """Adds a paragraph or a list."""
         self._add(text, "\n\n", tone)
 
     def item(self, text: str) -> None:
@@ -140,7 +146,9 @@ class Writer:
         self._add(f"- {made}", "\n" if after_item else "\n\n")
 
     def more(self, text: str) -> None:
-        """Adds to the last paragraph or item, after a blank unless it begins with a mark."""
+        """Adds text to the last paragraph or item, with a blank unless it
+        begins with a punctuation mark.
+        """
         text = line(text)
         self._add(text, "" if text[:1] in _MARKS else " ")
 
@@ -150,7 +158,9 @@ class Writer:
             self._blocks.extend([block] if isinstance(block, Text | Table | Chart) else block)
 
     def doubts(self, *places: str) -> None:
-        """Adds the contradictions that concern these tables or sections, and have not been told yet."""
+        """Adds the contradictions about these tables or sections that
+        the page does not have yet.
+        """
         by_name = {
             contradiction.name: contradiction
             for place in places
@@ -160,7 +170,7 @@ class Writer:
         self._tell(by_name.values(), "**What does not fit together there:**\n\n")
 
     def doubts_named(self, *names: str) -> None:
-        """Adds the contradictions of these names."""
+        """Adds the contradictions with these names."""
         self._tell([contradiction for contradiction in self._doubts if contradiction.name in names])
 
     def other_doubts(self) -> None:
@@ -188,7 +198,7 @@ class Writer:
         caption: str = "",
         digits: int = 1,
     ) -> None:
-        """Adds a table of measured figures alone."""
+        """Adds a table of measured figures only."""
         named = list(_labelled(rows))
         shown, sections = label_cells([line_cells for line_cells, _ in named])
         cells, behind = [], []
@@ -225,8 +235,11 @@ class Writer:
         caption: str = "",
         decimals: int | None = None,
     ) -> None:
-        """Adds a table of published figures beside ours. A part that returns None is not in that row. `decimals`: of
-        all its numbers; None: as each says."""
+        """Adds a table of published and measured figures. If a part returns
+        None, the row has no such cells.
+
+        `decimals`: of all its numbers; None for the decimals of each comparison.
+        """
         lines_ = [
             Line(
                 label,
@@ -251,8 +264,11 @@ class Writer:
         shared: int = 0,
         right: Sequence[str] = (),
     ) -> None:
-        """Adds a table of what a study says, what its figures come to, and what ours do. `shared`: the number of
-        columns at the left whose texts are printed once for rows that share them."""
+        """Adds a table of a study's statements, with the published and
+        the measured figures for each.
+
+        `shared`: number of columns on the left that print a repeated text once.
+        """
         rows = [
             [MeasuredCell(cell) if isinstance(cell, Measured) else cell for cell in row]
             for row in rows
@@ -306,13 +322,16 @@ class Writer:
         ideal: Callable[[int], float] | Mapping[str, Callable[[int], float]] | None = None,
         **options: Any,
     ) -> None:
-        """Adds a chart of lines, or nothing if none of it was run. `ideal` may be several lines by name."""
+        """Adds a line chart, or nothing if no point was run.
+
+        `ideal` may be several lines by name.
+        """
         curve_points = {
             name: [(x, curve.here(x)) for x in points] for name, curve in series.items()
         }
         shown_names = [
             name
-            for name, values in curve_points.items()  # what no run can tell is no failure
+            for name, values in curve_points.items()  # curves without any run are left out
             if any(
                 point.failed or any(run is not None for run in point.runs) for _, point in values
             )
@@ -358,7 +377,9 @@ class Writer:
         *,
         caption: str,
     ) -> None:
-        """Adds a chart with a row of dots for each measured and published figure; nothing if none was run."""
+        """Adds a chart with a row of dots for each measured and published
+        figure; nothing if none was run.
+        """
         run_dots = [
             (row, run) for row, (ours, _) in rows.items() for run in ours.runs or ours.values
         ]
@@ -390,7 +411,7 @@ class Writer:
         caption: str,
         **options: Any,
     ) -> None:
-        """Adds a picture of one trace, or nothing without a trace or with nothing to be seen in it."""
+        """Adds a picture of one trace; nothing without a trace or without content."""
         if trace is not None:
             self.show(drawn(make, name, trace, title=title, caption=line(caption), **options))
 
@@ -403,8 +424,11 @@ class Writer:
         caption: str,
         published: pl.DataFrame | None = None,
     ) -> None:
-        """Adds the schedule of one trace beside a published one, which has the columns of the chart; nothing without a
-        trace. What was published in words alone belongs in the caption."""
+        """Adds the schedule of one trace, with a published schedule in the chart's columns.
+
+        Adds nothing without a trace. A schedule that was published only
+        in words belongs in the caption.
+        """
         if trace is None:
             return
         measured = measured_turns(trace)
@@ -460,7 +484,7 @@ class Writer:
 
 
 def known(text: Callable[[], str]) -> str:
-    """Returns a text; if it needs a number that the runs do not have, why that is missing."""
+    """Returns a text, or the reason if it needs a number that the runs do not have."""
     try:
         return text()
     except NotMeasured as missing:
