@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* CPUs that are not equally fast, and threads that share a core: where tasks go, and when they go
- * elsewhere. */
+/*
+ * Tests CPUs of different speeds, and threads that share a core: where tasks are placed, and when
+ * they move.
+ */
 
 #include "policy_harness.h"
 
@@ -12,7 +14,10 @@ const struct policy *const policies[] = {&policy_amps};
 const uint32_t policies_count = 1;
 const uint32_t policy_sources_count = 1;
 
-/* Of two kinds: each CPU's, and its sibling. All are in one cache and one node. */
+/*
+ * Makes a machine of two kinds of CPUs: each CPU's kind and its sibling. All CPUs are in one cache
+ * and one node.
+ */
 static struct model *machine_of(struct machine_shape *shape, uint32_t cpus, const uint16_t *kinds,
                                 const uint16_t *siblings)
 {
@@ -53,11 +58,11 @@ static void the_fast_cpu_comes_first(void)
     struct machine_shape shape = {0};
     struct model *model = slow_and_fast(&shape);
     check(model_fork(model, NULL)->task.cpu == 1);
-    check(model_fork(model, NULL)->task.cpu == 0); /* one without a task goes before any other */
+    check(model_fork(model, NULL)->task.cpu == 0); /* an idle CPU goes before any other */
     model_free(model);
 }
 
-/* Where speeds do not count, the first is as good as the second. */
+/* If speeds do not count, the first CPU is as good as the second. */
 static void speeds_may_count_for_nothing(void)
 {
     struct machine_shape shape = {0};
@@ -77,14 +82,14 @@ static void loads_are_in_proportion_to_speeds(void)
         model_fork(model, NULL);
     model_ticks(model, 20);
     check(model->queues[0].queued == 1 && model->queues[1].queued == 3);
-    while (model->queues[1].queued > 0) /* until the slow one has more than its part */
+    while (model->queues[1].queued > 0) /* until the slow CPU has more than its part */
         model_end(model, model->cpus[1].current);
     model_ticks(model, 20);
     check(model->queues[0].queued == 0 && model->queues[1].queued == 1);
     model_free(model);
 }
 
-/* At its next tick. With `moves` 0 it stays. */
+/* The task moves at its next tick. With `moves` 0 it stays. */
 static void a_task_goes_to_the_fast_cpu_that_has_nothing_to_do(void)
 {
     for (int moves = 0; moves <= 1; moves++) {
@@ -103,7 +108,7 @@ static void a_task_goes_to_the_fast_cpu_that_has_nothing_to_do(void)
     }
 }
 
-/* Where one more is no better, none moves: or it would come back at the next tick. */
+/* If a move gains nothing, no task moves. Otherwise the task would move back at the next tick. */
 static void a_task_does_not_change_places_for_nothing(void)
 {
     struct machine_shape shape = {0};
@@ -137,9 +142,9 @@ static void a_core_that_is_idle_as_a_whole_comes_first(void)
         tasks[i] = model_fork(model, NULL);
     check(tasks[0]->task.cpu == 0 && tasks[1]->task.cpu == 2 && tasks[2]->task.cpu == 1);
     model_end(model, tasks[1]);
-    model_ticks(model, 1); /* one of the two that share a core leaves it */
+    model_ticks(model, 1); /* one of the two on the same core moves away */
     check(tasks[0]->task.cpu == 2 && tasks[2]->task.cpu == 1);
-    model_ticks(model, 5); /* and comes not back */
+    model_ticks(model, 5); /* and does not return */
     check(tasks[0]->task.cpu == 2 && tasks[2]->task.cpu == 1);
     model_free(model);
 }

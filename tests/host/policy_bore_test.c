@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* BORE's score of bursts, and the shares that it makes. */
+/* Tests BORE's burst score, and the resulting shares. */
 
 #include "policy_harness.h"
 
@@ -39,7 +39,10 @@ static void hogs_share_alike(void)
     model_free(model);
 }
 
-/* A task that yields after each tick has short bursts, and a share that is larger by levels. */
+/*
+ * A task that yields after each tick has short bursts, and a share that is larger by several
+ * levels.
+ */
 static void a_task_that_pauses_has_more(void)
 {
     struct model *model = model_new("bore", 1, 1);

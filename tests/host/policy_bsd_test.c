@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* 4.4BSD's decay-usage: estcpu, what becomes of it, and who runs by it. A tick is a hundredth of
- * the second here, so that each tick on a CPU counts one. */
+/*
+ * Tests 4.4BSD's decay-usage scheduling: estcpu, its decay, and the order of execution. A tick is
+ * 10 ms here, so that each tick on a CPU counts one.
+ */
 
 #include "policy_harness.h"
 
@@ -17,7 +19,9 @@ static uint64_t count_of(const struct model_task *task)
     return ((const struct bsd_task *)task->task.state)->usage / MODEL_TICK_NS;
 }
 
-/* Each second, u = (u + 100) 2 / 3, until u + 100 is at its limit: then it goes from 170 to 255. */
+/*
+ * Each second, u = (u + 100) 2 / 3, until u + 100 reaches its limit: then u grows from 170 to 255.
+ */
 static void a_hog_alone_comes_to_the_limit(void)
 {
     struct model *model = model_new("bsd", 1, 1);
@@ -35,7 +39,7 @@ static void a_hog_alone_comes_to_the_limit(void)
     model_free(model);
 }
 
-/* The more compete, the less is forgotten. */
+/* The more tasks compete, the less usage is forgotten. */
 static void load_makes_usage_last(void)
 {
     uint64_t left[2];
@@ -97,7 +101,7 @@ static void nice_values_count_twice(void)
     model_free(model);
 }
 
-/* Whatever happens, each task waits in the list of its priority. */
+/* After any operation, each task waits in the list of its priority. */
 static void lists_are_those_of_priorities(void)
 {
     struct model *model = model_new("bsd", 2, 1);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The tests' own policy that uses all times (tests/linux/policies/budget.c): what it promises, on a
- * machine that is exact; and that its rules hold there, by which it judges other hosts. */
+/*
+ * Tests the timed test policy (tests/linux/policies/budget.c) on an exact machine: its promises,
+ * and that its rules hold there. The policy uses these rules to check other hosts.
+ */
 
 #include "policy_harness.h"
 #include "random.h"
@@ -56,7 +58,7 @@ static void turns_end_between_ticks(void)
     run_for(model, 400);
     for (int i = 0; i < 3; i++)
         check(model->tasks[i]->task.run_time == 100 * MS);
-    /* Six turns of 1.5 ms and one of 1 ms in each period. */
+    /* Each period has six time slices of 1.5 ms and one of 1 ms. */
     check(model->tasks[1]->task.selections - before >= 60);
     check(model->tasks[1]->task.selections - before <= 70);
     model_free(model);
@@ -76,7 +78,7 @@ static void another_weight_is_another_budget_at_once(void)
     model_free(model);
 }
 
-/* Whatever happens, the rules hold, and no task has more than its budget. */
+/* After any operation, the rules hold, and no task exceeds its budget. */
 static void random_lives_keep_to_the_rules(void)
 {
     struct model *model = machine(4, 12);

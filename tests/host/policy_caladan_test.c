@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Cores of applications: which is granted one, when, and which loses it. */
+/* Tests the cores of applications: which application receives a core, when, and which loses it. */
 
 #include "policy_harness.h"
 #include "random.h"
@@ -36,7 +36,7 @@ static void set_weight(struct model *model, uint32_t group, uint32_t weight)
         model->scheduler.groups = group + 1;
 }
 
-/* Which has no core yet: it does not wait for a look. */
+/* An application without a core does not wait for the next check. */
 static void an_application_without_a_core_has_a_best_effort_one_at_once(void)
 {
     struct model *model = model_new("caladan", 2, 1);
@@ -52,7 +52,10 @@ static void an_application_without_a_core_has_a_best_effort_one_at_once(void)
     model_free(model);
 }
 
-/* Another core comes with the first look that finds what the look before has found. */
+/*
+ * An application receives another core at the first check that finds the same waiting task as the
+ * previous check.
+ */
 static void a_task_that_has_waited_from_look_to_look_has_another_core(void)
 {
     struct model *model = model_new("caladan", 3, 1);
@@ -60,7 +63,7 @@ static void a_task_that_has_waited_from_look_to_look_has_another_core(void)
     fork_batch(model);
     model_fork(model, NULL);
     model_run_for(model, 5 * LOOK + 3 * US);
-    struct model_task *late = model_fork(model, NULL); /* 3 us after a look */
+    struct model_task *late = model_fork(model, NULL); /* 3 us after a check */
     model_run_for(model, 16 * US);
     check(late->place == MODEL_QUEUED);
     model_run_for(model, 2 * US);
@@ -68,7 +71,7 @@ static void a_task_that_has_waited_from_look_to_look_has_another_core(void)
     model_free(model);
 }
 
-/* One core a look, however many tasks wait. */
+/* Each check grants one core, regardless of the number of waiting tasks. */
 static void a_look_grants_an_application_one_core(void)
 {
     struct model *model = model_new("caladan", 8, 1);
@@ -89,14 +92,14 @@ static void a_look_grants_an_application_one_core(void)
     model_free(model);
 }
 
-/* A core is its application's while a task of it waits; then it goes to the others. */
+/* An application keeps its core while one of its tasks waits; then the core goes to others. */
 static void a_core_runs_the_tasks_of_its_application(void)
 {
     struct model *model = model_new("caladan", 1, 1);
     struct model_task *first = fork_in_group(model, 1);
     struct model_task *second = fork_in_group(model, 1);
     struct model_task *other = fork_in_group(model, 2);
-    set_weight(model, 2, 50); /* less than a core is guaranteed to it */
+    set_weight(model, 2, 50); /* guarantees it less than one core */
     model_run_for(model, 10 * US);
     check(first->place == MODEL_RUNNING);
     model_end(model, first);
@@ -106,7 +109,7 @@ static void a_core_runs_the_tasks_of_its_application(void)
     model_free(model);
 }
 
-/* What is guaranteed is taken back from the application that has more than that. */
+/* Guaranteed cores are taken from the application that exceeds its guarantee. */
 static void guaranteed_cores_are_taken_from_burstable_ones(void)
 {
     struct model *model = model_new("caladan", 4, 1);
@@ -140,7 +143,7 @@ static void without_preemption_a_batch_keeps_its_core_for_its_turn(void)
     model_free(model);
 }
 
-/* Though a turn of its own ends at the same tick, and before. */
+/* This holds even if one of its time slices ends earlier at the same tick. */
 static void a_turn_that_ends_takes_no_core_from_its_application(void)
 {
     struct model *model = model_new("caladan:no-preemption", 3, 1);
@@ -199,7 +202,7 @@ static void a_latency_critical_task_that_becomes_a_batch_gives_way(void)
     model_free(model);
 }
 
-/* ---- whatever happens ---- */
+/* ---- random operations ---- */
 
 #define TASKS  12
 #define GROUPS 4
@@ -256,7 +259,7 @@ static void act(struct model *model, struct model_task **tasks)
     }
 }
 
-/* Does a best-effort task run, where no core is divided? */
+/* Returns whether a best-effort task runs, if no core is divided. */
 static bool batch_runs(const struct model *model)
 {
     return caladan_of(&model->queues[0])->kind[BEST_EFFORT].cores > 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The Completely Fair Scheduler: how long turns are, what loads are worth, which task comes in
- * where.
+/*
+ * Tests the Completely Fair Scheduler: time slices, weights of loads, and placement in virtual
+ * time.
  */
 
 #include "fair_policies.h"
@@ -22,7 +23,7 @@ static void set(struct model *model, const char *name, int64_t value)
     cfs_scheduler_init(&model->scheduler);
 }
 
-/* The times of Linux, as many ticks as they are there at a tick of 1 ms. */
+/* Sets Linux's times in ticks, as with a tick of 1 ms. */
 static struct model *model_of(uint32_t cpus)
 {
     struct model *model = model_new("cfs", cpus, 1);
@@ -85,7 +86,7 @@ static const struct fair fair = {
     .check_totals = check_totals,
 };
 
-/* Three tasks have 20 ms each of a target of 60; a tick later is the first at which it is past. */
+/* Three tasks have 20 ms each of a target of 60 ms, which the next tick exceeds. */
 static void turns_share_the_latency_target(void)
 {
     struct model *model = model_of(1);
@@ -111,7 +112,7 @@ static uint64_t turns_in(struct model *model, uint32_t ticks)
     return turns;
 }
 
-/* 30 tasks are more than fit into the target: a turn is a granularity, until the tick after it. */
+/* 30 tasks do not fit into the target: a slice is one granularity, until the next tick. */
 static void a_turn_is_never_shorter_than_its_granularity(void)
 {
     struct model *model = model_of(1);
@@ -142,7 +143,7 @@ static void times_grow_with_the_cpus(void)
     }
 }
 
-/* Any weights: after some time each task has its share, to a turn of its own. */
+/* With any weights, each task has its share within one time slice after some time. */
 static void shares_are_those_of_the_weights(void)
 {
     for (uint32_t count = 2; count <= 12; count++) {
@@ -169,14 +170,14 @@ static void nice_tasks_share_by_linux_s_weights(void)
     struct model *model = model_new("cfs:nice", 1, 1);
     struct model_task *usual = model_fork(model, NULL);
     struct model_task *nice = model_fork(model, NULL);
-    model_set_attribute(model, nice, MODEL_NICE, 5); /* 335 beside 1024 */
+    model_set_attribute(model, nice, MODEL_NICE, 5); /* 335 against 1024 */
     model_ticks(model, 4052);
     check(ticks_of(nice) > 988 && ticks_of(nice) < 1010);
     check(ticks_of(usual) > 3042 && ticks_of(usual) < 3064);
     model_free(model);
 }
 
-/* A task that slept is behind by more than the granularity, and takes the CPU between two ticks. */
+/* A task that slept is behind by more than the granularity, and preempts between two ticks. */
 static void a_task_that_wakes_preempts(void)
 {
     struct model *model = model_of(1);
@@ -193,7 +194,7 @@ static void a_task_that_wakes_preempts(void)
     model_free(model);
 }
 
-/* What counts is how far it is behind at the moment, by the running task's time until now. */
+/* The comparison uses the running task's time at this moment. */
 static void who_is_hardly_behind_waits(void)
 {
     for (int granularity = 0; granularity < 2; granularity++) {
@@ -213,7 +214,7 @@ static void who_is_hardly_behind_waits(void)
     }
 }
 
-/* However long it slept, it is half a latency target ahead of the others at most. */
+/* After any sleep, a task is ahead of the others by at most half a latency target. */
 static void no_length_of_sleep_earns_more_than_the_credit(void)
 {
     double ahead[3];
@@ -235,7 +236,7 @@ static void no_length_of_sleep_earns_more_than_the_credit(void)
     check(ahead[1] == ahead[0] && ahead[2] == ahead[0]);
 }
 
-/* Three that run for a tick and sleep for a few beside one that computes: it keeps its part. */
+/* Three tasks run for a tick and sleep for several; a CPU-bound task keeps its share. */
 static void sleepers_starve_nobody(void)
 {
     for (uint64_t sleep = 1; sleep <= 8; sleep++) {
@@ -276,7 +277,7 @@ static void one_that_yields_lets_the_next_go(void)
     while (model->cpus[0].current != one)
         model_tick(model);
     uint64_t *time = &state_of(one)->virtual_time;
-    *time = state_of(other)->virtual_time - MODEL_TICK_NS; /* not too far behind the other */
+    *time = state_of(other)->virtual_time - MODEL_TICK_NS; /* not too far behind the other task */
     model_yield(model, 0);
     check(model->cpus[0].current == other);
     while (model->cpus[0].current != one)
@@ -287,7 +288,8 @@ static void one_that_yields_lets_the_next_go(void)
     model_free(model);
 }
 
-/* The clocks of two queues have nothing to do with each other: what moves keeps what it is ahead.
+/*
+ * The clocks of two queues are unrelated: a task that moves keeps its lead relative to the queue.
  */
 static void what_it_is_ahead_moves_with_the_task(void)
 {

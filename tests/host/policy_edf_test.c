@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Earliest deadline first: in which order, for how long, who is admitted, and that all that were
- * admitted have their runtime before each deadline. */
+/*
+ * Tests earliest deadline first: order, time slices, admission, and that all admitted tasks receive
+ * their runtime before each deadline.
+ */
 
 #include "policy_harness.h"
 #include "random.h"
@@ -50,7 +52,7 @@ static void the_earliest_deadline_runs(void)
     struct model_task *late = fork_reserved(model, 10, 100);
     check(model_running(model, 0) == late->task.pid);
     struct model_task *early = model_fork(model, NULL);
-    check(model_running(model, 0) == late->task.pid); /* it has no deadline yet */
+    check(model_running(model, 0) == late->task.pid); /* has no deadline yet */
     reserve(model, early, 10, 50);
     check(model_running(model, 0) == early->task.pid);
     run_for(model, 10);
@@ -102,7 +104,7 @@ static void a_task_is_admitted_where_there_is_room(void)
     struct model_task *second = fork_reserved(model, 50, 100);
     check(is_admitted(first) && !is_admitted(second) && second->task.level == 1);
     run_for(model, 10);
-    reserve(model, first, 0, 100); /* what it has reserved is free */
+    reserve(model, first, 0, 100); /* its reservation is free */
     run_for(model, 20);
     check(!is_admitted(first) && is_admitted(second));
     model_free(model);
@@ -123,7 +125,10 @@ static void a_task_moves_to_a_cpu_with_room(void)
     model_free(model);
 }
 
-/* It goes on with what it had, or begins a period, whichever takes no more than its part. */
+/*
+ * A waking task keeps its deadline and runtime if they fit its bandwidth; otherwise it begins a new
+ * period.
+ */
 static void a_task_that_wakes_takes_no_more_than_its_part(void)
 {
     struct model *model = model_new("edf", 1, 1);
@@ -132,17 +137,19 @@ static void a_task_that_wakes_takes_no_more_than_its_part(void)
     run_for(model, 4);
     model_block(model, 0);
     model_advance(model, 2 * MS);
-    model_wake(model, task); /* 6 ms are left until 34 ms from now: less than a quarter */
+    model_wake(model, task); /* 6 ms remain until 34 ms from now: less than a quarter */
     check(edf_task_of(&task->task)->deadline == deadline);
     model_block(model, 0);
     model_advance(model, 20 * MS);
-    model_wake(model, task); /* 6 ms are left until 14 ms from now: more than a quarter */
+    model_wake(model, task); /* 6 ms remain until 14 ms from now: more than a quarter */
     check(edf_task_of(&task->task)->deadline == model->now + 40 * MS);
     model_free(model);
 }
 
-/* Each task always wants to run. Admitted tasks have had their runtime by each deadline (Liu and
- * Layland 1973: on one CPU, while all parts are one at most). */
+/*
+ * Each task always wants to run. Admitted tasks receive their runtime by each deadline (Liu and
+ * Layland 1973: on one CPU, if the parts sum to at most one).
+ */
 static void admitted_tasks_meet_their_deadlines(void)
 {
     random_state = 7;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Earliest eligible virtual deadline first: in which order, for how long, what is owed to tasks
- * that come and go, and that no task is ever owed more, or owes more, than the theorem says. */
+/*
+ * Tests earliest eligible virtual deadline first: order, time slices, the lag of tasks that come
+ * and go, and that no lag exceeds the theorem's bounds.
+ */
 
 #include "fair_policies.h"
 
@@ -40,7 +42,7 @@ static bool competes_in(const struct model *model, const struct model_task *task
            (own->place != EEVDF_DELAYED || own->round == eevdf_queue_of(queue)->round);
 }
 
-/* Nanoseconds of service that are owed to the task now; to one that is away, when it is back. */
+/* Returns the task's lag in ns: now, or for an absent task, when it returns. */
 static int64_t lag_of(struct model *model, const struct model_task *task)
 {
     run_queue_t *queue = model_queue(model, task->task.cpu);
@@ -50,7 +52,7 @@ static int64_t lag_of(struct model *model, const struct model_task *task)
                                            : member->lag;
 }
 
-/* The lags of each queue sum to 0: the clock is the mean that it is to be. */
+/* The lags of each queue sum to 0, so the clock is their mean. */
 static void check_clocks(struct model *model)
 {
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
@@ -70,7 +72,7 @@ static void check_clocks(struct model *model)
     }
 }
 
-/* ---- who runs, and for how long ---- */
+/* ---- order and time slices ---- */
 
 static void equal_tasks_take_turns_of_a_slice(void)
 {
@@ -102,7 +104,7 @@ static void shares_are_those_of_nice_levels(void)
     model_free(model);
 }
 
-/* The same share, in more pieces: a shorter slice is served sooner. */
+/* The share is the same in more pieces, and a shorter slice is served sooner. */
 static void slices_decide_how_soon_not_how_much(void)
 {
     struct model *model = model_new("eevdf:linux-6-12", 1, 1);
@@ -118,7 +120,7 @@ static void slices_decide_how_soon_not_how_much(void)
     model_free(model);
 }
 
-/* Unless a request is to be served in one piece, no turn lasts longer than the shortest slice. */
+/* Unless a request is served in one piece, no time slice lasts longer than the shortest slice. */
 static void turns_last_as_long_as_the_shortest_slice(void)
 {
     struct model *model = model_new("eevdf", 1, 1);
@@ -156,7 +158,7 @@ static void a_task_that_yields_lets_others_go_first(void)
 
 /* ---- wake-ups ---- */
 
-/* A hog has run alone; then a task wakes to which nothing is owed. Returns it. */
+/* A hog has run alone; then a task with a lag of 0 wakes. Returns that task. */
 static struct model_task *wake_beside_hog(struct model *model, int64_t nice, int64_t slice_us)
 {
     struct model_task *sleeper = fork_nice(model, nice, slice_us);
@@ -194,7 +196,7 @@ static void without_parity_a_deadline_that_is_earlier_interrupts(void)
     model_free(model);
 }
 
-/* ---- what is owed ---- */
+/* ---- lag ---- */
 
 static void a_debt_is_not_slept_off_at_once(void)
 {
@@ -203,7 +205,7 @@ static void a_debt_is_not_slept_off_at_once(void)
     struct model_task *sleeper = model_fork(model, NULL);
     run_for(model, SLICE / 2 + 300 * US);
     check(model_running(model, 0) == sleeper->task.pid);
-    model_block(model, 0); /* it has run 300 us of which half were owed to it */
+    model_block(model, 0); /* it has run 300 us, of 150 us due */
     run_for(model, 10 * US);
     int64_t debt = lag_of(model, sleeper);
     check(debt > 0); /* the hog had run before it */
@@ -212,7 +214,7 @@ static void a_debt_is_not_slept_off_at_once(void)
     model_free(model);
 }
 
-/* One that has run ahead of its part stays in the competition, and owes less and less. */
+/* A task that is ahead of its share still competes, so its debt decreases. */
 static void a_debt_ends_by_and_by(void)
 {
     struct model *model = model_new("eevdf", 1, 1);
@@ -225,7 +227,7 @@ static void a_debt_ends_by_and_by(void)
     run_for(model, 100 * US);
     check(size(lag_of(model, sleeper) + 100 * US) <= 2);
     check_clocks(model);
-    model_wake(model, sleeper); /* goes on with its debt */
+    model_wake(model, sleeper); /* keeps its debt */
     check(size(lag_of(model, sleeper) + 100 * US) <= 2);
     check(model_running(model, 0) == hog->task.pid);
     check_clocks(model);
@@ -248,7 +250,7 @@ static void a_long_sleep_ends_a_debt(void)
     }
 }
 
-/* No length of sleep earns anything, and an idle CPU ends all debts. */
+/* No sleep of any length earns service, and an idle CPU clears all debts. */
 static void alone_nothing_is_owed(void)
 {
     struct model *model = model_new("eevdf", 1, 1);
@@ -274,7 +276,7 @@ static void what_is_owed_is_kept_while_a_task_is_away(void)
     model_fork(model, NULL);
     model_fork(model, NULL);
     struct model_task *owed = fork_nice(model, 3, 0);
-    run_for(model, SLICE + 50 * US); /* two have had their first requests, now it runs */
+    run_for(model, SLICE + 50 * US); /* two tasks had their first requests, now it runs */
     check(model_running(model, 0) == owed->task.pid);
     int64_t lag = lag_of(model, owed);
     check(lag > 100 * US);
@@ -334,8 +336,10 @@ static void what_is_owed_moves_along(void)
 
 /* ---- the theorem ---- */
 
-/* On one CPU, whether requests are served in one piece or in turns, no task is owed more than the
- * longest slice, or owes more than its own (Stoica and Abdel-Wahab 1995, theorem 1). */
+/*
+ * On one CPU, with requests in one or several pieces, the lag is at most the longest slice, and a
+ * debt is at most the task's slice (Stoica and Abdel-Wahab 1995, theorem 1).
+ */
 static void lags_are_bounded(void)
 {
     for (int trial = 0; trial < 12; trial++) {
@@ -384,7 +388,7 @@ static void act(struct model *model, struct model_task **tasks)
     }
 }
 
-/* Whatever tasks do, on one CPU or several. */
+/* Random operations of tasks, on one CPU or several. */
 static void lags_always_sum_to_zero(void)
 {
     static const char *const choices[] = {"eevdf", "eevdf:ticks", "eevdf:paper"};

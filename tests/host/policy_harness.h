@@ -3,19 +3,18 @@
 #define TESTS_HOST_POLICY_HARNESS_H
 
 /*
- * A model of a machine with several CPUs, for tests of policies: run queues,
- * tasks, ticks; no costs. It calls a policy's hooks as the kernel does, in the
- * order that docs/policy-interface.md lays down, and checks at every step
+ * A model of a machine with several CPUs, for tests of policies: run queues, tasks and ticks,
+ * without costs. It calls a policy's hooks as the kernel does, in the order of
+ * docs/policy-interface.md, and checks at every step
  *
- *   - that a task is on one queue, on one CPU, or on none, and never lost: a
- *     policy hands out only tasks that are queued there, and has one to hand out
- *     as long as one is queued;
- *   - that a policy changes nothing but what is its own;
- *   - that no CPU is idle while its own queue holds a task that may run on it, and that no task
- *     is handed out for a CPU on which it may not run.
+ *   - that each task is on one queue, on one CPU, or on none, and never lost: a policy returns only
+ *     tasks of that queue, and returns a task as long as one is queued;
+ *   - that a policy changes only its own state;
+ *   - that no CPU is idle while its queue holds a task that may run on it, and that a policy
+ * returns a task only for CPUs in its affinity mask.
  *
- * State has its exact size, so that AddressSanitizer sees a policy that leaves it.
- * The program that includes this links a table of policies and the registry.
+ * State has its exact size, so that AddressSanitizer detects a policy that accesses memory beyond
+ * it. The program that includes this file links a table of policies and the registry.
  */
 
 #include <stdarg.h>
@@ -54,26 +53,26 @@ enum model_attribute {
 struct model_task {
     struct task task;
     enum model_place place;
-    uint32_t queue;      /* where it is queued */
-    uint32_t generation; /* of the policy that knows it; 0: none does */
-    uint64_t wake_at;    /* blocked with a timer: when it wakes; 0: no timer */
-    uint64_t wake_order; /* the timer's start */
-    uint32_t wake_cpu;   /* whose timer it is */
-    bool unreaped;       /* has ended, and keeps its slot: set by a program that plays parents */
+    uint32_t queue;      /* queue that holds the task */
+    uint32_t generation; /* generation of the policy that knows it; 0: none */
+    uint64_t wake_at;    /* wake-up time of a blocked task; 0: no timer */
+    uint64_t wake_order; /* order of the timer's start */
+    uint32_t wake_cpu;   /* CPU of the timer */
+    bool unreaped; /* has ended, and keeps its slot: set by a program that simulates parents */
 };
 
 struct model_cpu {
     struct model_task *current;
-    uint64_t turn_end; /* when turn_over() is to be called; 0: never */
-    uint64_t entered;  /* when it went from another task, or from none, to the current one */
+    uint64_t turn_end; /* time to call turn_over(); 0: never */
+    uint64_t entered;  /* time of the switch to the current task */
     bool reschedule;
-    enum preempt_reason why; /* to pick again */
-    bool moves;              /* the task whose turn is over is to be placed anew */
+    enum preempt_reason why; /* reason to pick again */
+    bool moves;              /* the task whose slice ended will be placed again */
 };
 
 struct model;
 
-/* Is told what happens, as the kernel's trace is (docs/trace-format.md). */
+/* Receives events, as the kernel's trace does (docs/trace-format.md). */
 typedef void model_recorder(const struct model *model, enum trace_kind kind, int32_t process,
                             uint32_t first, uint64_t second);
 
@@ -81,26 +80,26 @@ struct model {
     const struct policy *policy;
     uint32_t generation;
     uint64_t now;
-    uint64_t timers; /* started */
+    uint64_t timers; /* number of started timers */
     struct scheduler scheduler;
     struct run_queue queues[MODEL_CPUS_MAX];
     struct model_cpu cpus[MODEL_CPUS_MAX];
-    uint32_t here;             /* the CPU that does what happens now */
-    const struct cpu_set *set; /* of tasks that are forked from now on; null: all CPUs */
-    bool silent; /* the policy does not hear of CPUs that no task of the queue may use */
+    uint32_t here;             /* the CPU that acts now */
+    const struct cpu_set *set; /* affinity of new tasks; null: all CPUs */
+    bool silent;               /* the policy is not asked for CPUs that no queued task may use */
     bool (*acts_first)(
-        uint32_t cpu);         /* does its task act now, as its turn ends? null: no task acts */
+        uint32_t cpu); /* whether the CPU's task acts first at the end of its slice; null: never */
     model_recorder *recorder;  /* null: none */
-    struct model_task **tasks; /* in the order of forks; ended ones too */
+    struct model_task **tasks; /* in the order of forks, including ended tasks */
     uint32_t task_count;
     int32_t last_pid;
     uint64_t picks;
-    uint64_t pick_hash; /* of all picks: who, where, in which order */
+    uint64_t pick_hash; /* hash of all picks: task, CPU and order */
     char log[4096];     /* picks since model_clear_log(), as "3" or, with several CPUs, "1:3" */
     size_t log_length;
 };
 
-/* ---- what a policy must leave alone ---- */
+/* ---- state that a policy must not change ---- */
 
 struct model_snapshot {
     struct task task;
@@ -137,7 +136,7 @@ static inline void model_compare(const struct model_snapshot *before, const stru
     }
 }
 
-/* ---- what is told ---- */
+/* ---- recorded events ---- */
 
 static inline void model_record(const struct model *model, enum trace_kind kind, int32_t process,
                                 uint32_t first, uint64_t second)
@@ -156,7 +155,7 @@ static inline int32_t model_running(const struct model *model, uint32_t cpu)
     return model_pid(model->cpus[cpu].current);
 }
 
-/* ---- the calls of hooks ---- */
+/* ---- calls of hooks ---- */
 
 static inline struct run_queue *model_queue(struct model *model, uint32_t cpu)
 {
@@ -229,7 +228,7 @@ static inline void model_dequeue(struct model *model, struct model_task *task)
     model_taken(model, queue, task);
 }
 
-/* How many tasks are queued there that may run on the CPU. */
+/* Returns the number of queued tasks that may run on the CPU. */
 static inline uint32_t model_queued_for(const struct model *model, const struct run_queue *queue,
                                         uint32_t cpu)
 {
@@ -242,7 +241,7 @@ static inline uint32_t model_queued_for(const struct model *model, const struct 
     return count;
 }
 
-/* Is the policy not asked for a task for the CPU? */
+/* Returns whether the policy is not asked for a task for the CPU. */
 static inline bool model_is_silent(const struct model *model, const struct run_queue *queue,
                                    uint32_t cpu)
 {
@@ -284,7 +283,7 @@ static inline void model_stop(struct model *model, struct run_queue *queue, stru
     model_compare(&before, model, queue, &task->task);
 }
 
-/* A blocked task goes elsewhere: what the policy keeps of it in the queue goes. */
+/* A blocked task moves away, so the policy removes its state from the queue. */
 static inline void model_forget(struct model *model, struct run_queue *queue,
                                 struct model_task *task)
 {
@@ -296,7 +295,7 @@ static inline void model_forget(struct model *model, struct run_queue *queue,
     model_compare(&before, model, queue, &task->task);
 }
 
-/* An attribute of the task was changed. */
+/* Reports a changed attribute of the task to the policy. */
 static inline void model_tell_change(struct model *model, struct run_queue *queue,
                                      struct model_task *task)
 {
@@ -308,7 +307,7 @@ static inline void model_tell_change(struct model *model, struct run_queue *queu
     model_compare(&before, model, queue, &task->task);
 }
 
-/* ---- how a CPU changes over to another task ---- */
+/* ---- switches of a CPU to another task ---- */
 
 static inline void model_account(struct model *model, struct model_task *task)
 {
@@ -363,7 +362,7 @@ static inline void model_enter(struct model *model, uint32_t cpu, struct model_t
     model_log_pick(model, cpu, task->task.pid);
 }
 
-/* Moves the task that the policy hands out from one CPU's queue to another's; null: none. */
+/* Moves the task that the policy returns from one CPU's queue to another; null: none. */
 static inline struct model_task *model_move(struct model *model, uint32_t from, uint32_t to)
 {
     struct model_snapshot before;
@@ -383,7 +382,7 @@ static inline struct model_task *model_move(struct model *model, uint32_t from, 
     return model_task_of(task);
 }
 
-/* Moves one task to the CPU's queue, from the one that the policy names; null: none. */
+/* Moves one task to the CPU's queue from the queue that the policy names; null: none. */
 static inline struct model_task *model_pull(struct model *model, uint32_t cpu, bool idle)
 {
     struct model_snapshot before;
@@ -393,8 +392,10 @@ static inline struct model_task *model_pull(struct model *model, uint32_t cpu, b
     return from == NO_CPU ? NULL : model_move(model, from, cpu);
 }
 
-/* The CPU should pick again. The end of a turn is the better reason: it decides where the task
- * is queued. */
+/*
+ * Asks the CPU to pick again. The end of a slice overrides other reasons, because it decides where
+ * the task is queued.
+ */
 static inline void model_request(struct model *model, uint32_t cpu, enum preempt_reason why)
 {
     struct model_cpu *asked = &model->cpus[cpu];
@@ -429,7 +430,7 @@ static inline void model_make_runnable(struct model *model, struct model_task *t
                                        enum enqueue_reason reason, const struct model_task *parent);
 static inline uint32_t model_find_free(const struct model *model, const struct model_task *task);
 
-/* The CPU picks again, because it was asked to or because its task gives it up. */
+/* The CPU picks again, on request or because its task leaves it. */
 static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop_reason stop,
                                     enum enqueue_reason reason)
 {
@@ -455,7 +456,7 @@ static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop
     if (next)
         model_enter(model, cpu, next);
     model->cpus[cpu].why = 0;
-    /* Of the queue of all CPUs: another CPU may run what this one leaves. */
+    /* With one shared queue, another CPU may run the task that this CPU leaves. */
     bool leaves = left && left->task.cpus && left->place == MODEL_QUEUED;
     uint32_t idle = leaves ? model_find_free(model, left) : NO_CPU;
     if (idle != NO_CPU && model->scheduler.queues == 1)
@@ -490,8 +491,10 @@ static inline void model_check(struct model *model)
                   model_queue(model, cpu)->held);
 }
 
-/* Those of the first CPUs that were asked to pick again do so, in their order. By a task that it
- * moves, one may ask one before it. */
+/*
+ * The first CPUs handle their requests to pick again, in order. A moved task may cause a request on
+ * an earlier CPU.
+ */
 static inline void model_settle_first(struct model *model, uint32_t cpus)
 {
     for (uint32_t cpu = 0; cpu < cpus; cpu++) {
@@ -499,7 +502,7 @@ static inline void model_settle_first(struct model *model, uint32_t cpus)
         if (!model->cpus[cpu].reschedule || (model->acts_first && model->acts_first(cpu)))
             continue;
         model_reschedule(model, cpu, STOP_RUNNABLE, expired ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED);
-        cpu = UINT32_MAX; /* the first is next */
+        cpu = UINT32_MAX; /* continues with the first CPU */
     }
 }
 
@@ -509,7 +512,7 @@ static inline void model_settle(struct model *model)
     model_check(model);
 }
 
-/* ---- which CPU hears of a task that was queued ---- */
+/* ---- which CPU is notified of a queued task ---- */
 
 static inline bool model_would_preempt(struct model *model, struct run_queue *queue,
                                        const struct model_task *task,
@@ -522,7 +525,7 @@ static inline bool model_would_preempt(struct model *model, struct run_queue *qu
     return preempts;
 }
 
-/* The CPU that must give way to the task; NO_CPU: none. */
+/* Returns the CPU whose task is preempted; NO_CPU: none. */
 static inline uint32_t model_find_preempted(struct model *model, struct run_queue *queue,
                                             const struct model_task *task)
 {
@@ -542,13 +545,13 @@ static inline uint32_t model_find_preempted(struct model *model, struct run_queu
     return found;
 }
 
-/* Is the CPU idle, and not asked already? */
+/* Returns whether the CPU is idle and has no request. */
 static inline bool model_is_free(const struct model *model, uint32_t cpu)
 {
     return !model->cpus[cpu].current && !model->cpus[cpu].reschedule;
 }
 
-/* The task's CPU if it is free, else the first CPU that is; NO_CPU: none. */
+/* Returns the task's CPU if it is free, else the first free CPU; NO_CPU: none. */
 static inline uint32_t model_find_free(const struct model *model, const struct model_task *task)
 {
     if (model_is_free(model, task->task.cpu) && task_may_run_on(&task->task, task->task.cpu))
@@ -576,7 +579,7 @@ static inline void model_announce(struct model *model, struct run_queue *queue,
         model_request(model, chosen, PREEMPT_WAKEUP);
 }
 
-/* Moves one task from the CPU's queue to the one that the policy names. */
+/* Moves one task from the CPU's queue to the queue that the policy names. */
 static inline void model_push(struct model *model, uint32_t cpu)
 {
     struct model_snapshot before;
@@ -588,7 +591,7 @@ static inline void model_push(struct model *model, uint32_t cpu)
         model_announce(model, model_queue(model, to), task);
 }
 
-/* Other tasks wait for the owner than before. */
+/* The set of tasks that wait for the owner has changed. */
 MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t here)
 {
     struct model_snapshot before;
@@ -611,7 +614,7 @@ MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32
     model_announce(model, queue, task);
 }
 
-/* The task, which is blocked or about to be, waits for `owner` from now on. Null: for no task. */
+/* Makes the task, which is or will be blocked, wait for `owner`; null: for no task. */
 static inline void model_name_owner(struct model *model, struct model_task *task,
                                     struct model_task *owner)
 {
@@ -619,7 +622,9 @@ static inline void model_name_owner(struct model *model, struct model_task *task
         wait_for_task(&model->scheduler, &task->task, owner ? &owner->task : NULL, model->here);
 }
 
-/* Returns the one that goes on, of those that wait for the same thing and came in this order. */
+/*
+ * Returns the task that continues, out of tasks that wait for the same thing, in order of arrival.
+ */
 static inline struct model_task *model_choose_waiter(struct model *model,
                                                      struct model_task **waiters, uint32_t count)
 {
@@ -631,7 +636,7 @@ static inline struct model_task *model_choose_waiter(struct model *model,
         void *state = waiter->state;
         if (!model_knows(model, waiters[i]) || !model_knows(model, chosen))
             continue;
-        waiter->state = NULL; /* overtakes() must not look at it */
+        waiter->state = NULL; /* overtakes() must not read it */
         model_remember(&before, model, queue, waiter);
         if (model->policy->overtakes(queue, waiter, i > 0 ? &chosen->task : NULL))
             chosen = waiters[i];
@@ -648,7 +653,7 @@ static inline void model_make_runnable(struct model *model, struct model_task *t
     if (reason == ENQUEUE_WOKEN)
         model_name_owner(model, task, NULL);
     void *state = task->task.state;
-    task->task.state = NULL; /* place() must not look at it */
+    task->task.state = NULL; /* place() must not read it */
     model_remember(&before, model, NULL, &task->task);
     uint32_t cpu = policy_place(model->policy, &model->scheduler, &task->task, reason);
     model_compare(&before, model, NULL, &task->task);
@@ -668,7 +673,7 @@ static inline void model_make_runnable(struct model *model, struct model_task *t
     model_announce(model, queue, task);
 }
 
-/* ---- what tests do ---- */
+/* ---- operations of tests ---- */
 
 static inline void model_clear_log(struct model *model)
 {
@@ -700,8 +705,8 @@ static inline void model_install(struct model *model, const struct policy_choice
 }
 
 /*
- * The place of a tunable, before any task is queued; the model goes on to the source of the policy
- * that has one of this name. Values that were set stay.
+ * Returns the index of a tunable, before any task is queued. If needed, the model changes to the
+ * policy source with a tunable of this name; values that were set stay.
  */
 static inline uint32_t model_find_tunable(struct model *model, const char *name)
 {
@@ -732,7 +737,7 @@ static inline struct policy_choice model_choice(const char *text)
     return choice;
 }
 
-/* A machine under "policy" or "policy:preset". */
+/* Makes a machine under "policy" or "policy:preset". */
 static inline struct model *model_new(const char *text, uint32_t cpus, uint64_t seed)
 {
     struct model *model = calloc(1, sizeof(*model));
@@ -775,8 +780,7 @@ static inline uint32_t model_free_slot(const struct model *model)
     }
 }
 
-/* A new task, which inherits the attributes of `parent` (null: the standard ones). PIDs count
- * from 1. */
+/* Makes a task that inherits the attributes of `parent` (null: the defaults). PIDs count from 1. */
 static inline struct model_task *model_fork(struct model *model, const struct model_task *parent)
 {
     struct model_task *task = calloc(1, sizeof(*task));
@@ -811,14 +815,14 @@ static inline void model_block(struct model *model, uint32_t cpu)
     model_settle(model);
 }
 
-/* The same: `owner` must act before it goes on. */
+/* Blocks the CPU's task until `owner` acts. */
 static inline void model_block_for(struct model *model, uint32_t cpu, struct model_task *owner)
 {
     model_name_owner(model, model->cpus[cpu].current, owner);
     model_block(model, cpu);
 }
 
-/* The CPU's task sleeps until the tick at which `ticks` more than those till now have passed. */
+/* The CPU's task sleeps until `ticks` more ticks have passed. */
 static inline void model_sleep(struct model *model, uint32_t cpu, uint64_t ticks)
 {
     struct model_task *task = model->cpus[cpu].current;
@@ -849,7 +853,7 @@ static inline void model_yield(struct model *model, uint32_t cpu)
     model_settle(model);
 }
 
-/* The task is no more; what its end means to others is for the caller, who records it. */
+/* Ends the task. The caller handles and records the effect on other tasks. */
 static inline void model_end_unsettled(struct model *model, struct model_task *task)
 {
     drop_waiters(&task->task);
@@ -866,7 +870,7 @@ static inline void model_end_unsettled(struct model *model, struct model_task *t
     task->task.next = task->task.previous = NULL;
 }
 
-/* Wherever the task is. */
+/* Ends the task in any state. */
 static inline void model_end(struct model *model, struct model_task *task)
 {
     model_record(model, TRACE_EXIT, model_pid(task), 0, 0);
@@ -894,13 +898,13 @@ static inline void model_set_attribute(struct model *model, struct model_task *t
     model_settle(model);
 }
 
-/* Time passes; nothing happens. */
+/* Time passes without events. */
 static inline void model_advance(struct model *model, uint64_t ns)
 {
     model->now += ns;
 }
 
-/* The CPU's timer that is due first, by its time and then its start; null: none. */
+/* Returns the CPU's task whose timer is due first, by time and then by start; null: none. */
 static inline struct model_task *model_due(const struct model *model, uint32_t cpu)
 {
     struct model_task *due = NULL;
@@ -916,7 +920,7 @@ static inline struct model_task *model_due(const struct model *model, uint32_t c
     return due;
 }
 
-/* The task's turn is over, if the verdict says so. */
+/* Ends the task's slice if the verdict says this. */
 static inline void model_end_by(struct model *model, uint32_t cpu, enum tick_verdict verdict)
 {
     if (verdict != TICK_PREEMPT && verdict != TICK_MOVE)
@@ -925,7 +929,7 @@ static inline void model_end_by(struct model *model, uint32_t cpu, enum tick_ver
     model_request(model, cpu, PREEMPT_SLICE);
 }
 
-/* Obeys what a hook said of the CPU's task. */
+/* Applies a hook's verdict on the CPU's task. */
 static inline void model_obey(struct model *model, uint32_t cpu, enum tick_verdict verdict)
 {
     struct model_task *task = model->cpus[cpu].current;
@@ -954,7 +958,7 @@ static inline void model_ring(struct model *model, struct run_queue *queue)
     }
 }
 
-/* The time has come that the policy set for the end of the turn. */
+/* The end of the slice, as set by the policy, is reached. */
 static inline void model_end_turn(struct model *model, uint32_t cpu)
 {
     struct model_snapshot before;
@@ -973,7 +977,7 @@ static inline void model_end_turn(struct model *model, uint32_t cpu)
     model_obey(model, cpu, verdict);
 }
 
-/* What the policy wants to be called for on one CPU, now. */
+/* Makes the policy's timed calls for one CPU, now. */
 static inline void model_policy_times(struct model *model, uint32_t cpu)
 {
     struct run_queue *queue = &model->queues[cpu];
@@ -985,7 +989,7 @@ static inline void model_policy_times(struct model *model, uint32_t cpu)
         model_end_turn(model, cpu);
 }
 
-/* Returns the earliest time at which the policy wants to be called; UINT64_MAX: never. */
+/* Returns the earliest time of a timed call of the policy; UINT64_MAX: never. */
 static inline uint64_t model_next_policy_time(const struct model *model)
 {
     uint64_t next = UINT64_MAX;
@@ -998,7 +1002,7 @@ static inline uint64_t model_next_policy_time(const struct model *model)
     return next;
 }
 
-/* Time passes until `until`, and the policy is called when it wants to be. */
+/* Time passes until `until`, with the timed calls of the policy. */
 static inline void model_run_until(struct model *model, uint64_t until)
 {
     uint64_t next;
@@ -1048,14 +1052,14 @@ static inline void model_tick_unsettled(struct model *model, uint32_t cpu)
     }
 }
 
-/* One CPU's tick, now, and the changes that it asks for. */
+/* One CPU's tick, now, and the switches that it requests. */
 static inline void model_tick_cpu(struct model *model, uint32_t cpu)
 {
     model_tick_unsettled(model, cpu);
     model_settle(model);
 }
 
-/* Each CPU's tick, now, in their order. A CPU does nothing else before its own. */
+/* Each CPU's tick, now, in order. A CPU does nothing else before its tick. */
 static inline void model_tick_all(struct model *model)
 {
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
@@ -1065,7 +1069,7 @@ static inline void model_tick_all(struct model *model)
     model_check(model);
 }
 
-/* Runs for so long, its ticks included. */
+/* Runs for this long, including ticks. */
 static inline void model_run_for(struct model *model, uint64_t ns)
 {
     uint64_t end = model->now + ns;
@@ -1077,7 +1081,7 @@ static inline void model_run_for(struct model *model, uint64_t ns)
     }
 }
 
-/* A tick passes, and what the policy wants to be called for before it. */
+/* One tick period passes, with the timed calls of the policy. */
 static inline void model_tick(struct model *model)
 {
     model_run_until(model, model->now + MODEL_TICK_NS);
@@ -1090,7 +1094,7 @@ static inline void model_ticks(struct model *model, uint32_t ticks)
         model_tick(model);
 }
 
-/* Switches the policy under way. */
+/* Switches the policy while tasks run. */
 static inline void model_switch(struct model *model, const char *text)
 {
     struct policy_choice choice = model_choice(text);
@@ -1116,7 +1120,7 @@ static inline void model_switch(struct model *model, const char *text)
     model_settle(model);
 }
 
-/* Fails unless the picks since the last call are as `expected`, and clears them. */
+/* Requires that the picks since the last call equal `expected`, and clears them. */
 #define check_picks(model, expected)                                                               \
     do {                                                                                           \
         if (strcmp((model)->log, expected) != 0)                                                   \

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Hierarchical start-time fair queueing: shares of groups within groups, the bound that the source
- * proves, quotas to the nanosecond, and what becomes of all that when tasks come, go and change. */
+/*
+ * Tests hierarchical start-time fair queueing: shares of nested groups, the source's proven bound,
+ * quotas exact to the nanosecond, and changes of tasks and groups.
+ */
 
 #include "fair_policies.h"
 
@@ -39,7 +41,7 @@ static bool is_within(const struct model *model, uint32_t group, uint32_t above)
     return group == above;
 }
 
-/* What all tasks of a group, and of those within it, have had. */
+/* Returns the run time of all tasks in a group and its subgroups. */
 static int64_t group_ran(struct model *model, uint32_t group)
 {
     int64_t sum = 0;
@@ -58,7 +60,7 @@ static bool is_near(int64_t number, int64_t due, int64_t by)
 
 /* ---- shares ---- */
 
-/* Two users are due the same, whether they have one process or nine. */
+/* Two users receive the same time, with one process or nine. */
 static void users_share_whatever_they_run(void)
 {
     struct model *model = model_new("hsfq", 1, 1);
@@ -73,8 +75,11 @@ static void users_share_whatever_they_run(void)
     model_free(model);
 }
 
-/* Of 7 s a task of the root with nice 0, which counts 100, is due 1; group 1, of weight 600, is due
- * 6. Of these group 2 has two thirds, and group 3, of weight 300, one, as its own task has. */
+/*
+ * In 7 s, the root's task with nice 0, which counts 100, is due 1 s; group 1, of weight 600, is due
+ * 6 s. Of these, group 2 receives two thirds; group 3, of weight 300, and the group's own task
+ * share the rest.
+ */
 static void weights_count_level_by_level(void)
 {
     struct model *model = model_new("hsfq", 1, 1);
@@ -99,7 +104,7 @@ static void weights_count_level_by_level(void)
     model_free(model);
 }
 
-/* Weight that is of use to none is that of the others, first of all of those beside it. */
+/* Unused weight goes to the other tasks, first to those in the same group. */
 static void what_a_sleeper_leaves_stays_in_its_group(void)
 {
     struct model *model = model_new("hsfq", 1, 1);
@@ -114,7 +119,7 @@ static void what_a_sleeper_leaves_stays_in_its_group(void)
     run_for(model, 1000 * MS);
     check(is_near(ran(model, awake) - before, 500 * MS, 2 * SLICE));
     check(is_near(ran(model, other) - other_before, 500 * MS, 2 * SLICE));
-    model_wake(model, sleeper); /* its sleep was no credit */
+    model_wake(model, sleeper); /* its sleep earned no credit */
     before = ran(model, sleeper);
     run_for(model, 400 * MS);
     check(is_near(ran(model, sleeper) - before, 100 * MS, 2 * SLICE));
@@ -134,7 +139,7 @@ static uint64_t weight_of(const struct model *model, uint32_t group)
     return (uint64_t)model->scheduler.group[group].weight * HSFQ_GROUP_UNIT;
 }
 
-/* Two groups beside each other that both always want the CPU, measured by weight. */
+/* Compares two sibling groups that always want the CPU, relative to their weights. */
 static void check_bound(struct model *model, uint32_t one, uint32_t other, const int64_t *before)
 {
     double had = (double)(group_ran(model, one) - before[one]) / (double)weight_of(model, one);
@@ -146,8 +151,10 @@ static void check_bound(struct model *model, uint32_t one, uint32_t other, const
     check((ahead < 0 ? -ahead : ahead) <= slices * 1.001);
 }
 
-/* Over any time neither of two is ahead of the other by more than a slice of each (Goyal, Guo and
- * Vin 1996, theorem 1), at every level of any tree. */
+/*
+ * Over any interval, no sibling is ahead of another by more than a slice of each (Goyal, Guo and
+ * Vin 1996, theorem 1), at every level of any tree.
+ */
 static void no_group_is_ahead_by_more_than_slices(void)
 {
     for (int trial = 0; trial < 10; trial++) {
@@ -174,7 +181,7 @@ static void no_group_is_ahead_by_more_than_slices(void)
 
 /* ---- limits ---- */
 
-/* In each period the group has its quota, to the nanosecond, though the CPU is idle then. */
+/* In each period, the group receives exactly its quota, even if the CPU is idle afterwards. */
 static void a_quota_is_exact_by_a_timer(void)
 {
     struct model *model = model_new("hsfq", 1, 1);
@@ -192,7 +199,7 @@ static void a_quota_is_exact_by_a_timer(void)
     model_free(model);
 }
 
-/* What a turn was late is paid back: on the mean it is as exact. */
+/* The overrun of a late slice is deducted later: on average the quota is exact. */
 static void a_quota_is_exact_within_a_tick_without_one(void)
 {
     struct model *model = model_new("hsfq:ticks", 1, 1);
@@ -205,7 +212,9 @@ static void a_quota_is_exact_within_a_tick_without_one(void)
     model_free(model);
 }
 
-/* The less of a group's quota and of those above it holds; what they leave others get. */
+/*
+ * The smallest quota of a group and its ancestors applies; other tasks receive the remaining time.
+ */
 static void quotas_hold_for_all_below(void)
 {
     struct model *model = model_new("hsfq", 1, 1);
@@ -232,8 +241,10 @@ static void quotas_can_be_passed_over(void)
     model_free(model);
 }
 
-/* A quota is of all CPUs together: no period has more, and with enough to do none has less than it
- * by more than what the other CPUs' turns had taken when they gave it back. */
+/*
+ * A quota covers all CPUs together. No period exceeds it. With enough work, a period falls short by
+ * at most the slices that other CPUs had reserved and returned.
+ */
 static void a_quota_is_one_for_all_cpus(void)
 {
     struct model *model = model_new("hsfq", 4, 1);
@@ -252,7 +263,7 @@ static void a_quota_is_one_for_all_cpus(void)
 
 /* ---- several CPUs ---- */
 
-/* On each CPU a group counts by what it has there: together the parts are those of the weights. */
+/* On each CPU, a group counts by its tasks there; in total, the shares follow the weights. */
 static void groups_share_several_cpus(void)
 {
     struct model *model = model_new("hsfq", 4, 1);
@@ -279,7 +290,7 @@ static void one_that_wakes_preempts_one_that_has_had_more(void)
     struct model_task *hog = fork_into(model, 2);
     run_for(model, 6 * SLICE + 900 * US);
     model_wake(model, sleeper);
-    check(model->cpus[0].current == hog); /* it is in the first millisecond of a turn */
+    check(model->cpus[0].current == hog); /* in the first millisecond of a slice */
     run_for(model, SLICE);
     check(model->cpus[0].current == sleeper);
     model_block(model, 0);
@@ -313,7 +324,7 @@ static void changes_count_from_then_on(void)
     model_free(model);
 }
 
-/* A task that runs alone comes under the limit of its group when that is set. */
+/* A limit that is set later also applies to a task that runs alone. */
 static void a_group_may_be_set_after_its_tasks(void)
 {
     struct model *model = model_new("hsfq", 1, 1);
@@ -327,7 +338,7 @@ static void a_group_may_be_set_after_its_tasks(void)
     model_free(model);
 }
 
-/* What the queue counts is what there is. */
+/* The queue's counters equal the actual numbers. */
 static void check_counts(struct model *model)
 {
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
@@ -399,7 +410,7 @@ static void act(struct model *model, struct model_task **tasks)
     }
 }
 
-/* Whatever tasks, groups and users do: no task is lost, and none is held for ever. */
+/* Random operations of tasks, groups and users: no task is lost, and none is held without end. */
 static void whatever_happens_counts_are_right(void)
 {
     static const char *const choices[] = {"hsfq", "hsfq:ticks", "hsfq:unlimited"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Levels are strict, on one CPU and over several; within a level tickets decide. */
+/* Tests that levels are strict on one CPU and several, and that tickets decide within a level. */
 
 #include "policy_harness.h"
 
@@ -41,7 +41,7 @@ static void tickets_decide_within_a_level(void)
     uint64_t before = three->task.selections;
     model_ticks(model, 4000);
     uint64_t selections = three->task.selections - before;
-    check(selections > 2890 && selections < 3110); /* 3,000, and four standard deviations */
+    check(selections > 2890 && selections < 3110); /* 3,000, plus four standard deviations */
     model_free(model);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The lottery: its draws, its tree, its tunables and presets, on one CPU and several. */
+/* Tests the lottery: draws, tree, tunables and presets, on one CPU and several. */
 
 #include <math.h>
 
@@ -35,8 +35,7 @@ static struct subtree check_subtree(struct task *task, struct task *parent)
     return (struct subtree){1 + left.count + right.count, node->sum};
 }
 
-/* Each sum is that of its subtree; weight and lead are those of all tasks that are queued or run.
- */
+/* Each sum equals its subtree; weight and lead cover all queued and running tasks. */
 static void check_queue(const struct model *model, uint32_t queue)
 {
     const struct drawing_queue *state = model->queues[queue].state;
@@ -127,7 +126,7 @@ static void ticket_sums_are_conserved(void)
 
 /* ---- draws ---- */
 
-/* A machine with one CPU and tasks of 1, 2, 3 … tickets. */
+/* Makes a machine with one CPU and tasks of 1, 2, 3 … tickets. */
 static struct model *machine_with(const char *policy, uint32_t count, uint64_t seed)
 {
     struct model *model = model_new(policy, 1, seed);
@@ -140,8 +139,10 @@ static struct model *machine_with(const char *policy, uint32_t count, uint64_t s
 
 #define PLAYERS_MAX 12
 
-/* How far `turns` turns among `count` tasks are from independent draws: chi-square of the
- * winners, and of the pairs of winners that follow each other. */
+/*
+ * Distance of the winners of many slices from independent draws: chi-square of the winners, and of
+ * the pairs of successive winners.
+ */
 struct chi_square {
     double winners; /* count − 1 degrees of freedom */
     double pairs;   /* count² − 1 */
@@ -181,14 +182,17 @@ static struct chi_square chi_square_of(struct model *model, uint32_t turns)
     return result;
 }
 
-/* The square of a sum's distance from its mean, in standard deviations; below 0: it is less. */
+/*
+ * Returns the squared distance of a sum from its mean, in standard deviations; negative if the sum
+ * is smaller.
+ */
 static double distance(double sum, double degrees_of_freedom)
 {
     double difference = sum - degrees_of_freedom;
     return difference * fabs(difference) / (2 * degrees_of_freedom);
 }
 
-/* Sums over many seeds, as distances from what independent draws would give. */
+/* Returns sums over many seeds, as distances from independent draws. */
 static struct chi_square distance_of(const char *policy, uint32_t count, uint32_t turns,
                                      uint64_t seeds)
 {
@@ -218,37 +222,41 @@ static void draws_are_independent(void)
     }
 }
 
-/* What is wrong with the studies' generators. */
+/* Defects of the studies' generators. */
 
 static void an_lfsr_is_fair_in_the_mean_but_its_draws_depend_on_each_other(void)
 {
     struct chi_square distance = distance_of("lottery:equal-lfsr", 5, 2000, 50);
     check(within(distance.winners, 4));
-    check(distance.pairs > 1000.0 * 1000.0); /* one of few winners follows a winner */
-    /* In a period each number comes once, so in the long run shares are more even than chance
-     * would have it: of independent draws one in 800 is as close. */
+    check(distance.pairs > 1000.0 * 1000.0); /* few different winners follow each winner */
+    /*
+     * In a period, each number occurs once, so shares are more even than random draws in the long
+     * run: 1 in 800 independent draws is this close.
+     */
     struct model *model = machine_with("lottery:equal-lfsr", 5, 1);
     check(chi_square_of(model, 65535).winners < 0.1);
 }
 
-/* The first numbers that study 1's program draws, whose state is 1 at first; by its rule, worked
- * out apart. */
+/*
+ * The first numbers of study 1's program, with an initial state of 1, computed separately by its
+ * rule.
+ */
 static void the_xorshift_is_that_of_the_program(void)
 {
     static const uint64_t numbers[] = {270369, 67634689, 499951813, 307599695};
     uint64_t state = 1;
     for (uint32_t i = 0; i < 4; i++)
         check(random_xorshift31(&state) == numbers[i]);
-    state = 0; /* any seed will do */
+    state = 0; /* any seed is valid */
     check(random_xorshift31(&state) == numbers[0]);
-    state = 1; /* those from 3 × 2^29 on are drawn again */
+    state = 1; /* numbers from 3 × 2^29 are drawn again */
     uint32_t below = 0;
     for (uint32_t i = 0; i < 30000; i++)
         below += random_xorshift31_below(&state, 3ull << 29) < 1ull << 29;
     check(below > 9700 && below < 10300);
 }
 
-/* Of more tickets than a generator has numbers, each half is drawn as often as the other. */
+/* If there are more tickets than generator values, both halves are still drawn equally often. */
 static void narrow_generators_reach_all_tickets(void)
 {
     uint64_t state = 1;
@@ -266,7 +274,7 @@ static void narrow_generators_reach_all_tickets(void)
         check(random_lfsr16_below(&state, 65536) < 65536);
 }
 
-/* Of three tasks with 40,000 tickets each, each has its third: no ticket is out of reach. */
+/* Three tasks with 40,000 tickets each have a third each: every ticket can win. */
 static void the_thesis_reaches_every_ticket(void)
 {
     struct model *model = model_new("lottery:thesis", 1, 1);
@@ -314,7 +322,7 @@ static void the_ticket_is_remarked(void)
     model_free(model);
 }
 
-/* ---- what is set ---- */
+/* ---- settings ---- */
 
 static struct model *machine_set(const char *tunable, uint32_t value, uint32_t cpus)
 {
@@ -349,7 +357,7 @@ static void nobody_waits_longer_than_the_limit(void)
         model_tick(model);
         for (uint32_t task = 0; task < 10; task++) {
             const struct model_task *waiting = model->tasks[task];
-            /* Nine may be due at once, and each has a turn of one tick. */
+            /* Nine may be due at once, and each runs for one tick. */
             check(waiting->place == MODEL_RUNNING ||
                   model->now - waiting->task.queued_since < (50 + 9) * MODEL_TICK_NS);
         }
@@ -373,7 +381,7 @@ static void newcomers_have_a_turn_in_time(void)
         for (uint32_t i = first; i < first + 10; i++)
             check(model->tasks[i]->task.selections >= 1);
     }
-    /* Of one it is enough that it is picked at the tenth tick. */
+    /* A single newcomer only has to be picked by the tenth tick. */
     uint32_t last = model->task_count;
     uint32_t at_once = 0;
     for (int round = 0; round < 20; round++) {
@@ -419,7 +427,7 @@ static void a_penalty_makes_shares_more_alike(void)
     model_fork(model, NULL);
     model_set_attribute(model, model_fork(model, NULL), MODEL_TICKETS, 9);
     uint64_t nine = selections_in(model, 1, 4000);
-    check(nine > 2000 && nine < 3200); /* of 4,000, not 3,600 */
+    check(nine > 2000 && nine < 3200); /* of 4,000, instead of 3,600 */
     model_free(model);
 }
 
@@ -458,8 +466,10 @@ static void half_tick(struct model *model)
     }
 }
 
-/* The part of the time that a task with one ticket runs beside one with three, if it sleeps for
- * two ticks whenever it has run for three halves of one. */
+/*
+ * Returns the share of a task with one ticket against a task with three. It sleeps for two ticks
+ * after every one and a half ticks of run time.
+ */
 static double share_of_a_sleeper(struct model *model)
 {
     struct model_task *sleeper = model_fork(model, NULL);
@@ -506,7 +516,7 @@ static void who_slept_for_long_runs_soon_but_not_for_long(void)
         model_ticks(model, 64);
         check(model->tasks[0]->task.run_time - before < 32 * MODEL_TICK_NS);
     }
-    check(delay < 20); /* of 9 a time without compensation */
+    check(delay < 20); /* 9 per round without compensation */
     model_free(model);
 }
 
@@ -558,7 +568,7 @@ static void who_is_due_more_than_a_cpu_gets_one_and_builds_up_no_claim(void)
     for (uint32_t i = 1; i < 5; i++)
         check(fabs(cpus_used(model, i, 0, 0) - 0.5) < 0.03);
 
-    /* Six such: half a CPU each at once, whatever the first had. */
+    /* Six such tasks: half a CPU each at once, regardless of the first task's history. */
     for (int i = 0; i < 5; i++)
         model_set_attribute(model, model_fork(model, NULL), MODEL_TICKETS, 1000);
     run_time = model->tasks[0]->task.run_time;
@@ -601,12 +611,12 @@ static void who_wakes_stays_unless_another_cpu_is_idle(void)
     struct model *model = machine_of(3, tickets, 3);
     struct model_task *first = model->tasks[0];
     uint32_t cpu = first->task.cpu;
-    struct model_task *other = model_fork(model, NULL); /* beside the one with one ticket */
+    struct model_task *other = model_fork(model, NULL); /* on the CPU of the task with one ticket */
     check(other->task.cpu == model->tasks[2]->task.cpu && other->task.cpu != cpu);
     model_block(model, cpu);
     if (other->task.cpu != cpu && model->tasks[2]->task.cpu != cpu)
         model_ticks(model, 2);
-    check(model->cpus[cpu].current != NULL); /* took one of the two */
+    check(model->cpus[cpu].current != NULL); /* it stole one of the two */
     model_wake(model, first);
     check(first->task.cpu == cpu);
     model_free(model);
@@ -623,17 +633,20 @@ static void a_preset_of_static_balance_moves_no_task(void)
     model_free(model);
 }
 
-/* A task that runs has left its queue; of several CPUs where as few tickets wait, the lowest. */
+/*
+ * A running task has left its queue. Among several CPUs with equally few waiting tickets, the
+ * lowest is chosen.
+ */
 static void a_study_places_by_the_tickets_that_wait(void)
 {
     struct model *model = model_new("lottery:thesis", 3, 1);
     struct model_task *first = model_fork(model, NULL);
     check(first->task.cpu == 0 && model->cpus[0].current == first);
-    struct model_task *second = model_fork(model, NULL); /* none waits anywhere */
+    struct model_task *second = model_fork(model, NULL); /* no task waits anywhere */
     check(second->task.cpu == 0 && model->queues[0].queued == 1);
     struct model_task *third = model_fork(model, NULL);
     check(third->task.cpu == 1 && model->cpus[1].current == third);
-    check(model_fork(model, NULL)->task.cpu == 1); /* as few as on CPU 2 */
+    check(model_fork(model, NULL)->task.cpu == 1); /* no more than on CPU 2 */
     model_free(model);
 }
 
@@ -653,7 +666,7 @@ static void periodic_balance_evens_the_sums(void)
     model_free(model);
 }
 
-/* Along a chain, and back when the wait is over. */
+/* Tickets are lent along a chain, and returned when the wait ends. */
 static void tickets_are_lent_to_the_task_that_is_waited_for(void)
 {
     struct model *model = model_new("lottery:transfers", 1, 1);
@@ -678,8 +691,10 @@ static void tickets_are_lent_to_the_task_that_is_waited_for(void)
     model_free(model);
 }
 
-/* By its own tickets and those that it is lent. Of 10,000 draws a part p is off by less than 5
- * times their standard error, √(10,000 p (1 − p)). */
+/*
+ * A task competes with its own and lent tickets. In 10,000 draws, a part p is off by less than 5
+ * standard errors, √(10,000 p (1 − p)).
+ */
 static void the_next_of_those_that_wait_is_drawn_by_tickets(void)
 {
     static const uint32_t had[] = {10, 30, 50};
@@ -734,7 +749,7 @@ static struct model_task *fork_into(struct model *model, uint32_t group, uint32_
     return task;
 }
 
-/* Groups 1 and 2, of weights 100 and 300, with a task of 1 ticket and one of 3 in each. */
+/* Groups 1 and 2, of weights 100 and 300, each with a task of 1 ticket and a task of 3. */
 static struct model *machine_with_currencies(uint32_t cpus)
 {
     struct model *model = model_new("lottery:currencies", cpus, 1);
@@ -745,7 +760,7 @@ static struct model *machine_with_currencies(uint32_t cpus)
     return model;
 }
 
-/* Trees hold what waits, each currency's in its own; sums are those of all that wait or run. */
+/* Each currency's tree holds its waiting tasks; the sums cover all waiting and running tasks. */
 static void check_currencies(struct model *model)
 {
     const struct group_sums *sums = model->scheduler.state;
@@ -796,7 +811,7 @@ static void sums_of_currencies_agree(void)
     }
 }
 
-/* Turns of a second in which the task ran, in percent, of all CPUs. */
+/* Returns the share of the task's run time in percent of all CPUs. */
 static double percent_of(struct model *model, const struct model_task *task, uint64_t ticks)
 {
     uint64_t before = task->task.run_time;
@@ -810,7 +825,9 @@ static bool is_about(double value, double due)
     return fabs(value - due) < 1.5;
 }
 
-/* Of a quarter group 1's tasks have a quarter and three; group 2's have as much of three quarters.
+/*
+ * Group 1's tasks have 1/4 and 3/4 of a quarter; group 2's tasks have 1/4 and 3/4 of three
+ * quarters.
  */
 static void tickets_count_within_their_currency(void)
 {
@@ -821,8 +838,10 @@ static void tickets_count_within_their_currency(void)
     model_free(model);
 }
 
-/* A task that gives itself a thousand times the tickets takes from its own currency alone; what one
- * that blocks leaves goes to the others there. */
+/*
+ * A task with a thousand times the tickets takes time only from its own currency. If it blocks, its
+ * share stays in the currency.
+ */
 static void inflation_and_sleep_stay_within_a_currency(void)
 {
     struct model *model = machine_with_currencies(1);
@@ -837,8 +856,10 @@ static void inflation_and_sleep_stay_within_a_currency(void)
     model_free(model);
 }
 
-/* Group 3, of half of group 2's tickets, shares that half with its task, and the root's own tasks
- * draw beside the groups. */
+/*
+ * Group 3 has half of group 2's tickets and shares this half with its task. The root's own tasks
+ * draw at the same level as the groups.
+ */
 static void currencies_back_currencies(void)
 {
     struct model *model = machine_with_currencies(1);
@@ -851,7 +872,7 @@ static void currencies_back_currencies(void)
     model_free(model);
 }
 
-/* On two CPUs a group of half of the tickets has half of both, wherever its tasks are. */
+/* On two CPUs, a group with half of the tickets has half of both, wherever its tasks are. */
 static void a_currency_is_one_on_several_cpus(void)
 {
     struct model *model = model_new("lottery:currencies", 2, 1);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The multi-level feedback queue: each rule tick by tick, the studies' presets,
- * and the adversaries that study 3 names, under what they break and under what
- * stops them.
+ * Tests the multi-level feedback queue: each rule tick by tick, the studies' presets, and study 3's
+ * adversaries, with the policies that they break and the policies that stop them.
  */
 
 #include "policy_harness.h"
@@ -22,7 +21,7 @@ const uint32_t policy_sources_count = 3;
 
 /* ---- machines and programs ---- */
 
-/* Before any task is forked. */
+/* Sets a tunable before any task is forked. */
 static void set_tunable(struct model *model, const char *name, int64_t value)
 {
     uint32_t index = model_find_tunable(model, name);
@@ -64,8 +63,8 @@ static void sleep_until(struct model *model, uint32_t cpu, uint64_t time)
 }
 
 /*
- * What CPU 0 does in the next ticks: "1@3x2" is a turn of task 1 of two ticks at
- * level 3. A turn at whose middle the level changes shows as two.
+ * Describes CPU 0 during the next ticks: "1@3x2" is a slice of task 1 at level 3 for two ticks. If
+ * the level changes within a slice, it appears as two.
  */
 static const char *timeline(struct model *model, uint32_t ticks)
 {
@@ -102,7 +101,7 @@ static const char *timeline(struct model *model, uint32_t ticks)
         check(strcmp(was, expected) == 0);                                                         \
     } while (0)
 
-/* All are at level 0, and stay there. */
+/* All tasks are at level 0 and stay there. */
 static struct model *sunk_machine(uint32_t count)
 {
     struct model *model = model_new("mlfq", 1, 1);
@@ -152,7 +151,7 @@ static void an_interrupted_quantum_goes_on(void)
     struct model *model = machine_with("mlfq:whole-quanta", 1, 2);
     model_ticks(model, 6); /* both are at level 1 */
     check_timeline(model, 1, "1@1x1");
-    model_fork(model, NULL); /* which takes over at the tick, not at once */
+    model_fork(model, NULL); /* preempts at the tick, not at once */
     check_timeline(model, 14, "1@1x1 3@3x1 3@2x2 1@1x2 2@1x4 3@1x4");
     model_free(model);
 }
@@ -179,8 +178,10 @@ static void a_slice_is_a_tick_and_a_quantum_demotes(void)
     model_free(model);
 }
 
-/* Tasks 1 and 2 are at level 0, and new tasks come without end. Returns the longest wait of the
- * two. */
+/*
+ * Tasks 1 and 2 are at level 0, and new tasks arrive continuously. Returns the longest wait of the
+ * two.
+ */
 static uint64_t longest_wait_under_barrage(int64_t starved_after)
 {
     struct model *model = model_new("mlfq:four-quanta", 1, 1);
@@ -210,10 +211,10 @@ static void a_starved_task_rises_to_the_top(void)
 {
     check(longest_wait_under_barrage(0) >= TICKS(98));
     uint64_t longest = longest_wait_under_barrage(10);
-    check(longest >= TICKS(9) && longest <= TICKS(12)); /* seen after each tick */
+    check(longest >= TICKS(9) && longest <= TICKS(12)); /* checked after each tick */
 }
 
-/* Task 1 is at level 0 and has what task 3, at the top, waits for; task 2 computes at level 2. */
+/* Task 3, at the top level, waits for task 1, which is at level 0. Task 2 computes at level 2. */
 static void a_task_is_served_at_the_level_of_its_waiter(void)
 {
     for (int64_t lend = 0; lend <= 1; lend++) {
@@ -232,7 +233,7 @@ static void a_task_is_served_at_the_level_of_its_waiter(void)
         check(level(model, 1) == (lend ? 3 : 0));
         model_tick(model);
         check(model_running(model, 0) == (lend ? 1 : 2));
-        model_wake(model, model->tasks[2]); /* task 1 falls to its own level, and is preempted */
+        model_wake(model, model->tasks[2]); /* task 1 returns to its own level, and is preempted */
         if (!lend)
             model_tick(model);
         check(model_running(model, 0) == 3);
@@ -263,7 +264,7 @@ static void figure_7_comes_out_tick_by_tick(void)
                    "1@1x8 2@1x8 3@1x8 1@1x8 2@1x8 3@1x8");
     check_timeline(model, 480 - 168,
                    "1@0x32 2@0x32 3@0x32 1@0x32 2@0x32 3@0x32 1@0x32 2@0x32 3@0x32 1@0x24");
-    /* The boost ends the turn of 1, 8 ticks before its slice; it comes after those that wait. */
+    /* The boost ends the slice of 1 eight ticks early; it is queued behind the waiting tasks. */
     check_timeline(model, 24,
                    "2@3x2 3@3x2 1@3x2 2@3x2 3@3x2 1@3x2 "
                    "2@3x2 3@3x2 1@3x2 2@3x2 3@3x2 1@3x2");
@@ -303,7 +304,9 @@ static void allotments_are_counted_over_all_stays(void)
     model_free(model);
 }
 
-/* Only the task that runs at a tick pays, and for all of it: the study's kernel can be gamed, too.
+/*
+ * Only the task that runs at a tick pays, for the complete tick. The study's kernel can be gamed in
+ * the same way.
  */
 static void who_leaves_before_the_tick_does_not_pay(void)
 {
@@ -341,7 +344,7 @@ static void a_higher_level_waits_for_the_tick_and_no_longer(void)
     check_picks(model, "3");
     model_block(model, 0);
     check_picks(model, "1");
-    check_timeline(model, 26 + 32, "1@0x26 2@0x32"); /* its slice went on */
+    check_timeline(model, 26 + 32, "1@0x26 2@0x32"); /* its slice continued */
     model_free(model);
 }
 
@@ -356,7 +359,7 @@ static void with_preempt_0_it_waits_for_the_end_of_the_turn(void)
     model_free(model);
 }
 
-/* With allotments that slices do not divide, a task sinks at once, and its turn is over. */
+/* If slices do not divide the allotment, a task is demoted at once, and its slice ends. */
 static void who_sinks_within_a_slice_has_had_its_turn(void)
 {
     struct model *model = model_new("mlfq:allotment-boost", 1, 1);
@@ -373,7 +376,7 @@ static void the_boost_is_for_blocked_ones_too(void)
     struct model_task *sleeper = model->cpus[0].current;
     check(sleeper->task.level == 0);
     model_block(model, 0);
-    model_ticks(model, 480 - 200 + 40); /* the two others have sunk again */
+    model_ticks(model, 480 - 200 + 40); /* the two others were demoted again */
     check(model->cpus[0].current->task.level == 2);
     model_wake(model, sleeper);
     check(sleeper->task.level == 3);
@@ -387,8 +390,7 @@ static void the_boost_is_for_blocked_ones_too(void)
     model_free(model);
 }
 
-/* First the tasks that waited at the top, then those below, level by level, then the task that
- * runs. */
+/* First the tasks that waited at the top, then lower levels in order, then the running task. */
 static void the_boost_keeps_the_order(void)
 {
     struct model *model = model_new("mlfq:allotment-boost", 1, 1);
@@ -398,7 +400,7 @@ static void the_boost_keeps_the_order(void)
     static const uint32_t wakes[] = {2, 1, 3, 4, 5};
     model_ticks(model, 8 + 16 + 32); /* 6 is at 0 */
     model_sleep(model, 0, 480 - 56 - 1);
-    model_wake(model, model->tasks[2 - 1]); /* 2 sinks to 0, sleeps */
+    model_wake(model, model->tasks[2 - 1]); /* 2 is demoted to 0, then sleeps */
     model_ticks(model, 56);
     model_block(model, 0);
     model_wake(model, model->tasks[1 - 1]); /* 1 to 1 */
@@ -413,10 +415,10 @@ static void the_boost_keeps_the_order(void)
         model_tick(model);
     for (size_t i = 0; i < 5; i++) /* 2@0, 1@1, 3@2, 4@2, 5@3 */
         model_wake(model, model->tasks[wakes[i] - 1]);
-    check(model_running(model, 0) == 2); /* the CPU was idle; it gives way at the tick */
+    check(model_running(model, 0) == 2); /* the CPU was idle; it is preempted at the tick */
     check(level(model, 2) == 0 && level(model, 1) == 1 && level(model, 3) == 2);
     model_clear_log(model);
-    model_tick(model); /* 5 runs; 6 wakes at level 0, behind 2, which comes first as it was cut */
+    model_tick(model); /* 5 runs; 6 wakes at level 0, behind 2, whose slice was cut */
     check_picks(model, "5");
     check_timeline(model, 13, "5@3x1 3@3x2 4@3x2 1@3x2 2@3x2 6@3x2 5@3x2");
     model_free(model);
@@ -493,7 +495,7 @@ static void an_equal_does_not_take_over(void)
     model_free(model);
 }
 
-/* Its turn ends at the tick that is nearest to the end of its slice. */
+/* A slice ends at the tick nearest to its nominal end. */
 static void a_task_picked_within_a_tick_pays_for_what_it_ran(void)
 {
     struct model *model = machine_with("mlfq", 1, 2);
@@ -524,7 +526,7 @@ static void a_child_starts_where_its_parent_is(void)
     check(orphan->task.level == 3);
     model_free(model);
 
-    model = sunk_machine(1); /* its base; not where credit has brought it */
+    model = sunk_machine(1); /* the child inherits the base, not the credit level */
     model_sleep(model, 0, 64);
     model_ticks(model, 64);
     check(level(model, 1) == 4);
@@ -551,7 +553,7 @@ static void release_2_raises_whoever_blocks(void)
     model_ticks(model, 7);
     model_yield(model, 0);
     model_ticks(model, 7);
-    check(level(model, 1) == 3); /* yielding gave it a new allotment */
+    check(level(model, 1) == 3); /* yielding renewed its allotment */
     model_tick(model);
     check(level(model, 1) == 2);
     model_yield(model, 0);
@@ -559,7 +561,7 @@ static void release_2_raises_whoever_blocks(void)
     model_free(model);
 }
 
-/* The slice that it left was that of another level. */
+/* The interrupted slice belonged to another level. */
 static void who_sinks_when_it_blocks_has_a_new_slice(void)
 {
     struct model *model = model_new("mlfq", 1, 1);
@@ -610,7 +612,7 @@ static void credit_is_limited_by_the_purse(void)
     model_free(model);
 }
 
-/* It need not wait for all those that the boost has brought to the top. */
+/* The task does not wait for all tasks that the boost moved to the top. */
 static void the_boost_takes_nobody_from_the_credit_level(void)
 {
     struct model *model = machine_with("mlfq", 1, 20);
@@ -628,7 +630,7 @@ static void the_boost_takes_nobody_from_the_credit_level(void)
     model_free(model);
 }
 
-/* A task that waits there when the boost comes is still found there. */
+/* A task that waits there during the boost is not lost. */
 static void a_boost_while_one_waits_at_the_credit_level(void)
 {
     struct model *model = model_new("mlfq", 1, 1);
@@ -656,7 +658,7 @@ static void who_spends_its_credit_falls_to_its_base(void)
     model_free(model);
 }
 
-/* At the top it pays with what it earned, and keeps its allotment. */
+/* At the top, the task spends its credit and keeps its allotment. */
 static void who_uses_little_never_sinks(void)
 {
     struct model *model = model_new("mlfq", 1, 1);
@@ -673,8 +675,10 @@ static void who_uses_little_never_sinks(void)
 
 /* ---- adversaries ---- */
 
-/* Task 1 leaves the CPU when nine tenths of a tick have passed, by sleeping until the tick or by
- * yielding; the others never do. */
+/*
+ * Task 1 leaves the CPU after nine tenths of a tick, by sleeping until the tick or by yielding; the
+ * other tasks never do.
+ */
 static void play_gamer(struct model *model, uint32_t ticks, bool sleeps)
 {
     for (uint32_t tick = 0; tick < ticks; tick++) {
@@ -714,7 +718,7 @@ static void the_default_cannot_be_gamed(void)
     }
 }
 
-/* Sleeps until it may rise, runs until it falls, for the best that credit can give. */
+/* Sleeps until it may rise and runs until it falls, which uses credit best. */
 static void sleeping_for_credit_gains_nothing(void)
 {
     for (uint32_t sleep = 16; sleep <= 128; sleep *= 2) {
@@ -738,7 +742,7 @@ static void sleeping_for_credit_gains_nothing(void)
     }
 }
 
-/* Each lives for less than a tick and forks the next before it ends. */
+/* Each child lives for less than a tick, and forks the next before it ends. */
 static void a_chain_of_children_sinks(void)
 {
     struct model *model = machine_with("mlfq", 1, 1);
@@ -749,7 +753,7 @@ static void a_chain_of_children_sinks(void)
         model_end(model, last);
         check(model->cpus[0].current == next);
         last = next;
-        if (i % 10 == 9) { /* now and then a tick, at its time */
+        if (i % 10 == 9) { /* an occasional tick, at its time */
             model_advance(model, MODEL_TICK_NS - model->now % MODEL_TICK_NS);
             model_tick_cpu(model, 0);
         }
@@ -758,7 +762,7 @@ static void a_chain_of_children_sinks(void)
     model_free(model);
 }
 
-/* At each tick a new task comes that runs for a tick. Gives what task 1 runs in the meantime. */
+/* At each tick, a new task arrives and runs for a tick. Returns task 1's run time. */
 static uint64_t run_under_barrage(const char *policy, uint32_t ticks)
 {
     struct model *model = machine_with(policy, 1, 1);
@@ -791,7 +795,7 @@ static void the_bottom_starves_without_boost_only(void)
     check(run_under_barrage("mlfq:allotment-boost", 480) >= TICKS(8));
 }
 
-/* Each of a gang runs for a tick and sleeps for 32, and they are more than the CPU can serve. */
+/* Each task of a gang runs for a tick and sleeps for 32; together they exceed the CPU. */
 static void a_gang_on_credit_starves_nobody(void)
 {
     struct model *model = machine_with("mlfq", 1, 41);
@@ -813,8 +817,10 @@ static void a_gang_on_credit_starves_nobody(void)
     model_free(model);
 }
 
-/* Task 1 has been CPU-bound like its two companions, and turns interactive. Gives the longest that
- * it waits after each wake-up, from the third on. */
+/*
+ * Task 1 was CPU-bound like its two companions, and becomes interactive. Returns its longest wait
+ * after a wake-up, starting with the third.
+ */
 static uint64_t wait_of_late_interactive(const char *policy, bool boost)
 {
     uint64_t longest = 0;
@@ -845,9 +851,8 @@ static uint64_t wait_of_late_interactive(const char *policy, bool boost)
 
 static void who_turns_interactive_late_rises(void)
 {
-    check(wait_of_late_interactive("mlfq:whole-quanta", true) == UINT64_MAX); /* it runs no more */
-    check(wait_of_late_interactive("mlfq:four-quanta", true) >
-          0); /* it stays at the lowest level */
+    check(wait_of_late_interactive("mlfq:whole-quanta", true) == UINT64_MAX); /* never runs again */
+    check(wait_of_late_interactive("mlfq:four-quanta", true) > 0); /* stays at the lowest level */
     check(wait_of_late_interactive("mlfq", false) == 0);
     check(wait_of_late_interactive("mlfq", true) == 0);
 }
@@ -856,13 +861,13 @@ static void who_turns_interactive_late_rises(void)
 
 #define TASKS_MAX 48
 
-/* What is known of each task of a random program. */
+/* The recorded state of each task of a random program. */
 struct watched {
     bool waited;         /* before the tick */
-    uint64_t selections; /* then */
+    uint64_t selections; /* at that time */
     uint64_t slept;
-    uint64_t above_base; /* time that it ran above its base */
-    uint64_t above_zero; /* above level 0 */
+    uint64_t above_base; /* run time above its base */
+    uint64_t above_zero; /* run time above level 0 */
 };
 
 static void random_act(struct model *model, uint32_t cpu)
@@ -877,7 +882,7 @@ static void random_act(struct model *model, uint32_t cpu)
         model_yield(model, cpu);
 }
 
-/* Counts the time that passes, before the policy hears of it. */
+/* Counts time before the policy is notified of it. */
 static void pass_time(struct model *model, struct watched *watched, uint64_t ns)
 {
     model_advance(model, ns);
@@ -899,7 +904,10 @@ static uint64_t true_level(const struct model *model, const struct model_task *t
     return feedback_level(&queue, &task->task);
 }
 
-/* The lowest level that runs; too high for any if a CPU is idle that no task could fill. */
+/*
+ * Returns the lowest level that runs; too high for any level if a CPU is idle that no task could
+ * use.
+ */
 static uint64_t lowest_running(const struct model *model)
 {
     uint64_t lowest = UINT64_MAX;
@@ -911,7 +919,9 @@ static uint64_t lowest_running(const struct model *model)
     return lowest;
 }
 
-/* After all CPUs had their tick: a task that waited before waits for no lower level, anywhere. */
+/*
+ * After the ticks of all CPUs: no task that already waited waits while a lower level runs anywhere.
+ */
 static void check_order(const struct model *model, const struct watched *watched)
 {
     uint64_t lowest = lowest_running(model);
@@ -923,13 +933,13 @@ static void check_order(const struct model *model, const struct watched *watched
     }
 }
 
-/* The invariants that policies/mlfq.c states. */
+/* The invariants stated in policies/mlfq.c. */
 static void check_credit(const struct model *model, const struct watched *watched)
 {
     uint64_t epochs = 1 + model->now / TICKS(480);
     for (uint32_t i = 0; i < model->task_count; i++) {
         check(watched[i].above_base <= watched[i].slept / 16);
-        /* Each allotment may be exceeded by half a tick, since ticks end turns. */
+        /* Each allotment may be exceeded by half a tick, because ticks end slices. */
         check(watched[i].above_zero <=
               watched[i].slept / 16 + epochs * (TICKS(56) + 3 * MODEL_TICK_NS / 2));
     }
@@ -978,7 +988,7 @@ static void no_level_runs_while_a_higher_one_waits_elsewhere(void)
     }
 }
 
-/* ---- switching, boosts and placement, one by one ---- */
+/* ---- switches, boosts and placement, one by one ---- */
 
 static void who_is_adopted_pays_for_nothing_before(void)
 {
@@ -989,7 +999,7 @@ static void who_is_adopted_pays_for_nothing_before(void)
     model_free(model);
 }
 
-/* The CPU's tick comes later; its task is at the top by then. */
+/* The CPU's tick is late; at that time, its task is at the top. */
 static void who_is_about_to_be_boosted_keeps_its_cpu(void)
 {
     struct model *model = machine_with("mlfq", 1, 1);
@@ -1016,7 +1026,7 @@ static void an_idle_cpu_leaves_alone_what_another_is_about_to_run(void)
     model_free(model);
 }
 
-/* CPU 0 hears of it first, and must not take the others' old levels for true. */
+/* CPU 0 learns of the boost first, and must not use the others' old levels. */
 static void a_boost_moves_nobody(void)
 {
     struct model *model = machine_with("mlfq", 2, 4);
@@ -1041,10 +1051,10 @@ static void tasks_go_to_the_cpu_that_serves_the_lowest_level(void)
     model_fork(model, NULL);
     check_picks(model, "1:3"); /* idle again */
     model_fork(model, NULL);
-    check_picks(model, "0:4"); /* takes over from 1 */
+    check_picks(model, "0:4"); /* preempts 1 */
     model_end(model, model->tasks[3 - 1]);
     check_picks(model, "1:1");
-    model_fork(model, NULL); /* by a task on CPU 0 */
+    model_fork(model, NULL); /* forked by a task on CPU 0 */
     check_picks(model, "1:5");
     model_free(model);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Priority scheduling: levels, turns, preemption, aging, each proposal and each
- * quirk of study 1, and strictness on several CPUs. PIDs 1 and 2 are exempt from
- * aging; most tests begin with two tasks that block at once.
+ * Tests priority scheduling: levels, slices, preemption, aging, each proposal and each quirk of
+ * study 1, and strictness on several CPUs. PIDs 1 and 2 are exempt from aging; most tests begin
+ * with two tasks that block at once.
  */
 
 #include "policy_harness.h"
@@ -17,7 +17,7 @@ const struct policy *const policies[] = {&policy_priority, &policy_study_priorit
 const uint32_t policies_count = 1;
 const uint32_t policy_sources_count = 2;
 
-/* Begins anew with another value of a tunable; no task is queued or runs. */
+/* Restarts the policy with a new value of a tunable; no task is queued or runs. */
 static void set(struct model *model, const char *name, int64_t value)
 {
     uint32_t tunable = model_find_tunable(model, name);
@@ -42,7 +42,7 @@ static struct model_task *fork_at(struct model *model, int32_t priority)
     return model_fork(model, &parent);
 }
 
-/* A machine on which the next PID is 3. */
+/* Makes a machine whose next PID is 3. */
 static struct model *machine(const char *policy, uint32_t cpus)
 {
     struct model *model = model_new(policy, cpus, 1);
@@ -54,7 +54,7 @@ static struct model *machine(const char *policy, uint32_t cpus)
     return model;
 }
 
-/* The level that the task has now. */
+/* Returns the task's current level. */
 static uint32_t level_now(const struct model *model, const struct model_task *task)
 {
     const aging_task_t *own = aging_task_of(&task->task);
@@ -66,8 +66,10 @@ static uint32_t level_now(const struct model *model, const struct model_task *ta
 
 /* ---- inheritance ---- */
 
-/* A machine on which a task of priority 9 (PID 3) has what one of priority 0 (PID 4) wants, and one
- * of priority 5 (PID 5) computes. */
+/*
+ * Makes a machine where a task of priority 0 (PID 4) waits for a task of priority 9 (PID 3), and a
+ * task of priority 5 (PID 5) computes.
+ */
 static struct model *inversion(int64_t inherit)
 {
     struct model *model = machine("priority", 1);
@@ -95,16 +97,16 @@ static void a_task_is_as_urgent_as_those_that_wait_for_it(void)
     check(model_running(model, 0) == 3 && task_of(model, 3)->task.level == 0);
     model_ticks(model, 3);
     check(model_running(model, 0) == 3);
-    model_wake(model, task_of(model, 4)); /* it gives back what it has */
+    model_wake(model, task_of(model, 4)); /* returns the inherited priority */
     check(model_running(model, 0) == 4);
     model_block(model, 0);
-    check(model_running(model, 0) == 5); /* and is what it was */
+    check(model_running(model, 0) == 5); /* and has its old priority */
     model_block(model, 0);
     check(model_running(model, 0) == 3 && task_of(model, 3)->task.level == 9);
     model_free(model);
 }
 
-/* 7 waits for 6, which waits for 3; then 7 is lifted. */
+/* 7 waits for 6, which waits for 3; then the priority of 7 rises. */
 static void what_is_inherited_goes_on_along_the_chain(void)
 {
     struct model *model = inversion(1);
@@ -114,7 +116,7 @@ static void what_is_inherited_goes_on_along_the_chain(void)
     model_settle(model);
     check(model_running(model, 0) == 6);
     model_block_for(model, 0, task_of(model, 3));
-    check(task_of(model, 3)->task.lent == 1); /* of 4 still */
+    check(task_of(model, 3)->task.lent == 1); /* still inherited from 4 */
     model_wake(model, task_of(model, 4));
     model_block(model, 0);
     check(task_of(model, 3)->task.lent == 5 && model_running(model, 0) == 5);
@@ -139,7 +141,7 @@ static void the_waiters_of_one_that_ends_wait_for_none(void)
     model_free(model);
 }
 
-/* Each waits for the other: they are told, and that ends. */
+/* Two tasks wait for each other: updating the priorities must terminate. */
 static void a_ring_of_waits_is_told_to_an_end(void)
 {
     struct model *model = inversion(1);
@@ -152,7 +154,7 @@ static void a_ring_of_waits_is_told_to_an_end(void)
     model_free(model);
 }
 
-/* Of those that are as urgent, the one that came first; and one counts with what it inherits. */
+/* Of equally urgent tasks, the first to arrive continues. Inherited priority counts. */
 static void the_most_urgent_of_those_that_wait_goes_on(void)
 {
     static const uint32_t priorities[] = {4, 2, 7, 2};
@@ -173,7 +175,7 @@ static void the_most_urgent_of_those_that_wait_goes_on(void)
     model_free(model);
 }
 
-/* On another CPU one that runs is lifted where it is, and one that is queued is queued anew. */
+/* On another CPU, a running owner is raised without a move, and a queued owner is queued again. */
 static void an_owner_is_lifted_wherever_it_is(void)
 {
     struct model *model = machine("priority", 2);
@@ -253,7 +255,7 @@ static void a_higher_one_that_wakes_or_is_forked_preempts_at_once(void)
     check_picks(model, "3");
     fork_at(model, 1);
     check_picks(model, "5");
-    fork_at(model, 1); /* an equal one waits for its turn */
+    fork_at(model, 1); /* equal priority does not preempt */
     check_picks(model, "");
     model_free(model);
 }
@@ -264,7 +266,7 @@ static void who_was_preempted_goes_on_with_its_turn(void)
     set(model, "slice", 3);
     fork_at(model, 6);
     fork_at(model, 6);
-    model_ticks(model, 2); /* of 3's turn */
+    model_ticks(model, 2); /* of 3's slice */
     fork_at(model, 1);
     model_block(model, 0); /* 5 */
     check_picks(model, "3 5 3");
@@ -315,7 +317,7 @@ static void a_running_task_keeps_its_turn_when_another_attribute_changes(void)
 
 /* ---- aging ---- */
 
-/* The levels of a task of priority 10 at every tick, beside one of priority 0 that never waits. */
+/* The level of a task of priority 10 at every tick, while a task of priority 0 never waits. */
 static void who_waits_rises_at_every_multiple_of_the_interval(void)
 {
     struct model *model = machine("priority", 1);
@@ -328,7 +330,7 @@ static void who_waits_rises_at_every_multiple_of_the_interval(void)
         check(high->place == MODEL_RUNNING && level_now(model, high) == 0);
     }
     check(low->task.selections == 0);
-    model_ticks(model, 1); /* it is at level 0, and was queued before 3's turn ended */
+    model_ticks(model, 1); /* at level 0, queued before 3's slice ended */
     check(low->place == MODEL_RUNNING && low->task.level == 0);
     model_tick(model);
     check(low->place == MODEL_QUEUED && level_now(model, low) == 10 && low->task.level == 10);
@@ -367,7 +369,7 @@ static void the_step_and_the_interval_are_tunable(void)
     model_free(model);
 }
 
-/* A list that rises comes behind those that are at its new level already. */
+/* A list that rises is queued behind the tasks that are already at its new level. */
 static void who_rises_is_behind_who_is_there(void)
 {
     struct model *model = machine("priority", 1);
@@ -388,7 +390,7 @@ static void who_rises_is_behind_who_is_there(void)
     fork_at(model, 0);
     for (int32_t level = 3; level >= 1; level--)
         fork_at(model, level);
-    model_ticks(model, 150); /* all at level 0, in the order of their own levels */
+    model_ticks(model, 150); /* all at level 0, in the order of their base levels */
     check(task_of(model, 6)->place == MODEL_RUNNING || task_of(model, 6)->task.selections > 0);
     model_free(model);
 }
@@ -404,7 +406,7 @@ static void who_was_preempted_keeps_its_raise_for_its_turn(void)
     check(model->now >= 100 * MODEL_TICK_NS && model->now < 105 * MODEL_TICK_NS);
     check(low->task.level == 6);
     model_tick(model);
-    fork_at(model, 7); /* above its own level, below the raised one */
+    fork_at(model, 7); /* above its own level, below the raised level */
     check(low->place == MODEL_RUNNING);
     struct model_task *high = fork_at(model, 1);
     check(low->place == MODEL_QUEUED && low->task.level == 6);
@@ -585,8 +587,10 @@ static void the_fast_lane_is_served_before_the_highest(void)
     model_free(model);
 }
 
-/* A task that rises from it to level 4 is served after the task that runs, which does not wait, nor
- * rise: so aging does not help against the fast lane. */
+/*
+ * A task that rises from the fast lane to level 4 runs after the running task, which neither waits
+ * nor rises. Aging therefore does not help against the fast lane.
+ */
 static void who_rises_leaves_the_fast_lane(void)
 {
     struct model *model = machine("priority", 1);
@@ -617,7 +621,7 @@ static void pids_above_the_limit_have_priority_5(void)
     check(above->task.level == 5 && task_of(model, 4)->place == MODEL_RUNNING);
     model_set_attribute(model, above, MODEL_PRIORITY, 1);
     check(above->task.level == 5 && above->place == MODEL_QUEUED);
-    model_ticks(model, 1000); /* nor does it rise */
+    model_ticks(model, 1000); /* it does not rise either */
     check(level_now(model, above) == 5);
     check(above->task.selections == 0);
     model_free(model);
@@ -670,7 +674,7 @@ static void a_new_task_goes_where_the_fewest_wait_and_stays(void)
     struct model *model = model_new("priority", 3, 1);
     set(model, "placement", PLACE_FEWEST_WAITING);
     set(model, "balancing", 0);
-    fork_at(model, 5); /* no task waits anywhere: those that run do not count */
+    fork_at(model, 5); /* no task waits anywhere: running tasks do not count */
     fork_at(model, 5);
     check_picks(model, "0:1");
     check(model->queues[0].queued == 1);
@@ -724,7 +728,7 @@ static void thesis_has_all_quirks(void)
     fork_at(model, 5);                           /* 1, CPU 0 */
     fork_at(model, 5);                           /* 2, CPU 0: no task waits there yet */
     struct model_task *zero = fork_at(model, 0); /* 3, CPU 1 */
-    struct model_task *five = fork_at(model, 5); /* 4, CPU 1: one waits on CPU 0 */
+    struct model_task *five = fork_at(model, 5); /* 4, CPU 1: one task waits on CPU 0 */
     check_picks(model, "0:1 1:3");
     model_ticks(model, 3);
     check_picks(model, "0:2 1:4 0:1 1:4 0:2 1:4");
@@ -739,7 +743,7 @@ static void thesis_has_all_quirks(void)
     model_tick(model);
     check(five->place == MODEL_RUNNING);
 
-    model_ticks(model, 10000 - 2000 - 1 + 1); /* 4 has run for 2000 - 1 ticks at least */
+    model_ticks(model, 10000 - 2000 - 1 + 1); /* 4 has run for at least 2000 - 1 ticks */
     model_ticks(model, 4);
     check(five->place == MODEL_ENDED && zero->place == MODEL_RUNNING);
     check(five->task.run_time == 10001 * MODEL_TICK_NS);
@@ -762,17 +766,17 @@ static void thesis_sets_pids_above_100_to_5(void)
     model_free(model);
 }
 
-/* Each tick of the one CPU is a pass; the task that runs ages like the one that waits. */
+/* Each tick of the only CPU is a pass; the running task ages like the waiting one. */
 static void passes_age_all(void)
 {
     struct model *model = model_new("priority:passes", 1, 1);
-    struct model_task *seven = fork_at(model, 7); /* PID 1, which ages, too */
+    struct model_task *seven = fork_at(model, 7); /* PID 1, which also ages */
     struct model_task *nine = fork_at(model, 9);
     check(seven->place == MODEL_RUNNING);
     model_ticks(model, 48);
     check(seven->task.selections == 49 && nine->task.selections == 0);
     check(level_now(model, seven) == 7 && level_now(model, nine) == 9);
-    model_ticks(model, 2); /* the 50th pass; then each has one at its new level */
+    model_ticks(model, 2); /* the 50th pass; then each list has one task at its new level */
     check(level_now(model, seven) == 6 && level_now(model, nine) == 8);
     model_ticks(model, 8 * 50);
     check(level_now(model, seven) == 0 && nine->task.selections > 0);
@@ -852,7 +856,7 @@ static void a_cpu_takes_a_higher_one_that_waits_elsewhere(void)
     struct model_task *b = fork_at(model, 2);
     struct model_task *c = fork_at(model, 3);
     model_end(model, b);
-    check(c->place == MODEL_RUNNING && a->place == MODEL_RUNNING); /* idle CPU 1 has it */
+    check(c->place == MODEL_RUNNING && a->place == MODEL_RUNNING); /* idle CPU 1 stole it */
     struct model_task *d = fork_at(model, 6);
     uint32_t other = 1 - d->queue;
     check(d->place == MODEL_QUEUED);
@@ -862,7 +866,7 @@ static void a_cpu_takes_a_higher_one_that_waits_elsewhere(void)
     model_free(model);
 }
 
-/* Two CPUs serve level 5; the third one's task is higher: those that wait behind it are shared. */
+/* Two CPUs run level 5 and the third CPU a higher task: the tasks queued behind it are shared. */
 static void equals_share_the_cpus_that_serve_their_level(void)
 {
     struct model *model = machine("priority", 3);
@@ -879,7 +883,9 @@ static void equals_share_the_cpus_that_serve_their_level(void)
     model_free(model);
 }
 
-/* Two run on a CPU each; a higher one displaces the first, which does not wait for its end. */
+/*
+ * Two tasks run on a CPU each. A higher task displaces the first, which moves instead of waiting.
+ */
 static void who_is_displaced_shares_with_its_equals(void)
 {
     struct model *model = machine("priority", 2);
@@ -961,7 +967,7 @@ static void an_idle_cpu_leaves_alone_who_is_about_to_run(void)
 
 enum { CROWD = 30 };
 
-/* What the CPU's task does before the next tick. */
+/* A random act of the CPU's task before the next tick. */
 static void random_act(struct model *model, uint32_t cpu)
 {
     struct model_task *task = model->cpus[cpu].current;
@@ -979,14 +985,14 @@ static void random_act(struct model *model, uint32_t cpu)
     }
 }
 
-/* A level's place in the order of service. */
+/* Returns a level's place in the order of service. */
 static uint32_t rank_of(const struct model *model, uint32_t level)
 {
     bool is_study = model->policy == &policy_study_priority;
     return is_study ? study_priority_rank(&model->scheduler, level) : level;
 }
 
-/* What was true of the tasks at the end of a tick. */
+/* State of a task at the end of a tick. */
 struct tick_record {
     bool waited;
     uint64_t selections;
@@ -994,9 +1000,9 @@ struct tick_record {
 };
 
 /*
- * The law: a task that waited at the end of a tick, while a lower one ran, and
- * waits still at the end of the next, does not wait for a task that is lower than
- * it was. The worse of its two levels counts: it may have changed in between.
+ * The invariant: a task waits at the end of a tick while a lower task runs. If it still waits at
+ * the end of the next tick, no task lower than its level runs. The worse of its two levels counts,
+ * because it may have changed in between.
  */
 static void check_strictness(struct model *model, struct tick_record *records)
 {
@@ -1047,7 +1053,9 @@ static void no_lower_one_runs_for_longer_than_a_tick_while_a_higher_one_waits(vo
     }
 }
 
-/* With aging, no task waits for longer than it takes to rise to the top and then to go round. */
+/*
+ * With aging, no task waits longer than it takes to rise to the top and then to complete a round.
+ */
 static void nobody_starves(void)
 {
     for (uint64_t seed = 1; seed <= 16; seed++) {

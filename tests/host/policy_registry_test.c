@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What text names a policy, a preset and a tunable, and what is refused. */
+/* Tests which texts name a policy, a preset or a tunable, and which are refused. */
 
 #include <string.h>
 
@@ -71,7 +71,7 @@ static const struct preset study_presets[] = {
     {"flat", "not deep", {{"depth", 0}}},
 };
 
-/* Holds presets of `long`. */
+/* The presets of `long`. */
 static const struct policy policy_study_long = {
     .name = "long",
     .meaning = "presets with an algorithm of their own",
@@ -118,7 +118,7 @@ static void a_source_of_presets_is_chosen_like_others(void)
     check(policy_default(&choice, 0) == 9);
     check(choose("1:flat", &choice) == POLICY_OK);
     check(choice.policy == &policy_study_long && choice.preset == &study_presets[1]);
-    check(choose("2", &choice) == POLICY_ERROR_POLICY); /* it has no number of its own */
+    check(choose("2", &choice) == POLICY_ERROR_POLICY); /* it has no separate number */
     check(choose("plain:deep", &choice) == POLICY_ERROR_PRESET);
     check(policy_number(&policy_study_long) == 1 && policy_source(&policy_study_long) == 2);
     check(policy_next_source(&policy_long) == &policy_study_long);
@@ -265,7 +265,8 @@ static void flaws_are_found(void)
     check(policy_flaw(&policy));
 }
 
-/* What is shown of a policy is what it says: so it says all of it, and nothing that has no sense.
+/*
+ * The displayed facts of a policy are its own statements, so these must be complete and consistent.
  */
 static void words_are_whole(void)
 {
@@ -283,7 +284,7 @@ static void words_are_whole(void)
     policy.remark = "next in turn";
     check(!policy_flaw(&policy));
     policy.remark_kind = REMARK_TICKET;
-    check(policy_flaw(&policy)); /* it does not say where the ticket goes */
+    check(policy_flaw(&policy)); /* it does not name the ticket's target */
     policy.remark = "ticket {}";
     check(!policy_flaw(&policy));
     policy.remark_kind = REMARK_LEVEL;

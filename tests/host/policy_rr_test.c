@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Round-robin: which task runs when, on one CPU and on several, in line and by table scan. */
+/*
+ * Tests round-robin: which task runs when, on one CPU and several, with a run queue and by table
+ * scan.
+ */
 
 #include "policy_harness.h"
 
@@ -11,7 +14,7 @@ const struct policy *const policies[] = {&policy_rr};
 const uint32_t policies_count = 1;
 const uint32_t policy_sources_count = 1;
 
-/* Tasks 1 to `count`, forked by no task, one after the other. */
+/* Makes tasks 1 to `count` without a parent, one after the other. */
 static struct model *machine_with(const char *policy, uint32_t cpus, uint32_t count)
 {
     struct model *model = model_new(policy, cpus, 1);
@@ -54,8 +57,10 @@ static void a_slice_lasts_as_many_ticks(void)
     model_free(model);
 }
 
-/* A slice is counted in ticks that come, not in time: a turn that begins within a tick is
- * shorter by what has passed of it. (Weighted round-robin counts time.) */
+/*
+ * A slice counts ticks, not time: a slice that begins within a tick is shorter by the elapsed part.
+ * (Weighted round-robin counts time.)
+ */
 static void a_part_of_a_tick_counts_as_one(void)
 {
     struct model *model = model_new("rr", 1, 1);
@@ -71,7 +76,7 @@ static void a_part_of_a_tick_counts_as_one(void)
     check_picks(model, "1");
     check(model->tasks[1]->task.run_time == MODEL_TICK_NS / 10 * 11);
     model_ticks(model, 2);
-    check_picks(model, "2"); /* 1 has two ticks, though it yielded within one before */
+    check_picks(model, "2"); /* 1 has two ticks, though it yielded within an earlier one */
     model_free(model);
 }
 
@@ -83,7 +88,7 @@ static void a_turn_that_ends_early_gives_no_credit(void)
     model_fork(model, NULL);
     model_ticks(model, 2);
     model_yield(model, 0);
-    model_ticks(model, 3); /* 2's slice, from its begin to its end */
+    model_ticks(model, 3); /* 2's complete slice */
     check_picks(model, "1 2 1");
     model_ticks(model, 2); /* 1 has a new slice of 3 */
     check_picks(model, "");
@@ -120,7 +125,7 @@ static void who_wakes_or_yields_goes_to_the_end(void)
     model_free(model);
 }
 
-/* A (runs from 0 on) and B (arrives at tick 2), slice 2. */
+/* A (runs from time 0) and B (arrives at tick 2), slice 2. */
 static void who_arrives_is_before_whose_slice_ends(void)
 {
     struct model *model = model_new("rr", 1, 1);
@@ -239,7 +244,7 @@ static void a_busy_cpu_takes_if_it_evens_the_load(void)
     model_free(model);
 }
 
-/* CPU 0's tick wakes 2 for CPU 1, which is idle and has its own tick only then. */
+/* CPU 0's tick wakes 2 for CPU 1, which is idle until its tick. */
 static void a_tick_in_which_a_task_did_not_run_is_not_charged(void)
 {
     struct model *model = model_new("rr", 2, 1);
@@ -265,7 +270,7 @@ static void a_table_scan_follows_the_slots(void)
     model_block(model, 0); /* 2; then 3 runs */
     model_tick(model);
     check_picks(model, "3 4");
-    model_wake(model, model->tasks[2 - 1]); /* in line it would come after 1 and 3 */
+    model_wake(model, model->tasks[2 - 1]); /* in a run queue, it would follow 1 and 3 */
     model_ticks(model, 3);
     check_picks(model, "1 2 3");
     model_end(model, model->tasks[1 - 1]);
@@ -281,7 +286,7 @@ static void a_table_scan_is_one_queue_for_all_cpus(void)
     struct model *model = machine_with("rr:table-scan", 3, 7);
     check(model->scheduler.queues == 1 && model->queues[0].running == 3);
     check_picks(model, "0:1 1:2 2:3");
-    model_tick(model); /* 0 goes on after slot 0: 4 is the first that is free */
+    model_tick(model); /* 0 continues after slot 0: 4 is the first free task */
     check_picks(model, "0:4 1:5 2:6");
     model_tick(model);
     check_picks(model, "0:7 1:1 2:2");
@@ -312,7 +317,7 @@ static void a_switch_passes_the_order_on(void)
     struct model *model = machine_with("rr", 1, 4);
     model_ticks(model, 2);
     check_picks(model, "1 2 3");
-    model_switch(model, "rr"); /* 3 leaves its CPU, after those that were in line */
+    model_switch(model, "rr"); /* 3 leaves its CPU, after the queued tasks */
     model_ticks(model, 4);
     check_picks(model, "4 1 2 3 4");
     model_free(model);

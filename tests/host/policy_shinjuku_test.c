@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Turns of microseconds in one line: who gives way, when, and to which class. */
+/* Tests slices of microseconds in one queue: preempted tasks, times and classes. */
 
 #include "policy_harness.h"
 
@@ -29,7 +29,7 @@ static void a_task_gives_way_when_its_quantum_is_over(void)
     model_free(model);
 }
 
-/* It had more than its quantum while no task waited: the first that comes has its CPU. */
+/* The task had exceeded its quantum while no task waited, so the first arrival preempts it. */
 static void a_task_that_ran_alone_gives_way_at_once(void)
 {
     struct model *model = model_new("shinjuku", 1, 1);
@@ -53,7 +53,7 @@ static void the_line_is_served_in_its_order(void)
     model_free(model);
 }
 
-/* Of several CPUs, that of the task that was picked first. */
+/* Of several CPUs, the one with the earliest pick is preempted. */
 static void the_quantum_that_began_first_ends_first(void)
 {
     struct model *model = model_new("shinjuku", 3, 1);
@@ -85,7 +85,7 @@ static void without_a_quantum_a_task_runs_to_its_end(void)
     model_free(model);
 }
 
-/* It is waited for when preemption is given up. */
+/* The alarm is still pending when preemption is switched off. */
 static void an_alarm_without_a_quantum_rings_once(void)
 {
     struct model *model = model_new("shinjuku", 1, 1);
@@ -106,7 +106,7 @@ static struct model_task *fork_of_class(struct model *model, int priority, uint6
     return task;
 }
 
-/* A class whose target is a fifth of the other's waits for a fifth of the other's time. */
+/* A class with a fifth of the other's target waits for a fifth of the other's time. */
 static void classes_wait_in_proportion_to_their_targets(void)
 {
     struct model *model = model_new("shinjuku:targets", 1, 1);

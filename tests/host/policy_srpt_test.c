@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Shortest remaining processing time: who runs, by what is known of the work. */
+/* Tests shortest remaining processing time: the order of execution by the known work. */
 
 #include "policy_harness.h"
 
@@ -34,7 +34,7 @@ static void the_least_work_left_runs(void)
     struct model_task *long_one = fork_told(model, 10);
     model_ticks(model, 3);
     struct model_task *middle = fork_told(model, 8);
-    check(model_running(model, 0) == long_one->task.pid); /* 7 are left */
+    check(model_running(model, 0) == long_one->task.pid); /* 7 remain */
     struct model_task *short_one = fork_told(model, 6);
     check(model_running(model, 0) == short_one->task.pid);
     model_ticks(model, 6);
@@ -67,7 +67,7 @@ static void what_is_told_runs_to_its_end_without_preemption(void)
     model_free(model);
 }
 
-/* Of tasks that nothing is told of, the one that has had the least runs from the next tick on. */
+/* Of tasks with unknown work, the task with the least run time runs from the next tick. */
 static void what_is_unknown_takes_turns(void)
 {
     struct model *model = model_with("srpt", "knows", KNOWS_NOTHING);
@@ -83,7 +83,9 @@ static void what_is_unknown_takes_turns(void)
     model_free(model);
 }
 
-/* A task that was told too little waits as one that has yet to do as much as it has done. */
+/*
+ * A task that exceeds its announced work waits as if its remaining work equalled its work so far.
+ */
 static void work_that_is_not_over_goes_on_behind(void)
 {
     struct model *model = model_new("srpt", 1, 1);
@@ -102,7 +104,7 @@ static void a_piece_that_is_done_is_followed_by_another(void)
     model_ticks(model, 1);
     model_block(model, 0);
     model_wake(model, task);
-    check(own->node.key == 3 * TICK); /* it waited in the middle */
+    check(own->node.key == 3 * TICK); /* it waited in the middle of its work */
     model_ticks(model, 3);
     model_block(model, 0);
     model_wake(model, task);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Stride scheduling: the order of turns, how exact the shares are, and tasks that come and go. */
+/*
+ * Tests stride scheduling: the order of slices, the precision of shares, and tasks that come and
+ * go.
+ */
 
 #include "fair_policies.h"
 
@@ -58,7 +61,7 @@ static const struct fair fair = {
     .check_totals = check_totals,
 };
 
-/* By how many slices of its own a task has had more than its share against another's. */
+/* Returns how many of its slices a task is ahead of its share against another task. */
 static double pair_error(const struct model_task *one, const struct model_task *other)
 {
     double tickets = one->task.tickets, others = other->task.tickets;
@@ -113,9 +116,9 @@ static void a_slice_lasts_as_many_ticks(void)
 }
 
 /*
- * Between any two tasks, over any interval, the error is at most one slice. Each
- * extreme of the difference since the start is an end of some interval, so the
- * error of the worst interval is the largest difference less the smallest.
+ * Between any two tasks, over any interval, the error is at most one slice. Each extreme of the
+ * difference since the start is an end of some interval. The worst interval's error is therefore
+ * the largest difference minus the smallest.
  */
 static void check_pairs(uint32_t count, uint32_t ticks, uint32_t tickets_limit)
 {
@@ -125,7 +128,7 @@ static void check_pairs(uint32_t count, uint32_t ticks, uint32_t tickets_limit)
     memset(most, 0, sizeof(most));
     for (uint32_t i = 0; i < count; i++)
         fork_with(model, 1 + (uint32_t)random_below(tickets_limit));
-    model_yield(model, 0); /* the first one was chosen when it was alone */
+    model_yield(model, 0); /* the first task was picked while it was alone */
     for (uint32_t tick = 0; tick < ticks; tick++) {
         model_tick(model);
         for (uint32_t i = 0; i < count; i++) {
@@ -148,7 +151,10 @@ static void no_pair_is_off_by_more_than_a_slice(void)
     }
 }
 
-/* Two tasks with random tickets: after any number of ticks each has its share to less than one. */
+/*
+ * Two tasks with random tickets: after any number of ticks, the error of each share is below one
+ * tick.
+ */
 static void two_tasks_have_their_shares_to_a_slice(void)
 {
     for (int round = 0; round < 200; round++) {
@@ -165,7 +171,7 @@ static void two_tasks_have_their_shares_to_a_slice(void)
     }
 }
 
-/* A long time with the smallest and the largest number of tickets: nothing drifts. */
+/* A long run with the smallest and the largest number of tickets: no error accumulates. */
 static void rounding_adds_up_to_nothing(void)
 {
     struct model *model = model_new("stride", 1, 1);
@@ -217,7 +223,7 @@ static void who_yields_goes_on_while_its_pass_is_the_lowest(void)
     model_free(model);
 }
 
-/* However long a task sleeps, it comes back with the lead that it left with. */
+/* After any sleep, a task returns with the lead that it had. */
 static void sleep_gains_no_credit(void)
 {
     for (uint32_t sleep = 1; sleep <= 1000; sleep *= 10) {
@@ -240,7 +246,7 @@ static void sleep_gains_no_credit(void)
     }
 }
 
-/* Whoever has used its turn before it sleeps does not get another by sleeping for a moment. */
+/* A task that has used its slice before it sleeps gains no slice by a short sleep. */
 static void sleep_does_not_wipe_out_a_lead(void)
 {
     struct model *model = model_new("stride", 1, 1);
@@ -270,7 +276,7 @@ static void a_newcomer_waits_for_its_stride_and_no_longer(void)
     model_free(model);
 }
 
-/* The queue's pass is where the mean of its tasks is, so its pace is theirs. */
+/* The queue's pass is the mean of its tasks, so it advances at their rate. */
 static void the_pass_of_the_queue_keeps_pace(void)
 {
     struct model *model = model_new("stride", 1, 1);
@@ -285,7 +291,7 @@ static void the_pass_of_the_queue_keeps_pace(void)
     model_free(model);
 }
 
-/* Two queues need not agree on what a pass of 0 is: only what is ahead of the queue counts. */
+/* Two queues may have different zero points of pass: only the lead relative to the queue counts. */
 static void what_remains_moves_with_the_task(void)
 {
     struct model *model = model_new("stride", 2, 1);
@@ -318,7 +324,7 @@ static void equal_tasks_share_several_cpus(void)
     model_free(model);
 }
 
-/* The parts of all run time that tasks get, in percent, from some tick on. */
+/* Returns the tasks' shares of all run time in percent, starting at some tick. */
 static void check_shares(const char *what, uint32_t cpus, const double *expected)
 {
     struct model *model = model_new("stride", cpus, 1);
@@ -339,7 +345,9 @@ static void check_shares(const char *what, uint32_t cpus, const double *expected
     model_free(model);
 }
 
-/* Weighted max-min: a task that is due more than a CPU gets one, the others share what is left. */
+/*
+ * Weighted max-min: a task that is due more than a CPU receives one, and the others share the rest.
+ */
 static void shares_hold_for_the_whole_machine(void)
 {
     check_shares("321", 1, (double[]){50, 33.33, 16.67});

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Study 4's feedback queue by a search of the process table: the same levels as with lists. */
+/*
+ * Tests study 4's feedback queue with a scan of the process table: the same levels as with lists.
+ */
 
 #include "policy_harness.h"
 
@@ -55,7 +57,7 @@ static void a_higher_level_waits_for_the_tick_and_no_longer(void)
     model_free(model);
 }
 
-/* It wakes at the level, and with the count of ticks, with which it blocked. */
+/* A task wakes with the level and the tick count that it had when it blocked. */
 static void one_that_blocks_keeps_its_counter(void)
 {
     struct model *model = machine_with("mlfq:table-scan", 1, 1);
@@ -81,7 +83,7 @@ static void one_that_yields_lets_its_equals_go(void)
     model_free(model);
 }
 
-/* One table for all: on two CPUs the highest levels run, wherever they ran before. */
+/* One table for all CPUs: on two CPUs the highest levels run, wherever they ran before. */
 static void all_cpus_search_the_same_table(void)
 {
     struct model *model = machine_with("mlfq:table-scan", 2, 4);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The two arrays of study 5: rounds, slices, and which task may come in where. */
+/* Tests study 5's two arrays: rounds, slices, and where tasks are inserted. */
 
 #include "policy_harness.h"
 #include "random.h"
@@ -29,7 +29,7 @@ static double ticks_of(const struct model_task *task)
     return (double)task->task.run_time / MODEL_TICK_NS;
 }
 
-/* In each round the heavier go first, each for as many ticks as it is heavy. */
+/* In each round, heavier tasks run first, each for a number of ticks equal to its weight. */
 static void a_round_is_a_slice_of_each(void)
 {
     struct model *model = machine(1);
@@ -66,7 +66,7 @@ static void shares_are_those_of_the_weights(void)
     }
 }
 
-/* It has not used up its slice: it is in the active array, and a lighter one gives way. */
+/* The task has not used up its slice: it is in the active array, and preempts a lighter task. */
 static void one_that_wakes_goes_on_with_its_slice(void)
 {
     struct model *model = machine(1);
@@ -87,8 +87,7 @@ static void one_that_wakes_goes_on_with_its_slice(void)
     model_free(model);
 }
 
-/* However often they wake, they expire when their slices are used up, and the others have theirs.
- */
+/* After any number of wake-ups, tasks expire when their slices are used up, and the others run. */
 static void sleepers_starve_nobody(void)
 {
     struct model *model = machine(1);
@@ -124,7 +123,7 @@ static void forking_and_yielding_are_no_way_to_more(void)
     model_free(model);
 }
 
-/* A queued task is found again, in whichever array it waits, after the arrays have changed. */
+/* A queued task is found in either array after the arrays have changed. */
 static void weights_may_change_at_any_time(void)
 {
     struct model *model = machine(3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* ULE's interactivity score, what is remembered, and who runs by it. */
+/* Tests ULE's interactivity score, its history, and the resulting order. */
 
 #include "policy_harness.h"
 
@@ -46,7 +46,7 @@ static void history_is_cut_in_its_proportion(void)
     check(own.run == 1000 * MS && own.sleep == 3000 * MS);
 }
 
-/* Returns a task that has slept for a second, beside two that compute; it wakes now. */
+/* Returns a task that wakes now after a sleep of a second, with two CPU-bound tasks. */
 static struct model_task *wake_sleeper(struct model *model)
 {
     struct model_task *sleeper = model_fork(model, NULL);
@@ -65,14 +65,14 @@ static void a_task_that_sleeps_takes_the_cpu(void)
     struct model_task *sleeper = wake_sleeper(model);
     check(sleeper->task.level == 0);
     check(model_running(model, 0) == sleeper->task.pid);
-    model_ticks(model, 40); /* 20 and 400 ms of 1,020: interactive no more */
+    model_ticks(model, 40); /* 20 and 400 ms of 1,020: no longer interactive */
     check(ule_score(&sleeper->task) > 20);
     model_ticks(model, 30);
     check(sleeper->task.level == 1 && model_running(model, 0) != sleeper->task.pid);
     model_free(model);
 }
 
-/* Each of them once in a round, for a whole turn. */
+/* Each task runs once per round, for a complete slice. */
 static void others_take_turns(void)
 {
     struct model *model = model_new("ule", 1, 1);

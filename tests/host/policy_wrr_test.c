@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Weighted round-robin: whose turn is when, and that slices are exact in the long run. */
+/* Tests weighted round-robin: the order of slices, and that slices are exact in the long run. */
 
 #include "policy_harness.h"
 
@@ -13,7 +13,7 @@ const uint32_t policy_sources_count = 1;
 
 #define MICROSECOND 1000ull
 
-/* Tasks 1, 2, … of the weights, up to a 0, on one CPU; with this quantum. */
+/* Makes tasks 1, 2, … with the weights, up to a 0, on one CPU, with this quantum. */
 static struct model *machine_with(const char *policy, int64_t quantum_us, const uint32_t *weights)
 {
     struct model *model = model_new(policy, 1, 1);
@@ -22,17 +22,19 @@ static struct model *machine_with(const char *policy, int64_t quantum_us, const 
                       quantum_us) == POLICY_OK);
     for (uint32_t i = 0; weights[i] > 0; i++) {
         struct model_task *task = model_fork(model, NULL);
-        task->task.weight = weights[i]; /* before its first turn ends, or begins */
+        task->task.weight = weights[i]; /* before its first slice ends, or begins */
     }
-    /* The first was picked before its weight was set. */
+    /* The first task was picked before its weight was set. */
     struct wrr_task *first = wrr_task_of(&model->tasks[0]->task);
     first->left = (int64_t)wrr_slice(&model->scheduler, &model->tasks[0]->task);
     model_clear_log(model);
     return model;
 }
 
-/* Checks whose turns follow, and how many ticks each lasts. The first turn is the running one's,
- * from now on. */
+/*
+ * Checks the order of the next slices and their length in ticks. The first is the running task's,
+ * from now.
+ */
 static void check_turns(struct model *model, const uint32_t (*turns)[2], uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -74,7 +76,7 @@ static void the_standard_weight_is_5(void)
     model_free(model);
 }
 
-/* Slices of 15 and 45 ms in ticks of 10 ms: 1 and 2 in turns, 4 and 5. */
+/* Slices of 15 and 45 ms in ticks of 10 ms: 1 and 2 ticks alternate, as do 4 and 5. */
 static void a_slice_that_is_no_multiple_of_the_tick_is_exact_in_the_long_run(void)
 {
     static const uint32_t weights[] = {1, 3, 0};
@@ -98,8 +100,8 @@ static void a_quantum_shorter_than_a_tick_is_a_tick(void)
 }
 
 /*
- * A task that sleeps most of a tick and gives the CPU back within it: those that
- * are picked there are CPU-bound, and their shares are still those of their weights.
+ * A task sleeps most of a tick and leaves the CPU within it. The tasks picked at that time are
+ * CPU-bound, and their shares still follow their weights.
  */
 static void turns_that_begin_within_a_tick_gain_and_lose_nothing(void)
 {
@@ -125,7 +127,10 @@ static void turns_that_begin_within_a_tick_gain_and_lose_nothing(void)
     model_free(model);
 }
 
-/* Whatever happens, a turn is off by half a tick at most, and owes or is owed no more. */
+/*
+ * After any operation, a slice is off by at most half a tick, and its carry-over has the same
+ * bound.
+ */
 static void no_turn_is_off_by_more_than_half_a_tick(void)
 {
     static const uint32_t weights[] = {1, 3, 7, 2, 0};
@@ -149,7 +154,7 @@ static void no_turn_is_off_by_more_than_half_a_tick(void)
     model_free(model);
 }
 
-/* A rest is given away; a debt is not. */
+/* A remaining slice is lost, but a debt stays. */
 static void who_blocks_or_yields_keeps_its_debts_only(void)
 {
     static const uint32_t weights[] = {2, 2, 0};
@@ -162,7 +167,7 @@ static void who_blocks_or_yields_keeps_its_debts_only(void)
     model_ticks(model, 2);
     check(model_running(model, 0) == 1);
     model_tick(model);
-    model_advance(model, MODEL_TICK_NS * 14 / 10); /* a tick comes late */
+    model_advance(model, MODEL_TICK_NS * 14 / 10); /* a late tick */
     model_yield(model, 0);
     check(own->left == -(int64_t)(MODEL_TICK_NS * 4 / 10));
     model_free(model);
@@ -188,14 +193,14 @@ static void a_new_weight_counts_from_the_next_turn_on(void)
     struct model *model = machine_with("wrr", 10000, weights);
     model_ticks(model, 2);
     model_set_attribute(model, model->tasks[0], MODEL_WEIGHT, 7);
-    check_picks(model, "1"); /* it goes on with its turn */
+    check_picks(model, "1"); /* it continues its slice */
     check_turns(model, turns, COUNT(turns));
     struct model_task *child = model_fork(model, model->tasks[0]);
     check(policy_wrr.time_slice(&model->scheduler, &child->task) == 7);
     model_free(model);
 }
 
-/* However often the attributes of a task change, what it is owed does not add up. */
+/* Repeated changes of a task's attributes do not accumulate credit. */
 static void changes_of_attributes_give_no_credit(void)
 {
     static const uint32_t weights[] = {4, 4, 0};
@@ -211,7 +216,7 @@ static void changes_of_attributes_give_no_credit(void)
     model_free(model);
 }
 
-/* A queued task that is moved keeps what it is owed from its last turn. */
+/* A queued task that is moved keeps the credit of its last slice. */
 static void a_move_takes_nothing_away(void)
 {
     static const uint32_t weights[] = {1, 1, 0};
@@ -224,7 +229,7 @@ static void a_move_takes_nothing_away(void)
     model_free(model);
 }
 
-/* What a task ran under another policy costs it nothing. */
+/* Run time under another policy creates no debt. */
 static void who_is_adopted_owes_nothing(void)
 {
     static const uint32_t weights[] = {3, 2, 0};
@@ -248,19 +253,19 @@ static void linux_slices_are_the_same(void)
     model_free(model);
 }
 
-/* The list is 4 3 2 with 1 running at its end: the newest are at the front. */
+/* The list is 4 3 2, and 1 runs at the end of the list: the newest tasks are at the front. */
 static void linux_tasks_enter_at_the_front(void)
 {
     static const uint32_t weights[] = {1, 1, 1, 1, 0};
     struct model *model = machine_with("wrr:linux", 10000, weights);
     model_ticks(model, 5);
     check_picks(model, "4 3 2 1 4");
-    model_block(model, 0); /* 4, which was the first */
+    model_block(model, 0); /* 4, the first in the list */
     check_picks(model, "3");
     model_wake(model, model->tasks[4 - 1]); /* first again, behind the pointer */
     model_ticks(model, 4);
     check_picks(model, "2 1 4 3");
-    model_yield(model, 0); /* 3 stays in its place */
+    model_yield(model, 0); /* 3 keeps its place */
     model_ticks(model, 4);
     check_picks(model, "2 1 4 3 2");
     model_free(model);
@@ -275,7 +280,7 @@ static void linux_goes_on_when_the_next_one_leaves(void)
     model_end(model, model->tasks[3 - 1]);
     model_ticks(model, 3);
     check_picks(model, "2 1 4");
-    model_end(model, model->tasks[4 - 1]); /* the one that runs */
+    model_end(model, model->tasks[4 - 1]); /* the running task */
     model_ticks(model, 2);
     check_picks(model, "2 1 2");
     model_free(model);
@@ -294,7 +299,7 @@ static void linux_goes_on_with_a_turn_that_was_interrupted(void)
     model_free(model);
 }
 
-/* Those that another policy hands over are in order already. */
+/* Tasks from another policy are already in order. */
 static void linux_keeps_the_order_of_the_policy_before(void)
 {
     static const uint32_t weights[] = {1, 1, 1, 1, 0};
