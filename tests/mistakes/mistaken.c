@@ -16,17 +16,17 @@ enum mistake {
     MISTAKE_LOOP,       /* an endless loop without LOOP_GUARD */
     MISTAKE_NULL,       /* dereferences a null pointer */
     MISTAKE_DIVISION,   /* divides by zero */
-    MISTAKE_BOUNDS,     /* exceeds an array in the queue's state */
+    MISTAKE_BOUNDS,     /* writes past an array in the queue's state */
     MISTAKE_LOST,       /* picks null while tasks are queued */
     MISTAKE_TWICE,      /* picks a task that is already running */
     MISTAKE_STRANGER,   /* picks a pointer that is not a task */
     MISTAKE_VERDICT,    /* returns an invalid verdict */
-    MISTAKE_CPU,        /* returns a CPU that does not exist */
+    MISTAKE_CPU,        /* place() returns a CPU that does not exist */
     MISTAKE_HOST_FIELD, /* writes a field of the host's */
     MISTAKE_KILL,
-    MISTAKE_STATE,     /* declares a state smaller than its use */
+    MISTAKE_STATE,     /* writes past the task's state */
     MISTAKE_TURN_KILL, /* kills a task between ticks */
-    MISTAKE_PLACE,     /* picks a CPU that the task may not use */
+    MISTAKE_PLACE,     /* place() returns a CPU that the task may not use */
     MISTAKE_WAITER,    /* writes a waiter's host field */
     MISTAKE_CLOCK_NS,  /* keeps the time in 32 bits, in nanoseconds */
     MISTAKE_CLOCK_US,  /* keeps the time in 32 bits, in microseconds */
@@ -96,7 +96,7 @@ POLICY_FUNCTION void mistaken_dequeue(run_queue_t *queue, task_t *task)
     task_list_remove(&STATE_OF(queue, struct mistaken_queue)->tasks, task);
 }
 
-/* Numbers and counts. */
+/* Arithmetic and counting mistakes. */
 POLICY_FUNCTION void mistaken_count(run_queue_t *queue)
 {
     mistaken_queue_t *state = STATE_OF(queue, struct mistaken_queue);

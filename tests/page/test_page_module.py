@@ -106,7 +106,7 @@ def test_traces_are_the_native_simulators(page: Page, tmp_path: Path, workload: 
 
 
 def test_module_lists_its_policies(page: Page) -> None:
-    """The list equals that of the program from which the catalogue is read."""
+    """The list equals the native catalogue."""
     build("build/policy_list")
     done = subprocess.run([BUILD / "policy_list"], capture_output=True, text=True, check=True)
     assert page.evaluate("new Instance(compiled).printed('print_policies')") == done.stdout

@@ -66,7 +66,7 @@ def test_moments_equal_the_native_model(browser: Browser, tmp_path: Path) -> Non
             "module": base64_of(machine_module()),
             "trace": base64_of(in_blocks(trace)),
             "policy": SCENE.policy,
-            "stretch": 700,  # so that there are copies to start from
+            "stretch": 700,  # so that copies exist to start from
             "times": times,
         },
     )

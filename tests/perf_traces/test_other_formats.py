@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Recordings that are compressed or archived, and what other tools write: read, or refused with the way out."""
+"""Tests compressed or archived recordings, and output of other tools: read, or refused with
+advice.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ prev_prio = 25, prev_state = 1, next_comm = "a", next_tid = 5, next_prio = 20 }
 
 
 def tar(mode: str = "w:gz", **files: bytes) -> bytes:
-    """An archive of some files; `/` is `__` in their names."""
+    """Returns an archive of some files; `/` is `__` in their names."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode=mode) as members:  # type: ignore[call-overload]
         for name, content in files.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recordings of some CPUs, or of some threads: what was not recorded is unknown."""
+"""Tests recordings of some CPUs or some threads: unrecorded activity is unknown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def made_of(text: str, folder: Path) -> Imported:
 
 
 def states(made: Imported, pid: int) -> list[tuple[Any, ...]]:
-    """State, begin and end in microseconds of what is known of a thread."""
+    """Returns state, begin and end in microseconds of a thread's known states."""
     intervals = metrics.state_intervals(trace.read(made.folder / "trace.bin"))
     rows = intervals.filter(intervals["pid"] == pid).select("state", "begin_ns", "end_ns").rows()
     return [(state, begin / 1000, end / 1000) for state, begin, end in rows if end > begin]
@@ -93,7 +93,7 @@ migration 22 [001] 7.000320: sched_switch: migration/1:22 [0] S ==> swapper/1:0 
 """,
         tmp_path,
     )
-    # The CPU was not known to do anything else when the thread came.
+    # The CPU has no other known activity when the thread arrives.
     assert process(made, "recorder")["running_ns"] == 200_000
     assert made.metrics is not None
     assert made.metrics.cpus["idle_ns"].to_list() == [210_000, 0]
@@ -101,7 +101,7 @@ migration 22 [001] 7.000320: sched_switch: migration/1:22 [0] S ==> swapper/1:0 
 
 @pytest.mark.parametrize("switched_from", [7, 8])
 def test_headers_count_only_if_those_of_switches_are_right(switched_from: int) -> None:
-    """In a container, perf has other PIDs than the kernel's events."""
+    """In a container, perf's PIDs differ from those in the kernel's events."""
     text = f"""
  a 7 [000] 1.000000: sched_switch: a:{switched_from} [120] S ==> b:9 [120]
  c 5 [000] 2.000000: sched_waking: comm=d pid=6 prio=120 target_cpu=000
@@ -111,7 +111,9 @@ def test_headers_count_only_if_those_of_switches_are_right(switched_from: int) -
 
 
 def leaves(state: str, between: str = "") -> str:
-    """A thread that leaves its CPU 30 µs after it was woken, and is back after 30 µs."""
+    """Returns the events of a thread that leaves its CPU 30 µs after it was woken, and is
+    back after 30 µs.
+    """
     return f"""
  <idle>-0 [004] 9.000000: sched_switch: swapper/4:0 [120] R ==> reader:71 [120]
 writer-70 [001] 9.001000: sched_waking: comm=reader pid=71 prio=120 target_cpu=004
@@ -147,7 +149,9 @@ def test_a_thread_whose_wakeup_has_ended_is_preempted(
 
 
 def test_of_threads_alone_only_what_they_show_is_known(tmp_path: Path) -> None:
-    """As `perf record -t 7` does: of each stay its last moment, and what the thread did during it."""
+    """`perf record -t 7` records, of each stay on a CPU, the last moment and the thread's
+    actions.
+    """
     begins = range(1, 41, 3)
     text = "".join(
         f" x 7 [001] {time}.000000000: sched_waking: comm=y pid=9 prio=120 target_cpu=001\n"
@@ -163,7 +167,7 @@ def test_of_threads_alone_only_what_they_show_is_known(tmp_path: Path) -> None:
 
 
 def test_a_wait_for_a_cpu_that_was_not_recorded_is_not_known(tmp_path: Path) -> None:
-    """Woken on CPU 0, which was not recorded, and moved to CPU 1 out of sight."""
+    """The thread is woken on CPU 0, which is not recorded, and moves to CPU 1 unseen."""
     woken = " p7 7 [001] 2.000000: sched_waking: comm=p5 pid=5 prio=120 target_cpu=000\n"
     text = switch(1, 1, 6, "S", 7) + woken + switch(4, 1, 7, "S", 5) + switch(5, 1, 5, "S", 0)
     made = made_of(text, tmp_path)

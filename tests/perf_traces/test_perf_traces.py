@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recordings by perf and trace-cmd as runs: what is in them, and what those tools say of them."""
+"""Tests recordings by perf and trace-cmd as runs: their content, against the tools' figures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from trace_simulator import PATIENT
 
 
 def trace_of(text: str, folder: Path) -> Trace:
-    """What a text of events becomes; it is sound."""
+    """Returns the sound trace of a text of events."""
     story = Story(parse(text), 2, TICK_NS, "fair")
     story.write(folder / "trace.bin")
     read = trace.read(folder / "trace.bin")
@@ -41,23 +41,27 @@ def trace_of(text: str, folder: Path) -> Trace:
 
 
 def rows(read: Trace, kind: Kind, *columns: str) -> list[Any]:
-    """Of the records of a kind."""
+    """Returns the records of a kind."""
     selected = read.events.filter(pl.col("kind") == kind).select(columns)
     return selected.to_series().to_list() if len(columns) == 1 else selected.rows()
 
 
-# --- against the tools' own figures
+# --- against the tools' figures
 
 _TIMEHIST = re.compile(
     r"^ *[\d.]+ \[\d+\]  .*?\[(-?\d+)(?:/-?\d+)?\] +[\d.]+ +([\d.]+) +([\d.]+) *$", re.MULTILINE
 )
-"""A line of `perf sched timehist`: thread, delay and run time in ms, cut off after the third digit."""
+"""A line of `perf sched timehist`: thread, delay and run time in ms, truncated after the
+third digit.
+"""
 CUT_OFF_NS = 1000
 RECORDER = 115
 
 
 def test_figures_are_those_of_perf_sched_timehist(tmp_path: Path) -> None:
-    """Of each stay on a CPU its length, and the delay from the wake-up or the fork before it."""
+    """Compares the length of each stay on a CPU, and the delay from the preceding wake-up or
+    fork.
+    """
     made = imported("sched.data", tmp_path)
     timehist_text = lzma.decompress(
         (RECORDINGS / "sched.data.timehist.txt.xz").read_bytes()
@@ -66,9 +70,9 @@ def test_figures_are_those_of_perf_sched_timehist(tmp_path: Path) -> None:
     for pid, waited, ran in _TIMEHIST.findall(timehist_text):
         theirs[int(pid)].append((float(waited) * 1e6, float(ran) * 1e6))
     ours = _stays(trace.read(made.folder / "trace.bin"))
-    # A process that has ended has no PID for perf, which so gives its last stay to -1.
+    # An ended process has no PID for perf, which therefore attributes its last stay to -1.
     (ended,) = theirs.pop(-1)
-    # perf moved to the second CPU while it had turned recording on only on the first.
+    # perf moved to the second CPU when it had enabled recording only on the first.
     del theirs[RECORDER]
     compared = 0
     for pid, stays in theirs.items():
@@ -81,7 +85,7 @@ def test_figures_are_those_of_perf_sched_timehist(tmp_path: Path) -> None:
 
 
 def _stays(read: Trace) -> dict[int, list[tuple[int, int]]]:
-    """Of each thread, of each stay on a CPU that has ended: its delay, and its length."""
+    """Returns, for each thread, the delay and the length of each completed stay on a CPU."""
     states = metrics.state_intervals(read).with_columns(
         length=pl.col("end_ns") - pl.col("begin_ns")
     )
@@ -95,8 +99,10 @@ def _stays(read: Trace) -> dict[int, list[tuple[int, int]]]:
 
 
 def test_a_wakeup_just_before_the_switch_off_has_a_delay_all_the_same(tmp_path: Path) -> None:
-    """A thread of the kernel was woken by another CPU 455 ns before it left its own, and waited 1.414095 ms after that.
-    (Of a recording on Linux 6.18; `perf sched timehist` prints 0.000 for its delay.)"""
+    """Another CPU woke a kernel thread 455 ns before it left its own CPU; it waited 1.414095
+    ms afterwards. (From a recording on Linux 6.18; `perf sched timehist` prints 0.000 for
+    its delay.)
+    """
     idle, by, after = "swapper/1:0 [120]", "python:603 [120]", "bash:616 [120]"
     text = f"""
         x 11 [001] 39107.811859535: sched_switch: {idle} R ==> rcu_preempt:15 [120]
@@ -162,11 +168,11 @@ def test_recordings_are_sound(name: str, tmp_path: Path) -> None:
     summary = made.metrics.summary.row(0, named=True)
     assert summary["policy"] == "fair"
     assert summary["cpus"] == 2
-    assert summary["overhead_share"] is None  # nothing tells of the scheduler from within
+    assert summary["overhead_share"] is None  # no event comes from inside the scheduler
     busy = summary["running_ns"] + summary["root_running_ns"] + summary["other_running_ns"]
     known = busy + summary["idle_ns"]
     assert 0.98 * 2 * summary["elapsed_ns"] < known <= 2 * summary["elapsed_ns"]
-    # Before it was turned on on a CPU, or after it was turned off, nothing is known of that.
+    # A CPU's state is unknown before recording is enabled on it and after it is disabled.
     assert (known == 2 * summary["elapsed_ns"]) == made.metrics.said.is_empty()
 
 
@@ -184,7 +190,7 @@ def test_losses_are_counted_and_shown(name: str, tmp_path: Path) -> None:
     assert f"{lost:,} records of fair were lost" in str(overall_table.caption)
 
 
-# --- the forms of text
+# --- text formats
 
 SWITCHES = [
     "prev_comm=a b prev_pid=7 prev_prio=120 prev_state=D|K ==> next_comm=x ==> y next_pid=8 next_prio=98",
@@ -234,7 +240,7 @@ def test_names_may_have_line_feeds() -> None:
 
 
 def test_partial_recording_is_marked(tmp_path: Path) -> None:
-    """Of one CPU of two, or only of what some threads did (perf record without -a)."""
+    """The recording covers one CPU of two, or some threads (perf record without -a)."""
     text = "".join(switch(time, 1, time, "S", time + 100) for time in range(1, 20)) + waking(
         20, 1, 1
     )
@@ -257,7 +263,7 @@ def test_losses_are_read(line: str, lost: int) -> None:
     assert parse(line).events == [Loss(0, 1, lost)]
 
 
-# --- from events to a story
+# --- from events to a trace
 
 
 def line(time: int, cpu: int, what: str, rest: str) -> str:
@@ -284,7 +290,8 @@ def test_reasons_to_leave_a_cpu(tmp_path: Path) -> None:
     text = (
         switch(1, 0, 5, "D", 6)
         + switch(2, 0, 6, "S", 7)
-        + switch(3, 0, 7, "R", 8)  # 8 has waited for longer than 7 has run: a slice is over
+        # 8 has waited for longer than 7 has run: the time slice has expired
+        + switch(3, 0, 7, "R", 8)
         + waking(4, 0, 6)
         + switch(5, 0, 8, "R+", 6)
         + switch(6, 0, 6, "X", 0)
@@ -313,12 +320,12 @@ def test_initial_threads_do_what_their_first_event_shows(tmp_path: Path) -> None
         (5, ProcessState.BLOCKED, 0),
         (7, ProcessState.RUNNABLE, 0),
     ]
-    # The process that ran there woke 5, although the trace says so only later.
+    # The process running there woke 5, although the trace records the wake-up later.
     assert rows(read, Kind.WAKEUP, "process", "first") == [(5, 6)]
 
 
 def test_early_wakeup_counts_when_the_thread_has_left(tmp_path: Path) -> None:
-    """Two CPUs: one puts the thread to sleep, another has woken it meanwhile."""
+    """One CPU puts the thread to sleep; another has already woken it."""
     begin = (
         switch(1, 0, 0, "R", 5)
         + switch(1, 1, 0, "R", 6)
@@ -351,7 +358,7 @@ def test_replay_has_the_nice_values_of_threads(tmp_path: Path) -> None:
 def test_whatever_is_lost_the_rest_is_a_sound_story(
     seed: int, part: float, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Any lines of a real recording may be missing, and nothing says so."""
+    """Any lines of a real recording may be missing, without a notice."""
     text = lzma.decompress((RECORDINGS / "perf-7.3.txt.xz").read_bytes()).decode()
     source = random.Random(seed)
     remaining_lines = [line for line in text.splitlines() if source.random() >= part]
@@ -360,7 +367,7 @@ def test_whatever_is_lost_the_rest_is_a_sound_story(
     trace_of("\n".join(remaining_lines), tmp_path_factory.mktemp("lost"))
 
 
-# --- what is refused
+# --- refusals
 
 
 def refused(path: Path, folder: Path) -> str:
@@ -413,7 +420,9 @@ def test_without_its_tool_a_recording_names_what_to_install(
 def test_the_program_of_another_kernel_is_passed_over(
     program: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Ubuntu's: a script on the PATH that asks for the kernel's own, and those in folders."""
+    """On Ubuntu, `perf` on the PATH is a script that requires the running kernel's version;
+    other versions are in separate directories.
+    """
     on_path = program("perf", "echo 'WARNING: perf not found for kernel 1.2' >&2; exit 2")
     monkeypatch.setenv("PATH", str(on_path.parent))
     for release in ("6.8.0-31", "6.8.0-151"):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Perfetto's own traces as runs: event by event, in the compact form, packed, lossy and damaged."""
+"""Tests Perfetto's traces as runs: event by event, in the compact form, packed, lossy and
+damaged.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _STATES = {"R": 0, "S": 1, "D": 2, "I": 0x80, "R+": 0x100, "X": 0x10, "Z": 0x20}
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Imported]:
-    """A recording as text, and the run of it."""
+    """Returns a recording as text, and its run."""
     folder = tmp_path_factory.mktemp("recorded")
     path = unpacked("raw.txt", folder)
     return path, convert(path, folder / "run", "fair", TICK_NS)
@@ -65,7 +67,9 @@ def test_exported_trace_round_trips(recorded: tuple[Path, Imported], tmp_path: P
 
 
 def compact(path: Path) -> protobuf.Trace:
-    """A text's switches and wakings in columns, a bundle for each CPU; idle threads are the kernel's."""
+    """Returns a text's switches and wake-ups in columns, a bundle per CPU; idle threads
+    belong to the kernel.
+    """
     perfetto_trace = protobuf.Trace()
     events = parse(path.read_text()).events
     perfetto_trace.packet.add().system_info.num_cpus = 3
@@ -102,7 +106,9 @@ def compact(path: Path) -> protobuf.Trace:
 
 
 def test_compact_form_agrees(recorded: tuple[Path, Imported], tmp_path: Path) -> None:
-    """All but who ran before each CPU's first switch, and with which name and priority later ones began."""
+    """The compact form lacks the thread before each CPU's first switch, and the initial names
+    and priorities of later threads.
+    """
     made = converted(compact(recorded[0]), tmp_path)
     assert made.manifest["cpus"] == 3
     assert made.manifest["recording"]["events"] == {"sched_waking": 98, "sched_switch": 201}

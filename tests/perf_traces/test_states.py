@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recordings with fields as they are: states that are numbers, as trace-cmd report -R and LISA write them."""
+"""Tests recordings with raw fields: numeric states, as written by trace-cmd report -R and LISA."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RAW = (
 
 
 def states(*numbers: int | str) -> list[str]:
-    """What is made of the states of a recording."""
+    """Returns the imported states of a recording."""
     text = "\n".join(RAW.format(pid=pid, state=number) for pid, number in enumerate(numbers, 10))
     return [event.state for event in parse(text).events if isinstance(event, Switch)]
 
@@ -44,13 +44,13 @@ def test_numbers_keep_the_meaning_of_their_release(
 
 
 def test_raw_text_equals_trace_cmd_output(tmp_path: Path) -> None:
-    """The same recording, printed raw, and read from its file."""
+    """The same recording is printed raw, and read from its file."""
     for name in ("raw", "read"):
         (tmp_path / name).mkdir()
     raw = trace.read(imported("raw.txt", tmp_path / "raw").folder / "trace.bin")
     read = trace.read(imported("sched.dat", tmp_path / "read").folder / "trace.bin")
     assert raw.header == read.header
-    # Only the latency format tells of interrupts, and so of wakers.
+    # Only the latency format contains interrupts, and so identifies wakers.
     for kind in set(Kind) - {Kind.WAKEUP}:
         columns = ("time_ns", "cpu", "process", "first", "second")
         records = [

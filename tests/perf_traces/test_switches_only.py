@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recordings of switches alone: what can be told of them, and what is left empty."""
+"""Tests recordings of switches alone: which figures are known, and which are empty."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schedlab.runs.recording import recording
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Imported, Imported]:
-    """The same recording with and without its wake-ups."""
+    """Returns the same recording with and without its wake-ups."""
     folder = tmp_path_factory.mktemp("recordings")
     full_recording = unpacked("raw.txt", folder)
     lines = full_recording.read_text().splitlines(keepends=True)
@@ -42,7 +42,7 @@ def test_stays_and_switches_equal_the_recording(
         trace.validate(read)
         times = pl.col("begin_ns", "end_ns") + made.manifest["recording"]["begin_ns"]
         intervals = metrics.cpu_intervals(read).select("pid", "cpu", times)
-        # The whole one begins with a wake-up, and so earlier.
+        # The full recording begins with a wake-up, and so earlier.
         stays.append(intervals.filter(pl.col("begin_ns") > begin_ns))
         assert made.metrics is not None
         switches.append(made.metrics.summary["context_switches"][0])

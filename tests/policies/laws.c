@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The laws that every policy keeps, whatever its algorithm: random programs of
- * forks, blocks, wake-ups, yields, ends, attributes and ticks run on the model of
- * tests/host/policy_harness.h, which checks at each step. Links all policies of
- * the registry; prints the case before it fails.
+ * Tests the invariants of every policy. Random programs of forks, blocks, wake-ups, yields, ends,
+ * attributes and ticks run on the model of tests/host/policy_harness.h, which checks each step.
+ * Links all policies of the registry; prints the case before it fails.
  *
  * usage: laws [SEEDS] [FIRST SEED]
  */
 
-/* No policy has shorter turns by itself: with longer ticks the model would do little but end them.
- */
+/* No policy's turns are shorter by default: with longer ticks the model would mostly end turns. */
 #define MODEL_TICK_NS 1000000ull
 
 #include "../../policies/support/rounds.h"
@@ -37,7 +35,7 @@ static uint32_t living(const struct model *model)
     return count;
 }
 
-/* A task in the given place, each with the same chance; null: none. */
+/* Returns a random task in the given place, all equally likely, or null if there is none. */
 static struct model_task *any_task(const struct model *model, enum model_place place)
 {
     struct model_task *chosen = NULL;
@@ -76,7 +74,7 @@ static void set_any_attribute(struct model *model, struct model_task *task)
     }
 }
 
-/* One act of the program that runs on the CPU. */
+/* Performs one act of the program that runs on the CPU. */
 static void run_step(struct model *model, uint32_t cpu)
 {
     struct model_task *task = model->cpus[cpu].current;
@@ -95,7 +93,7 @@ static void run_step(struct model *model, uint32_t cpu)
         model_end(model, task);
 }
 
-/* One act from outside. */
+/* Performs one external act. */
 static void outside_step(struct model *model)
 {
     struct model_task *blocked = any_task(model, MODEL_BLOCKED);
@@ -134,7 +132,7 @@ static void random_step(struct model *model)
         outside_step(model);
 }
 
-/* Runs a random program; gives what was picked, as a hash. */
+/* Runs a random program; returns a hash of the picks. */
 static uint64_t run_program(const char *policy, uint32_t cpus, uint64_t seed)
 {
     struct model *model = model_new(policy, cpus, seed);
@@ -146,7 +144,7 @@ static uint64_t run_program(const char *policy, uint32_t cpus, uint64_t seed)
     for (int step = 0; step < STEPS; step++) {
         random_step(model);
         if (step % (STEPS / PERIOD_CHECKS) == 0) {
-            model_tick(model); /* all that run are accounted */
+            model_tick(model); /* all running tasks are accounted */
             check_time(model, &run_time, model->now - since + MODEL_TICK_NS);
             since = model->now - MODEL_TICK_NS;
         }
@@ -156,7 +154,8 @@ static uint64_t run_program(const char *policy, uint32_t cpus, uint64_t seed)
     return hash;
 }
 
-/* "policy" or "policy:preset" of a number that counts through all of both; false: too large. */
+/* Returns the "policy" or "policy:preset" with a running number; false if the number is too large.
+ */
 static bool nth_choice(uint32_t number, char *text, size_t size)
 {
     for (uint32_t i = 0; i < policy_sources_count; i++) {
@@ -199,7 +198,7 @@ static void metadata_is_sound(void)
 
 #define CPUS_TWICE 4
 
-/* Each policy alone; and, on some CPUs, twice the same, since it keeps nothing of its own. */
+/* Each policy alone; on some CPUs twice with equal results, since a policy has no global state. */
 static void programs_run(uint64_t seeds, uint64_t first)
 {
     static const uint32_t cpu_counts[] = {1, 2, 3, 4, 16};
@@ -217,7 +216,7 @@ static void programs_run(uint64_t seeds, uint64_t first)
     }
 }
 
-/* All of them in turn, under way. */
+/* All policies in turn, switched while running. */
 static void switches_lose_nobody(uint64_t seeds, uint64_t first)
 {
     char text[128];
@@ -241,10 +240,7 @@ static void switches_lose_nobody(uint64_t seeds, uint64_t first)
     }
 }
 
-/*
- * Under the policies' own defaults no CPU is idle at the end of two ticks that
- * follow each other while a task waits somewhere.
- */
+/* Under the policies' defaults, no CPU is idle at two consecutive ticks while a task waits. */
 static bool waits_while_idle(const struct model *model)
 {
     bool idle = false;
@@ -279,7 +275,7 @@ static void work_is_conserved(uint64_t seed)
     }
 }
 
-/* ---- tasks that may not run on every CPU, the last CPU among them ---- */
+/* ---- tasks with restricted CPU sets, the last CPU among them ---- */
 
 #define BOUND_CPUS  3
 #define BOUND_TASKS 8
@@ -291,7 +287,7 @@ static struct {
     uint64_t run_time;
 } waits[BOUND_TASKS];
 
-/* Returns how long the task may wait, by the rounds that its policy states. */
+/* Returns the longest allowed wait of the task, from the rounds that its policy declares. */
 static uint64_t patience(const struct model *model, const struct model_task *task)
 {
     uint64_t round = 0;
@@ -305,7 +301,7 @@ static uint64_t patience(const struct model *model, const struct model_task *tas
     return longest_wait(model->policy, &model->scheduler, round);
 }
 
-/* No task waits for longer than its policy says. */
+/* No task waits for longer than its policy declares. */
 static void check_waits(struct model *model)
 {
     for (uint32_t i = 0; i < model->task_count; i++) {
@@ -321,7 +317,7 @@ static void check_waits(struct model *model)
     }
 }
 
-/* The last CPU, which no task may use, asks every queue that it can. */
+/* The last CPU, which no task may use, queries every available queue. */
 static void ask_in_vain(struct model *model)
 {
     const uint32_t cpu = model->scheduler.cpus - 1;
@@ -350,7 +346,7 @@ static void bound_step(struct model *model, bool hogs)
         model_advance(model, random_below(MODEL_TICK_NS));
 }
 
-/* Returns what was picked, as a hash. */
+/* Returns a hash of the picks. */
 static uint64_t run_bound(const char *policy, uint64_t seed, bool silent)
 {
     struct model *model = model_new(policy, BOUND_CPUS, seed);
@@ -373,7 +369,7 @@ static uint64_t run_bound(const char *policy, uint64_t seed, bool silent)
     return hash;
 }
 
-/* What a CPU asks in vain changes nothing. */
+/* Unsuccessful queries of a CPU change nothing. */
 static void sets_of_cpus_are_kept(uint64_t seeds, uint64_t first)
 {
     char text[128];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of policies share: which files they are, and how commands are run."""
+"""Shared by the tests of policies: the policy files, and running commands."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command at the root, and keeps what it says."""
+    """Runs a command at the root, and captures its output."""
     return subprocess.run(
         command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120
     )
 
 
 def llvm(tool: str) -> str:
-    """One of LLVM's tools."""
+    """Returns the path of an LLVM tool."""
     return system_compiler().tool(f"llvm-{tool}")
 
 
 def output_of(*command: str) -> list[str]:
-    """The lines that a command prints, which must succeed."""
+    """Returns the lines that a successful command prints."""
     result = run(*command)
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * CPU shares on the model of tests/host/policy_harness.h: the six lottery tests of
- * study 1 (section 4.3), and random mixes, against the ideal share of docs/metrics.md.
- * For a policy that goes by tickets, or by weights, which are made of the tickets. Prints
+ * CPU shares on the model of tests/host/policy_harness.h: the six lottery tests of study 1
+ * (section 4.3), and random mixes, against the ideal share of docs/metrics.md. The policy must
+ * share by tickets, or by weights, which are derived from the tickets. Prints
  *
  *     share TEST CPUS GROUP TICKETS SHARE IDEAL ERROR STANDARD-ERROR
  *     moves TEST CPUS MOVES-PER-1000-TICKS-AND-CPU
  *
- * SHARE, IDEAL in percent, the mean over all seeds; ERROR in percentage points;
- * STANDARD-ERROR is that of the mean, would each tick of each CPU be drawn
+ * SHARE and IDEAL are in percent, as means over all seeds; ERROR is in percentage points.
+ * STANDARD-ERROR is the standard error of the mean if each tick of each CPU were drawn
  * independently.
  *
- * usage: shares studies POLICY TICKS SEEDS
- *        shares random POLICY TICKS SEEDS MIXES
+ * Usage:
+ *
+ *     shares studies POLICY TICKS SEEDS
+ *     shares random POLICY TICKS SEEDS MIXES
  */
 
 #include <math.h>
@@ -46,13 +48,13 @@ static const struct test studies[] = {
     {"mixed-load", 4, {{5, 20, COMPUTES}, {5, 15, READS}, {5, 10, ENDS}, {5, 5, MIXES}}},
 };
 
-/* One run's tasks. */
+/* The tasks of one run. */
 struct process {
     struct model_task *task;
     uint32_t group;
     enum behaviour behaviour;
-    uint64_t start;       /* run time when the measurement began, after a tick */
-    uint64_t burst_start; /* run time when it woke last */
+    uint64_t start;       /* run time at the start of the measurement, after a tick */
+    uint64_t burst_start; /* run time at the last wake-up */
     uint64_t blocked;     /* half ticks */
     double allotment;     /* CPUs */
 };
@@ -73,7 +75,7 @@ struct result {
 
 static bool burst_is_over(const struct process *process, uint64_t *sleep)
 {
-    /* In half ticks: how long it runs before it sleeps; and for how many ticks. */
+    /* In half ticks: how long it runs before it sleeps, and how long it sleeps. */
     static const struct {
         uint64_t run, sleep;
     } bursts[] = {[COMPUTES] = {0, 0}, [READS] = {1, 10}, [ENDS] = {5, 0}, [MIXES] = {7, 2}};
@@ -91,7 +93,7 @@ static void account_running(struct model *model)
     }
 }
 
-/* What the programs do in the middle of a tick. */
+/* Performs the programs' acts in the middle of a tick. */
 static void act(struct run *run)
 {
     for (uint32_t i = 0; i < run->count; i++) {
@@ -131,7 +133,7 @@ static bool shares_by_weight(const struct run *run)
     return policy_shares_by(run->model->policy, &run->model->scheduler) == SHARES_BY_WEIGHT;
 }
 
-/* By tickets; where weights count, by weights from 1 to 10 that are made of them. */
+/* Sets tickets; where weights count, sets weights from 1 to 10 derived from the tickets. */
 static void set_share(struct run *run, struct model_task *task, uint32_t tickets)
 {
     model_set_attribute(run->model, task, MODEL_TICKETS, tickets);
@@ -158,7 +160,7 @@ static void start(struct run *run, const struct test *test)
     }
 }
 
-/* The first tick belongs to tasks that were forked first, before others had their tickets. */
+/* The first tick belongs to the tasks forked first, before the others had their tickets. */
 static void begin(struct run *run)
 {
     tick(run);
@@ -174,7 +176,7 @@ static double ran(const struct process *process)
     return (double)(process->task->task.run_time - process->start);
 }
 
-/* CPUs that the process would use, had it never to wait (docs/metrics.md). */
+/* The CPUs that the process would use if it never had to wait (docs/metrics.md). */
 static double demand(const struct run *run, const struct process *process)
 {
     double elapsed = (double)run->half_ticks * MODEL_TICK_NS / 2;
@@ -280,7 +282,7 @@ static uint32_t mix_random(uint32_t limit)
     return (uint32_t)((value ^ (value >> 31)) % limit);
 }
 
-/* Tasks that compute, each a group of its own. */
+/* Computing tasks, each in a separate group. */
 static void report_mix(const char *policy, uint32_t ticks, uint64_t seeds, uint32_t number)
 {
     char name[32];

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What `./schedlab dev bench` says: the cost of enqueue and pick grows with the number of tasks as promised, and
-the kernel's operations meet their aims."""
+"""Tests `./schedlab dev bench`: the cost of enqueue and pick grows with the number of tasks
+as promised, and the kernel's operations meet their targets.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +27,16 @@ GROWTH_ALLOWED = {
     "stride": 2.0,
     "cfs": 2.0,
 }
-"""What enqueue and pick may cost with 4,096 tasks, over their cost with 64: O(1) or O(log n)."""
+"""The maximum cost of enqueue and pick with 4,096 tasks, relative to 64 tasks: O(1) or O(log n)."""
 
 Costs = dict[tuple[str, int], int]
 
 
 @pytest.fixture(scope="module")
 def benchmark(schedlab: Command) -> dict[str, Any]:
-    """What the command says, and its status: once, since the policies take 20 CPU seconds."""
+    """Returns the command's output and status. It runs once, because the policies take 20 CPU
+    seconds.
+    """
     done = schedlab("dev", "bench", "--json", timeout=600)
     output: dict[str, Any] = json.loads(done.stdout)
     return {**output, "status": done.returncode}
@@ -41,7 +44,7 @@ def benchmark(schedlab: Command) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def costs(benchmark: dict[str, Any]) -> Costs:
-    """Instructions by policy and number of tasks."""
+    """Returns instructions by policy and number of tasks."""
     return {
         (row["policy"], int(tasks)): cost
         for row in benchmark["policies"]
@@ -78,7 +81,7 @@ TASKS = (8, 64, 512, 4096)
 
 
 def test_the_page_has_what_a_decision_costs(costs: Costs) -> None:
-    """SCHEDLAB_GOLDEN=write has it written anew, with its picture."""
+    """SCHEDLAB_GOLDEN=write rewrites it, including its picture."""
     # The page has the built-in policies and their presets.
     policies = dict.fromkeys(
         policy for policy, _ in costs if policy.partition(":")[0] not in policies_in_progress()
@@ -117,7 +120,7 @@ def write(costs_by_policy: dict[str, list[int]]) -> None:
 
 
 def draw(costs_by_policy: dict[str, list[int]]) -> None:
-    """A line a policy, in the colours and dashes that policies have in all charts."""
+    """Draws a line per policy, in the colours and dashes of all charts."""
     import altair as alt
     import polars as pl
     import vl_convert

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""All policies keep the laws of tests/policies/laws.c; the table of policies holds them all."""
+"""Tests that all policies keep the invariants of tests/policies/laws.c, and that the table of
+policies lists all of them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""CPU shares are the ideal share, on any number of CPUs, in any mix of tickets or weights."""
+"""Tests that CPU shares equal the ideal share, on any number of CPUs, in any mix of tickets
+or weights.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ class Share:
 
 @dataclass
 class Report:
-    """What tests/policies/shares.c says; moves are per 1,000 ticks and CPU."""
+    """The output of tests/policies/shares.c; moves are per 1,000 ticks and CPU."""
 
     shares: list[Share]
     moves: dict[tuple[str, int], float]
@@ -93,7 +95,7 @@ def test_few_move_and_nobody_does_if_all_is_even(long_report: Report) -> None:
         *(("basic-fairness", cpus) for cpus in (1, 2)),
     ]
     assert not [test for test in even if long_report.moves[test] > 0]
-    limits = {"mixed-load": 120.0}  # where tasks wake, and find another CPU idle
+    limits = {"mixed-load": 120.0}  # where tasks wake and find another CPU idle
     wrong = {
         test: moves for test, moves in long_report.moves.items() if moves > limits.get(test[0], 20)
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every policy compiles for our kernel and for BPF, and keeps to what each allows."""
+"""Tests that every policy compiles for the kernel and for BPF, and respects the limits of each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def compile_file(flags: list[str], source: Path, output: Path) -> subprocess.Com
 
 
 def symbols(path: Path) -> dict[str, str]:
-    """Names of an object's symbols, and the letters that nm gives them."""
+    """Returns the names of an object's symbols, and nm's letters for them."""
     return {line.split()[-1]: line.split()[-2] for line in output_of(llvm("nm"), str(path))}
 
 
@@ -69,7 +69,7 @@ def test_source(policy: Path) -> None:
 
 
 def test_bpf(policy: Path, tmp_path: Path) -> None:
-    """What Linux's verifier would refuse, and what no policy has: data that is written, and addresses in data."""
+    """Linux's verifier would refuse writable data and addresses in data; no policy has them."""
     assert len(examine(policy)) == 13
     output = tmp_path / "policy.o"
     compiled(policy, output)

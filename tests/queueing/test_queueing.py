@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Theory and simulator, each held against the other: runs without costs, of drawn jobs."""
+"""Tests theory and simulator against each other: runs without costs, of random jobs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from simulator_command import simulate
 
 TICK_NS = 10_000
 MEAN = 1_000_000
-"""Of the work: a hundred ticks, so that round-robin is nearly processor sharing."""
+"""Mean work in ns: a hundred ticks, so that round-robin approximates processor sharing."""
 JOBS = 10_000
 Json = dict[str, object]
 
 
 def jobs(folder: Path, tasks: Json, load: float, *options: str, cpus: int = 1) -> pl.DataFrame:
-    """The jobs in the order of their arrivals, without those of the warm-up, with `stay` and `run`."""
+    """Returns the jobs in order of arrival, without the warm-up, with `stay` and `run`."""
     path = folder / "open.json"
     path.write_text(json.dumps({"load": load, "tasks": tasks}))
     text = text_of(workload_files.read(path), 1, TICK_NS, cpus)
@@ -59,8 +59,10 @@ def task(work: object, jobs: int = JOBS, **more: object) -> Json:
 
 
 def close(samples: pl.Series, expected: float) -> bool:
-    """Is the mean as expected, within its interval of 99.9 % by the means of ten batches (Student)? At
-    the loads of these tests such intervals are as wide as they say: of 40 seeds none was off."""
+    """Returns True if the mean is as expected, within its 99.9 % interval from the means of ten
+    batches (Student). At these loads the intervals have their nominal coverage: of 40 seeds none
+    failed.
+    """
     batches = [batch.mean() for batch in np.array_split(samples.to_numpy().astype(float), 10)]
     error = np.std(batches, ddof=1) / math.sqrt(len(batches))
     assert error < 0.2 * expected
@@ -108,7 +110,9 @@ def test_strict_priorities_are_as_cobham_and_white_have_them(tmp_path: Path) -> 
 
 
 def test_priorities_that_wait_are_as_cobham_has_them() -> None:
-    """Against a simulation of the discipline alone; no policy of ours keeps the CPU from a higher priority."""
+    """Compares with a simulation of the discipline alone: every built-in policy lets a higher
+    priority preempt.
+    """
     random = Random(3)
     arrivals, when = [], 0.0
     for _ in range(50_000):
@@ -142,7 +146,7 @@ def test_formulas_agree_on_common_cases() -> None:
         (delay,) = means.priorities([(0.7, work)], preemptive)
         assert delay.stay(1) == pytest.approx(1 / 0.3)
     overloaded = [means.priorities([(0.5, work), (rate, work)], False)[0].wait for rate in (0.5, 9)]
-    assert overloaded[0] == pytest.approx(overloaded[1])  # the server is busy, no more
+    assert overloaded[0] == pytest.approx(overloaded[1])  # the server is busy, but not overloaded
     classes = [(0.3, means.Work(1, 2)), (0.2, means.Work(2, 5))]
     shared = sum(
         rate * service.mean for rate, service in classes
@@ -163,7 +167,7 @@ def test_formulas_agree_on_common_cases() -> None:
 
 
 def test_one_line_for_two_cpus_is_as_erlang_has_it(tmp_path: Path) -> None:
-    """Under a preset with one queue for all CPUs; with a queue for each the mean would be half as long again."""
+    """The preset has one queue for all CPUs; with a queue per CPU the mean would be 50 % longer."""
     drawn, _ = WORKS["exponential"]
     options = ("--policy", "rr:table-scan", "--set", "slice=1000")
     job_table = jobs(tmp_path, {"job": task(drawn)}, 0.5, *options, cpus=2)
