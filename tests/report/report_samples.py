@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reports that tests write: one of everything that a model can say, with names that attack."""
+"""Sample reports for tests: one of every model element, with hostile names."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Ta
 from warm_starts import warm_starts
 
 REAL_RUNS = "browser"
-"""The group of tests (pytest.mark.xdist_group) that one process runs: with those of a browser, to which some belong."""
+"""The group of tests (pytest.mark.xdist_group) run by one process; it is the browser tests'
+group, because some of these tests need a browser.
+"""
 HOSTILE = "</script><img src=x onerror=attack()>&lt;b&gt;[x](javascript:attack())|`*_"
-"""Breaks out of whatever does not escape it, as HTML, as JSON in HTML, and as Markdown."""
+"""Exploits missing escapes in HTML, in JSON within HTML, and in Markdown."""
 
 DATA = pl.DataFrame(
     {"policy": [HOSTILE, "rr", HOSTILE, "rr"], "cpus": [1, 1, 2, 2], "ms": [9.5, 8.25, 5.0, 4.5]}
@@ -31,7 +33,7 @@ DATA = pl.DataFrame(
 
 
 def line_chart(name: str = "line", title: str = HOSTILE) -> Chart:
-    """A chart of one view."""
+    """A chart with one view."""
     drawn = (
         alt.Chart(DATA, width=400, height=160)
         .mark_line(point=True)
@@ -47,14 +49,14 @@ def column_chart(name: str = "column") -> Chart:
 
 
 def facet_chart(name: str = "facets") -> Chart:
-    """Views side by side, wider than a telephone."""
+    """Views side by side, wider than a telephone's screen."""
     view = alt.Chart(DATA, width=300, height=80).mark_bar().encode(x="ms:Q", y="policy:N")
     drawn = view.facet(column="cpus:O")
     return Chart(name, "Side by side", drawn, DATA, "Bars.", "Two columns of bars.")
 
 
 def table(name: str = "shares", title: str = "Shares") -> Table:
-    """Grouped headings, every tone, intervals, notes of which two are the same."""
+    """Grouped headings, every tone, intervals, and notes, two of which are the same."""
     why = f"The study's program *spins*: {HOSTILE}"
     return Table(
         name,
@@ -92,7 +94,7 @@ def table(name: str = "shares", title: str = "Shares") -> Table:
 
 
 def sample_report() -> Report:
-    """Two pages that lead to each other, with all kinds of blocks."""
+    """Two pages that link to each other, with all kinds of blocks."""
     first = Page(
         "index",
         "What was found",
@@ -117,9 +119,11 @@ def sample_report() -> Report:
 
 @cache
 def small_runs() -> Path:
-    """Runs of the real machine: two policies, two numbers of CPUs, two seeds; and a run that fails.
+    """Returns runs of the real machine: two policies, two numbers of CPUs, two seeds; and a failing
+    run.
 
-    All in a second or two of the guest, once for all tests of the group `REAL_RUNS`, which leave them as they are.
+    They take a second or two of the guest, once for all tests of the group `REAL_RUNS`. Tests must
+    not change them.
     """
     folder = Path(tempfile.mkdtemp(prefix="schedlab-"))
     atexit.register(shutil.rmtree, folder)
@@ -131,7 +135,7 @@ def small_runs() -> Path:
 
 @cache
 def report_of_small_runs() -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """Returns the report's folder, and what `./schedlab report` said."""
+    """Returns the report's directory, and the output of `./schedlab report`."""
     folder = Path(tempfile.mkdtemp(prefix="schedlab-"))
     atexit.register(shutil.rmtree, folder)
     return folder / "out", command(
@@ -140,24 +144,24 @@ def report_of_small_runs() -> tuple[Path, subprocess.CompletedProcess[str]]:
 
 
 def run_kept(out: Path, *arguments: str, status: int = 0) -> None:
-    """`./schedlab run`, which must end with this status."""
+    """Runs `./schedlab run`, which must end with this status."""
     done = command("run", "--out", str(out), *arguments)
     assert done.returncode == status, done.stderr
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """`./schedlab ...`."""
+    """Runs `./schedlab ...`."""
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"} | home()
     return warm_starts.run(arguments, None, environment, 300)
 
 
 def home() -> dict[str, str]:
-    """So that what is kept between starts is found."""
+    """Sets a home, so that cached files are found."""
     return {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME") if name in os.environ}
 
 
 def copy_run(run: Path, to: Path, **changes: Any) -> Path:
-    """Another run that differs in its manifest."""
+    """Copies a run and changes its manifest."""
     shutil.copytree(run, to)
     manifest = json.loads((to / "manifest.json").read_text())
     (to / "manifest.json").write_text(json.dumps({**manifest, **changes}))
@@ -165,7 +169,7 @@ def copy_run(run: Path, to: Path, **changes: Any) -> Path:
 
 
 class Parsed(HTMLParser):
-    """A page: its elements in order, the text of all but scripts, and the scripts' text."""
+    """A page: its elements in order, the text except scripts, and the scripts' text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -190,7 +194,7 @@ class Parsed(HTMLParser):
         return " ".join(" ".join(self.texts).split())
 
     def all(self, tag: str, **attributes: str) -> list[dict[str, str]]:
-        """Elements of this tag, with these attributes; `id_` stands for `id`."""
+        """Returns elements with this tag and these attributes; `id_` stands for `id`."""
         required_attributes = {name.rstrip("_"): value for name, value in attributes.items()}
         return [
             element_attributes

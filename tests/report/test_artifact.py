@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The file that holds what figures are made of: they are made again of it alone, and what differs is told."""
+"""Tests the artifact file with the sources of all figures: figures are rebuilt from it alone,
+and differences are reported.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ NAME = "metrics-own-json-sim-1ms"
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory, schedlab: Command) -> Path:
-    """Runs of a file that is gone since, and of another file of the same name."""
+    """Returns runs of a file that has been deleted since, and of another file with the same
+    name.
+    """
     folder = tmp_path_factory.mktemp("runs")
     for name, policies, content in (
         ("one", "rr,lottery", FILE),
@@ -49,7 +53,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, schedlab: Command) -> Path:
 
 @pytest.fixture(scope="module")
 def made(runs: Path, schedlab: Command) -> Path:
-    """The artifact of all figures; a run is of a machine that is never the same twice."""
+    """Returns the artifact of all figures; one run's machine is not repeatable."""
     doubtful = runs / "two/runs/rr-1cpu-seed1"
     change(doubtful, repeatable=False)
     file = runs / "all.zip"
@@ -65,7 +69,7 @@ def change(run: Path, **members: Any) -> None:
 
 
 def changed(file: Path, to: Path, name: str, content: bytes | None) -> Path:
-    """The artifact with another content of a file in it; None: without it."""
+    """Returns the artifact with the content of one file replaced; None: removed."""
     with zipfile.ZipFile(file) as packed:
         files: dict[str, bytes | Path] = {
             file_name: packed.read(file_name) for file_name in packed.namelist()
@@ -124,7 +128,7 @@ def test_it_is_proved_elsewhere_byte_for_byte(
 def test_changed_results_are_reported_with_the_reason(
     made: Path, schedlab: Command, tmp_path: Path
 ) -> None:
-    """A trace, and a figure's data with its hash, are others; one has been made at another commit."""
+    """A trace differs, and a figure's data with its hash; one was made at another commit."""
     listing = listing_of(made)
     with zipfile.ZipFile(made) as packed:
         data = packed.read(f"figures/{NAME}.csv").replace(b"lottery", b"lotterx", 1)
@@ -219,7 +223,7 @@ def test_a_figure_alone_takes_the_runs_of_its_page(runs: Path, made: Path, tmp_p
 def test_changes_are_a_patch_that_another_checkout_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """New files, too; and neither the index nor the objects of the repository are touched."""
+    """The patch includes new files; the repository's index and objects stay untouched."""
     one, other = tmp_path / "one", tmp_path / "other"
     for name in versions.SOURCES:
         (one / name).mkdir(parents=True)
@@ -248,7 +252,7 @@ def test_changes_are_a_patch_that_another_checkout_takes(
 def test_change_within_the_commit_second_is_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of as many bytes as before: git looks into files that are as old as its index."""
+    """The size stays the same: git inspects files as old as its index."""
     file, *others = (tmp_path / name / "x" for name in versions.SOURCES)
     for path in (file, *others):
         path.parent.mkdir(parents=True)
@@ -256,7 +260,7 @@ def test_change_within_the_commit_second_is_detected(
     git = ("git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(tmp_path))
     then = (1_700_000_000, 1_700_000_000)
     os.utime(file, then)
-    # When a file's status changed cannot be set back.
+    # A file's status change time cannot be set back.
     config = ("config", "core.trustctime", "false")
     for words in (("init", "--quiet"), config, ("add", "."), ("commit", "--quiet", "-m", "x")):
         subprocess.run([*git, *words], check=True)
@@ -268,7 +272,7 @@ def test_change_within_the_commit_second_is_detected(
 
 
 def test_it_holds_how_often_it_was_looked_at_the_runs(runs: Path, tmp_path: Path) -> None:
-    """A figure's policies are told apart at that level, there as here."""
+    """The number of looks determines the significance level of a figure's policies."""
     some = tmp_path / "runs"
     shutil.copytree(runs / "one/runs", some)
     write_sequential_checks(some, 4)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Charts: the data behind each against another way to compute it, what is drawn, how it looks."""
+"""Tests charts: the data behind each against another computation, the drawing, and its
+appearance.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ from trace_simulator import PATIENT, Record, Script, load, simulate
 
 WORDS: dict[str, Any] = {"title": "A title", "caption": "How it was measured."}
 SIZE_MOST = 300_000
-"""Bytes of a chart's specification, with what is drawn."""
+"""Maximum bytes of a chart's specification, including its data."""
 
 TRACES = st.builds(
     lambda script, seed: load(simulate(random.Random(seed), script), script),
@@ -53,7 +55,7 @@ def simulated(cpus: int = 2, steps: int = 3000, seed: int = 3) -> Trace:
 
 
 def runs(policies: tuple[str, ...] = ("rr", "lottery:thesis"), seeds: int = 3) -> pl.DataFrame:
-    """A row a run: policy, CPUs, group, ticks."""
+    """A row per run: policy, CPUs, group, ticks."""
     source = random.Random(4)
     return pl.DataFrame(
         [
@@ -67,7 +69,7 @@ def runs(policies: tuple[str, ...] = ("rr", "lottery:thesis"), seeds: int = 3) -
 
 
 def processes() -> pl.DataFrame:
-    """A row a process, with values that have far outliers."""
+    """A row per process, including far outliers."""
     source = random.Random(5)
     return pl.DataFrame(
         [
@@ -85,7 +87,7 @@ def processes() -> pl.DataFrame:
 
 
 def delays() -> pl.DataFrame:
-    """What waiting went by with: as schedlab.analysis.explanation.delays."""
+    """The breakdown of waits, in the form of schedlab.analysis.explanation.delays."""
     source = random.Random(6)
     return pl.DataFrame(
         [
@@ -103,7 +105,7 @@ def delays() -> pl.DataFrame:
 
 
 def a_wait(trace: Trace) -> Chart:
-    """The longest, with its process and five others."""
+    """The longest wait, with its process and five others."""
     waits = state_intervals(trace).filter(pl.col("state") == "runnable")
     wait = waits.sort(pl.col("end_ns") - pl.col("begin_ns"))[-1].row(0, named=True)
     others = [life for life in waits["life"].unique(maintain_order=True) if life != wait["life"]]
@@ -118,7 +120,7 @@ def a_wait(trace: Trace) -> Chart:
 
 
 def schedule_rows() -> pl.DataFrame:
-    """Two processes that take turns on two levels; measured turns are twice as long."""
+    """Two processes that alternate on two levels; measured turns are twice as long."""
     rows = [
         (kind, f"level {turn % 4 // 2}", "AB"[turn % 2], length * turn, length * (turn + 1))
         for kind, length in (("published", 1), ("measured", 2))
@@ -181,7 +183,7 @@ def made(name: str) -> Chart:
 
 
 def embedded(chart: Chart) -> list[list[dict[str, Any]]]:
-    """All tables in a specification, as rows: what its transforms make of the columns in it."""
+    """Returns all tables in a specification as rows, after its transforms."""
     specification = for_page(chart)
     tables = []
     for part in parts_of(specification):
@@ -200,7 +202,7 @@ def embedded(chart: Chart) -> list[list[dict[str, Any]]]:
 
 
 def parts_of(specification: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """It and its layers and panels."""
+    """Returns a specification with its layers and panels."""
     yield specification
     for name in ("layer", "vconcat"):
         for part in specification.get(name, []):
@@ -212,7 +214,7 @@ def parts_of(specification: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_chart_is_drawn(name: str) -> None:
-    """It compiles, for a page and for paper, and marks come out of it; it says what it shows."""
+    """It compiles for a page and for paper, has marks, and has a description."""
     chart = made(name)
     assert chart.name == name and chart.title == WORDS["title"]
     assert chart.caption.startswith(WORDS["caption"])
@@ -266,11 +268,11 @@ SIGHT = {
         ]
     ),
 }
-"""What people see who lack a kind of cones (Machado, Oliveira and Fernandes, 2009)."""
+"""Colours as seen without one kind of cones (Machado, Oliveira and Fernandes, 2009)."""
 
 
 def oklab(rgb: Any) -> Any:
-    """A colour such that distances are as they are seen (Ottosson, 2020)."""
+    """Returns a colour in a space with perceptual distances (Ottosson, 2020)."""
     cones = rgb @ np.array(
         [
             [0.4122214708, 0.2119034982, 0.0883024619],
@@ -289,7 +291,7 @@ def oklab(rgb: Any) -> Any:
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_colours_differ_for_everybody(sight: str) -> None:
-    """Three times what is just noticed side by side, about 0.02 in OKLab."""
+    """They differ by three times the just noticeable difference, about 0.02 in OKLab."""
     seen = {colour: oklab(np.clip(linear(colour) @ SIGHT[sight].T, 0, 1)) for colour in COLOURS}
     for one, other in itertools.combinations(COLOURS, 2):
         assert np.linalg.norm(seen[one] - seen[other]) >= 0.06, (one, other)
@@ -301,7 +303,7 @@ NOTHING = r"no process of the workload|nothing can be drawn"
 
 
 def sums(frame: pl.DataFrame, *keys: str) -> dict[Any, int]:
-    """Time by keys; without what is 0."""
+    """Returns times by key, without zeros."""
     length = (pl.col("end_ns") - pl.col("begin_ns")).sum()
     rows = frame.group_by(*keys).agg(length).rows()
     return {row[:-1] if len(keys) > 1 else row[0]: row[-1] for row in rows if row[-1]}
@@ -310,7 +312,7 @@ def sums(frame: pl.DataFrame, *keys: str) -> dict[Any, int]:
 @settings(PATIENT, max_examples=12)
 @given(trace=TRACES)
 def test_a_gantt_chart_shows_all_time_of_the_window(trace: Trace) -> None:
-    """By process what the metrics say that it ran, by CPU what they say that it was idle."""
+    """Per process it shows the running time of the metrics, per CPU the idle time."""
     metrics = compute(trace)
     window = metrics.summary.row(0, named=True)
     if window["elapsed_ns"] == 0:
@@ -319,8 +321,8 @@ def test_a_gantt_chart_shows_all_time_of_the_window(trace: Trace) -> None:
     idle = chart.data.filter(pl.col("pid") == 0)
     running = chart.data.filter(pl.col("pid") != 0)
     should = metrics.processes.group_by("pid").agg(pl.col("running_ns").sum())
-    # A process that had ended before the window may still have been on its CPU in it: the metrics have it
-    # in the CPU's time alone.
+    # A process that ended before the window may still have been on its CPU in the window. The
+    # metrics attribute this time to the CPU only.
     ran = sums(running.filter(pl.col("pid").is_in(should["pid"].implode())), "pid")
     assert ran == {pid: time for pid, time in should.rows() if time}
     for frame, column in ((idle, "idle_ns"), (running, "running_ns")):
@@ -372,7 +374,7 @@ def test_boxes_are_quartiles_with_what_was_published_in_words() -> None:
 
 
 def feedback_trace(rules: Rules, ticks: int) -> tuple[Trace, list[tuple[int, int, int]]]:
-    """Three processes on one CPU, as the rules have it; and tick, PID, level of each tick."""
+    """Three processes on one CPU under the rules; and tick, PID and level of each tick."""
     begin = 20
     rows = schedule(rules, [2, 3, 4], begin, begin + ticks)
     records: list[Record] = []
@@ -423,7 +425,7 @@ def test_levels_match_their_ticks(rules: Rules) -> None:
 
 
 def test_boosts_are_detected() -> None:
-    """At each multiple of 480 ticks, and nowhere without them."""
+    """Boosts occur at each multiple of 480 ticks, and nowhere without boosts."""
     trace, _ = feedback_trace(ALLOTMENT_BOOST, 1500)
     boost_times = boosts(stays_of(processes_of(trace)))["time_ns"].to_list()
     assert boost_times == [480_000_000, 960_000_000, 1_440_000_000]
@@ -435,7 +437,7 @@ def test_boosts_are_detected() -> None:
 @settings(PATIENT, max_examples=15)
 @given(trace=TRACES)
 def test_stays_are_what_a_loop_over_the_records_finds(trace: Trace) -> None:
-    """Without levels, as the policy of these traces has none."""
+    """There are no levels, because the policy of these traces has none."""
     since: dict[int, tuple[int, int]] = {}
     should = []
     columns = ("kind", "cpu", "process", "time_ns")
@@ -529,11 +531,11 @@ def test_a_failed_run_is_no_part_of_a_mean_but_shown() -> None:
         assert len(crosses) == 1
 
 
-# --- what waiting went by with
+# --- the breakdown of waits
 
 
 def test_bars_are_as_long_as_the_waiting() -> None:
-    """Whatever is drawn apart or together with others."""
+    """This holds for parts drawn separately or combined."""
     rows = [row for table in embedded(made("causes")) for row in table]
     assert {row["series"] for row in rows} >= {"others"}
     drawn = sum(row["ms"] for row in rows)

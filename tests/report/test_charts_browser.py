@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Charts in a browser: drawn without a word on its console, on a dark page; zoom and legends."""
+"""Tests charts in a browser: drawn without console messages, on a dark page; zoom and legends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INK = "rgb(221, 226, 231)"
 
 @pytest.fixture(scope="module")
 def page_and_messages(browser: Browser) -> tuple[Page, list[str]]:
-    """All charts on one dark page, and what the browser said of them."""
+    """Returns all charts on one dark page, and the browser's messages."""
     figures = "".join(
         f'<figure class="chart" id="{name}"><div class="drawing" style="width: 100%"></div>'
         f'<script type="application/json">{json.dumps(for_page(made(name)))}</script>'
@@ -97,7 +97,7 @@ def test_the_wheel_zooms_with_control_and_scrolls_without(
 
 
 def saved(page: Page, name: str, kind: str) -> bytes:
-    """What the button of a figure for its view as it stands gives."""
+    """Returns the file saved by the button for a figure's current view."""
     with page.expect_download() as download:
         page.locator(f"#{name} .files button", has_text=kind).click()
     assert download.value.suggested_filename == f"{name}-view.{kind.lower()}"
@@ -109,7 +109,7 @@ def rows_of(csv: bytes) -> pl.DataFrame:
 
 
 def test_view_is_saved_unchanged(page_and_messages: tuple[Page, list[str]]) -> None:
-    """Picture and data of what is seen: before a zoom, and after it."""
+    """Picture and data match the view, before and after a zoom."""
     page, messages = page_and_messages
     full_rows = rows_of(saved(page, "gantt", "CSV"))
     picture = saved(page, "gantt", "SVG").decode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""On paper, each choice of a person's own workloads has a picture instead of one in which a reader chooses."""
+"""Tests that a paper report has a picture per choice, where a page lets the reader choose."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a report says first: it is counted from the contests that its pages show."""
+"""Tests a report's findings: they are counted from the comparisons on its pages."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from schedlab.runs.collection import read
 TURNAROUND = BY_NAME["turnaround"]
 POLICIES = ("rr", "mlfq", "lottery")
 STEADY = (0.0, 0.1, 0.2, 0.1)
-"""What seeds add, alike for all."""
+"""The seeds' offsets, the same for all policies."""
 
 
 def keep(folder: Path, experiment: str, means: dict[str, tuple[float, ...]], **more: Any) -> None:
-    """Runs with these turnarounds in ms, one for each seed."""
+    """Writes runs with these turnarounds in ms, one for each seed."""
     for policy, values in means.items():
         for seed, value in enumerate(values, 1):
             keep_figures(
@@ -100,7 +100,7 @@ def test_a_policy_that_ran_seldom_has_no_finding(tmp_path: Path) -> None:
 
 
 def test_seeds_that_would_settle_ties_are_proposed(tmp_path: Path) -> None:
-    """One tie needs 14 seeds, as below; in the other one, policies are less than 1 % apart."""
+    """One tie needs 14 seeds, as below; the other tie's policies are less than 1 % apart."""
     scattered = (11.0, 13.0, 15.0, 9.0)
     keep(tmp_path, "s3-mixed", {"rr": (10.0,) * 4, "mlfq": scattered, "lottery": (30.0,) * 4})
     keep(tmp_path, "s3-cpu", {"rr": around(4), "mlfq": around(5), "lottery": around(4.01)})
@@ -121,8 +121,9 @@ def test_no_findings_without_decided_contests(
 
 
 def test_seeds_are_counted_by_how_far_and_how_scattered_differences_are(tmp_path: Path) -> None:
-    """Differences of 1, 3, 5 and -1 ms, mean 2, deviation 2.58: by the table of the normal distribution
-    ((1.960 + 0.842) * 2.582 / 2)^2 = 13.09 for three policies."""
+    """Differences of 1, 3, 5 and -1 ms have mean 2 and deviation 2.58. By the table of the
+    normal distribution, ((1.960 + 0.842) * 2.582 / 2)^2 = 13.09 for three policies.
+    """
     scattered = (11.0, 13.0, 15.0, 9.0)
     keep(tmp_path, "s3-mixed", {"rr": (10.0,) * 4, "mlfq": scattered, "lottery": (30.0,) * 4})
     (suite,) = found_in(tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The charts of the first page are of the contests that its findings count."""
+"""Tests that the first page's charts show the comparisons counted by its findings."""
 
 from __future__ import annotations
 

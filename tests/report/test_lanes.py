@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lanes of processes, and the waits that they mark: small traces made by hand, with figures known beforehand."""
+"""Tests lanes of processes, and the waits marked in them, on small traces with known figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MS = 1_000_000
 
 
 class Story:
-    """A trace of a machine with a tick of 1 ms, told act by act; process 1 is the root."""
+    """Builds a trace, act by act, of a machine with a tick of 1 ms; process 1 is the root."""
 
     def __init__(self, policy: str = "rr", cpus: int = 1) -> None:
         self.records: list[Record] = []
@@ -49,7 +49,7 @@ class Story:
     def run(
         self, at: float, pid: int, *, level: int = 0, cpu: int = 0, blocks: bool = False
     ) -> None:
-        """From here on it runs (0: none does); the process before is runnable, or blocked."""
+        """Starts this process (0: none); the previous one becomes runnable or blocked."""
         before = self.running[cpu]
         if before and blocks:
             self.emit(at, Kind.BLOCK, before, 3, cpu=cpu)
@@ -75,7 +75,7 @@ class Story:
 
 
 def found(trace: Trace) -> list[tuple[int, float, float, str]]:
-    """Inversions: the number of the life, in ms from when to when, behind which process."""
+    """Returns inversions: the life's number, begin and end in ms, and the running process."""
     processes = processes_of(trace)
     rows = inversions(processes, activity_of(processes)).rows()
     pid = processes.who.pid
@@ -87,7 +87,7 @@ def lanes(trace: Trace, **options: Any) -> Chart:
 
 
 def layers_of(chart: Chart) -> list[str]:
-    """What the tooltips of a chart's layers call what they are drawn for."""
+    """Returns the tooltips' titles of a chart's layers."""
     return [layer["encoding"]["tooltip"][0]["title"] for layer in chart.plain["layer"]]
 
 
@@ -97,7 +97,7 @@ def layers_of(chart: Chart) -> list[str]:
 @settings(PATIENT, max_examples=12)
 @given(trace=TRACES)
 def test_lanes_have_all_time_of_the_workload(trace: Trace) -> None:
-    """Of each process as long as the metrics say that it ran, waited and was blocked in the window."""
+    """Each process's lane is as long as its running, waiting and blocked time in the window."""
     metrics = compute(trace)
     window = metrics.summary.row(0, named=True)
     should = metrics.processes.filter(pl.col("role") == "workload")
@@ -113,7 +113,9 @@ def test_lanes_have_all_time_of_the_workload(trace: Trace) -> None:
 
 
 def test_lane_is_coloured_by_level() -> None:
-    """A run, also where it is picked again, at the level of its pick; a wait at that of the next."""
+    """A run has the level of its pick, also if it is picked again; a wait has the level of
+    the next pick.
+    """
     story = Story("mlfq")
     story.fork(0, 2)
     story.fork(0, 3)
@@ -132,7 +134,7 @@ def test_lane_is_coloured_by_level() -> None:
 
 
 def crowd(processes: int, milliseconds: int) -> Trace:
-    """Processes that take turns of a tick, except for the last one, which never runs."""
+    """Processes that alternate every tick, except for the last one, which never runs."""
     story = Story()
     for number in range(processes):
         story.fork(0, 2 + number)
@@ -152,7 +154,7 @@ def crowd(processes: int, milliseconds: int) -> Trace:
 def test_starvation_is_a_wait_of_fifty_ticks(
     processes: int, milliseconds: int, starves: int
 ) -> None:
-    """At least for two; on one CPU the last process waits from the beginning to the end."""
+    """This requires at least two processes; on one CPU the last process waits throughout."""
     rows = starvation(processes_of(crowd(processes, milliseconds)))
     assert len(rows) == starves
     for row in rows.to_dicts():
@@ -163,7 +165,7 @@ def test_starvation_is_a_wait_of_fifty_ticks(
 
 
 def waiting_behind(priorities: tuple[int, int], until: float, policy: str = "rr") -> Trace:
-    """Process 2 runs from 0 ms on, process 3 is forked at 2 ms, and is picked `until` then."""
+    """Process 2 runs from 0 ms, process 3 is forked at 2 ms, and is picked at `until`."""
     story = Story(policy)
     story.fork(0, 2, priority=priorities[0])
     story.fork(2, 3, priority=priorities[1])
@@ -173,7 +175,7 @@ def waiting_behind(priorities: tuple[int, int], until: float, policy: str = "rr"
 
 
 def test_inversion_is_a_wait_behind_a_process_of_worse_priority() -> None:
-    """0 is the best; and it does not matter what the policy thinks of that."""
+    """0 is the best priority; the policy's use of priorities does not matter."""
     trace = waiting_behind((7, 3), 6)
     assert found(trace) == [(3, 2, 6, "")]
     chart = lanes(trace)
@@ -188,7 +190,9 @@ def test_inversion_is_a_wait_behind_a_process_of_worse_priority() -> None:
     ids=["better", "equal", "a tick"],
 )
 def test_no_inversion(priorities: tuple[int, int], until: float) -> None:
-    """Behind a better or an equal one, or for no longer than a tick; and no mark is drawn or told."""
+    """The wait is behind a better or equal priority, or at most a tick long; there is no mark
+    and no mention.
+    """
     trace = waiting_behind(priorities, until)
     behind = [inversion for inversion in found(trace) if inversion[0] == 3]
     assert behind == []
@@ -199,8 +203,10 @@ def test_no_inversion(priorities: tuple[int, int], until: float) -> None:
 
 
 def test_inversion_reaches_through_what_a_process_is_blocked_on() -> None:
-    """3, the best, is blocked from 1 ms on until 2, the worst, wakes it at 14 ms. 2 runs, then waits
-    while 4 runs from 3 to 13 ms; that is the inversion, not that 2 itself takes its time. Before, 4 waits behind 2."""
+    """3, the best, is blocked from 1 ms until 2, the worst, wakes it at 14 ms. 2 runs, then waits
+    while 4 runs from 3 to 13 ms. That wait is the inversion; 2's own running time is not.
+    Before, 4 waits behind 2.
+    """
     story = Story("priority")
     for pid, priority in ((2, 9), (3, 1), (4, 5)):
         story.fork(0, pid, priority=priority)
@@ -215,8 +221,10 @@ def test_inversion_reaches_through_what_a_process_is_blocked_on() -> None:
 
 
 def test_without_priorities_the_levels_of_the_policy_count() -> None:
-    """Higher ones are served first under this policy. A wait counts at the worse of the levels at which its
-    process was picked before and after it: 3 waits at level 3, then, for all that is known, at 1."""
+    """This policy serves higher levels first. A wait counts at the worse of its process's
+    levels at the previous and the next pick: 3 waits at level 3, then at level 1, its only
+    known level.
+    """
     story = Story("mlfq")
     story.fork(0, 2)
     story.fork(0, 3)

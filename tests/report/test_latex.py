@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A report for a paper: LaTeX that compiles whatever the texts are, and figures of the sizes of papers."""
+"""Tests the report for papers: LaTeX that compiles with any texts, and figures in the sizes
+of papers.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tables fit their page: what is cut keeps its keys and loses no column, one row stands upright."""
+"""Tests that tables fit their page: a split table keeps its keys and all columns, and a
+single row is shown upright.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Names that attack, through every command: nothing dies of them, and no terminal, page, chart or
-spreadsheet obeys them."""
+"""Tests hostile names in every command: no command fails, and no terminal, page, chart or
+spreadsheet interprets them.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ from warm_starts import warm_starts
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.xdist_group(REAL_RUNS)  # one browser serves this file and that of reports
+# one browser serves this file and the tests of reports
+pytestmark = pytest.mark.xdist_group(REAL_RUNS)
 
 
 # --- each kind of output
@@ -68,11 +70,11 @@ def test_json_means_the_same_and_has_nothing_to_obey(name: str) -> None:
 
 
 MARK = "\u00a7"
-"""Begins and ends a name, so that a part of it is known wherever it comes."""
+"""Begins and ends a name, so that every part of it is recognizable."""
 
 
 def in_markdown(text: str) -> Iterator[Token]:
-    """Returns all of a Markdown text's parts, as GitHub reads it."""
+    """Returns all parts of a Markdown text, as GitHub reads it."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     for token in parser.parse(text):
         yield from token.children or [token]
@@ -96,7 +98,7 @@ def test_markdown_shows_the_text(name: str) -> None:
 
 
 def test_a_gates_comment_has_names_as_code(tmp_path: Path) -> None:
-    """No mention and no address in them is a link, either: GitHub looks for none in code."""
+    """Mentions and addresses in names are not links either: GitHub ignores both in code."""
     texts = (f"{MARK}{''.join(NAMES)}{MARK}", f"{MARK}{''.join(reversed(NAMES))}{MARK}")
     for side, text, seed in product(("before", "after"), texts, range(1, 7)):
         fails = side == "after" and text == texts[1]
@@ -154,7 +156,7 @@ def test_a_terminal_is_given_the_text(name: str, capsys: pytest.CaptureFixture[s
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of which each has another name, in folders of other such names."""
+    """Runs with distinct hostile names, in directories with further hostile names."""
     place = tmp_path_factory.mktemp("hostile")
     workloads = (
         "a b",
@@ -185,11 +187,11 @@ def report(hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PLAYED = 2
-"""Runs that are played: each has a name of its own that attacks."""
+"""Number of played runs: each has a distinct hostile name."""
 
 
 def pages(report: Path) -> list[Path]:
-    """Those that were made of runs; the one that plays them is the same in all reports."""
+    """Returns the pages made from runs; the page that plays them is the same in all reports."""
     return sorted(path for path in report.glob("*.html") if path.name != PAGE.name)
 
 
@@ -199,7 +201,7 @@ def test_a_report_is_made_of_files_that_can_be_read(report: Path) -> None:
 
 
 def check_files(report: Path) -> None:
-    """No file of a report has anything that is obeyed, or cannot be read."""
+    """Checks that every file of a report is readable and has no active content."""
     for path in (report / "files").glob("*.svg"):
         ET.parse(path)
     for path in (*pages(report), *report.glob("play/*.html"), *report.glob("*.md")):
@@ -288,7 +290,7 @@ def test_a_recording_is_a_workload_and_is_replayed(hostile: Path, tmp_path: Path
     run = min(hostile.iterdir())
     call("trace", run, "--as-workload", tmp_path / "w.json")
     supply(["simulator"])
-    # A process of its own: a browser's library may have a loop running in this one.
+    # A separate process: a browser's library may have a running event loop in this one.
     words = ("replay", str(run), "--out", str(tmp_path / "again"), "--json")
     done = warm_starts.run(words, None, {"PATH": "/usr/local/bin:/usr/bin:/bin"} | home(), 300)
     assert done.returncode == 0, done.stderr

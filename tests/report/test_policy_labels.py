@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What readers call policies."""
+"""Tests the policies' names for readers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reports: a model as HTML and Markdown, and `./schedlab report` of real runs."""
+"""Tests reports: a model as HTML and Markdown, and `./schedlab report` of real runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ELEMENTS = {
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample in both forms."""
+    """Returns the sample in both forms."""
     folder = tmp_path_factory.mktemp("written")
     build.write(sample_report(), folder, ("html", "markdown"))
     return folder
@@ -85,7 +85,7 @@ def test_report_is_a_folder_with_files_for_tables_and_charts(
 
 
 def test_pictures_are_drawn_on_request(tmp_path: Path) -> None:
-    """Without them, a page says in words what a browser without scripts cannot draw."""
+    """Without pictures, a page describes charts in words for browsers without scripts."""
     build.write(sample_report(), tmp_path, ("html",))
     assert {path.suffix for path in (tmp_path / "files").iterdir()} == {".csv", ".parquet"}
     page = (tmp_path / "second.html").read_text()
@@ -169,7 +169,7 @@ def test_the_documents_links_lead_somewhere(written: Path) -> None:
         assert (written / target).is_file(), target
 
 
-# --- texts of others
+# --- texts of other authors
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1))
@@ -206,7 +206,7 @@ def test_html_in_markdown_is_text_for_every_reader(text: str) -> None:
     assert [name for name, _ in theirs.elements] == [name for name, _ in ours.elements]
 
 
-# --- the folder
+# --- the directory
 
 
 def test_folder_appears_at_once_and_replaces_only_a_report(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ of_real_runs = pytest.mark.xdist_group(REAL_RUNS)
 
 
 def row_of(table: Table, *begin: str) -> Sequence[Cell]:
-    """The row that begins with these texts."""
+    """Returns the row that begins with these texts."""
     (row,) = (row for row in table.rows if tuple(cell.text for cell in row[: len(begin)]) == begin)
     return row
 
@@ -366,7 +366,7 @@ def test_metrics_are_recomputed_from_traces(
 @of_real_runs
 @pytest.mark.spike
 def test_report_is_next_to_the_runs(schedlab: Command, runs_folder: Path, tmp_path: Path) -> None:
-    """Of runs that failed, which have no pictures."""
+    """The runs failed, so there are no pictures."""
     copy_run(runs_folder / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "one")
     copy_run(runs_folder / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "b" / "two", seed=2)
     arguments = (str(tmp_path / "a" / "one"), str(tmp_path / "a" / "b"), "--format", "markdown")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The pages of reports in a real browser without a network: drawn, readable, and nothing lost."""
+"""Tests the pages of reports in a real browser without a network: drawn, readable and complete."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ pytestmark = [
 Scheme = Literal["light", "dark"]
 TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 900), (1920, 1080)
 CONTRAST = 4.5
-"""WCAG 2.1, 1.4.3: of text to its ground."""
+"""WCAG 2.1, 1.4.3: text against its background."""
 GRAPHIC_CONTRAST = 3.0
-"""WCAG 2.1, 1.4.11: of axes and marks."""
+"""WCAG 2.1, 1.4.11: axes and marks."""
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,9 @@ def opened(
     scripts: bool = True,
     allowed: str = "file:",
 ) -> Iterator[Page]:
-    """A page with all charts drawn. It may ask for files alone, or for what is `allowed` besides, and
-    say nothing on the console."""
+    """Opens a page and draws all charts. It may request only files and `allowed` addresses,
+    and its console must stay empty.
+    """
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]},
         color_scheme=scheme,
@@ -95,7 +96,7 @@ def note_foreign(address: str, trouble: list[str], allowed: str) -> None:
 
 
 def check_whole(page: Page, report_page: Any) -> None:
-    """Each table and each chart of the model is to be seen."""
+    """Checks that each table and each chart of the model is visible."""
     for block in report_page.blocks():
         if isinstance(block, Table):
             cells = page.locator(f"#{block.name} tbody td, #{block.name} tbody th")
@@ -111,7 +112,7 @@ def check_whole(page: Page, report_page: Any) -> None:
 
 
 def marks_of(page: Page, name: str) -> int:
-    """Shapes that show data: those of axes, legends and grounds do not count."""
+    """Returns the shapes that show data, without axes, legends and backgrounds."""
     script = """name => [...document.getElementById(name).querySelectorAll(
         '.mark-line path, .mark-rect path, .mark-symbol path, .mark-rule line, .mark-area path')]
         .filter(mark => !mark.closest('.role-axis, .role-legend, .role-title'))
@@ -120,7 +121,7 @@ def marks_of(page: Page, name: str) -> int:
 
 
 def overflow(page: Page) -> int:
-    """Pixels that the page is wider than the screen."""
+    """Returns the horizontal overflow of the page, in pixels."""
     script = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     return int(page.evaluate(script))
 
@@ -149,7 +150,9 @@ def test_all_is_drawn_on_any_screen(
 
 
 def contrasts(page: Page, selector: str, attribute: str) -> list[float]:
-    """Of each element to its ground, by this property of its computed style."""
+    """Returns each element's contrast with its background, for this property of its computed
+    style.
+    """
     contrast_ratios: list[float] = page.evaluate(
         f"""([selector, attribute]) => {{ {CONTRAST_SCRIPT}
         return [...document.querySelectorAll(selector)]
@@ -246,7 +249,7 @@ def test_a_report_of_real_runs_is_drawn(browser: Browser) -> None:
 
 
 def cut_off(page: Page) -> list[str]:
-    """The figures of tables that must be scrolled to be seen whole, where a window is 1440 pixels wide."""
+    """Returns the figures of tables that need scrolling in a window of 1440 pixels."""
     page.set_viewport_size({"width": 1440, "height": 900})
     script = """() => [...document.querySelectorAll("figure.table .scroll")]
         .filter(box => box.scrollWidth > box.clientWidth)
@@ -255,7 +258,7 @@ def cut_off(page: Page) -> list[str]:
 
 
 def check_list(browser: Browser, file: Path) -> None:
-    """A reader sorts and filters the list of runs, and goes on to a workload's page and back."""
+    """A reader sorts and filters the list of runs, then visits a workload's page and returns."""
     with opened(browser, file) as page:
         rows = page.locator("#all-runs tbody tr:not([hidden])")
         field = page.get_by_role("searchbox").nth(1)
@@ -263,7 +266,7 @@ def check_list(browser: Browser, file: Path) -> None:
         field.fill("thesis  2cpu")
         assert rows.count() == 2
         assert page.locator("#all-runs output").inner_text() == "2 of 9 rows"
-        field.fill("./schedlab monitor")  # which no row shows before it is opened
+        field.fill("./schedlab monitor")  # not shown by any row before it is opened
         assert rows.count() == 0
         field.fill("")
         more = page.locator("#all-runs details.more").first
@@ -286,7 +289,7 @@ def check_list(browser: Browser, file: Path) -> None:
 
 
 def check_ring(browser: Browser, file: Path) -> None:
-    """A click on a wait of a curve leads to its picture."""
+    """A click on a wait of a curve opens its picture."""
     with opened(browser, file) as page:
         page.locator("figure[id^=latencies] .mark-symbol.role-mark path").first.click()
         page.wait_for_url(re.compile(r"#(p99|longest)-wait-"))
@@ -294,7 +297,7 @@ def check_ring(browser: Browser, file: Path) -> None:
 
 
 def check_traces(browser: Browser, folder: Path) -> None:
-    """A click hands a run's trace over to Perfetto from pages that are served, and saves it from files."""
+    """A click sends a run's trace to Perfetto from served pages, and saves it from files."""
     trace_file = next(folder.glob("play/*.perfetto-trace.gz"))
     link = f"a[href$='{trace_file.name}']"
     playing = f"play/{trace_file.name.partition('.')[0]}.html"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From a percentile of a report's table, a click leads to the picture of the wait that it is."""
+"""Tests that a click on a percentile in a report's table opens the picture of its wait."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What plays a report's runs."""
+"""Tests the player of a report's runs."""
 
 from __future__ import annotations
 

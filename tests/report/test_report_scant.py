@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Reports of next to nothing: a single run of any experiment, and recordings that end as they begin."""
+"""Tests reports with minimal data: a single run of any experiment, and recordings that end as
+they begin.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ MANIFEST = {
 
 
 def kept(place: Path, moments: int | None = None, **changes: object) -> Path:
-    """A run's folder; of its records the first few alone, with `moments`, and all of one moment."""
+    """Returns a run's directory with only the first few records, or with `moments` all
+    records of one moment.
+    """
     recording = place.parent / f"recording-{moments}"
     if not recording.exists():
         record(recording, moments)
@@ -40,7 +44,7 @@ def kept(place: Path, moments: int | None = None, **changes: object) -> Path:
 
 
 def record(place: Path, moments: int | None) -> None:
-    """All of a run's folder except its manifest."""
+    """Returns the whole directory of a run except its manifest."""
     place.mkdir()
     records = trace_simulator.simulate(random.Random(1), SCRIPT)
     if moments is not None:
@@ -63,7 +67,9 @@ def test_a_recording_of_no_length_has_a_report(tmp_path: Path, moments: int) -> 
 )
 @pytest.mark.parametrize("study", range(1, 6))
 def test_a_single_run_of_any_experiment_has_a_report(tmp_path: Path, study: int, part: int) -> None:
-    """Under the first policy and number of CPUs that the study's own tables have; of an eighth of them each time."""
+    """Uses the first policy and number of CPUs in the study's tables; an eighth of the
+    experiments each time.
+    """
     from schedlab.report.build import make_report
 
     for number, (name, experiment) in enumerate(EXPERIMENTS.items()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A long page becomes an index and pages, and loses nothing by it."""
+"""Tests that a long page becomes an index and pages without losing content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from schedlab.report.splitting import FIGURES_MAX, divided
 from schedlab.report.trials import NAME
 
 LARGE, SMALL = FIGURES_MAX, 1
-"""Tables."""
+"""Numbers of tables."""
 
 
 def table(name: str) -> Table:
@@ -73,7 +73,7 @@ def test_a_page_of_one_large_section_stays_as_it_is() -> None:
 
 
 def test_links_of_captions_lead_somewhere_on_all_pages() -> None:
-    """A part has the trials of its captions, and not the one below the lead."""
+    """A part has the trials of its captions, but not the trial below the lead."""
     hog_trial = Trial("`hog` under `rr`", ("rr",), 1, 1, "hog")
     sections = (section("first", LARGE), section("large", LARGE))
     page = Page("p", "Page", "Lead.", sections, trials={NAME: hog_trial, "s3-cpu": hog_trial})

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Links that offer a run's setup to be changed: what they hold, and where there is none."""
+"""Tests links that open a run's configuration for changes: their content, and when there is
+none.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ HOGS = ROOT / "workloads" / "files" / "monitor" / "two-hogs.json"
 
 
 def kept(place: Path, file: Path | None = None, **more: Any) -> list[Any]:
-    """Runs of these policies; of a workload file, if one is given."""
+    """Returns runs of these policies; of a workload file, if one is given."""
     for policy in more.pop("policies", ("rr", "mlfq")):
         folder = keep_figures(place, policy=policy, **more)
         if file:
@@ -60,7 +62,7 @@ def test_a_document_has_no_link_that_leads_nowhere(tmp_path: Path) -> None:
 
 
 def test_a_link_opens_the_page_with_its_setup(browser: Browser, tmp_path: Path) -> None:
-    """The copy that is kept in the repository, whatever the sources are now."""
+    """The link uses the copy in the repository, regardless of the current sources."""
     (setup,) = kept(
         tmp_path / "runs", HOGS, experiment="mine", cpus=3, policies=("mlfq:four-quanta",),
         manifest={"with": {"tasks.hog.instance": "5"}},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of a workload: what is told of jobs after the warm-up, and between which bounds."""
+"""Tests tables of a workload: figures of jobs after the warm-up, and their bounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JOBS = 300
 
 
 def processes(seed: int) -> pl.DataFrame:
-    """Jobs of 1 ms that stay from 2 ms to 12; those of the warm-up stay for none but their work."""
+    """Jobs of 1 ms that stay from 2 ms to 12; warm-up jobs stay only for their work."""
     stay = [MS] * 30 + [(2 + (number * (6 + seed)) % 11) * MS for number in range(JOBS - 30)]
     return pl.DataFrame(
         {
@@ -34,7 +34,7 @@ def processes(seed: int) -> pl.DataFrame:
 
 
 def told(folder: Path, seeds: int) -> tuple[Table, dict[str, str]]:
-    """The table of a setup with so many seeds, and its cells by their headings."""
+    """Returns the table of a configuration with this number of seeds, and its cells by heading."""
     for seed in range(1, seeds + 1):
         tables: dict[str, Rows | pl.DataFrame] = {
             "summary": [{"processes": JOBS}],

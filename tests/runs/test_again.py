@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The commands that carry out kept runs again name just these runs."""
+"""Tests the commands that repeat kept runs: they name exactly these runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MANIFEST: dict[str, Any] = {
 
 
 def read_back(command: str) -> list[dict[str, Any]]:
-    """The manifests of the runs that this command asks for, as far as options say it."""
+    """Returns the manifests of the runs requested by this command, to the extent of its options."""
     program, name, *words = shlex.split(command)
     assert (program, name) == ("./schedlab", "run")
     context = run_command.run.make_context("run", words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs read back from folders, and their tables."""
+"""Tests runs read back from directories, and their tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedlab.runs import collection, results
 
 
 def test_tables_have_all_runs_in_order(tmp_path: Path) -> None:
-    """Each row says of which run it is; a failed run has a row of the summary, and no numbers."""
+    """Each row names its run; a failed run has a row of the summary, without figures."""
     measured = {seed: keep_simulated(tmp_path / f"run-{seed}", seed) for seed in (1, 3)}
     keep_simulated(tmp_path / "run-2", 2, status="panic")
     runs = collection.read([tmp_path])
@@ -35,7 +35,7 @@ def test_tables_have_all_runs_in_order(tmp_path: Path) -> None:
 
 
 def test_a_run_alone_that_failed_has_a_row_too(tmp_path: Path) -> None:
-    """Although there is nothing to take columns from."""
+    """This holds although no other run defines the columns."""
     keep_simulated(tmp_path / "run", 1, status="hung")
     runs = collection.read([tmp_path / "run"])
     assert runs.summary["status"].to_list() == ["hung"]
@@ -43,7 +43,7 @@ def test_a_run_alone_that_failed_has_a_row_too(tmp_path: Path) -> None:
 
 
 def test_tables_of_different_versions_are_put_together(tmp_path: Path) -> None:
-    """A column that only some have is null in the others; a wider type serves all."""
+    """A column missing in some tables is null there; the wider type serves all."""
     for seed in (1, 2):
         keep_simulated(tmp_path / f"run-{seed}", seed)
     place = tmp_path / "run-1" / results.METRICS / "summary.parquet"
@@ -55,7 +55,7 @@ def test_tables_of_different_versions_are_put_together(tmp_path: Path) -> None:
 
 
 def test_links_lead_to_runs(tmp_path: Path) -> None:
-    """A run that several lead to is one; a circle has an end."""
+    """A run with several links counts once; a circle of links ends."""
     keep_simulated(tmp_path / "kept" / "one", 1)
     keep_simulated(tmp_path / "kept" / "two", 2)
     links = tmp_path / "links"
@@ -67,7 +67,9 @@ def test_links_lead_to_runs(tmp_path: Path) -> None:
 
 
 def test_setups_are_matched_by_their_facts(tmp_path: Path) -> None:
-    """Those of one experiment, policy or number of CPUs; or the one that has no settings of its own."""
+    """A match takes the same experiment, policy or number of CPUs, or the configuration
+    without settings.
+    """
     for number, (label, policy, cpus, settings) in enumerate(
         [
             ("first", "rr", 1, {}),
@@ -94,7 +96,9 @@ def test_setups_are_matched_by_their_facts(tmp_path: Path) -> None:
 
 
 def kept_twice(tmp_path: Path, **second: object) -> list[Path]:
-    """Two folders with the run of seed 1, the second with other facts; in the first, seed 2 too."""
+    """Two directories have the run of seed 1, the second with other facts; the first also has
+    seed 2.
+    """
     facts = {"repeatable": True, "kernel_sha256": "aa", "boot_arguments": "seed=1"}
     for folder, seed, more in (("one", 1, {}), ("one", 2, {}), ("other", 1, second)):
         place = tmp_path / folder / f"run-{seed}"
@@ -105,17 +109,17 @@ def kept_twice(tmp_path: Path, **second: object) -> list[Path]:
 
 
 def test_duplicate_run_counts_once(tmp_path: Path) -> None:
-    """Else its interval would be too narrow."""
+    """Otherwise its interval would be too narrow."""
     assert [run.seed for run in collection.read(kept_twice(tmp_path))] == [1, 2]
 
 
 def test_the_same_run_of_another_kernel_is_refused(tmp_path: Path) -> None:
-    """It is compared, not averaged."""
+    """Such runs are compared, not averaged."""
     with pytest.raises(WrongUsage, match="different kernel"):
         collection.read(kept_twice(tmp_path, kernel_sha256="bb"))
 
 
 @pytest.mark.parametrize("facts", [{"repeatable": False}, {"status": "hung"}])
 def test_a_repetition_that_can_differ_counts(tmp_path: Path, facts: dict[str, object]) -> None:
-    """On a machine that is not repeatable, or where one of the two failed."""
+    """The machine is not repeatable, or one of the two runs failed."""
     assert [run.seed for run in collection.read(kept_twice(tmp_path, **facts))] == [1, 2, 1]

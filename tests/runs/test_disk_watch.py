@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A run that writes too much, or whose disk fills up, is ended; what was recorded is measured."""
+"""Tests that a run is ended if it writes too much or its disk fills up; its recorded part is
+measured.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What runs and sweeps are made of is kept with them; what differs in it is no replicate."""
+"""Tests that the inputs of runs and sweeps are kept with them; a run with other inputs is not
+a replicate.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.xdist_group("sweeps")
 
 
 def test_all_measuring_code_exists() -> None:
-    """A file that has moved would change what is measured, and not the hash."""
+    """A moved file would change the measurements, but not the hash."""
     package = ROOT / "python" / "schedlab"
     for pattern in (*SOURCES, *MEASURING):
         assert list(package.glob(pattern)), pattern
@@ -45,7 +47,7 @@ def sweep(folder: Path, text: str, seeds: str) -> None:
 
 @pytest.fixture(scope="module")
 def edited(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a sweep: seeds 1 and 2 of one content, 2 and 3 of another."""
+    """Returns the directory of a sweep: seeds 1 and 2 of one content, 2 and 3 of another."""
     folder = tmp_path_factory.mktemp("edited")
     sweep(folder, WORKLOAD, "1,2")
     sweep(folder, EDITED, "2,3")
@@ -90,11 +92,11 @@ def test_edited_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert warning_flags == [False, False, True]
 
 
-# --- data sets of before
+# --- older data sets
 
 
 def as_before(folder: Path, edited: Path) -> Path:
-    """As a schedlab left it that did not keep what runs were made of."""
+    """Returns a data set of a schedlab version that did not keep the inputs of runs."""
     manifest = json.loads((edited / "manifest.json").read_text())
     for name in ("made_of", "sittings"):
         del manifest[name]
@@ -126,7 +128,7 @@ def test_old_data_set_is_marked_unknown(tmp_path: Path, edited: Path) -> None:
     assert dict(types) == columns.schema(columns.runs_table(()))
 
 
-# --- a sweep is no run
+# --- a sweep is not a run
 
 
 def test_what_reads_runs_alone_names_what_reads_a_sweep(edited: Path, schedlab: Command) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""New folders in runs/."""
+"""Tests new directories in runs/."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a benchmark printed of itself stands in the table of a run, and in its JSON."""
+"""Tests that a benchmark's printed figures appear in the table of a run, and in its JSON."""
 
 from __future__ import annotations
 

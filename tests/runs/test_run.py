@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Carrying out a plan, with stand-ins for machines: what is kept, ended and said."""
+"""Tests the execution of a plan, with stand-ins for machines: results, cancellation and output."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def fill_half(place: Path) -> None:
         raise KeyboardInterrupt
 
 
-# What a person's Ctrl-C meets: a process of its own, whose machines have children of their own.
+# The target of a user's Ctrl-C: a separate process, whose machines have children.
 CONDUCTOR = """
 import sys
 from pathlib import Path
@@ -207,7 +207,7 @@ def test_an_interruption_ends_all_and_keeps_what_is_finished(
     assert output == "[1]\n"
     assert [path.name for path in out.iterdir()] == ["rr-1cpu-seed1"]
     assert len(groups) == 2
-    for _ in range(200):  # what was killed may take a moment to be gone
+    for _ in range(200):  # killed processes may take a moment to disappear
         if not any(map(members_of, groups)):
             break
         time.sleep(0.05)
@@ -216,7 +216,9 @@ def test_an_interruption_ends_all_and_keeps_what_is_finished(
 
 @pytest.mark.usefixtures("unmeasured")
 def test_signal_handlers_are_restored_after_runs(tmp_path: Path) -> None:
-    """A report follows, in a folder that goes: what ended that at once left the folder behind."""
+    """A report follows, in a temporary directory. Formerly ending it at once left the
+    directory behind.
+    """
     caught: list[int] = []
     previous_handler = signal.signal(signal.SIGTERM, lambda number, frame: caught.append(number))
     try:
@@ -228,7 +230,7 @@ def test_signal_handlers_are_restored_after_runs(tmp_path: Path) -> None:
 
 
 def members_of(group: int) -> list[int]:
-    """Processes of a group that live."""
+    """Returns the live processes of a group."""
     members = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -314,7 +316,9 @@ def test_lines_in_a_file_show_the_remaining_time(
 
 
 def test_a_busier_host_than_before_is_taken_into_account(tmp_path: Path) -> None:
-    """All were learned at 100 s; now they take three times as long. What this start has learned needs no correction."""
+    """All durations were learned at 100 s; now they are three times as long. Durations
+    learned in this session need no correction.
+    """
     durations = Durations(tmp_path / "durations.json")
     board = Board(plan_in(tmp_path, 1, 2, 3, 4, 5).runs, 1, durations)
     first, second, third, *others = board.runs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs of the real kernel through the command line, from arguments to results on disk."""
+"""Tests runs of the real kernel through the command line, from arguments to results on disk."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SMALL = "mixed -n 1 -i 1000000"
 
 
 def run(schedlab: Command, out: Path, *arguments: str, status: int = 0) -> dict[str, Any]:
-    """What `./schedlab run --json` prints; also what it says, under "messages"."""
+    """Returns the output of `./schedlab run --json`, with its messages under "messages"."""
     done = schedlab("run", "--json", "--out", str(out), *arguments, timeout=600)
     assert done.returncode == status, done.stderr
     content: dict[str, Any] = json.loads(done.stdout)
@@ -40,7 +40,7 @@ def run(schedlab: Command, out: Path, *arguments: str, status: int = 0) -> dict[
 
 
 def traces(out: Path) -> dict[str, str]:
-    """Run to hash of its trace."""
+    """Returns the hash of each run's trace."""
     return {
         path.parent.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(out.glob("*/trace.bin"))
@@ -49,7 +49,7 @@ def traces(out: Path) -> dict[str, str]:
 
 @contextmanager
 def busy_host(processes: int) -> Iterator[None]:
-    """Others compete for the host's CPUs."""
+    """Other processes compete for the host's CPUs."""
     burners = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)
     ]
@@ -164,7 +164,7 @@ def test_boot_gives_a_shell_and_names_the_exit() -> None:
 
 
 def read_until(machine: subprocess.Popen[bytes], end: bytes) -> str:
-    """What it prints up to `end`, or all if it ends before."""
+    """Returns the output up to `end`, or all of it."""
     assert machine.stdout
     text = b""
     while not text.endswith(end) and (byte := machine.stdout.read(1)):
@@ -196,7 +196,7 @@ def test_panic_is_reported_with_the_kernel_message(tmp_path: Path) -> None:
 
 
 class Panicking(Spike):
-    """Its kernel is told to panic."""
+    """A machine whose kernel panics on purpose."""
 
     def arguments(self, run: RunSpec) -> str:
         return f"inject=panic inject_at=20ms {super().arguments(run)}"

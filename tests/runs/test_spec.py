@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A run's specification becomes a manifest and comes back without loss, for every kind of run."""
+"""Tests that a run's specification survives a round trip through a manifest, for every kind
+of run.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +123,7 @@ def test_nothing_is_lost_in_transit(kind: Callable[[], list[RunSpec]]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_changed_members_are_detected(kind: Callable[[], list[RunSpec]]) -> None:
-    """Else the first test would hold of conversions that leave something out."""
+    """Otherwise the first test would accept conversions that omit members."""
     for spec in kind()[:2]:
         manifest = spec.manifest()
         for name in ("cpus", "seed", "tick_ns", "limit_ns", "memory_mib"):
@@ -177,7 +179,7 @@ def test_a_replay_without_its_hash_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["run", "trace_sha256", "seed"])
 def test_a_branch_that_does_not_say_what_it_continues_is_refused(name: str) -> None:
-    """As the monitor notes branches of live machines."""
+    """The monitor writes such manifests for branches of live machines."""
     manifest = branches()[0].manifest()
     del manifest["branch_of"][name]
     with pytest.raises(WrongUsage, match=f"branch_of: {name} is missing"):

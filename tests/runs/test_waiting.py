@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tasks that wait for free CPUs of the host."""
+"""Tests tasks that wait for free CPUs of the host."""
 
 from __future__ import annotations
 
