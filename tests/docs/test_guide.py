@@ -304,8 +304,6 @@ def test_shares_on_the_kernel_are_those_of_the_guide(schedlab: Command, tmp_path
         groups = {group["group"]: group for group in run["metrics"]["groups"]}
         shares = [100 * groups[name]["share"] for name in "ABC"]
         guide = [row[column] for row in shown]
-        if (
-            run["manifest"]["policy"] == "rr"
-        ):  # a few instructions decide which task runs alone on a CPU
+        if run["manifest"]["policy"] == "rr":  # some instructions decide who is alone on a CPU
             shares, guide = sorted(shares), sorted(guide)
         assert shares == pytest.approx(guide, abs=0.5)
