@@ -53,7 +53,7 @@ class Naive:
         return [begin, *(time for time in self.times if begin < time < end), end]
 
     def place(self, wait: dict[str, Any], time: int) -> int:
-        """Returns the CPU whose run queue the process is in."""
+        """Returns the CPU that the process waits for."""
         cpu = int(wait["cpu"])
         last = wait["end_row"] if wait["end_row"] is not None else len(self.records)
         moves = [
