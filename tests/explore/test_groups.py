@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests that a wrong policy breaks the group invariant of explore/laws/hsfq.h."""
+"""Tests that a wrong policy breaks the group invariant of `explore/laws/hsfq.h`."""
 
 from __future__ import annotations
 

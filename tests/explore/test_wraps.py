@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The explorer finds clocks and virtual times that wrap."""
+"""Tests that the explorer finds clocks and virtual times that wrap."""
 
 from __future__ import annotations
 
