@@ -72,7 +72,7 @@ def test_traces_of_runs_are_read(schedlab: Command, files: Path, folder: str) ->
 
 
 SOON = ("run", "study")
-"""What is reported each time; the others take long, and prove little more."""
+"""Folders reported in every test run; the others take long and add little."""
 
 
 @pytest.mark.parametrize(
