@@ -644,8 +644,8 @@ _Noreturn static void use_everything(void)
 }
 
 /*
- * Runs in a child. Takes all memory but `pages_left` pages, and lets a waiting child of its own use
- * the remaining pages.
+ * Runs in a child. Takes all memory but `pages_left` pages, and lets a waiting child use the
+ * remaining pages.
  */
 _Noreturn static void use_last_pages(int pages_left)
 {

@@ -545,8 +545,8 @@ static void everyone_gets_a_turn(void)
 
 /*
  * Spinners are demoted to the lowest level, and bursts of short processes run above them. If the
- * bursts end first on a CPU, its spinner continues until it receives one that waits elsewhere. (The
- * trace shows that this happens.)
+ * bursts end first on a CPU, its spinner continues until it receives a waiting task of another CPU.
+ * (The trace shows that this happens.)
  */
 static void work_moves_between_cpus(void)
 {
