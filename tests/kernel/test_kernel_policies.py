@@ -175,7 +175,7 @@ STRICT = "priority set=aging_interval=0"
 def test_no_lower_priority_runs_while_a_higher_one_waits(
     tmp_path: Path, policy: str, cpus: int, load: str
 ) -> None:
-    """On several CPUs, an inversion lasts at most a tick plus Spike's rounds; on one CPU, no tick.
+    """On several CPUs, an inversion lasts at most a tick plus Spike's rounds; on one CPU, only rounds.
 
     At each tick, a CPU looks at the other queues. The processes change their priorities.
 

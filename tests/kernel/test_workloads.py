@@ -243,8 +243,7 @@ def number_after(lines: list[str], pattern: str) -> list[float]:
 
 @pytest.mark.spike
 def test_priority_inversion_makes_the_reader_wait_for_all_others(tmp_path: Path) -> None:
-    """With strict priorities, all hogs run before the writer; alone, the reader waits for its
-    work."""
+    """Under strict priorities, the writer runs after all hogs, so the reader waits for them too."""
     waits = {}
     for hogs in (0, 4):
         ran = run(
