@@ -2,10 +2,10 @@
 
 /*
  * Uses every service that a host offers for timed policies, and checks the host's promises. Tasks
- * run first in, first out, in time slices that end between ticks. Each task has a budget per period
- * of its own; twice the weight is twice the budget. A task that has used its budget is held until
- * its next period. Overuse is deducted from the next budget. The share is therefore exact over many
- * periods, even if the host is late.
+ * run first in, first out, in time slices that end between ticks. Each task has its own period and
+ * a budget for it; twice the weight is twice the budget. A task that has used its budget is held
+ * until its next period. Overuse is deducted from the next budget. The share is therefore exact
+ * over many periods, even if the host is late.
  */
 
 #include "policies/placement.h"
