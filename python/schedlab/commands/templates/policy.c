@@ -3,28 +3,28 @@
 /*
  * @name@
  *
- * Say here what the policy does, and why. As it stands, tasks wait in a line:
- * first come, first served, for one slice each. docs/writing-a-policy.md shows how
- * to make another policy of it, step by step.
+ * Describe here what the policy does, and why. Now it serves tasks in order of arrival,
+ * for one time slice each. docs/writing-a-policy.md shows how to turn it into another
+ * policy, step by step.
  */
 
 #include "policy.h"
 #include "task_list.h"
 
-/* What users may set, such as --set slice=5. Each has a name, a line that says what it means and in
- * which unit, the smallest value, the default and the largest. */
+/* Tunables, such as --set slice=5. Each has a name, a description with the unit, the smallest
+ * value, the default and the largest value. */
 enum { @PREFIX@_SLICE };
 
 static const struct tunable @prefix@_tunables[] = {
     [@PREFIX@_SLICE] = {"slice", "ticks of a task's turn", 1, 1, 1000},
 };
 
-/* What the policy remembers of a task. All is zero at first. */
+/* The policy's state of a task, zeroed at first. */
 struct @prefix@_task {
-    uint32_t ticks; /* of the slice, used */
+    uint32_t ticks; /* used ticks of the time slice */
 };
 
-/* What it remembers of a run queue: each CPU has one. */
+/* The policy's state of a run queue. Each CPU has one. */
 struct @prefix@_queue {
     struct task_list waiting;
 };
@@ -32,8 +32,8 @@ struct @prefix@_queue {
 _Static_assert(sizeof(struct @prefix@_task) <= POLICY_TASK_BYTES, "task state fits");
 _Static_assert(sizeof(struct @prefix@_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
 
-/* The task can run: where does it wait? `reason` tells a new task from one that woke, one whose
- * slice is over, and so on. Here all are the same: the task goes to the end, for a new slice. */
+/* Inserts a task that is ready to run. `reason` distinguishes new tasks, woken tasks, tasks with
+ * an expired time slice, and others. This policy appends them all, with a new time slice. */
 POLICY_FUNCTION void @prefix@_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     (void)reason;
@@ -41,20 +41,20 @@ POLICY_FUNCTION void @prefix@_enqueue(run_queue_t *queue, task_t *task, enum enq
     task_list_append(&STATE_OF(queue, struct @prefix@_queue)->waiting, task);
 }
 
-/* The task is to wait no longer, but not to run either: it was killed, say. */
+/* Removes a waiting task that will not run, for example because it was killed. */
 POLICY_FUNCTION void @prefix@_dequeue(run_queue_t *queue, task_t *task)
 {
     task_list_remove(&STATE_OF(queue, struct @prefix@_queue)->waiting, task);
 }
 
-/* Which task runs next on the CPU? Null only if none waits that may run there. */
+/* Returns the next task of the CPU. Null only if no waiting task may run there. */
 POLICY_FUNCTION task_t *@prefix@_pick(run_queue_t *queue, uint32_t cpu)
 {
     task_list_t *waiting = &STATE_OF(queue, struct @prefix@_queue)->waiting;
     return task_list_take_first_on(waiting, cpu);
 }
 
-/* A tick has passed: may the task go on? */
+/* Decides after each tick whether the task continues. */
 POLICY_FUNCTION enum tick_verdict @prefix@_tick(run_queue_t *queue, task_t *task)
 {
     int64_t slice = queue->scheduler->tunable[@PREFIX@_SLICE];
@@ -62,16 +62,16 @@ POLICY_FUNCTION enum tick_verdict @prefix@_tick(run_queue_t *queue, task_t *task
     return ticks >= slice ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
-/* For people to see: how many ticks would the task get? */
+/* Returns the length of the task's time slice in ticks, for display only. */
 POLICY_FUNCTION uint64_t @prefix@_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
     (void)task;
     return (uint64_t)scheduler->tunable[@PREFIX@_SLICE];
 }
 
-/* More hooks are in policy.h: preempts() lets a task that wakes take over at once, place() and
- * balance() spread tasks over CPUs, shares_by() says which attribute decides shares; `reads` names
- * all attributes that decide something. */
+/* policy.h has more hooks: preempts() lets a woken task preempt at once, place() and balance()
+ * distribute tasks over CPUs, and shares_by() names the attribute that determines shares. `reads`
+ * names all attributes that the policy reads. */
 POLICY_DEFINITION policy_@prefix@ = {
     .name = "@name@",
     .meaning = "first come, first served, one slice each",

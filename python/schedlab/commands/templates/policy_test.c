@@ -3,8 +3,8 @@
 /*
  * @name@
  *
- * Which task runs when, on the model of a machine that policy_harness.h has: a test
- * forks tasks, lets ticks pass, and looks at the task that was picked.
+ * Tests the order of tasks on policy_harness.h's model of a machine: a test forks tasks,
+ * advances ticks, and checks the picked tasks.
  */
 
 #include "policy_harness.h"
@@ -17,7 +17,7 @@ const struct policy *const policies[] = {&policy_@prefix@};
 const uint32_t policies_count = 1;
 const uint32_t policy_sources_count = 1;
 
-/* PIDs count from 1. The first task runs as soon as it is there. */
+/* PIDs count from 1. The first task runs as soon as it exists. */
 static void first_come_first_served(void)
 {
     struct model *model = model_new("@name@", 1, 1);
@@ -49,14 +49,14 @@ static void who_wakes_waits_at_the_end(void)
     struct model *model = model_new("@name@", 1, 1);
     for (int i = 0; i < 3; i++)
         model_fork(model, NULL);
-    model_block(model, 0); /* what runs on CPU 0: task 1 */
+    model_block(model, 0); /* the running task of CPU 0, task 1 */
     model_wake(model, model->tasks[0]);
     model_ticks(model, 2);
     check_picks(model, "1 2 3 1");
     model_free(model);
 }
 
-/* With several CPUs, picks are CPU:PID. */
+/* With several CPUs, picks have the form CPU:PID. */
 static void each_cpu_has_its_line(void)
 {
     struct model *model = model_new("@name@", 2, 1);
