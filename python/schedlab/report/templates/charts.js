@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Draws the charts of a page, each from the specification that stands beside its place. Bundled
-// with Vega, Vega-Lite and Vega-Embed, which it finds as `vegaEmbed`.
+// Draws the charts of a page from the specifications next to their places. The bundle contains
+// Vega, Vega-Lite and Vega-Embed, as the name `vegaEmbed`.
 
 const OPTIONS = {
     renderer: "svg",
@@ -9,15 +9,15 @@ const OPTIONS = {
     defaultStyle: false,
     tooltip: { disableDefaultStyle: true },
 };
-const NARROWEST = 120; // pixels of a view, if its chart says no others; what has less room is scrolled
-const LABELS = 0.4; // of a chart's width, at most, are the names at its side
-const NAMES = 0.55; // of a chart's width, at most, is a name in its legend
-const LEGENDS = [Infinity, 3, 2, 1]; // names side by side, until there is room
+const NARROWEST = 120; // minimum width of a plot in pixels; narrower places scroll
+const LABELS = 0.4; // maximum fraction of a chart's width for labels of the vertical axis
+const NAMES = 0.55; // maximum fraction of a chart's width for a name in the legend
+const LEGENDS = [Infinity, 3, 2, 1]; // columns of a legend, tried until it fits
 const PNG_SCALE = 2;
-const ATTEMPTS = 4; // other labels of an axis take other room
+const ATTEMPTS = 4; // a new width can change an axis's labels, and thus the needed width
 
-// The same specification with some of its numbers changed: `change(name, number, above)` says to
-// what, where `above` is the name of the object that holds it.
+// Returns the specification with changed numbers: `change(name, number, above)` returns the new
+// number, where `above` is the name of the parent object.
 function adapted(value, change, above = "") {
     if (Array.isArray(value)) return value.map((each) => adapted(each, change, above));
     if (value === null || typeof value !== "object") return value;
@@ -30,8 +30,8 @@ function adapted(value, change, above = "") {
     );
 }
 
-// For this page's letters and this place's width, with this many names side by side in a legend.
-// Specifications are written for letters of a root of 16 pixels, and for paper.
+// Returns the specification for the page's font size, the place's width and a legend of `columns`.
+// Specifications assume a root font size of 16 pixels, and the width of paper.
 function forPlace(specification, width, columns) {
     const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
     const change = (name, number, above) => {
@@ -51,7 +51,7 @@ function forPlace(specification, width, columns) {
     return made;
 }
 
-// The signals that say how wide a chart's views are: one for all, or one for each.
+// Returns the signals of the plots' widths: one for all plots, or one for each.
 function widthSignals(view, specification) {
     const parts = specification.vconcat ?? specification.hconcat ?? specification.concat ?? [];
     const each = parts.map((_, number) => `concat_${number}_width`);
@@ -66,15 +66,15 @@ function widthSignals(view, specification) {
     return known.length > 1 ? known.filter((name) => name !== "width") : known;
 }
 
-// How many views stand side by side.
+// Returns the number of plots side by side.
 function columnsOf(place, specification) {
     if (specification.hconcat) return specification.hconcat.length;
     if (specification.columns) return specification.columns;
     return place.querySelectorAll(".mark-group.role-column-header > g").length || 1;
 }
 
-// Makes views as wide as there is room for, with all that stands beside them: axes, and names at
-// the ends of lines, of which Vega's own fitting knows nothing.
+// Widens the plots to fill the place together with axes and labels at line ends. Vega's autosize
+// ignores these labels.
 async function fit(drawn) {
     const { place, view, signals, narrowest, columns } = drawn;
     for (let attempt = 0; attempt < ATTEMPTS && signals.length; attempt++) {
@@ -89,7 +89,7 @@ async function fit(drawn) {
     await useRoom(drawn);
 }
 
-// Where a legend is wider than the place, its views need not be narrow: they get what there is.
+// If a legend is wider than the place, plots can use the legend's width.
 async function useRoom({ place, view, signals, columns }) {
     const svg = place.querySelector("svg").width.baseVal;
     const before = svg.value;
@@ -136,7 +136,7 @@ async function draw(figure) {
     }
 }
 
-// The picture is described, and what chooses its data beside it stays within reach.
+// Moves the description to the picture, so that its menus remain accessible.
 function describe(place) {
     const svg = place.querySelector("svg");
     svg.setAttribute("role", "img");
@@ -145,7 +145,7 @@ function describe(place) {
     place.removeAttribute("aria-label");
 }
 
-// Fits a chart again when its place has another width.
+// Fits the chart again after each change of its place's width.
 function follow(drawn) {
     let width = drawn.place.clientWidth;
     let work = Promise.resolve();
@@ -156,7 +156,7 @@ function follow(drawn) {
     }).observe(drawn.place);
 }
 
-// The view as it stands, zoomed, with what is chosen in it, as files that this page makes itself.
+// Offers the current view, with its zoom and selection, as files that the page creates.
 function offerView(figure, view) {
     const line = figure.querySelector(".files");
     if (!line) return;
@@ -185,7 +185,7 @@ function save(blob, name) {
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-// On paper: the page's ink is black there, whatever it is on the screen.
+// For paper: black text, even if the page has a dark theme.
 async function svgOf(view) {
     const text = await view.toSVG();
     const onPaper = text.replace("<svg", '<svg style="color: #111; background: white"');
@@ -206,7 +206,7 @@ async function pngOf(view) {
     return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
 
-// A row for each thing that is drawn, and lies in the picture.
+// Returns the data as CSV: a row for each visible mark.
 function csvOf(view) {
     const rows = new Map();
     for (const datum of drawnIn(view.scenegraph().root)) {
@@ -229,14 +229,14 @@ function* drawnIn(mark, width = Infinity) {
     }
 }
 
-// As RFC 4180 has it; what a spreadsheet would take for a formula is text.
+// Quotes a field as in RFC 4180. A quote prefix prevents spreadsheets from evaluating formulas.
 function csvField(value) {
     const text = String(value ?? "");
     const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-// Returns what replaces a chart that cannot be drawn: its picture if the report has pictures, or its description.
+// Returns the replacement of a chart that cannot be drawn: its picture, or else its description.
 function standIn(figure, description) {
     const file = figure.querySelector('.files a[href$=".svg"]');
     if (!file) return description;
@@ -246,7 +246,7 @@ function standIn(figure, description) {
     return image;
 }
 
-// One after the other, with the browser's own work between: what is at the top is there at once.
+// Draws charts one by one and yields to the browser in between, so the first ones appear early.
 async function drawAll() {
     for (const figure of document.querySelectorAll(".chart")) {
         await draw(figure);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Hands a run's trace to the page in this one's frame, when that asks for it (page/around.js). Pages
-// that were opened as files have no origin that could be named.
+// Passes a run's trace to the page in the frame on request (page/around.js). The target origin is
+// "*", since pages that were opened as files have no origin.
 
 const frame = document.querySelector("iframe");
 
@@ -21,7 +21,7 @@ document.getElementById("save").addEventListener("click", async (event) => {
     link.click();
 });
 
-// Pages that were opened as files have no modules.
+// Pages that were opened as files cannot load modules.
 if (location.protocol !== "file:") import("../traces.js");
 
 addEventListener("message", async ({ source, data }) => {

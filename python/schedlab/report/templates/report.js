@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What makes a page handier. Without it, all of the page is there.
+// Adds conveniences to a page. All content is available without this script.
 
-// Where there is no room beside the text, the contents begin folded.
+// On narrow screens, the table of contents is folded at first.
 function foldContents() {
     const contents = document.querySelector(".contents details");
     if (!contents) return;
@@ -17,7 +17,7 @@ function foldContents() {
     });
 }
 
-// Marks the section that is being read in the contents.
+// Marks the current section in the table of contents.
 function followReading() {
     const links = new Map();
     for (const link of document.querySelectorAll(".contents a")) {
@@ -46,8 +46,8 @@ function followReading() {
     });
 }
 
-// A footnote's words stand beside its mark while that has the pointer or the focus. The mark stays a
-// link to the note: nothing is said here that is not said there.
+// Shows a footnote's text next to its mark while the mark has the pointer or the focus. The mark
+// remains a link to the note, which has the same text.
 function showNotes() {
     const bubble = document.createElement("div");
     bubble.className = "bubble";
@@ -83,9 +83,9 @@ function showNotes() {
     });
 }
 
-const LIST_ROWS = 100; // of a longer list, so many are shown at first
+const LIST_ROWS = 100; // initial number of visible rows of a list
 
-// The rows of a list can be sorted by each of its columns, and filtered by their words.
+// Adds sorting by each column, and filtering by words, to lists.
 function makeListsHandy() {
     for (const figure of document.querySelectorAll("figure.list")) {
         const body = figure.querySelector("tbody");
@@ -96,7 +96,7 @@ function makeListsHandy() {
     }
 }
 
-// The text of a cell, without what a click on it opens.
+// Returns the text of a cell without the details that a click opens.
 function cellText(cell) {
     return (cell.querySelector("summary") ?? cell).textContent;
 }
@@ -117,7 +117,7 @@ function addSorting(head, heads, body, column, follow) {
     });
 }
 
-// Numbers by their values, texts with numbers in them as a person sorts them: run-9 before run-10.
+// Sorts numbers by value, and texts with numbers in natural order: run-9 before run-10.
 const naturally = new Intl.Collator("en", { numeric: true });
 
 function inOrder(one, other) {
@@ -166,7 +166,7 @@ function addFilter(figure, body) {
     return follow;
 }
 
-// Pages that were opened as files have no modules.
+// Pages that were opened as files cannot load modules.
 if (location.protocol !== "file:") import("./traces.js");
 
 foldContents();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A click on a trace for Perfetto hands it over to Perfetto's page; where that cannot be reached, it saves the file,
-// as it does without this module: Perfetto takes nothing of pages that were opened as files.
+// On a click, opens a trace in Perfetto's page. If that page is unreachable, saves the file.
+// Pages that were opened as files do not load this module, since Perfetto rejects their messages.
 
 import { openInPerfetto } from "./perfetto.js";
 
