@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests that all policies keep the invariants of tests/policies/laws.c, and that the table of
+"""Tests that all policies keep the invariants (tests/policies), and that the table of
 policies lists all of them.
 """
 

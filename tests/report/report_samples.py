@@ -56,7 +56,7 @@ def facet_chart(name: str = "facets") -> Chart:
 
 
 def table(name: str = "shares", title: str = "Shares") -> Table:
-    """Grouped headings, every tone, intervals, and notes, two of which are the same."""
+    """Grouped headings, every tone, intervals, and notes, including a repeated one."""
     why = f"The study's program *spins*: {HOSTILE}"
     return Table(
         name,
@@ -194,7 +194,7 @@ class Parsed(HTMLParser):
         return " ".join(" ".join(self.texts).split())
 
     def all(self, tag: str, **attributes: str) -> list[dict[str, str]]:
-        """Returns elements with this tag and these attributes; `id_` stands for `id`."""
+        """Returns elements with this tag and these attributes; `id_` means `id`."""
         required_attributes = {name.rstrip("_"): value for name, value in attributes.items()}
         return [
             element_attributes

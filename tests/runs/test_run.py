@@ -317,7 +317,7 @@ def test_lines_in_a_file_show_the_remaining_time(
 
 def test_a_busier_host_than_before_is_taken_into_account(tmp_path: Path) -> None:
     """All durations were learned at 100 s; now they are three times as long. Durations
-    learned in this session need no correction.
+    learned since the start need no correction.
     """
     durations = Durations(tmp_path / "durations.json")
     board = Board(plan_in(tmp_path, 1, 2, 3, 4, 5).runs, 1, durations)

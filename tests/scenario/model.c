@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Acts a scenario out on the model of tests/host/policy_harness.h, and writes its
- * trace. Between two ticks it goes from one act of a program to the next; work
- * takes its time, all else takes none. Links all policies of the registry.
+ * Plays a scenario on the model of tests/host/policy_harness.h, and writes its trace. Between two
+ * ticks it proceeds from one act of a program to the next; only work takes time. Links all
+ * policies of the registry.
  *
  * usage: model SCENARIO POLICY CPUS SEED TRACE
  *
- * SCENARIO is ties, or a number: a scenario made of it (random.h).
+ * SCENARIO is ties, or the number of a random scenario (random.h).
  *
- * Ends with status 3 if, under this policy, two CPUs acted at the same time: which
- * of them was first is chance then, and another machine may see it otherwise.
+ * Ends with status 3 if, under this policy, two CPUs acted at the same time: their order is
+ * arbitrary then, and may differ on another machine.
  */
 
 #include "tests/scenario/ties.h"
@@ -22,23 +22,22 @@
 #define PROCESSES_MAX 64
 #define ROLES_MAX     16
 
-/* What a task of the model is about to do, by its PID. */
+/* The next act of each task of the model, by PID. */
 struct program {
     const struct step *step;
-    uint64_t until;  /* it works till then, however little it gets of the CPU, */
-    uint64_t work;   /* and then these nanoseconds on a CPU before the act */
+    uint64_t until;  /* it works until this time, regardless of its CPU time, */
+    uint64_t work;   /* and then for these nanoseconds on a CPU before the act */
     uint32_t parent; /* PID */
-    struct model_task
-        *zombies[PROCESSES_MAX]; /* children that have ended, the first to end first */
+    struct model_task *zombies[PROCESSES_MAX]; /* ended children, the first to end first */
     uint32_t zombie_count;
-    bool waits; /* for one; when it runs again, it looks again */
+    bool waits; /* until woken; it checks the condition again when it runs */
 };
 
 static const struct scenario *scenario;
 static struct model *model;
 static struct program programs[PROCESSES_MAX];
 static struct model_task *players[ROLES_MAX]; /* the task of each role */
-static uint64_t acted_at;                     /* when a CPU acted last, and which */
+static uint64_t acted_at;                     /* time and CPU of the last act */
 static uint32_t acted_on;
 static bool acted_together;
 
@@ -112,7 +111,7 @@ static void go_to_step(struct program *program, const struct step *step)
     program->work = step->work * SCENARIO_WORK_NS;
 }
 
-/* To be called before the task is forked: what it will do must be there when it is picked. */
+/* Must be called before the task is forked: its next act must be known when it is picked. */
 static void begin_role(uint32_t role, const struct model_task *parent)
 {
     struct program *program = &programs[model->last_pid + 1];
@@ -129,7 +128,7 @@ static void fork_role(uint32_t role, const struct model_task *parent)
     players[role] = model_fork(model, parent);
 }
 
-/* Returns the one child that lives, or null if there are several or none. */
+/* Returns the only live child, or null if there are several or none. */
 static struct model_task *only_child(const struct model_task *parent)
 {
     struct model_task *found = NULL;
@@ -183,7 +182,7 @@ static void sleep_until(uint32_t cpu, int32_t tick)
         model_sleep(model, cpu, then / MODEL_TICK_NS - model->now / MODEL_TICK_NS);
 }
 
-/* What the CPU's task is about to do, it does. */
+/* Performs the next act of the CPU's task. */
 static void act(uint32_t cpu)
 {
     struct model_task *task = model->cpus[cpu].current;
@@ -228,7 +227,7 @@ static void act(uint32_t cpu)
 
 /* ---- time ---- */
 
-/* How long until the CPU's task acts, if it keeps the CPU; UINT64_MAX: it is idle. */
+/* Returns the time until the CPU's task acts, if it keeps the CPU; UINT64_MAX: it is idle. */
 static uint64_t work_left(uint32_t cpu)
 {
     const struct model_task *task = model->cpus[cpu].current;
@@ -239,7 +238,7 @@ static uint64_t work_left(uint32_t cpu)
     return begin - model->now + program->work;
 }
 
-/* All CPUs work, for no longer than is left and no further than the next tick. */
+/* All CPUs work until the given time or the next tick. */
 static void work(uint64_t ns)
 {
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
@@ -250,7 +249,7 @@ static void work(uint64_t ns)
     model_advance(model, ns);
 }
 
-/* How long until the policy wants to be called for the CPU; UINT64_MAX: it does not. */
+/* Returns the time until the policy's next alarm on the CPU; UINT64_MAX: none. */
 static uint64_t call_left(uint32_t cpu)
 {
     uint64_t turn_end = model->cpus[cpu].turn_end;
@@ -266,14 +265,14 @@ static uint64_t left(uint32_t cpu)
     return work_left(cpu) < call_left(cpu) ? work_left(cpu) : call_left(cpu);
 }
 
-/* Does the CPU's task act now, before its turn ends at the same time? */
+/* Returns true if the CPU's task acts now, before its turn ends at the same time. */
 static bool acts_first(uint32_t cpu)
 {
     uint64_t turn_end = model->cpus[cpu].turn_end;
     return turn_end && turn_end <= model->now && work_left(cpu) == 0;
 }
 
-/* A CPU does what it does now, before the next tick: the next act, or a call of the policy. */
+/* Performs what a CPU does at this time, before the next tick: an act, or a call of the policy. */
 static void happen(uint32_t cpu)
 {
     if (call_left(cpu) > 0 || acts_first(cpu)) {
@@ -284,7 +283,7 @@ static void happen(uint32_t cpu)
     model_settle(model);
 }
 
-/* To the next tick, or to what a CPU does before it. */
+/* Advances to the next tick, or to an earlier event of a CPU. */
 static void go_on(void)
 {
     uint64_t to_tick = MODEL_TICK_NS - model->now % MODEL_TICK_NS;
@@ -303,7 +302,7 @@ static void go_on(void)
         model_tick_all(model);
 }
 
-/* init forks the first role, which waits for the start, and blocks for good. */
+/* init forks the first role, which waits for the start; init then blocks forever. */
 static struct model_task *reach_start(const char *policy)
 {
     struct model_task *init = model_fork(model, NULL);

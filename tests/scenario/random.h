@@ -5,10 +5,10 @@
 #include "tests/scenario/scenario.h"
 
 /*
- * A scenario made of a number: a root that forks up to seven processes, which compute,
- * sleep, yield, change their attributes and fork children, and wait for those. From
- * RANDOM_MIX on they take tickets and a weight and only compute, for 100 ticks each.
- * For machines that have no costs.
+ * A random scenario, determined by a number. A root forks up to seven processes. They compute,
+ * sleep, yield, change their attributes, fork children, and wait for them. Numbers of RANDOM_MIX
+ * and above give processes that take tickets and a weight and only compute, for 100 ticks each.
+ * For machines without costs.
  */
 #define RANDOM_MIX      1000000
 #define RANDOM_ROLES    12
@@ -36,8 +36,8 @@ static inline int32_t random_tick(struct random_scenario *made)
     return (int32_t)random_below(made, RANDOM_TICKS);
 }
 
-/* One act of a process that changes no other process. (Of children there may be two, and only one
- * can be meant: they change nothing.) */
+/* An act that changes no other process. (A process may have two children, but an act could mean
+ * only one: it changes no child.) */
 static inline struct step random_step(struct random_scenario *made, uint32_t role)
 {
     struct step step = {.work = random_below(made, 150)};
@@ -68,7 +68,7 @@ static inline struct step random_step(struct random_scenario *made, uint32_t rol
     return step;
 }
 
-/* Some acts; in the middle of them, for one in three that may, a child. */
+/* Some acts; one in three processes that may fork has a child in the middle of them. */
 static inline void random_role(struct random_scenario *made, uint32_t role, bool forks)
 {
     struct step *steps = made->roles[role].steps;

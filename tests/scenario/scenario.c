@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Acts a scenario out on our kernel.
+ * Plays a scenario on the kernel.
  *
  * usage: scenario SCENARIO POLICY
  */
@@ -12,7 +12,7 @@
 #include "workloads/api/workload.h"
 
 static const struct scenario *scenario;
-static int pids[TIES_ROLES]; /* of the roles, as far as the caller's forebears and it forked them */
+static int pids[TIES_ROLES]; /* PIDs of the roles that the caller or its ancestors have forked */
 
 static void must(int result, const char *what)
 {
@@ -41,7 +41,7 @@ static void sleep_until(int tick)
     sleep(tick - uptime());
 }
 
-/* In steps that are short beside the unit of work. */
+/* Steps are short compared with the unit of work. */
 static void work_until(int tick)
 {
     while (uptime() < tick)
@@ -106,9 +106,8 @@ static uint32_t own_cpu(void)
 }
 
 /*
- * The first role is played on the last CPU, wherever the machine has started this
- * program: of two CPUs that are idle except for the caller, round-robin gives a child
- * the other.
+ * The first role runs on the last CPU, wherever the machine has started this program: of two CPUs
+ * that are idle except for the caller, round-robin gives a child the other.
  */
 static void begin_on_last_cpu(void)
 {

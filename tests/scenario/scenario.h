@@ -6,19 +6,18 @@
 #include <stdint.h>
 
 /*
- * A scenario says what a few processes do, for any machine to act out: our kernel
- * by the program scenario.c, the model of the tests by model.c. Each machine gives
- * a trace, and the traces must tell the same story (tests/shared/trace_story.py).
+ * A scenario describes a few processes, for any machine to play: the kernel by the program
+ * scenario.c, the tests' model by model.c. Each machine writes a trace, and the traces must tell
+ * the same story (tests/shared/trace_story.py).
  *
- * A process works a little, acts, works, acts. With its work between acts a few
- * hundredths of a tick, and ACT_WORK_UNTIL for longer times, all acts follow soon
- * after a tick, and well apart from each other: in the same order on all CPUs
- * whether system calls take some time or none.
+ * A process works a little, acts, works, acts. Work between acts is a few hundredths of a tick, or
+ * ACT_WORK_UNTIL for longer times. So all acts follow soon after a tick, and well apart: their
+ * order is the same on all CPUs, whether or not system calls take time.
  *
- * A machine, of one or two CPUs, acts a scenario out so: the process of the first
- * role sleeps on the last CPU until the tick SCENARIO_START, under round-robin and
- * while nothing else goes on, and then switches to the policy, so that nothing of
- * what was before counts. Ticks of a scenario are counted from there.
+ * A machine with one or two CPUs plays a scenario as follows. The process of the first role sleeps
+ * on the last CPU until the tick SCENARIO_START, under round-robin and on an otherwise idle
+ * machine. Then it switches to the policy, so that earlier events have no effect. Ticks of a
+ * scenario count from there.
  */
 #define SCENARIO_TICK_NS   10000000ull
 #define SCENARIO_START     20
@@ -28,13 +27,13 @@
 #define SCENARIO_WORK_NS (SCENARIO_TICK_NS / 100)
 
 enum act {
-    ACT_END,         /* the process ends: what a list of steps ends with */
+    ACT_END,         /* ends the process, and each list of steps */
     ACT_FORK,        /* a child that plays `role` */
-    ACT_WAIT,        /* for a child to end */
-    ACT_SLEEP_UNTIL, /* the tick `value`; goes on at once if it is over */
-    ACT_WORK_UNTIL,  /* computes until it finds, on a CPU, that the tick `value` has come */
+    ACT_WAIT,        /* waits for a child to end */
+    ACT_SLEEP_UNTIL, /* sleeps until the tick `value`; continues at once if it has passed */
+    ACT_WORK_UNTIL,  /* computes until it observes, on a CPU, the tick `value` */
     ACT_YIELD,
-    ACT_SET_PRIORITY, /* of `role` to `value` */
+    ACT_SET_PRIORITY, /* sets the priority of `role` to `value` */
     ACT_SET_TICKETS,
     ACT_SET_WEIGHT,
 };
@@ -46,7 +45,7 @@ struct step {
     int32_t value;
 };
 
-/* What a process does. */
+/* The steps of a process. */
 struct role {
     const char *name; /* up to 8 characters */
     struct step steps[SCENARIO_STEPS_MAX];
@@ -58,7 +57,7 @@ struct scenario {
     uint32_t role_count;
 };
 
-/* A role's name as a MARK of the trace holds it. */
+/* Returns a role's name in the form of a MARK record. */
 static inline uint64_t scenario_label(const struct role *role)
 {
     uint64_t label = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Acts a scenario out on the simulator, and writes its trace.
+ * Plays a scenario on the simulator, and writes its trace.
  *
  * usage: simulator SCENARIO POLICY CPUS SEED TRACE [COSTS]
  *
- * SCENARIO is ties, or a number: a scenario made of it (random.h).
+ * SCENARIO is ties, or the number of a random scenario (random.h).
  */
 
 #include "tests/scenario/ties.h"
@@ -104,7 +104,7 @@ static struct simulator_workload make_workload(const struct scenario *scenario,
                                        .text_count = 1};
 }
 
-/* A tick at a time, with a look at everything after each. */
+/* Runs tick by tick, and checks everything after each tick. */
 static enum simulator_status play(struct simulator *simulator, struct simulator_error *error)
 {
     enum simulator_status status = SIMULATOR_TIME;

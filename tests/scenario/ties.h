@@ -5,9 +5,8 @@
 #include "tests/scenario/scenario.h"
 
 /*
- * Many things at one tick. At the ticks 4, 8 and 12 three or four sleepers wake
- * while A and B compute and their slices end; those that wake fork, yield and
- * change attributes at once.
+ * Many events at one tick. At the ticks 4, 8 and 12 three or four sleepers wake while A and B
+ * compute and their slices end; the woken processes fork, yield and change attributes at once.
  */
 enum { TIES_ROOT, TIES_A, TIES_B, TIES_X, TIES_Y, TIES_Z, TIES_CHILD, TIES_ROLES };
 

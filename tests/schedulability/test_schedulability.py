@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests of schedulability against cases of the literature, against slow ways, and against the simulator."""
+"""Tests schedulability analysis against published cases, slow algorithms, and the simulator."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ADMITS_ALL = ("--policy", "edf", "--set", "limit=1000")
 
 
 def tasks_of(*times: tuple[int, int, int]) -> tuple[Reserved, ...]:
-    """Of runtime, deadline and period, each of a higher priority than the next."""
+    """Returns tasks with runtime, deadline and period, in decreasing order of priority."""
     return tuple(Reserved(str(at), *task_times, priority=at) for at, task_times in enumerate(times))
 
 
@@ -57,7 +57,7 @@ def test_demand_counts_jobs_that_are_due() -> None:
 
 
 def test_overloads_are_those_that_a_search_through_all_deadlines_finds() -> None:
-    """Until both all periods and all deadlines have come round."""
+    """The search covers the hyperperiod of all periods and deadlines."""
     source = random.Random(1)
     seen = set()
     for _ in range(400):
@@ -79,7 +79,7 @@ def test_overloads_are_those_that_a_search_through_all_deadlines_finds() -> None
 
 
 def test_what_theory_admits_misses_nothing_in_the_simulator() -> None:
-    """And the longest response is what jobs take that are released at once, or less."""
+    """The longest response is at most that of jobs released together."""
     build_once("simulator")
     admitted = 0
     for seed in range(15):
@@ -128,8 +128,9 @@ ALL_OF_A_CPU = ("--set", "edf.limit=100")
 
 
 def analysed(folder: Path, tasks: tuple[tuple[int, int], ...], *options: str) -> dict[str, Any]:
-    """Returns what `analyse` says of tasks that compute for all of their runtime, for 2 s. The shorter the
-    period, the higher the priority."""
+    """Returns the analysis of tasks that compute for their whole runtime, for 2 s. Shorter
+    periods have higher priority.
+    """
     periods = sorted(period for period, _ in tasks)
     members = {
         f"task{period}": {
@@ -155,7 +156,7 @@ def analysed(folder: Path, tasks: tuple[tuple[int, int], ...], *options: str) ->
 
 
 def longest_ms(analysis: dict[str, Any]) -> list[float]:
-    """The longest response of each task under the one policy, in milliseconds."""
+    """Returns the longest response of each task under the only policy, in milliseconds."""
     return [round(task["job_response_max_ns"] / 1e6, 3) for task in analysis["runs"][0]["tasks"]]
 
 
@@ -164,7 +165,7 @@ def misses(analysis: dict[str, Any]) -> list[int]:
 
 
 def test_fixed_priorities_respond_as_burns_and_wellings_compute(tmp_path: Path) -> None:
-    """The first task is done just when all three release jobs anew."""
+    """The first task completes exactly when all three release new jobs."""
     analysis = analysed(tmp_path, BURNS_AND_WELLINGS, *NO_AGING)
     assert longest_ms(analysis) == [80, 15, 5]
     assert analysis["responses"] == [80_000_000, 15_000_000, 5_000_000]
@@ -199,7 +200,7 @@ def test_rates_miss_and_deadlines_meet_what_silberschatz_draws(tmp_path: Path) -
     ],
 )
 def test_work_that_ends_with_its_budget_has_ended(tmp_path: Path, policy: str, costs: str) -> None:
-    """The response is the work, not the wait for the next period."""
+    """The response equals the work, without the wait for the next period."""
     analysis = analysed(tmp_path, ALONE, "--policy", policy, "--costs", costs)
     assert longest_ms(analysis) == [20]
     assert analysis["runs"][0]["tasks"][0]["jobs"] == 40

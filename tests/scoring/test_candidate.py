@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`schedlab.score`: what a source is worth, or in words why it is worth nothing."""
+"""Tests `schedlab.score`: the score of a source, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRUSTED = bool(sandbox.lacking())
 
 @pytest.fixture(autouse=True)
 def small_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A set of two workloads, with two variants of each, on one CPU."""
+    """Returns a set of two workloads, with two variants of each, on one CPU."""
     build_once(str(apart.LIBRARY.relative_to(ROOT)))
     full_set = read_set()
     quick = replace(full_set.levels["quick"], variants=2, cpus=(1,))
@@ -56,7 +56,9 @@ def changed(old: str, new: str) -> str:
 
 
 def test_source_is_scored_against_the_reference(tmp_path: Path) -> None:
-    """The reference itself has a 1 in all; longer turns are another policy; and a file is its text."""
+    """The reference itself scores 1 in all; longer time slices are another policy; a file
+    equals its text.
+    """
     file = tmp_path / "mine.c"
     file.write_text(changed(SLICE, "1, 20, 1000}"))
     with ThreadPoolExecutor(2) as threads:
@@ -111,7 +113,7 @@ def test_what_takes_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_most_laborious_of_the_shipped_policies_has_a_score(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By the whole set."""
+    """Uses the whole set."""
     for module in (candidate, measuring):
         monkeypatch.setattr(module, "read_set", read_set, raising=False)
     candidate._trials.cache_clear()

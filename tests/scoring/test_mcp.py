@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab mcp`, driven by a client that knows the protocol alone: lines of JSON."""
+"""Tests `./schedlab mcp` with a client that knows only the protocol: lines of JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PICK = "task_t *rr_pick(run_queue_t *queue, uint32_t cpu)\n{\n"
 
 
 class Client:
-    """What a client of a language model does."""
+    """A client as a language model would use it."""
 
     def __init__(self, folder: Path) -> None:
         trust = ["--trust"] if sandbox.lacking() else []
@@ -58,13 +58,13 @@ class Client:
         raise EOFError
 
     def tell_call(self, tool: str, **given: Any) -> None:
-        """Its answer is not awaited."""
+        """Sends a call without awaiting the answer."""
         self.asked += 1
         params = {"name": tool, "arguments": given}
         self.send({"id": self.asked, "method": "tools/call", "params": params})
 
     def call(self, tool: str, **given: Any) -> tuple[bool, str]:
-        """Has it gone well, and what came of it?"""
+        """Returns whether a call succeeded, and its result."""
         answer = self.ask("tools/call", name=tool, arguments=given)
         return not answer.get("isError"), "\n".join(part["text"] for part in answer["content"])
 
@@ -117,7 +117,7 @@ def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path:
         assert not good
         assert words in text
     names = [f"many-{number}" for number in range(16)]
-    for name in names:  # no call waits for the answer to the one before
+    for name in names:  # no call waits for the previous answer
         client.tell_call("write_policy", name=name, source=RR)
     for name in names:
         good, text = client.call("write_policy", name=name, source=RR)

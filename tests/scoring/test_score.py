@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab score`: what a key draws, what a card says of values, and what is kept of runs."""
+"""Tests `./schedlab score`: the draws of a key, the card for given values, and the runs kept."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ PUBLISHED = {
         "0039e61ef8eff50297cbef7fcb75922a41ed7719a04919e8eee136af90eb1037",
     ),
 }
-"""Of each set the hash of its files, and of what is drawn of it."""
+"""The hashes of each set's files and draws."""
 
 
 def test_a_published_set_never_changes() -> None:
-    """Neither its files nor what is drawn of them: a card of an earlier round can be made again."""
+    """Neither its files nor their draws change: the card of an earlier round can be reproduced."""
     assert set_names() == [*PUBLISHED]
     for name, hashes in PUBLISHED.items():
         workload_set, drawn = read_set(name), hashlib.sha256()
@@ -82,7 +82,9 @@ def test_a_published_set_never_changes() -> None:
 
 
 def made_up(**factors: Sequence[Sequence[float]]) -> Measured:
-    """Policies that have these factors, by objective (`x`, `y`) and variant, over a reference of 1."""
+    """Returns policies with these factors, by objective (`x`, `y`) and variant, over a
+    reference of 1.
+    """
     logs = {
         policy: {
             name: -np.log(np.array(variant_factors))
@@ -120,7 +122,7 @@ def test_a_card_has_factors_and_their_mean() -> None:
     ("other", "dominated", "surely"),
     [
         ([[2, 2.1, 2.2], [1, 1, 1]], True, True),
-        ([[1, 3, 1], [1, 1, 1]], True, False),  # by chance
+        ([[1, 3, 1], [1, 1, 1]], True, False),  # not significant
         ([[2, 2.1, 2.2], [0.99, 0.99, 0.99]], False, False),
         ([[1, 1, 1], [1, 1, 1]], False, False),  # it is as good
         ([[2, 2, 2]], False, False),  # and has no value of the second
@@ -153,7 +155,7 @@ def test_overfitted_policy_is_reported() -> None:
 
 @pytest.fixture
 def tiny() -> WorkloadSet:
-    """One workload, two variants, one CPU."""
+    """Returns a set with one workload, two variants, one CPU."""
     quick = replace(QUICK, variants=2, cpus=(1,))
     crowd = {"tasks.hog.instance": [2, 3], "tasks.sleeper.instance": [2]}
     objectives = tuple(
@@ -165,7 +167,7 @@ def tiny() -> WorkloadSet:
 def test_measurements_are_stored(
     tiny: WorkloadSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By policy: of what is there already, nothing runs."""
+    """They are stored by policy; stored ones are not run again."""
     monkeypatch.setattr(measuring, "cache_folder", lambda: tmp_path / "cache")
     ran: list[str] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A machine's shape as QEMU is told of it, and shapes that it cannot have."""
+"""Tests a machine's shape as options of QEMU, and shapes that QEMU cannot have."""
 
 from __future__ import annotations
 

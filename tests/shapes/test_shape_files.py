@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of shapes: what is read from them, what is refused, and what a run remembers of them."""
+"""Tests shape files: reading, refusals, and the copy kept with a run."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_missing_shape(tmp_path: Path) -> None:
 def test_a_run_remembers_its_shape_and_is_carried_out_again(
     schedlab: Command, tmp_path: Path
 ) -> None:
-    """From the folder's own copy, whatever has become of the file."""
+    """The copy in the run's directory is used, regardless of the original file."""
     shape = written(tmp_path, {**SHAPE, "cpus": 2, "cores": 2, "caches": 2, "nodes": 2, "distances": [[10]],
                                "kinds": [{"cpus": "0-1", "capacity": 1024}]})  # fmt: skip
     common = ("--machine", "sim", "--workload", "ladder")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The shape of a machine by its /sys, of which there are copies made up here."""
+"""Tests detecting a machine's shape from its /sys, using invented copies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def copy_of_sys(folder: Path, files: dict[str, str]) -> Path:
 
 
 def server() -> dict[str, str]:
-    """Two nodes of two cores with two hardware threads, as Linux numbers those: 0 and 4 are siblings."""
+    """Two nodes of two cores with two hardware threads, numbered as by Linux: 0 and 4 are
+    siblings.
+    """
     files = {"cpu/online": "0-7", "node/online": "0-1"}
     for node, cpus in enumerate(("0-1,4-5", "2-3,6-7")):
         files[f"node/node{node}/cpulist"] = cpus
@@ -56,7 +58,7 @@ def test_a_server(tmp_path: Path) -> None:
 
 
 def test_a_telephone(tmp_path: Path) -> None:
-    """Its capacities are told, and frequencies of the slow ones alone."""
+    """It reports its capacities, but frequencies only for the slow CPUs."""
     files = {"cpu/online": "0-3"}
     for cpu, capacity in enumerate((446, 446, 1024, 1024)):
         files[f"cpu/cpu{cpu}/cpu_capacity"] = str(capacity)
@@ -99,7 +101,7 @@ def test_cpus_that_are_offline_are_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_any_input_gives_a_shape(change: dict[str, str], tmp_path: Path) -> None:
-    """One that may be read again."""
+    """The shape can be read again."""
     shape, notes = shape_of_sys(copy_of_sys(tmp_path, {**server(), **change}))
     assert shape_of(parse(file_text(shape))) == shape
     assert notes

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Long use of the kernel, for `./schedlab dev soak`. Round after round, workers fork, kill, switch
- * the policy, change files and fill the disk, by a seed. After each round all that they made must
- * be gone; a line of figures says what is left. A failed check ends the machine with status 1.
+ * Stress test of the kernel, for `./schedlab dev soak`. Round after round, workers fork, kill,
+ * switch the policy, change files and fill the disk, driven by a seed. After each round all of
+ * their processes and files must be gone; a line of figures reports what remains. A failed check
+ * ends the machine with status 1.
  */
 
 #include "policies/policy.h"
@@ -14,7 +15,7 @@
 #define FAMILY_MAX  12
 #define CHEAP_CALLS 1000
 
-/* What the workers have done since the beginning. Each writes to a row of its own. */
+/* Counts of the workers' acts since the beginning. Each worker writes to a separate row. */
 struct deeds {
     int64_t calls;
     int64_t forks;
@@ -24,9 +25,9 @@ struct deeds {
     int64_t slowest_end; /* ns from kill() until wait() returned */
 };
 
-static struct deeds *deeds; /* of all workers, shared with them */
+static struct deeds *deeds; /* of all workers, shared between them */
 static struct deeds *mine;
-static int64_t end; /* ns since boot: then the storm is to be over */
+static int64_t end; /* end of the storm, in ns since boot */
 static struct random numbers;
 static char **policies;
 static int policy_count;
@@ -63,7 +64,7 @@ static void fork_a_family(void)
     }
 }
 
-/* What a victim does until it is killed. It does not touch `mine`, which is its parent's. */
+/* A victim's loop until it is killed. It does not touch `mine`, which belongs to its parent. */
 _Noreturn static void live_until_killed(int way, const int ends[2])
 {
     char name[24];
@@ -131,7 +132,7 @@ static void switch_policy(void)
     mine->switches++;
 }
 
-/* Another worker may have filled the disk: then less is written than was asked for. */
+/* Another worker may have filled the disk: then the write is short. */
 static void change_a_file(void)
 {
     char name[24];
@@ -150,7 +151,7 @@ static void change_a_file(void)
         check(last_error() == ENOENT);
 }
 
-/* Several workers may do so at once, which may take minutes. */
+/* Several workers may fill the disk at once, which may take minutes. */
 static void fill_the_disk(void)
 {
     char name[24];
@@ -219,7 +220,7 @@ static void give_way(void)
     check(call(yield()) == 0);
 }
 
-/* Never below the default: two that compute and are to be killed could starve their killers. */
+/* Never below the default: two computing victims could starve their killers. */
 static void change_ones_priority(void)
 {
     int pid = call(getpid());
@@ -227,7 +228,7 @@ static void change_ones_priority(void)
     check(call(setpriority(pid, PRIORITY_DEFAULT)) == 0);
 }
 
-/* Hundreds of them take no longer than one of the other acts; so they make the count of calls. */
+/* Hundreds of calls take no longer than one of the other acts, so they dominate the count. */
 static void make_cheap_calls(void)
 {
     static void (*const calls[])(void) = {
@@ -241,7 +242,7 @@ static void make_cheap_calls(void)
 
 _Noreturn static void work(uint64_t seed, int64_t steps)
 {
-    /* Filling the disk takes as long as hundreds of the others. */
+    /* Filling the disk takes as long as hundreds of other acts. */
     static void (*const acts[])(void) = {fork_a_family, fork_and_kill, switch_policy, change_a_file,
                                          make_cheap_calls};
     numbers.state = seed;
@@ -252,7 +253,7 @@ _Noreturn static void work(uint64_t seed, int64_t steps)
     exit(0);
 }
 
-/* Orphans of victims end by themselves. */
+/* Orphans of victims end without help. */
 static void wait_until_alone(int processes)
 {
     for (int i = 0; i < 1000 && getpinfo(NULL, 0) > processes; i++)

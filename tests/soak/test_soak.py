@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev soak`: what grows is found, what fails is told, and nothing is left running."""
+"""Tests `./schedlab dev soak`: growth is detected, failures are reported, and no process
+remains.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,14 @@ SECONDS = 4.0
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short soaks have many samples."""
+    """Shortens soaks but keeps many samples."""
     monkeypatch.setattr(conducting, "SHORTEST_PERIOD_S", 0.03)
     monkeypatch.setattr(conducting, "SAMPLES", 100_000)
     monkeypatch.setattr(conducting, "GRACE_S", 0.5)
 
 
 def load_of(script: str, ends_by: signal.Signals | None = signal.SIGTERM, **more: object) -> Load:
-    """A load with one part, which runs a script of Python."""
+    """Returns a load with one part, which runs a Python script."""
     part = Part("part", (sys.executable, "-c", script), ends_by, (0, -signal.SIGTERM))
     return Load("load", "a stand-in", lambda _seconds, _folder: [part], **more)  # type: ignore[arg-type]
 
@@ -48,7 +50,7 @@ def soak_of(folder: Path, *loads: Load, seconds: float = SECONDS) -> Soak:
 
 
 def sampled(folder: Path, load: Load, rounds: int = 100) -> Soak:
-    """So many samples, however long they take; then Ctrl-C."""
+    """Takes this number of samples, regardless of their duration; then sends Ctrl-C."""
     left = iter(range(rounds))
 
     def count(_now: float, _parts: object) -> None:
@@ -66,7 +68,8 @@ def row_of(soak: Soak, load: Load, figure: str) -> Row:
 # --- slopes ---------------------------------------------------------------------------------------
 
 
-# --- what parts tell ------------------------------------------------------------------------------
+# --- output of parts
+# --------------------------------------------------------------------------------
 
 
 # --- conduct --------------------------------------------------------------------------------------
@@ -130,7 +133,7 @@ def test_remaining_processes_are_reported_and_ended(tmp_path: Path) -> None:
     child = int((tmp_path / "load" / "pid").read_text())
     for _ in range(100):
         with suppress(psutil.NoSuchProcess):
-            # Where no process reaps orphans, it stays as a zombie.
+            # If no process reaps orphans, it stays as a zombie.
             if psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
                 time.sleep(0.05)
                 continue
@@ -164,7 +167,7 @@ STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n{TELL
 
 @contextmanager
 def soaking(out: Path, script: str) -> Iterator[subprocess.Popen[str]]:
-    """A soak under way, of whose only load some samples were taken."""
+    """Returns a soak in progress after some samples of its only load."""
     process = subprocess.Popen(
         [sys.executable, "-c", SOAK, script, str(out)],
         stdin=subprocess.DEVNULL,
@@ -183,7 +186,7 @@ def soaking(out: Path, script: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def kept_in(out: Path) -> dict[str, Any]:
-    """The findings; nothing that they tell of still runs."""
+    """Returns the findings; none of the processes mentioned still runs."""
     content: dict[str, Any] = json.loads((out / "soak.json").read_text())
     figures = {row["figure"]: row for row in content["figures"]}
     assert figures["own"]["samples"] > 0
@@ -225,7 +228,7 @@ def test_a_second_signal_ends_what_is_stubborn(tmp_path: Path) -> None:
 
 @pytest.mark.qemu
 def test_the_storm_leaves_the_kernel_as_it_was(tmp_path: Path) -> None:
-    """On two CPUs, with every policy; a check of the storm that fails ends it with status 1."""
+    """Runs on two CPUs, with every policy; a failing check of the storm ends it with status 1."""
     build("soak-image")
     guest = run_guest(
         tmp_path,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Our driver of Spike's library: a machine that forks at a moment, and what its branches do."""
+"""Tests the driver of Spike's library: a machine that forks at a moment, and its branches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def command(cpus: int, words: str) -> list[str]:
 
 
 def run(words: list[str], folder: Path) -> tuple[int, str]:
-    """The status, and what was said."""
+    """Returns the status and the output."""
     folder.mkdir(exist_ok=True)
     with (folder / CONSOLE).open("wb") as console:
         done = subprocess.run(
@@ -61,7 +61,7 @@ def make_folders(place: Path, branch_texts: dict[str, str]) -> list[str]:
 def branch(
     place: Path, words: list[str], branch_texts: dict[str, str], at: int = AT, jobs: int = 2
 ) -> str:
-    """What was said."""
+    """Returns the output."""
     status, output = run(branching(words, at, make_folders(place, branch_texts), jobs), place)
     assert status == 0, output
     return output
@@ -82,7 +82,7 @@ def events(folder: Path) -> Trace:
 
 
 def after(run_trace: Trace, kind: Kind) -> pl.DataFrame:
-    """The records of a kind from the moment on."""
+    """Returns the records of a kind after the moment."""
     return run_trace.events.filter((pl.col("kind") == kind) & (pl.col("time_ns") >= AT))
 
 
@@ -172,7 +172,7 @@ REFUSED = {
     "name": ("nothing rr", 2),
     "second": ("sched_status mlfq\nsched_tunables x=1\n", 161),
 }
-"""What a branch is told, and the kernel's error."""
+"""A branch's command, and the kernel's error."""
 
 
 def test_what_is_refused_ends_the_branch(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def has_begun(folder: Path) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Not even as a zombie."""
+    """Returns True if the process exists, even as a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Our driver of Spike's library: the same runs as Spike's own program, byte for byte, in less time."""
+"""Tests the driver of Spike's library: its runs equal those of Spike's program, byte for
+byte, in less time.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ SETUPS = [
 
 
 def run(command: list[str], folder: Path) -> tuple[int, bytes, bytes]:
-    """The exit status, the console and the trace."""
+    """Returns the exit status, the console and the trace."""
     folder.mkdir()
     done = subprocess.run(
         command,
@@ -77,7 +79,7 @@ def test_a_run_is_that_of_spike_itself(
 
 
 def compiled(source: bytes) -> bytes:
-    """What dtc makes of a device tree's text."""
+    """Returns dtc's output for a device tree's text."""
     words = ["dtc", "-q", "-I", "dts", "-O", "dtb"]
     return subprocess.run(words, input=source, stdout=subprocess.PIPE, check=True).stdout
 
@@ -97,7 +99,7 @@ def test_the_device_tree_is_what_dtc_makes_of_spikes(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 def test_boot_arguments_of_a_device_tree(tmp_path: Path) -> None:
-    """A backslash stays one; what the library makes a wrong text of is an error."""
+    """A backslash stays single; arguments that the library would garble are an error."""
     build_once("kernel", "image")
 
     def tree(arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -144,7 +146,7 @@ def test_wrong_words_are_named(words: list[str], status: int) -> None:
 
 
 def wait_for_words(process: subprocess.Popen[bytes], words: bytes) -> bytes:
-    """What it prints up to these words."""
+    """Returns the output up to these words."""
     assert process.stdout
     output = b""
     while words not in output:
@@ -165,7 +167,7 @@ def idle_shell(pace: str) -> subprocess.Popen[bytes]:
 
 @pytest.mark.spike
 def test_the_time_of_a_live_machine_does_not_run_ahead() -> None:
-    """A machine that is idle at no pace is hours ahead after as long."""
+    """Without a pace, an idle machine would be hours ahead after the same time."""
     begin = time.monotonic()
     with idle_shell("--pace=1") as shell:
         assert shell.stdin
@@ -192,7 +194,7 @@ def test_a_live_machine_is_interrupted(pace: str, number: int) -> None:
 
 
 def test_its_parts(tmp_path: Path) -> None:
-    """tests/spike/parts_test.cc."""
+    """Runs tests/spike/parts_test.cc."""
     program = tmp_path / "parts_test"
     parts = [f"spike/{name}.cc" for name in ("boot_arguments", "host_calls", "typed")]
     sources = ["tests/spike/parts_test.cc", *parts]
@@ -225,7 +227,7 @@ def test_variables_for_another_spike_are_reported(
     named: str,
     program: Programs,
 ) -> None:
-    """Our driver alone has turns of another length, and a drawn order of CPUs."""
+    """Only this driver has CPU turns of another length, and a random order of CPUs."""
     stub_spike = program("spike", ":")
     monkeypatch.setenv(SPIKE_VARIABLE, named if named == STOCK else str(stub_spike))
     monkeypatch.setenv(TURN_VARIABLE, "1000")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The kernel when its CPUs alternate after every few instructions, and stand still where locks are taken
-and given back: in an order that a seed draws, the same for the same seed."""
+"""Tests the kernel with interleaved CPUs. They alternate after every few instructions and
+stop where locks are taken and released, in a random order that depends only on the seed.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from schedlab.metrics import measure
 pytestmark = pytest.mark.spike
 
 ROUND = "5000"
-"""Instructions; CPUs are apart by as many at most, besides where they stand still."""
+"""Instructions; CPUs are at most this far apart, except where they stop."""
 
 PROGRAMS = [
     (3, "mlfq", "mixed"),
@@ -51,13 +52,13 @@ DEAR_PROGRAMS = [
         for program in ("test-switching", "test-processes", "test-files")
     ),
 ]
-"""A seed takes 8 CPU seconds of the first, and 13 to 60 of the others."""
+"""A seed takes 8 CPU seconds of the first program, and 13 to 60 of the others."""
 
 
 def execute(
     folder: Path, cpus: int, policy: str, program: str, turn: str, interleaving: str = ""
 ) -> tuple[int, str, bytes]:
-    """The status, the console and the trace of a run."""
+    """Returns the status, the console and the trace of a run."""
     build_once("kernel", "image")
     words = f'policy={policy} tick=1ms limit=200s trace={TRACE_FILE} run="{program}"'
     done = subprocess.run(
@@ -85,7 +86,7 @@ def interleaved(
 def test_programs_end_well_in_turns_of_any_length(
     tmp_path: Path, cpus: int, program: str, turn: str
 ) -> None:
-    """Two CPUs whose loops take turns in step may keep each other from a lock for ever."""
+    """Two CPUs whose loops alternate in step may keep each other from a lock forever."""
     status, console, _ = execute(tmp_path, cpus, "rr", program, turn)
     assert status == 0, console
     sound_trace(tmp_path / TRACE_FILE)
@@ -95,8 +96,9 @@ def test_programs_end_well_in_turns_of_any_length(
 def test_programs_end_well(
     tmp_path: Path, pytestconfig: pytest.Config, cpus: int, policy: str, program: str
 ) -> None:
-    """`--interleavings 1000` tries this many seeds: by hand, after a change of the kernel. A single
-    one is another one for each program."""
+    """`--interleavings 1000` tries this many seeds, for manual use after a change of the
+    kernel. A single seed differs per program.
+    """
     first = PROGRAMS.index((cpus, policy, program))
     for seed in range(first, first + pytestconfig.getoption("--interleavings")):
         status, console, _ = interleaved(tmp_path, cpus, policy, program, seed)
@@ -112,7 +114,7 @@ def test_dear_programs_end_well(tmp_path: Path, program: str) -> None:
 
 
 def latest_start(folder: Path, seed: str) -> int:
-    """How long a process that was woken waited for its CPU, at most; nanoseconds."""
+    """Returns the longest wait of a woken process for its CPU, in nanoseconds."""
     folder.mkdir()
     status, console, _ = execute(folder, 4, "rr", "mixed -n 4", ROUND, seed)
     assert status == 0, console
@@ -120,7 +122,7 @@ def latest_start(folder: Path, seed: str) -> int:
 
 
 def test_cpus_that_are_called_come_late(tmp_path: Path) -> None:
-    """A process that was woken may then be late by more than a tick; locks alone make it late by less."""
+    """Then a woken process may be late by more than a tick; locks alone delay it by less."""
     assert latest_start(tmp_path / "known", "") < 200_000
     assert max(latest_start(tmp_path / str(seed), str(seed)) for seed in range(1, 4)) > 1_200_000
 
@@ -141,7 +143,7 @@ def test_a_seed_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, given
 
 
 def test_a_run_is_interleaved_and_branched(tmp_path: Path, schedlab: Command) -> None:
-    """Its manifest says so; and the future in which nothing changes is the run itself."""
+    """Its manifest records the interleaving; a branch without changes equals the run."""
     seed = {INTERLEAVE_VARIABLE: "7"}
     runs = tmp_path / "runs"
     setup = ("--workload", "mixed", "--policy", "rr", "--cpus", "2")

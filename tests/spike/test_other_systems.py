@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The same arguments give the same traces on other systems, of which root file systems are made here."""
+"""Tests that the same arguments give the same traces on other systems, whose root file
+systems are built here.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ RUN = ("run", "--workload", "mixed", "--policy", ",".join(POLICIES), "--cpus", "
 PACKAGES = "ca-certificates,python3,python3-venv,libstdc++6"
 PROGRAMS = ("mmdebstrap", "unshare", "chroot")
 CERTIFICATES = "certificates.crt"
-"""The host's own, since its network may have some that no system ships."""
+"""The host's certificates, since its network may use some that no system ships."""
 SCRIPT = """
 mount --make-rprivate /
 mount -t proc proc "$1/proc"
@@ -50,7 +52,7 @@ SYSTEMS = (
         "http://deb.debian.org/debian",
         "deb {archive} {release} main",
     ),
-    System(  # Debian lacks Ubuntu's keys: TLS says whose archive it is
+    System(  # Debian lacks Ubuntu's keys: TLS authenticates the archive
         "Ubuntu 24.04",
         "noble",
         "https://archive.ubuntu.com/ubuntu",
@@ -104,7 +106,7 @@ def test_mixed_has_the_same_traces(system: System, here: dict[str, str], tmp_pat
 
 
 def copy_checkout(place: Path) -> None:
-    """As it is now, without what was built."""
+    """Copies the current checkout, without build products."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
     )

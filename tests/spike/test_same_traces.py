@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The pinned compiler makes the same kernel on every machine: so the same arguments give the same trace.
+"""Tests that the pinned compiler makes the same kernel on every machine, so that equal arguments
+give equal traces.
 
-tests/golden/traces.txt has the hashes. To write them anew, after a change of the kernel or of the compiler:
+tests/golden/traces.txt has the hashes. To rewrite them after a change of the kernel or of the
+compiler:
 
     SCHEDLAB_GOLDEN=write ./schedlab test tests/spike/test_same_traces.py
 """

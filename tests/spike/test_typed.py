@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a person types at a live machine is kept with its moments, and typed again it gives the same run."""
+"""Tests that a user's input to a live machine is recorded with its times, and that replaying
+it reproduces the run.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ PATIENCE_S = 60
 
 
 def command(folder: Path, typed: Path | None = None, interleaving: str = "") -> list[str]:
-    """A machine with a shell, which keeps what is typed in a folder, for which it is made."""
+    """Returns the command for a machine with a shell that records its input in a directory,
+    which is created.
+    """
     build_once("kernel", "image")
     folder.mkdir()
     boot = Boot(KERNEL, IMAGE, 2, 512, WORDS, live=True, keeps_typed=True, typed=typed)
@@ -37,11 +41,11 @@ def command(folder: Path, typed: Path | None = None, interleaving: str = "") -> 
 
 
 class Terminal:
-    """A person at a machine: what is typed is seen, as on any terminal."""
+    """A user at a machine: input is echoed, as on any terminal."""
 
     def __init__(self, words: list[str], folder: Path) -> None:
         self.end, theirs = pty.openpty()
-        tty.setraw(theirs)  # each character comes to the machine at once
+        tty.setraw(theirs)  # each character reaches the machine at once
         self.process = subprocess.Popen(
             words, cwd=folder, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
@@ -63,7 +67,7 @@ class Terminal:
         os.write(self.end, text.encode())
 
     def leave(self) -> tuple[int, bytes]:
-        """The exit status, and all that it printed."""
+        """Returns the exit status and all output."""
         while self.hear():
             pass
         status = self.process.wait(60)
@@ -72,7 +76,7 @@ class Terminal:
 
 
 def type_oddly(terminal: Terminal) -> None:
-    """Characters come alone, in heaps, while something runs, and with pauses."""
+    """Types characters singly, in bursts, during output, and with pauses."""
     chance = random.Random(7)
     terminal.until(PROMPT)
     for character in "echo slowly\n":
@@ -146,7 +150,7 @@ def test_what_cannot_be_typed_again(tmp_path: Path, text: str | None, message: s
 
 
 def boot(*options: str) -> list[str]:
-    """The command by which a user has such a machine."""
+    """Returns the command that a user enters for such a machine."""
     return [sys.executable, "-m", "schedlab", "boot", "--machine", "spike", "--cpus", "2", *options]
 
 
