@@ -305,8 +305,8 @@ def seeds_to_decide(suite: Suite, measure: Measure) -> int | None:
     too near for any number of seeds.
 
     The differences are assumed to stay as large and as scattered as they are. Each policy that is
-    tied for best then is significantly different from the best with a probability of 80 %, at a
-    level of 5 % divided by the number of other policies and by the number of evaluations.
+    tied for best then differs significantly from the best with a probability of 80 %. The level is
+    5 %, divided by the number of other policies and by the number of evaluations.
     """
     best, *others = suite.as_good(measure)
     best_values = np.asarray(suite.samples[best, measure.name][0])

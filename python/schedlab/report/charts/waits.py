@@ -112,8 +112,8 @@ def _with_levels(intervals: pl.DataFrame, stays: pl.DataFrame) -> pl.DataFrame:
 def starvation(processes: ChartProcesses) -> pl.DataFrame:
     """Returns the waits of the workload that are starvation: life, begin_ns, end_ns.
 
-    Such a wait exceeds STARVING_TICKS ticks times the mean number of ready tasks (running or
-    waiting) per CPU during the wait, or times READY_LEAST if that is larger.
+    Such a wait exceeds STARVING_TICKS ticks times the number of ready tasks (running or waiting)
+    per CPU. That number is the mean during the wait, and at least READY_LEAST.
     """
     intervals = _in_window(processes, processes.intervals())
     ready = intervals.filter(pl.col("state").is_in(["runnable", "running"]))

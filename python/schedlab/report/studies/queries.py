@@ -2,8 +2,8 @@
 """Queries about the runs and the published figures of any study, for its page and tables.
 
 A study with further queries has a module whose Queries class extends this one. A method
-that returns Measured is a number, a method that returns a bool is a predicate, and
-a method that returns blocks is a table or picture.
+that returns Measured is a number. A method that returns a bool is a predicate. A method that
+returns blocks is a table or picture.
 """
 
 from __future__ import annotations
