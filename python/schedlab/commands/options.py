@@ -109,7 +109,7 @@ SEED = click.IntRange(0, 2**63 - 1)
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 PLACE = click.Path(path_type=Path)
-"""A path that need not exist, unlike the types above."""
+"""A file or a folder. Like the types above, it need not exist."""
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 EXISTING_PATH = click.Path(exists=True, path_type=Path)

@@ -93,7 +93,7 @@ def request_options(
     `without`, or only those for `only`.
 
     The other arguments are defaults that the help shows. `cpus`: "" for the machine's number of
-    CPUs. `otherwise`: the default of every value that a recording has.
+    CPUs. `otherwise`: the help's text for defaults that a recording provides.
     """
     cpus_default = cpus or "1-4; on linux as many as this host has, on host all of them"
     shown = otherwise or True
