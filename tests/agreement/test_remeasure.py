@@ -58,7 +58,8 @@ def test_the_same_definitions_give_the_same_metrics(tmp_path: Path) -> None:
 
 
 def test_a_damaged_trace_is_named(tmp_path: Path) -> None:
-    """The run with the damaged trace has an error instead of metrics; the other runs have metrics."""
+    """The run with the damaged trace has an error instead of metrics; the other runs have
+    metrics."""
     for seed in (1, 2, 3):
         keep_simulated(tmp_path / "runs" / f"run-{seed}", seed)
     trace = tmp_path / "runs" / "run-1" / TRACE_FILE
