@@ -18,7 +18,8 @@ from schedlab_tools.benchmarks.study import COLUMNS, chosen, read
 
 
 def test_full_list_can_be_executed() -> None:
-    """Each configuration has a separate folder, and an existing policy that accepts its settings."""
+    """Each configuration has a separate folder, and an existing policy that accepts its
+    settings."""
     setups = read()
     assert len(setups) == len({run.name for run in setups}) == 862
     plan = Plan(Path("somewhere"), setups)
