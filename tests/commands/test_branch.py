@@ -116,7 +116,8 @@ def test_branches_are_runs(schedlab: Command, run_folder: Path, tmp_path: Path) 
 
 
 def test_branch_label_is_distinct(schedlab: Command, run_folder: Path, tmp_path: Path) -> None:
-    """The label differs from the run's, from other branches' and from a run under the new policy."""
+    """The label differs from the run's, from other branches' and from a run under the new
+    policy."""
     branch(schedlab, run_folder, tmp_path / "out", "--at", "50ms", "--attribute", "cpu:priority=1")
     runs = read([run_folder, tmp_path / "out"])
     assert sorted(setup.experiment for setup in runs.repeated) == [

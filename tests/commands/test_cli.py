@@ -43,7 +43,8 @@ def test_doctor_names_a_qemu_that_is_too_old(
 
 
 def test_a_host_with_nothing_on_its_path_is_healthy(schedlab: Command, tmp_path: Path) -> None:
-    """The default run needs no program on the PATH; `doctor` still lists what other commands need."""
+    """The default run needs no program on the PATH; `doctor` still lists what other commands
+    need."""
     done = schedlab("doctor", "--json", environment={"PATH": str(tmp_path)})
     assert done.returncode == 0, done.stdout
     dependencies = {f["name"]: f for f in json.loads(done.stdout)["dependencies"]}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tests adaptive seeds: how many are added, when this stops, and how often the decision is wrong."""
+"""Tests adaptive seeds: how many are added, when this stops, and how often the decision is
+wrong."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tests `./schedlab runs`: which runs are listed, shown and removed, and which are never removed."""
+"""Tests `./schedlab runs`: which runs are listed, shown and removed, and which are never
+removed."""
 
 from __future__ import annotations
 
