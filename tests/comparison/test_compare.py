@@ -111,7 +111,8 @@ def test_the_warm_up_may_be_left_out(tmp_path: Path) -> None:
 
 
 def two_that_differ(folder: Path) -> tuple[Path, Path]:
-    """Keeps runs of two policies that differ in turnaround, and at random in three other metrics."""
+    """Keeps runs of two policies that differ in turnaround, and at random in three other
+    metrics."""
     for seed, (first, second) in enumerate([(10.0, 11.0), (20.0, 21.5), (30.0, 32.0)]):
         other = 0.1 * (-1) ** seed
         keep_figures(folder / "a", seed=seed, turnaround_mean_ns=first * MS)

@@ -25,7 +25,8 @@ TURNAROUND = BY_NAME["turnaround"]
 def fill(
     folder: Path, experiment: str, turnarounds: dict[str, float], seeds: int = 4, **more: Any
 ) -> None:
-    """Keeps runs of policies with these mean turnarounds in ms; a seed shifts all of them equally."""
+    """Keeps runs of policies with these mean turnarounds in ms; a seed shifts all of them
+    equally."""
     for policy, turnaround in turnarounds.items():
         for seed in range(1, seeds + 1):
             moved = turnaround + seed + 0.01 * ((seed * 7 + len(policy)) % 5)

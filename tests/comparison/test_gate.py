@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tests `./schedlab compare --keep` and `--gate`: what a baseline stores and when the gate fails."""
+"""Tests `./schedlab compare --keep` and `--gate`: what a baseline stores and when the gate
+fails."""
 
 from __future__ import annotations
 
