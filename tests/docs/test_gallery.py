@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tests docs/gallery: a page per policy, with results of the sweep and the policy's current code."""
+"""Tests docs/gallery: a page per policy, with results of the sweep and the policy's current
+code."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def test_policy_sides_differ_most_from_the_middle() -> None:
 
 
 def test_study_presets_have_pages() -> None:
-    """If this fails, add it to studies/N/presets.yaml and run `./schedlab dev docs study-presets`."""
+    """If this fails, add it to studies/N/presets.yaml and run `./schedlab dev docs
+    study-presets`."""
     named = {
         f"{policy.name}:{preset.name}": re.search(r"study (\d)", preset.meaning)
         for policy in known_policies().values()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tests docs/writing-a-policy.md: the code works after each step, with the results that it states."""
+"""Tests docs/writing-a-policy.md: the code works after each step, with the results that it
+states."""
 
 from __future__ import annotations
 
