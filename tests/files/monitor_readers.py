@@ -68,7 +68,8 @@ def lines(folder: Path) -> None:
 
 
 def ask(folder: Path, file: Path) -> list[str]:
-    """Sends each line as a message, and returns the refusals; a refusal does not end the session."""
+    """Sends each line as a message, and returns the refusals; a refusal does not end the
+    session."""
     with (
         mock.patch.object(paths, "RUNS", folder / "imported"),
         mock.patch.object(worker, "_call", _work),
