@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tests clocks and run times that start near their wrap, with submissions and the labs' solutions."""
+"""Tests clocks and run times that start near their wrap, with submissions and the labs'
+solutions."""
 
 from __future__ import annotations
 
