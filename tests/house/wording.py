@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Measures how plain the project's English is: listed phrases, vague names and the length of sentences."""
+"""Measures how plain the project's English is: listed phrases, vague names and the length of
+sentences."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def read_vague_words() -> frozenset[str]:
 
 
 def prose(path: Path) -> str:
-    """Returns what a person reads in a file: Markdown without code, docstrings, messages and comments."""
+    """Returns what a person reads in a file: Markdown without code, docstrings, messages and
+    comments."""
     text = path.read_text(encoding="utf-8", errors="replace")
     if path.suffix == ".md":
         return _markdown(text)
@@ -98,7 +100,8 @@ def sentences(text: str) -> list[str]:
 
 
 def definitions(tree: ast.AST) -> Iterator[str]:
-    """Yields the name of each function, class, parameter, variable and attribute that a module defines."""
+    """Yields the name of each function, class, parameter, variable and attribute that a module
+    defines."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
