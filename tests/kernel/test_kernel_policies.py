@@ -145,7 +145,8 @@ def show_first_difference(
 def test_feedback_queue_follows_its_rule_tick_by_tick(
     tmp_path: Path, preset: str, rules: Rules, iterations: int, least_ticks: int
 ) -> None:
-    """Three CPU-bound processes run study 4's figure 7 with two boosts, and study 3's time slices."""
+    """Three CPU-bound processes run study 4's figure 7 with two boosts, and study 3's time
+    slices."""
     command = f"ladder -n 3 -a 2 -d 0 -i {iterations}"
     events = traced(tmp_path, command, 1, f"policy=mlfq:{preset}")
     begin, pids = begin_together(events, 3)
@@ -175,7 +176,7 @@ STRICT = "priority set=aging_interval=0"
 def test_no_lower_priority_runs_while_a_higher_one_waits(
     tmp_path: Path, policy: str, cpus: int, load: str
 ) -> None:
-    """On several CPUs, an inversion lasts at most a tick plus Spike's rounds; on one CPU, only rounds.
+    """On several CPUs, an inversion lasts at most a tick plus Spike's rounds; on one, only rounds.
 
     At each tick, a CPU looks at the other queues. The processes change their priorities.
 

@@ -105,7 +105,8 @@ def switch_delays(events: trace.Trace) -> npt.NDArray[np.int64]:
 def test_switching_policies_under_load(tmp_path: Path, cpus: int) -> None:
     """After more than 1,000 switches, the trace is valid, and each switch applies within a tick.
 
-    By then, each process that the old policy picked has left its CPU or was picked by the new policy.
+    By then, each process that the old policy picked has left its CPU, or the new policy has
+    picked it.
     """
     events = traced(tmp_path, "test-switching", cpus)
     policies = events.texts.filter(pl.col("row").is_in(events.rows(trace.Kind.POLICY).tolist()))
