@@ -98,9 +98,9 @@ def share(stays: pl.DataFrame, process: int, second: tuple[int, int]) -> float:
 def error_limit_s(budget: float) -> float:
     """Returns how far, in seconds, a hog's run time in a span may lie from its budget.
 
-    A hog may use its budget early or late in each period. At the beginning and at the end of the span it
-    is therefore before or behind a steady flow by at most `budget` times the rest of the period, and by
-    one tick, because it may overrun its budget until the next tick.
+    A hog may use its budget early or late in each period. At the beginning and at the end of the
+    span, it is therefore ahead of or behind a steady rate. The difference is at most `budget` times
+    the rest of the period, plus one tick, because a hog may overrun its budget until the next tick.
     """
     return 2 * (budget * PERIOD_S * (1 - budget) + TICK_S)
 
@@ -134,7 +134,8 @@ def test_cpus_idle_while_threads_are_throttled(
 ) -> None:
     """The CPUs idle for the time that neither the hogs' budgets nor other threads fill.
 
-    (Whether an idle CPU asks for a thread is unknown: the trace has no calls of CPUs that take turns.)
+    (Whether an idle CPU asks for a thread is unknown: the trace has no scheduler visits if the
+    emulator runs the CPUs alternately.)
     """
     begin, end = seconds[0]
     others = set(stays["process"]) - {0, *hogs}
