@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Compares our data of the studies with the studies' texts, on machines that have them.
+"""Compares the data of the studies with the studies' texts, on machines that have them.
 
     SCHEDLAB_STUDIES=FOLDER ./schedlab test tests/studies/compare_with_texts.py
 
-FOLDER holds one text for each study, such as 3-title.txt, and beside it baselines.md, what was measured with the
-studies' programs. No other test reads anything outside the repository.
+FOLDER holds one text for each study, such as 3-title.txt, and baselines.md with the measurements of
+the studies' programs. No other test reads anything outside the repository.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def study_text(number: int) -> str:
 
 @cache
 def baselines() -> str:
-    """Returns what was measured with the studies' programs."""
+    """Returns the measurements of the studies' programs."""
     path = TEXTS.parent / "baselines.md"
     return path.read_text(encoding="utf-8")
 
 
 @cache
 def sections(study: int) -> dict[str, str]:
-    """A study's text by the numbers of its sections, without the sections within them."""
+    """Returns a study's text by section number; subsections are separate."""
     heading = re.compile(r"^(?:#+ )?(\d(?:\.\d+)*) [A-Z*/][^\n]*$", re.MULTILINE)
     text = study_text(study)
     headings = list(heading.finditer(text))
@@ -58,16 +58,18 @@ def section(study: int, number: str) -> str:
 
 
 def paragraphs(text: str) -> list[str]:
-    """Lines between empty ones, as one line. The items of a list are paragraphs of their own.
+    """Returns the text between empty lines as one line each. The items of a list are separate
+    paragraphs.
 
-    One that goes on in lower case is joined: there the page ended.
+    A paragraph that continues in lower case is joined with its predecessor, because a page ended
+    there.
     """
     blocks = re.split(r"\n\s*\n(?![a-z])|\n(?=- |\d+\. |\| |• )", text)
     return [re.sub(r"\s+", " ", block) for block in blocks]
 
 
 def of_texts(source: str = "study") -> list[Figure]:
-    """The figures of those studies whose texts are kept: of others they are as they are cited."""
+    """Returns the figures of studies whose texts are available; other studies are only cited."""
     cited = {study.number for study in studies() if study.facts.get("text") == "cited"}
     return [
         figure
@@ -77,7 +79,7 @@ def of_texts(source: str = "study") -> list[Figure]:
 
 
 def test_tables_are_those_of_the_study() -> None:
-    """Each row of ours is the printed cells of one line, in their order, none left out."""
+    """Each row of the data is the printed cells of one line, in order, without omissions."""
     rows: dict[tuple[int, str, str], list[str]] = defaultdict(list)
     expected: dict[tuple[int, str], list[str]] = defaultdict(list)
     for figure in of_texts():
@@ -101,7 +103,9 @@ def test_tables_are_those_of_the_study() -> None:
 
 
 def test_numbers_stand_in_the_texts() -> None:
-    """Those that no table holds in their section, and the authors' and the reruns' in the baselines."""
+    """Figures outside tables are in their section; the authors' and the reruns' figures are
+    in the baselines.
+    """
     for figure in of_texts():
         kind, _, number = figure.place.partition(" ")
         if kind == "section":
@@ -117,7 +121,7 @@ def test_numbers_stand_in_the_texts() -> None:
     ids=[f"{study}-{contradiction.name}" for study, contradiction in CONTRADICTIONS],
 )
 def test_contradictions_stand_in_the_study(study: int, contradiction: Contradiction) -> None:
-    """All numbers and terms of a statement in one paragraph or one row of its place."""
+    """All numbers and terms of a statement are in one paragraph or one row of its place."""
     for statement in contradiction.statements:
         assert stands(study, statement), statement
         changed = [*statement.numbers[:-1], "".join(statement.numbers[-1:]) + "07"]
@@ -135,7 +139,7 @@ def test_rules_of_presets_stand_in_the_study(preset: StudyPreset) -> None:
 
 
 def stands(study: int, statement: Statement) -> bool:
-    """Is that what the place says?"""
+    """Returns True if the place contains the statement."""
     kind, _, number = statement.place.partition(" ")
     if kind == "table":
         cells = [

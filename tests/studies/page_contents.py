@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads what stands on a report's page."""
+"""Reads the content of a report's page."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from schedlab.report.model import Cell, Page, Table, Text
 
 
 def tables_of(page: Page) -> dict[str, Table]:
-    """By name."""
+    """Returns the tables by name."""
     return {block.name: block for block in page.blocks() if isinstance(block, Table)}
 
 
 def texts_of(page: Page) -> str:
-    """The lead and all texts, one after another, each paragraph and each item a line."""
+    """Returns the lead and all texts in order; each paragraph and each item is a line."""
     texts = [page.lead, *(b.markdown for b in page.blocks() if isinstance(b, Text))]
     return re.sub(r"(?<=\S)\n *(?![-*\s])", " ", "\n".join(texts))
 
 
 def opening_of(page: Page) -> str:
-    """What the page says before its first table: the lead, and the texts of its first section."""
+    """Returns the page's text before its first table: the lead and the texts of its first
+    section.
+    """
     return texts_of(replace(page, sections=page.sections[:1]))
 
 
 def cells_of(table: Table, labels: int = 1) -> dict[tuple[str, ...], Cell]:
-    """By the row's labels (those that are printed once hold for the rows below, too), then the
-    column's group and title."""
+    """Returns cells by the row's labels, then by the column's group and title. A label
+    printed once also applies to the rows below.
+    """
     cells: dict[tuple[str, ...], Cell] = {}
     above = [""] * labels
     for row in table.rows:
@@ -40,6 +43,6 @@ def cells_of(table: Table, labels: int = 1) -> dict[tuple[str, ...], Cell]:
 
 
 def numbers(text: str) -> set[str]:
-    """As printed, except commas between thousands."""
+    """Returns numbers as printed, except for commas between thousands."""
     joined = re.sub(r"(?<=\d),(?=\d{3})", "", text)
     return set(re.findall(r"(?<![\d.])\d+(?:\.\d+)?", joined))

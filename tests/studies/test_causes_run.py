@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The stored effect of each cause that explains figures by itself: its two runs on the first column's CPUs."""
+"""Tests the stored effect of each cause that alone explains figures: its two runs on the
+first column's CPUs.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,14 @@ pytestmark = pytest.mark.spike
 
 WORDED_BY_DATA = [cause for study in studies() for cause in causes(study.number) if cause.places]
 OF_SUITES = "suite"
-"""All tests in a row are one run: a test's own part of it is told by the program."""
+"""All tests in a row are one run: the program prints where each test begins."""
 SUITE_TEST = 4
-"""Mixed Load's place in the suite, from 1 on."""
+"""Mixed Load's position in the suite, counted from 1."""
 NEAR = 0.1
 
 
 def measured(collection: Collection, cause: Cause, named: str) -> float:
-    """Returns what the cause's run measured, in the unit of its effects."""
+    """Returns the measurement of the cause's run, in the unit of its effects."""
     experiment = named.partition(" ")[0]
     of = {
         name: rows.filter(pl.col("experiment") == experiment)

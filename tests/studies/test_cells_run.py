@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Whether a plan has all cells of the published tables. Each setup is one run that failed: no cell needs
-a measurement to tell that it was run."""
+"""Tests that a plan covers all cells of the published tables.
+
+Each configuration is one failed run: a cell needs no measurement to show that it was run.
+"""
 
 from __future__ import annotations
 

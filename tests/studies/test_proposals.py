@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Proposals as data: what proposals.yaml says can be run, and the page states the outcome of each."""
+"""Tests proposals as data: those of proposals.yaml can be run, and the page states the
+outcome of each.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,7 @@ def test_verdicts(off: tuple[float, ...], on: tuple[float, ...], verdict: str) -
 
 @pytest.fixture(scope="module")
 def of_study_5(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Outcome]:
-    """What the tests of its future work say, in quick runs: by proposal and what is looked at."""
+    """Returns the results of its future work's tests, in quick runs: by proposal and quantity."""
     folder = tmp_path_factory.mktemp("proposals")
     perform(plan_of_proposals(folder, "quick", (5,), 1, "sim"))
     outcomes_5 = (
@@ -117,7 +119,9 @@ def test_study_5s_future_work_helps(of_study_5: dict[tuple[str, str], Outcome], 
 def test_shares_of_groups_and_nice_levels_are_exact(
     of_study_5: dict[tuple[str, str], Outcome],
 ) -> None:
-    """Ann has a third of the CPU with her two processes; nice 10 has 110 of 2158 beside two of nice 0."""
+    """Ann has a third of the CPU with her two processes; nice 10 has 110 of 2158 alongside
+    two of nice 0.
+    """
     for words in (
         "share of the CPU of a process of nice 10 beside two of nice 0",
         "the same: lottery",
@@ -135,7 +139,7 @@ def test_nearness_helps_little_by_memory_and_more_by_cores(
 
 
 def test_wrr_that_knows_nodes_moves_less_between_them(tmp_path: Path) -> None:
-    """Moves of tasks from one of the two nodes to the other, by the same workload."""
+    """Counts moves of tasks from one of the two nodes to the other, in the same workload."""
     moves = []
     for near in ((), (("near", 1),)):
         folder = tmp_path / str(len(near))
@@ -158,7 +162,7 @@ def test_wrr_that_knows_nodes_moves_less_between_them(tmp_path: Path) -> None:
 
 
 def test_a_scan_of_all_levels_decides_as_the_bitmap(tmp_path: Path) -> None:
-    """What the two take differs, and nothing else."""
+    """Only their durations differ."""
     file = workload_files.read(STUDIES / "1" / "mixture.json")
     decisions = []
     for name, settings in (("bitmap", "scan=0"), ("scan", "scan=1"), ("wide", "level_width=3")):
@@ -176,7 +180,9 @@ def test_a_scan_of_all_levels_decides_as_the_bitmap(tmp_path: Path) -> None:
 
 
 def test_inheritance_shortens_the_waits_of_study_1s_critical_task(tmp_path: Path) -> None:
-    """For a lock of the lowest level: under hybrid, under levels alone, and with ceilings."""
+    """It waits for a lock of the lowest level: under hybrid, under levels alone, and with
+    ceilings.
+    """
     planned = plan_of_proposals(tmp_path, "quick", (1,), 1, "sim").runs
     perform(Plan(tmp_path, tuple(run for run in planned if run.label == "proposal-locks")))
     tested = [outcome for outcome in outcomes(read([tmp_path])) if outcome.was_run]

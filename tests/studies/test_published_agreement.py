@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How published figures are counted as near: the rule at its edges, and the counts of a page."""
+"""Tests the rule for agreement with published figures: its boundaries, and the counts of a page."""
 
 from __future__ import annotations
 

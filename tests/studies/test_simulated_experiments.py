@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Studies whose experiments are workload files: their folder is all that there is of them."""
+"""Tests studies whose experiments are workload files: their directory contains everything
+about them.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def test_experiment_matches_its_folder(tmp_path: Path) -> None:
 
 
 def test_the_default_has_them(tmp_path: Path) -> None:
-    """Beside the kernel's runs, and nowhere twice."""
+    """They are listed next to the kernel's runs, once each."""
     runs = only_simulated(Request((), "quick"), tmp_path)
     assert {run.machine.name for run in runs} == {"sim"}
     assert {run.label.partition("-")[0] for run in runs} == {"s1", "s3", "s4", "s6"}
@@ -42,7 +44,9 @@ def test_the_default_has_them(tmp_path: Path) -> None:
 
 
 def course() -> Course:
-    """Two take turns of 10 ms; the third runs beside one of them, on another CPU."""
+    """Two processes alternate every 10 ms; the third runs at the same time as one of them, on
+    another CPU.
+    """
     turns = [(1 + turn % 2, "ab"[turn % 2], 10 * turn, 10 * turn + 10) for turn in range(10)]
     rows = [*turns, (3, "b", 25, 45)]
     running = pl.DataFrame(
@@ -61,7 +65,7 @@ def test_what_a_group_had_until_a_time() -> None:
 
 
 def test_what_lies_between_two_marks_of_a_process() -> None:
-    """Not between those of two processes, and not over a third mark."""
+    """Marks of two processes do not pair up, nor do marks with a third one between them."""
     rows = [(1, 10, 3), (2, 12, 3), (1, 15, 1), (1, 20, 3), (2, 30, 1), (1, 31, 4), (1, 40, 1)]
     notes = pl.DataFrame(rows, schema=["pid", "time_ns", "number"], orient="row")
     course = Course(100, pl.DataFrame(), notes)

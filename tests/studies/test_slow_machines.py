@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What took longer on the studies' machines: the files, and which runs have it."""
+"""Tests the operations that took longer on the studies' machines: the files, and the runs
+that use them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The studies' data: published figures, what is ideal, and what does not fit together.
+"""Tests the studies' data: published figures, ideal values, and contradictions.
 
 `compare_with_texts.py` compares the data with the studies' texts, on machines that have them.
 """
@@ -34,7 +34,7 @@ from schedlab.studies.pack import Contradiction, studies
 
 
 def test_the_file_is_in_order() -> None:
-    """All studies, all kinds, all sources; CPUs where the place says so."""
+    """It has all studies, kinds and sources; CPU counts where the place states them."""
     figures = all_published()
     assert {figure.study for figure in figures} == {1, 2, 3, 4, 5, 6}
     assert {figure.kind for figure in figures} == {"measurement", "expectation", "claim", "setting"}
@@ -50,7 +50,7 @@ def test_the_file_is_in_order() -> None:
 
 
 def test_policies_are_ours() -> None:
-    """Each is a policy of ours or one of its presets; all that is measured has one."""
+    """Each is a built-in policy or one of its presets; every measured figure has one."""
     names = set()
     for path in [*(ROOT / "policies").glob("*.c"), *(ROOT / "policies/studies").glob("*.c")]:
         policy = path.stem.removeprefix("study-")
@@ -84,7 +84,7 @@ GOOD = ["table 3", "A", "1 CPU", "measurement", "share", "%", "50.4", "1", "", "
     ],
 )
 def test_a_bad_line_is_an_error(column: str, text: str, error: str) -> None:
-    """It names the line and what is wrong."""
+    """The error names the line and the mistake."""
     bad = dict(zip(COLUMNS, GOOD, strict=True)) | {column: text}
     with pytest.raises(ValueError, match=f"line 3: .*{error}"):
         read_figures(as_csv([[*GOOD[:2], "2 CPUs", *GOOD[3:]], list(bad.values())]), 1)
@@ -97,11 +97,11 @@ def as_csv(rows: list[list[str]], heading: tuple[str, ...] = COLUMNS) -> io.Stri
     return file
 
 
-# What is ideal.
+# Ideal values.
 
 
 def test_least_mean_turnaround_is_the_least() -> None:
-    """Of all ways to assign few processes to CPUs, each CPU's shortest first."""
+    """Compares all ways to assign few processes to CPUs, each CPU's shortest first."""
     for work in ([1, 2, 3], [5, 1, 1, 4], [2, 2, 2, 7, 1]):
         for cpus in (1, 2, 3):
             best = min(
@@ -114,7 +114,7 @@ def test_least_mean_turnaround_is_the_least() -> None:
 
 
 def turnarounds(work: list[int], choice: tuple[int, ...], cpus: int) -> list[float]:
-    """If process i runs on CPU choice[i]."""
+    """Returns the turnarounds if process i runs on CPU choice[i]."""
     ends = []
     for cpu in range(cpus):
         now = 0.0
@@ -127,14 +127,14 @@ def turnarounds(work: list[int], choice: tuple[int, ...], cpus: int) -> list[flo
 
 
 def test_no_published_time_is_better_than_ideal() -> None:
-    """Under no scheduler of study 1, on one to five CPUs."""
+    """This holds under every scheduler of study 1, on one to five CPUs."""
     for table in (1, 2):
         times = [figure for figure in published(1, table) if figure.quantity == "completion"]
         assert {figure.row for figure in times} == {test.row for test in TIMING_TESTS[table]}
         for figure in times:
             assert figure.cpus is not None
-            # The size of the work is taken from the 86 ticks of one cell, which hold some overhead:
-            # under priorities the same work took 84. And the study tells whole ticks.
+            # The size of the work is derived from one cell of 86 ticks, which includes some
+            # overhead: under priorities the same work took 84. And the study reports whole ticks.
             least = ideal_printed(table, figure.row, figure.cpus) * 84 / 86
             assert figure.value + 0.5 >= least, figure
     assert ideal_completion(1, "CPU-heavy", 1) == pytest.approx(86)
@@ -148,7 +148,7 @@ def test_no_published_time_is_better_than_ideal() -> None:
         ideal_completion(1, "Nothing", 1)
 
 
-# What does not fit together.
+# Contradictions.
 
 
 CONTRADICTIONS = [
@@ -157,7 +157,9 @@ CONTRADICTIONS = [
 
 
 def test_contradictions_are_listed_once() -> None:
-    """Each has a name, a reason, and two places or more; one of number theory needs no second."""
+    """Each has a name, a reason, and at least two places; a contradiction of number theory
+    needs no second.
+    """
     names = Counter((study, contradiction.name) for study, contradiction in CONTRADICTIONS)
     assert max(names.values()) == 1
     assert {study for study, _ in CONTRADICTIONS} == {1, 2, 3, 4, 5}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Study 5's page where there are runs on Linux: constructed ones, whose figures are known."""
+"""Tests study 5's page with runs on Linux: synthetic ones with known figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STARTED = {"started": "2026-04-19T12:00:00+00:00"}
 def keep(
     place: Path, experiment: str, policy: str, seed: int, console: str = "", **run_facts: Any
 ) -> Path:
-    """A run on the experiment's machine."""
+    """Writes a run on the experiment's machine."""
     content = {**on_linux(experiment), "workload": EXPERIMENTS[experiment].command, "cpus": 2}
     folder = keep_run(place, experiment, policy, seed, **content, **run_facts)
     (folder / CONSOLE).write_text(f"[    0.5] Run /init\n{console}")
@@ -49,7 +49,7 @@ def keep(
 
 
 def on_linux(experiment: str) -> dict[str, Any]:
-    """Of a manifest: the experiment's machine, and the mode that it is in."""
+    """Returns a manifest's experiment machine and its mode."""
     machine = machine_named(EXPERIMENTS[experiment].machine or "spike")
     return {"machine": machine.name, "mode": machine.note, "repeatable": machine.repeatable}
 
@@ -72,7 +72,7 @@ def page_of(place: Path) -> Page:
 
 
 def asked(place: Path) -> study_5.Queries:
-    """What a page would say of these runs."""
+    """Returns a page's content for these runs."""
     return study_5.Queries(study_numbered(5), read([place]))
 
 
@@ -105,7 +105,9 @@ def test_published_figures_are_next_to_measured_ones(tmp_path: Path, name: str) 
 
 
 def test_what_may_be_chance_is_called_so(tmp_path: Path) -> None:
-    """WRR is one event a second faster, and its own runs are two apart; the lottery is ten slower."""
+    """WRR is one event a second faster, and its two runs differ by two; the lottery is ten
+    slower.
+    """
     keep_sysbench(tmp_path)
     page = page_of(tmp_path)
     rows = {
@@ -129,7 +131,7 @@ def test_what_may_be_chance_is_called_so(tmp_path: Path) -> None:
 
 
 def test_full_report_from_linux_alone(tmp_path: Path) -> None:
-    """Its other pages know the experiments, too; and a policy that is none of ours."""
+    """Its other pages include the experiments, too; and a policy that is not built in."""
     for policy in OWN:
         for seed in (1, 2):
             folder = tmp_path / f"{policy.replace(':', '-')}-{seed}"
@@ -141,11 +143,13 @@ def test_full_report_from_linux_alone(tmp_path: Path) -> None:
     assert [page.above for page in report.pages if page not in report.menu] == ["runs"]
 
 
-# --- what the thread waits for
+# --- causes of the thread's waits
 
 
 def scheduled(*turns: tuple[int, int]) -> list[Record]:
-    """A trace of which process runs from which ms on; each is forked at 0, and can always run."""
+    """Returns a trace of the process that runs after each ms; each is forked at 0, and always
+    runnable.
+    """
     number = iter(range(1000))
 
     def record(ms: int, process: int, kind: Kind, first: int = 0, second: int = 0) -> Record:
@@ -163,7 +167,9 @@ def scheduled(*turns: tuple[int, int]) -> list[Record]:
 
 
 def test_who_ran_while_the_thread_waited(tmp_path: Path) -> None:
-    """Thread 3 computes; a kernel thread has 4 ms and then another 1, the workload's other has 3."""
+    """Thread 3 computes; a kernel thread runs for 4 ms and later for 1; the workload's other
+    thread runs for 3.
+    """
     trace = load(
         scheduled((0, 3), (10, 9), (14, 8), (15, 3), (30, 4), (33, 3), (90, 8)), Script(cpus=1)
     )

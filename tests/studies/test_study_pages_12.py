@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The pages of studies 1 and 2: published figures beside the right ones of ours, and the words."""
+"""Tests the pages of studies 1 and 2: published figures next to the matching measured ones,
+and the texts.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,18 @@ from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.pack import study_numbered
 from schedlab.studies.shares import TESTS
 
-pytestmark = pytest.mark.xdist_group("study pages 1 and 2")  # what they share is made once
+pytestmark = pytest.mark.xdist_group("study pages 1 and 2")  # shared data is made once
 
 TICK_NS = 1_000_000
 SEEDS = (1, 3)
-"""Their mean is the number that a cell was given."""
+"""Their mean is the number of a cell."""
 SUITES = {1: ("timing", "rr:table-scan"), 2: ("priority", "priority:passes")}
 """By table."""
 PROCESSES = 50
 
 
 def tick_numbers(suite: str, test: str, cpus: int) -> tuple[float, float]:
-    """What is told, and until all have ended: others in each cell."""
+    """Returns the reported and the total times: distinct in each cell."""
     place = 12 * list(TIMING_TESTS).index(test) + 2 * cpus + (1 if suite == "priority" else 0)
     return 100.0 + place, 300.0 + place
 
@@ -52,7 +54,7 @@ def keep_timing(
     their_costs: bool = False,
     **manifest: Any,
 ) -> None:
-    """A run whose times are those of tick_numbers, a little more or less by the seed."""
+    """Writes a run with the times of tick_numbers, varied a little by the seed."""
     name = f"{prefix}-{suite}-{test}"
     printed_ticks, completion = tick_numbers(suite, test, cpus)
     completion = ticks or completion + seed - 2
@@ -121,7 +123,7 @@ def keep_suites(place: Path, seeds: tuple[int, ...] = SEEDS) -> None:
 
 
 def share_numbers(table: int, cpus: int, count: int, kind: int) -> list[float]:
-    """Percent of each group, that sum up to 100: others in each cell, and of each kind of run."""
+    """Returns percentages of the groups with sum 100, distinct in each cell and kind of run."""
     rest = [10.0 + table + cpus / 10 + kind + 2 * number for number in range(count - 1)]
     return [*rest, 100 - sum(rest)]
 
@@ -129,7 +131,7 @@ def share_numbers(table: int, cpus: int, count: int, kind: int) -> list[float]:
 def keep_shares(
     place: Path, table: int, experiment: str, policy: str, cpus: int, seed: int, kind: int
 ) -> None:
-    """A run whose shares of CPU time and of selections are those of share_numbers."""
+    """Writes a run with the shares of CPU time and of selections of share_numbers."""
     (test,) = (candidate for candidate in TESTS if candidate.table == table)
     parts = share_numbers(table, cpus, len(test.rows), kind)
     change = (seed - 2) / 10
@@ -171,7 +173,7 @@ def keep_lottery(place: Path, seeds: tuple[int, ...] = SEEDS) -> None:
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Collection:
-    """A whole study 1."""
+    """Writes a whole study 1."""
     place = tmp_path_factory.mktemp("study-1")
     keep_suites(place)
     keep_lottery(place)
@@ -189,12 +191,12 @@ def made(page: Page | None) -> Page:
 
 
 def asked(place: Path) -> study_1.Queries:
-    """What a page would say of these runs."""
+    """Returns a page's content for these runs."""
     return study_1.Queries(study_numbered(1), read([place]))
 
 
 def at(cells: dict[tuple[str, ...], Cell], *key: str) -> Cell:
-    """The cell there."""
+    """Returns the cell's number."""
     return cells[key]
 
 
@@ -248,20 +250,22 @@ def test_failed_and_missing_cells(tmp_path: Path) -> None:
 
 
 def counted(page: Page) -> dict[str, int]:
-    """What the table of agreement says of all figures; all 0 if it is not there."""
+    """Returns the table of agreement's counts over all figures; all 0 without a table."""
     names = ("compared", "near", "compared, study costs", "near, study costs")
     table = tables_of(page).get("study-1-agreement")
     return dict.fromkeys(names, 0) if table is None else {n: table.data[n][-1] for n in names}
 
 
 def on_costs(page: Page, test: str) -> Cell:
-    """Of table 1, on one CPU."""
+    """Returns runs of table 1 on one CPU, with the study's costs."""
     cell_key = (test, "1", "completion, ticks", "study costs")
     return cells_under(page, "study-1-table-1")[cell_key]
 
 
 def test_runs_with_study_costs_show_the_effect_of_slow_forks(tmp_path: Path) -> None:
-    """Theirs are 19 and 46 ticks: 17 are within two, 60 neither within two nor 15 %."""
+    """The published values are 19 and 46 ticks: 17 is within two ticks, 60 is within neither
+    two ticks nor 15 %.
+    """
     for test, plain, slow in (("creation", 5.0, 17.0), ("starvation", 60.0, 60.5)):
         for costs, ticks in ((False, plain), (True, slow)):
             keep_timing(tmp_path, *SUITES[1], test, 1, 1, ticks=ticks, their_costs=costs)
@@ -296,7 +300,9 @@ def test_the_text_follows_the_runs(tmp_path: Path) -> None:
 
 
 def test_table_2_is_compared_in_a_row_and_without_the_deleted_bursts(tmp_path: Path) -> None:
-    """By itself, with bursts, I/O-bound is other work, and is not counted; as the study ran it, it is."""
+    """A separate run with bursts makes I/O-bound other work, and is not counted; a run as in
+    the study is.
+    """
     keep_timing(tmp_path, *SUITES[2], "io-bound", 1, 1, ticks=27.0)
     values = [
         {"pid": 2, "group": "root", "time_ns": 0, "name": name, "value": value}
@@ -345,7 +351,7 @@ def test_figures_of_tables_3_to_8_are_next_to_their_cells(whole_page: Page, test
         assert sorted(shown) == sorted(figure.text for figure in figures if figure.kind == sort)
 
 
-# --- the rest of the page
+# --- the remaining page
 
 
 def test_contradictions_appear_once(whole_page: Page) -> None:
@@ -359,13 +365,13 @@ def test_contradictions_appear_once(whole_page: Page) -> None:
     ["s1-priority-mixed", "s1-lottery-starve", 1],
 )
 def test_a_page_of_a_part_of_the_runs(everything: Collection, only: str | int) -> None:
-    """Of an experiment, or of a number of CPUs: no sentence asks for what is not there."""
+    """With one experiment, or one number of CPUs, no sentence requires missing runs."""
     runs = [run for run in everything if only in (run.setup.experiment, run.setup.cpus)]
     assert page_maker(1)(Collection(runs))
 
 
 def test_nothing_but_failures(tmp_path: Path) -> None:
-    """A page that says so, and claims nothing."""
+    """The page reports the failures, and claims nothing."""
     for cpus in ALL_CPUS:
         keep_timing(tmp_path, *SUITES[1], "creation", cpus, 1, status="timeout", message="late")
         keep_timing(

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The pages of studies 3, 4 and 5: published figures beside the right ones of ours, and the words."""
+"""Tests the pages of studies 3, 4 and 5: published figures next to the matching measured
+ones, and the texts.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 from schedlab.trace.format import BlockReason
 from trace_simulator import Record, Script, load
 
-pytestmark = pytest.mark.xdist_group("study pages 3 to 5")  # what they share is made once
+pytestmark = pytest.mark.xdist_group("study pages 3 to 5")  # shared data is made once
 
 TICK_NS = 1_000_000
 SEEDS = (1, 2, 3)
@@ -48,7 +50,7 @@ WORKLOADS = {"CPU-bound": "s3-cpu", "IO-bound": "s3-io", "Mixed": "s3-mixed"}
 
 
 def summary_of(number: float) -> dict[str, Any]:
-    """One row of the summary, whose figures follow from one number."""
+    """Returns one row of the summary; all figures derive from one number."""
     return {
         "elapsed_ns": int(40 * TICK_NS),
         "finished": int(number),
@@ -64,7 +66,7 @@ def summary_of(number: float) -> dict[str, Any]:
 
 
 def processes_of(number: float) -> list[dict[str, Any]]:
-    """Two that compute, one that writes, and their parent."""
+    """Returns two processes that compute, one that writes, and their parent."""
     return [
         {
             "pid": pid,
@@ -88,7 +90,7 @@ def processes_of(number: float) -> list[dict[str, Any]]:
 
 
 def number_of(workload: str, scheduler: str, seed: int) -> float:
-    """Another one for each cell and seed."""
+    """Returns a distinct number for each cell and seed."""
     place = list(WORKLOADS).index(workload) * 3 + list(STUDY_3).index(scheduler)
     return 10 + 5 * place + seed
 
@@ -111,7 +113,7 @@ def keep_study_3(place: Path, failing: tuple[str, str, int] | None = None) -> No
 
 
 def at(cells: dict[tuple[str, ...], Cell], *key: str) -> Cell:
-    """The cell there."""
+    """Returns the cell's number."""
     return cells[key]
 
 
@@ -188,7 +190,7 @@ def test_study_3_computes_its_claims(tmp_path: Path) -> None:
 
 
 def test_pages_need_runs(tmp_path: Path) -> None:
-    """Of their own study."""
+    """The runs must be of the page's study."""
     keep_run(tmp_path, "s1-timing-switch", "rr")
     for study in (3, 4, 5):
         assert page_maker(study)(read([tmp_path])) is None
@@ -212,7 +214,7 @@ def keep_study_4(place: Path, sizes: tuple[int, ...] = (2, 10, 40), seeds: int =
 
 
 def benchmark_times(size: int, scheduler: str, seed: int) -> dict[str, float]:
-    """Straight lines: of each 3 ticks more for each process, under RR 5."""
+    """Returns linear times: each process adds 3 ticks, or under RR 5."""
     slope = {"RR": 5, "MLFQ": 3}[scheduler]
     return {"inter": 100 + slope * size + seed, "cpu": 200 + slope * size + seed}
 
@@ -242,7 +244,9 @@ def test_study_4_has_measured_figures_next_to_published_ones(tmp_path: Path) -> 
 
 
 def picks(rows: list[tuple[int, int, int]]) -> Iterator[Record]:
-    """A trace of one CPU on which this is so: tick, PID and level of the process that runs from then on."""
+    """Returns a trace of one CPU with these picks: tick, PID and level of the process that
+    runs afterwards.
+    """
     number = iter(range(10**6))
     pids = sorted({pid for _, pid, _ in rows})
     yield Record(0, next(number), 0, Kind.START, 0, 0, 0)
@@ -269,7 +273,9 @@ def loaded(records: list[Record]) -> Trace:
 
 
 def test_levels_are_read_tick_by_tick() -> None:
-    """Which process runs and where, as the rules of study 4 have it; its boosts, turns and allotments."""
+    """Each tick shows the running process and its level, by the rules of study 4; its boosts,
+    turns and allotments.
+    """
     rows = schedule(ALLOTMENT_BOOST, [3, 4, 5], begin=10, end=1000)
     trace = loaded(list(picks(rows)))
     tick_table = ticks.at_ticks(trace, [3, 4, 5])
@@ -310,7 +316,7 @@ def test_study_5s_tables_of_words(tmp_path: Path) -> None:
 
 
 def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
-    """The reader (3) blocks at 10, a hog (5) runs till 14, the writer (4) till 16: it waits 6."""
+    """The reader (3) blocks at 10, a hog (5) runs until 14, the writer (4) until 16: it waits 6."""
     number = iter(range(1000))
 
     def record(tick: int, process: int, kind: Kind, first: int = 0, second: int = 0) -> Record:
@@ -342,7 +348,9 @@ def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
 @pytest.mark.spike
 @pytest.mark.parametrize("policy", ["priority", "rr:table-scan"])
 def test_waits_equal_the_program_output(policy: str, tmp_path: Path) -> None:
-    """The reader measures from before it asks until it has the byte: two system calls more."""
+    """The reader's measurement includes two more system calls, before its request and after
+    it has the byte.
+    """
     trace = traced(tmp_path, "study3 inversion -t 600 -r 3", 1, f"tick=1ms policy={policy}")
     run_metrics = compute(trace)
     keep_run(tmp_path, "s3-inversion", policy)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The studies reproduced: what is run, how it goes on where it was, and what is said of it."""
+"""Tests the reproduction of studies: the plan, resuming it, and the results' texts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.planning import plan
 from script_machine import ScriptMachine
 
-# --- what is run
+# --- the plan
 
 
 @pytest.mark.parametrize("depth", ["quick", "full"])
@@ -56,7 +56,7 @@ def test_policies_of_a_plan_exist_and_know_their_settings(tmp_path: Path, depth:
 
 
 def test_pages_and_help_state_the_number_of_runs() -> None:
-    """README.md, docs/studies.md and `./schedlab run --help`."""
+    """Checks README.md, docs/studies.md and `./schedlab run --help`."""
     counts = {}
     for depth in ("quick", "full"):
         plans = study_run.plans_of(("spike",), Request((), depth), Path("/nowhere"))
@@ -102,7 +102,7 @@ TINY = (
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Collection, Path]]:
-    """Experiments that take a moment, and a report that is only noted."""
+    """Returns experiments that take a moment; the report is only recorded."""
     monkeypatch.setattr(
         planning, "EXPERIMENTS", {experiment.name: experiment for experiment in TINY}
     )
@@ -123,9 +123,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Collection, Path]]:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine that is a shell script, which notes each start in the file that is given.
+    """A machine implemented by a shell script, which records each start in the given file.
 
-    It fails as long as there is a file `fail-N` beside that, N the number of CPUs.
+    It fails while there is a file `fail-N` next to the given file, where N is the number of CPUs.
     """
     started = tmp_path / "started"
     started.touch()
@@ -143,7 +143,7 @@ def board_without_memory(folder: Path) -> Callable[..., Board]:
 
 
 def starts(started: Path) -> int:
-    """How many since the last call."""
+    """Returns the number of starts since the last call."""
     count = len(started.read_text().splitlines())
     started.write_text("")
     return count
@@ -264,7 +264,7 @@ def test_interruption_names_the_command_to_resume(
 @pytest.mark.long
 @pytest.mark.spike
 def test_a_study_on_spike(tmp_path: Path, tiny: list[tuple[Collection, Path]]) -> None:
-    """Its runs have metrics and told values, and the same again when some are lost."""
+    """Its runs have metrics and reported values, and the same ones again after some are lost."""
     out = tmp_path / "out"
     done = reproduce(QUICK, out)
     assert done.succeeded
@@ -284,7 +284,7 @@ def test_a_study_on_spike(tmp_path: Path, tiny: list[tuple[Collection, Path]]) -
     assert len(collection.read([out])) == 6
 
 
-# --- study 5, on Linux too
+# --- study 5, on Linux as well
 
 
 def test_experiments_are_run_on_their_machine_and_no_other(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_experiments_are_run_on_their_machine_and_no_other(tmp_path: Path) -> No
 
 
 def test_an_experiment_is_reproduced_alone(tmp_path: Path) -> None:
-    """Under its label, which may be of one of the proposals' tests."""
+    """It is selected by its label, which may belong to a proposal's test."""
     labels = ("s4-scan-6", "proposal-late")
     _, study_plan = study_run.planned(Request((), "quick", experiments=labels), tmp_path)
     assert {run.label for run in study_plan.runs} == set(labels)

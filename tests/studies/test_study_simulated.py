@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The studies in the simulator: the same runs as on the kernel, and what their pages say of it."""
+"""Tests the studies in the simulator: the same runs as on the kernel, and the texts of their
+pages.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,13 @@ from schedlab.studies.planning import plan
 
 
 def who(run: RunSpec) -> tuple[object, ...]:
-    """All but the machine and what it is told."""
+    """Returns all facts except the machine and its options."""
     setup = (run.label, run.policy, run.settings, run.cpus, run.delays)
     return (run.name, *setup, run.seed, run.tick_ns)
 
 
 def described(run: RunSpec) -> str:
-    """The experiment that its file is of."""
+    """Returns the experiment of its file."""
     return experiments.EXPERIMENTS[run.label].repeats or run.label
 
 
@@ -61,4 +63,4 @@ def test_study_runs_and_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert mixed.metrics().groups.filter(group="cpu")["processes"].to_list() == [2]
 
 
-# --- what pages say
+# --- the pages' texts

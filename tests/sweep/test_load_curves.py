@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Load curves: what is left out and drawn, what theory says beside it, what is refused."""
+"""Tests load curves: omitted and drawn points, the theoretical curve, and refusals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_warm_up_is_left_out_and_slowdown_is_by_the_work() -> None:
         150,
         200,
     )
-    assert steady_values["steady_slowdown_p999"] is None  # of 900, none is beyond it
+    assert steady_values["steady_slowdown_p999"] is None  # of 900, none exceeds it
     means = [2.0] * 10 + [4.0] * 10
     assert steady_values["steady_slowdown_error"] == pytest.approx(
         2.093 * np.std(means, ddof=1) / np.sqrt(20)
@@ -96,7 +96,7 @@ def test_theory_is_of_the_file(tmp_path: Path) -> None:
 
 
 def test_policies_with_priorities_have_one_queue_per_priority(tmp_path: Path) -> None:
-    """The jobs' priorities are drawn: half of them have each."""
+    """The jobs' priorities are random: half of the jobs have each."""
     priority = {"values": [2, 7]}
     file = file_with(tmp_path, 0.8, {"priority": priority}, a=1_000)
     lines = {row["series"]: row for row in theory(file, None, TICK_NS, 1, {"preempt", "wait"})}
@@ -159,7 +159,7 @@ def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
 
 
 def test_shapes_have_separate_curves(schedlab: Command, tmp_path: Path) -> None:
-    """However many CPUs others have; theory knows none of them."""
+    """This holds regardless of the others' CPUs; there is no theoretical curve for shapes."""
     file = ROOT / "workloads" / "files" / "open" / "exponential.json"
     sweep = tmp_path / "sweep.yaml"
     sweep.write_text(

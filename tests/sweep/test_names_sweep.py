@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names that attack, through sweeps: listed, run, ranked, drawn, compared and reported."""
+"""Tests hostile names in sweeps: listed, run, ranked, drawn, compared and reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from schedlab.sweep.rows import Rows
 
 
 def _hostile_sweep(folder: Path, workloads: Sequence[str], policies: Sequence[str]) -> None:
-    """A data set in which everything is called as its workload."""
+    """A data set in which every name equals its workload's hostile one."""
     make: dict[str, Any] = {"measuring": {}, "machines": {}}
     with dataset.opened(folder, (), make, "".join(NAMES)) as sweep_dataset:
         finished = []
@@ -68,7 +68,7 @@ def test_a_sweep_is_drawn(tmp_path: Path) -> None:
 
 
 def test_a_frontier_without_setups_is_refused_in_words(tmp_path: Path) -> None:
-    """All were left out: none has both metrics."""
+    """All configurations are omitted, because none has both metrics."""
     _hostile_sweep(tmp_path / "sweep", NAMES[:3], NAMES[:3])
     chart = tmp_path / "chart.svg"
     words = ("--best", "turnaround", "--best", "min:switches", "--chart", str(chart))
@@ -81,7 +81,7 @@ def test_a_frontier_without_setups_is_refused_in_words(tmp_path: Path) -> None:
 
 
 def test_a_sweep_of_hostile_files_is_run_listed_and_reported(tmp_path: Path) -> None:
-    """Names of files and folders, of its description, of tasks."""
+    """Hostile are the names of files and directories, of its description, and of tasks."""
     supply(["simulator"])
     hostile_name = "".join(name for name in NAMES if not set(name) & set("/\0"))[:60]
     files = []

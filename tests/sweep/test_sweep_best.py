@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Which setup is best in a sweep: rankings with their intervals, fronts, and the chart of one."""
+"""Tests the best configuration of a sweep: rankings with their intervals, Pareto fronts, and
+their chart.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,11 @@ from schedlab.sweep.rows import Rows
 MAKE: dict[str, Any] = {"measuring": {}, "machines": {}}
 MS = 1_000_000.0
 Measured = Mapping[tuple[str, int], Mapping[str, Any]]
-"""By settings and seed: columns of the run; those of a group begin with `GROUP.`."""
+"""Columns of the run by settings and seed; a group's columns begin with `GROUP.`."""
 
 
 def swept(folder: Path, measured: Measured, cpus: int = 1) -> Path:
-    """A data set in which that was measured. A status other than success stands in `status`."""
+    """Writes a data set with these measurements. A status other than success is in `status`."""
     setting_columns = {name for row in measured.values() for name in row if name.startswith("set_")}
     with dataset.opened(folder, sorted(setting_columns), MAKE, "") as sweep_dataset:
         finished = []
@@ -105,7 +107,7 @@ def test_metrics_by_name(text: str, column: str, group: str | None, better: str)
     "text",
     [
         *("turnarounds", "turnaround_mean", "share", "truncated", "key"),  # no metrics
-        *("switches", "migrations"),  # neither more nor less of them is better
+        *("switches", "migrations"),  # neither more nor less is better
         *("best:turnaround", "turnaround@", "predictability@inter"),
     ],
 )
@@ -159,7 +161,7 @@ def test_p_values_are_those_of_the_paired_t_test_corrected_by_holm(tmp_path: Pat
 def test_setup_is_worse_if_its_interval_shows_it(
     tmp_path: Path, worse: float, is_worse: bool
 ) -> None:
-    """Of the first, the probability is 3 % on one side, and 6 % on both."""
+    """The first configuration's probability is 3 % one-sided, and 6 % two-sided."""
     behind = [0.1, 2.2, -0.5, 1.4]
     rows = {"a=1": [10.0 * MS] * 4, "a=2": [(10 + worse + offset) * MS for offset in behind]}
     place = ranked(swept(tmp_path, turnarounds(rows)))[1]
@@ -168,8 +170,10 @@ def test_setup_is_worse_if_its_interval_shows_it(
 
 
 def test_among_many_alike_the_best_is_seldom_ruled_out() -> None:
-    """If all are equal, the one that looks best is so by luck. The guarantee is against ruling out one that
-    is as good; it is not exact, since the one that looks best was picked from the same values."""
+    """If all are equal, the apparent best is best by luck. The guarantee is against ruling
+    out an equally good one. It is not exact, since the apparent best was selected from the
+    same values.
+    """
     objective = parse("turnaround")
     out = 0
     for seed in range(200):
@@ -207,7 +211,7 @@ def test_tails_are_ranked_with_enough_processes(tmp_path: Path) -> None:
 def test_setups_that_lack_a_value_are_left_out_and_named(tmp_path: Path) -> None:
     measured = dict(turnarounds({"a=1": [1.0, 2.0], "a=2": [3.0, 4.0], "a=3": [1.0, 1.0]}))
     measured["a=2", 2] = {"status": "hung"}
-    measured["a=3", 1] = {"turnaround_mean_ns": 1.0, "finished": 3}  # one process goes on
+    measured["a=3", 1] = {"turnaround_mean_ns": 1.0, "finished": 3}  # one process continues
     measured["a=4", 1] = {"turnaround_mean_ns": 9.0}
     (values,) = ranking.read_values(swept(tmp_path, measured), [parse("turnaround")])
     assert values.choices == (("mlfq", "a=1"),)
@@ -237,7 +241,7 @@ OBJECTIVES = [parse("turnaround"), parse("throughput")]
 
 
 def values_of(rows: list[list[tuple[float, float]]]) -> ranking.Values:
-    """Of setups: seeds of pairs."""
+    """Returns values of configurations: seeds of pairs."""
     array = np.array(rows).transpose(2, 0, 1)
     choices = tuple(("mlfq", f"a={number}") for number in range(len(rows)))
     return ranking.Values((), tuple(range(array.shape[2])), choices, array, (0.0, 0.0), {})
@@ -271,7 +275,7 @@ def test_chance_and_certain_losers_of_the_front_are_distinguished() -> None:
     assert [choice[1] for choice in front.perhaps] == ["a=1"]
 
 
-# --- as a user sees it
+# --- the user's view
 
 
 def example(folder: Path) -> Path:
@@ -333,7 +337,7 @@ def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) 
 
 
 def explained(folder: Path, metric: str = "turnaround") -> tuple[Effects, dict[Any, float]]:
-    """And the parts, by the dimensions that explain them."""
+    """Returns the explained parts, by dimension."""
     computed_effects = effects(folder, best.objective_of_effects(metric))
     parts = {
         effect.dimensions: effect.part
@@ -364,7 +368,9 @@ def test_what_adds_up_has_no_interaction(tmp_path: Path) -> None:
 
 
 def test_interactions_are_separated(tmp_path: Path) -> None:
-    """Each alone does nothing: only whether both are as large as they can be, or neither."""
+    """Neither has an effect alone: the value depends on whether both are at the maximum, or
+    neither.
+    """
     measured = grid(lambda a, b, seed: 10.0 if (a == 1) == (b == 3) else 20.0)
     _, parts = explained(swept(tmp_path, measured))
     assert parts["a", "b"] == pytest.approx(1)

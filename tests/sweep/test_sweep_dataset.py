@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The data set of a sweep: whole parts, each run once, readable by DuckDB and Polars as it says."""
+"""Tests the data set of a sweep: complete parts, each run once, readable by DuckDB and Polars
+as documented.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def keys(folder: Path, table: str = dataset.RUNS) -> list[str]:
 
 
 def test_duckdb_and_polars_read_it_as_one_table(tmp_path: Path) -> None:
-    # In the second part all is null that can be.
+    # In the second part every nullable value is null.
     filled(tmp_path, (result("b"), result("a")), (result("c", "failed"),))
     runs = f"read_parquet('{tmp_path}/runs/*.parquet')"
     described = duckdb.execute(f"SELECT * FROM {runs}").description
@@ -132,7 +134,9 @@ def test_failed_runs_are_rows_and_can_be_taken_out(tmp_path: Path) -> None:
 
 
 def test_a_data_set_grows_by_tunables_and_values(tmp_path: Path) -> None:
-    """The runs that are there get what they had: mlfq its standard, rr, which has no such tunable, nothing."""
+    """Existing runs get the values they used: mlfq its default; rr, which has no such
+    tunable, nothing.
+    """
     with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as sweep_dataset:
         sweep_dataset.add(
             [({**identity(), "policy": name}, result(name)) for name in ("mlfq", "rr")]
@@ -185,7 +189,7 @@ def test_a_data_set_is_of_one_make(tmp_path: Path) -> None:
 
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:
-    """And one that another sweep is writing to."""
+    """So is a directory to which another sweep is writing."""
     with (
         dataset.opened(tmp_path / "taken", DIMENSIONS, MAKE, ""),
         pytest.raises(WrongUsage, match="another sweep"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Descriptions of sweeps: what is spelt out of them, and what is said of those that are wrong."""
+"""Tests descriptions of sweeps: their expansion, and the messages for wrong ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def node(text: str) -> Node:
 
 
 def sweep(folder: Path, text: str, **given: Node) -> list[Point]:
-    """The runs of a sweep of study4-mixed.json, of which the text says the rest."""
+    """Returns the runs of a sweep of study4-mixed.json; the text contains the other settings."""
     path = folder / "sweep.yaml"
     path.write_text(text.replace("MIXED", str(MIXED)))
     return expand(reading.read(path, given, CATALOGUE))
@@ -155,7 +155,7 @@ def test_samples_are_the_same_with_the_same_seed_and_lie_everywhere(method: str)
             assert max(counts) - min(counts) <= (0 if method != "halton" else 2)
 
 
-# --- what is spelt out
+# --- expansion
 
 
 def test_a_grid_is_every_value_with_every_other(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_grid_is_every_value_with_every_other(tmp_path: Path) -> None:
     last = points[-1]
     assert (last.run.cpus, last.run.tick_ns, str(last.run.policy)) == (2, 2_000_000, "mlfq:short")
     assert dict(last.run.settings) == {"slice_1": 2, "boost": 100}
-    # The preset's own value, what was set, and the policy's default.
+    # The preset's value, the value set, and the policy's default.
     assert dict(last.tunables) == {"slice_0": 2, "slice_1": 2, "boost": 100}
     assert SweepPlan("", tuple(points)).dimensions == ("set_slice_1", "set_boost")
     row = SweepPlan("", tuple(points)).identity(points[0], MAKE)
@@ -243,7 +243,7 @@ def test_options_say_the_same_as_a_file(tmp_path: Path) -> None:
 
 
 def test_shapes_have_the_stated_cpus(tmp_path: Path) -> None:
-    """A file's name starts from the sweep's folder; the data set has a column for them."""
+    """A file's name is relative to the sweep's directory; the data set has a column for shapes."""
     (tmp_path / "mine.json").write_text('{"format": 1, "cpus": 3}')
     text = (
         "workloads: MIXED\npolicies: [rr, mlfq]\nshapes: [fast-and-slow, mine.json]\nseeds: [1, 2]"
@@ -275,7 +275,7 @@ def test_count_is_known_before_expansion(tmp_path: Path) -> None:
         expand(description)
 
 
-# --- what is wrong
+# --- errors
 
 
 RIGHT = "workloads: MIXED\npolicies: rr\n"
@@ -359,7 +359,7 @@ def test_options_that_do_not_fit_together(given: tuple[Any, ...], message: str) 
 
 
 def test_a_tunable_is_set_of_one_policy_or_of_all() -> None:
-    """As `run` takes it: what is set of one goes before what is set of all."""
+    """As in `run`, a policy's setting takes precedence over a setting for all."""
     given = ["slice=1", "stride.horizon=2,3", "rr.slice=4"]
     names = ["rr,rr:table-scan,stride"]
     plan = command.plan(None, options.nodes([str(MIXED)], [], names, given, [], None, {}))

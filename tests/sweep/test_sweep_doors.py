@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Who can have a sweep's workers run something: its owner alone, here as on a cluster."""
+"""Tests access to a sweep's workers: only the owner can run code in them, on this host and on
+a cluster.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,12 @@ if folder:
 client = Client(address, timeout=3, **own)
 client.submit(Path(place).write_text, "it ran").result(timeout=20)
 """
-"""Of another process, which has a function run by the workers."""
+"""A script for another process, which makes the workers run a function."""
 
 
 @dataclass(frozen=True)
 class Door:
-    """A socket by which others can begin to talk to a process."""
+    """A socket through which others can contact a process."""
 
     process: int
     address: str
@@ -53,7 +55,7 @@ class Door:
 
 
 def doors(processes: Iterable[int]) -> list[Door]:
-    """All listening sockets of these processes; of Unix, those with a name: port 0."""
+    """Returns all listening sockets of these processes; named Unix sockets have port 0."""
     open_doors = []
     for pid in processes:
         with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
@@ -68,7 +70,7 @@ def doors(processes: Iterable[int]) -> list[Door]:
 
 
 def attack(address: str, place: Path, folder: Path | None = None) -> bool:
-    """Did a function run, as its file tells?"""
+    """Returns True if a function ran, as shown by its file."""
     call = [*PYTHON, "-c", ATTACK, address, str(place), str(folder or "")]
     subprocess.run(call, capture_output=True, timeout=120, check=False)
     return place.exists()
@@ -78,7 +80,7 @@ def attack(address: str, place: Path, folder: Path | None = None) -> bool:
 
 
 def test_doors_are_seen(tmp_path: Path) -> None:
-    """Else the next test would prove nothing."""
+    """Otherwise the next test would prove nothing."""
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(tmp_path / "s"))
         unix.listen()
@@ -91,7 +93,7 @@ def test_a_sweep_of_this_host_has_no_door(tmp_path: Path) -> None:
     call = ("schedlab", "sweep", str(path), "--out", str(out), "--jobs", "2")
     with started(*call) as sweep:
         wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished", 120)
-        sweep.send_signal(signal.SIGSTOP)  # it goes on when all was seen
+        sweep.send_signal(signal.SIGSTOP)  # it continues after the inspection
         workers = [pid for pid in in_session(sweep.pid) if pid != sweep.pid]
         assert len(workers) >= 2
         assert doors(in_session(sweep.pid)) == []
@@ -106,7 +108,7 @@ def test_a_sweep_of_this_host_has_no_door(tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Started:
-    """A scheduler and workers, each a process of its own, as a person would start them by hand."""
+    """A scheduler and workers, each a separate process, as started by hand."""
 
     address: str
     certificate: Path
@@ -157,7 +159,7 @@ def test_a_stranger_is_refused_by_a_cluster(tmp_path: Path, a_cluster: Started) 
 
 
 def test_a_cluster_scores_policies(a_cluster: Started) -> None:
-    """They come back in their order, although one has nothing to compile."""
+    """Results arrive in order, although one policy needs no compilation."""
     sources = ["int first;\n", "int second;\n"]
     with cluster.executor(a_cluster.address, a_cluster.certificate) as executor:
         scores = [*schedlab.score_many(sources, executor, trusted=True)]
@@ -165,7 +167,7 @@ def test_a_cluster_scores_policies(a_cluster: Started) -> None:
 
 
 def test_all_doors_of_a_cluster_are_locked_or_lead_nowhere(a_cluster: Started) -> None:
-    """Those that do not ask for a certificate are of this host alone, and serve nothing."""
+    """Sockets that require no certificate are limited to this host, and serve nothing."""
     all_doors = {
         door for process in a_cluster.processes() for door in doors(in_session(process.pid))
     }
@@ -182,7 +184,7 @@ def test_all_doors_of_a_cluster_are_locked_or_lead_nowhere(a_cluster: Started) -
 
 
 def answer(door: Door, path: str) -> str:
-    """To a question in HTTP; "": it speaks something else."""
+    """Returns the answer to an HTTP request; "": the peer speaks another protocol."""
     with socket.create_connection((door.address, door.port), timeout=30) as connection:
         connection.sendall(f"GET /{path} HTTP/1.0\r\n\r\n".encode())
         try:
@@ -192,7 +194,7 @@ def answer(door: Door, path: str) -> str:
 
 
 def asks_for_a_certificate(door: Door) -> bool:
-    """It speaks TLS, and says no more to a peer that has none."""
+    """Returns True if it speaks TLS and refuses peers without a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -208,7 +210,7 @@ def asks_for_a_certificate(door: Door) -> bool:
 def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
     tmp_path: Path, a_cluster: Started
 ) -> None:
-    seeds = 2 * SEEDS  # it takes seconds, so that there is a middle
+    seeds = 2 * SEEDS  # it takes seconds, so that it can be interrupted
     path, out = sweep_file(tmp_path, seeds), tmp_path / "out"
     workers = a_cluster.workers
     options = ("--scheduler", a_cluster.address, "--certificate", str(a_cluster.certificate))
@@ -230,7 +232,7 @@ def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
     assert_same(out, tmp_path / "here")
 
 
-# --- what is refused
+# --- refusals
 
 
 def test_a_scheduler_without_tls_or_with_a_readable_key_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A sweep in other commands: its report, heat maps, and two sweeps compared."""
+"""Tests a sweep in other commands: its report, heat maps, and a comparison of two sweeps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TURNAROUND = parse("turnaround")
 
 
 def grid(first: int = 4, second: int = 3) -> Measured:
-    """Turnaround is a × b ms, and what the seed adds."""
+    """Turnaround is a × b ms, plus the seed's offset."""
     return {
         (f"a={a},b={b}", seed): {
             "turnaround_mean_ns": (a * b + seed / 100) * MS,
@@ -55,7 +55,7 @@ def test_heat_map_has_the_mean_of_pairs(tmp_path: Path) -> None:
 
 
 def test_very_many_values_are_listed_in_ranges(tmp_path: Path) -> None:
-    """As a sample has them: else each value explained its own runs."""
+    """Samples have many values: otherwise each value would explain only its runs."""
     folder = swept(tmp_path, grid(40, 1))
     ranges = in_order(read(folder, TURNAROUND)["a"].to_list())
     assert ranges == [f"{first}..{first + 4}" for first in range(1, 40, 5)]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Recipes of docs/sweeps.md: the job for SLURM, with programs that stand in for its own, and SQL on a data set."""
+"""Tests the recipes of docs/sweeps.md: the SLURM job, with stand-ins for its programs, and
+SQL on a data set.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ esac
 
 @pytest.fixture
 def calls(tmp_path: Path) -> dict[str, list[str]]:
-    """What the job calls ./schedlab with, by its first words; srun runs its command here."""
+    """Returns the job's calls of ./schedlab, by their first words; srun runs its command here."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for path, text in (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `./schedlab sweep` refuses, and what it lists without running it."""
+"""Tests the refusals of `./schedlab sweep`, and its listing without running."""
 
 from __future__ import annotations
 

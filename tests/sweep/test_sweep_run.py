@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Sweeps for real: workers of this host and of a cluster, one killed, interruptions, going on."""
+"""Tests real sweeps: workers of this host and of a cluster, a killed worker, interruptions,
+resuming.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ pytestmark = pytest.mark.xdist_group("sweeps")
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sweep, done undisturbed by two workers of this host."""
+    """Returns the sweep, run without interruption by two workers of this host."""
     folder = tmp_path_factory.mktemp("reference")
     plan = command.plan(sweep_file(folder, SEEDS), {})
     done = command.carry_out(plan, command.Doing(folder / "out", workers=2))
@@ -105,7 +107,7 @@ def runs(folder: Path, seeds: range) -> list[RunSpec]:
 def execute(
     plan: SweepPlan, make: Make, data_set: dataset.DataSet, by_key: dict[str, Point]
 ) -> None:
-    """What is not there yet, by two processes."""
+    """Runs the missing runs with two processes."""
     left = {key: point for key, point in by_key.items() if key not in data_set.statuses}
     doing = command.Doing(data_set.folder)
     with executor.local(2, processes=True) as workers, Board((), 2, total=10) as board:
@@ -140,7 +142,7 @@ def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path:
     assert "the trace could not be measured" in messages[4]
     assert messages[5] is None
     assert runs_table["turnaround_mean_ns"].null_count() == 3
-    # They are not run again, unless that is wanted.
+    # They are not run again unless requested.
     carry_out(False, replace(make, programs=real.programs))
     assert dataset.read_table(out, "runs").sort("seed").equals(runs_table)
     carry_out(True, replace(make, programs=real.programs))
@@ -159,7 +161,7 @@ def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
         execute(plan, other, data_set, plan.by_key(make))
 
 
-# --- what decides a run, and what is kept
+# --- what determines a run, and what is kept
 
 
 def test_the_key_is_of_all_that_decides(tmp_path: Path) -> None:
@@ -205,7 +207,7 @@ def test_traces_are_stored_as_by_run(schedlab: Command, tmp_path: Path) -> None:
 
 @pytest.mark.spike
 def test_a_workload_file_on_both_machines(schedlab: Command, tmp_path: Path) -> None:
-    """In one data set; the work is the same."""
+    """Both are in one data set; the work is the same."""
     workload = tmp_path / "w.json"
     workload.write_text('{"tasks": {"cpu": {"instance": 2, "loop": 1, "run": 5000}}}')
     out = tmp_path / "out"
@@ -226,7 +228,7 @@ def test_a_workload_file_on_both_machines(schedlab: Command, tmp_path: Path) -> 
 
 
 def test_of_finished_runs_no_copies_stay_in_memory(tmp_path: Path) -> None:
-    """Of their keys and statuses, that is: a long sweep has hundreds of thousands an hour."""
+    """This concerns their keys and statuses: a long sweep has hundreds of thousands an hour."""
     make = command.built({machine_named("sim")})
     plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 11))))
     by_key = plan.by_key(make)

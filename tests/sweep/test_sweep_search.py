@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The search for the best setup: what it proposes, what it is told, and one that is run."""
+"""Tests the search for the best configuration: its proposals, the results it receives, and a
+real search.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ def described(folder: Path, text: str) -> Description:
 
 
 def measured(setup: Setup) -> Values:
-    """At best 0, at 200 and 50; of rr 4 at best, at 16; a mistake of rr fails."""
+    """The best value is 0, at 200 and 50; rr's best is 4, at 16; a mistake of rr fails."""
     entry, settings = setup
     at = dict(settings)
     if entry.policy.name == "mlfq":
@@ -113,7 +115,7 @@ def test_small_grid_runs_completely_and_exhaustion_ends_the_search(tmp_path: Pat
     tried_configurations = tried(Search(grid, Budget(60, 1), ["lower"]))
     assert (
         len(tried_configurations) == 1 + 8 + 1 + 2 + 3 + 4 + 4
-    )  # pairs, of which the condition leaves out 6
+    )  # pairs, without the 6 that the condition excludes
     allowed = tried(Search(grid, Budget(56, 1), ["lower"]))
     assert (
         [configuration for configuration in tried_configurations if configuration not in allowed]
