@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tests share."""
+"""Fixtures and options shared by all tests."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 watch_starts()
 
-# The same cases each time, on every machine: a failure is seen again by the same command.
+# The cases are the same each time, on every machine: the same command reproduces a failure.
 settings.load_profile("ci")
-# By hand: other cases each time, and many. docs/contributing.md says when.
+# For manual use: many cases, different each time. docs/contributing.md says when.
 settings.register_profile(
     "long", derandomize=False, max_examples=2000, stateful_step_count=50, deadline=None
 )
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Programs that tests start as `python -c` find our packages by it.
+# Programs that tests start as `python -c` find schedlab's packages through it.
 settle({"PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python:{ROOT}/tools"})
 
 
@@ -45,7 +45,7 @@ SLOW = tuple(
     for line in (ROOT / "tests" / "slow.txt").read_text().splitlines()
     if line.startswith("tests/")
 )
-"""How the names begin of what --fast leaves out."""
+"""Prefixes of the test names that --fast excludes."""
 OF_LINUX = tuple(
     f"tests/{room}"
     for room in (
@@ -61,9 +61,9 @@ OF_LINUX = tuple(
         "spike",
     )
 )
-"""What is compiled with sanitizers, or runs on our kernel or on Linux's."""
+"""Tests that are compiled with sanitizers, or run on the schedlab kernel or on Linux."""
 WITHOUT_A_CARD = ("--disable-gpu", "--disable-software-rasterizer")
-"""A browser draws without a program in place of a graphics card, which would take longer."""
+"""A browser draws without software rendering, which would be slower."""
 LOAD_SIMULATOR = ("tests/monitor/", "tests/sim/")
 
 
@@ -82,7 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """To read what is left out would take longer than to run the rest."""
+    """Skips excluded files: collecting them takes longer than running the others."""
     name = str(collection_path.relative_to(ROOT)) if ROOT in collection_path.parents else ""
     if sys.platform != "linux" and name in OF_LINUX:
         return True
@@ -90,7 +90,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks what needs a browser or is slow, and leaves out what is not asked for."""
+    """Marks tests that need a browser or are slow, and deselects those not requested."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
@@ -106,7 +106,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """The simulator's library is built for tests that load it as the product does, which builds nothing."""
+    """Builds the simulator's library for tests that load it as the product does, which builds
+    nothing.
+    """
     if any(item.nodeid.startswith(LOAD_SIMULATOR) for item in session.items):
         build(SIMULATOR_LIBRARY)
 
@@ -119,7 +121,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One serves all tests of a file. The tests are skipped where there is none."""
+    """Returns one browser for all tests of a file. Skips the tests if there is none."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -136,7 +138,7 @@ Programs = Callable[[str, str], Path]
 
 @pytest.fixture(scope="session")
 def schedlab() -> Command:
-    """Runs `./schedlab …` in a process of its own; gives what came of it."""
+    """Runs `./schedlab …` in a separate process; returns its result."""
 
     def call(
         *arguments: str,

@@ -5,9 +5,9 @@
 #include "workloads/api/workload.h"
 
 /*
- * What the workload API promises on every host: for tests/guest/test-workload.c and
- * tests/host/workload_test.c. They supply check(), and end_with(), which ends the
- * process with a status.
+ * The promises of the workload API on every host, for tests/guest/test-workload.c and
+ * tests/host/workload_test.c. They supply check(), and end_with(), which ends the process with a
+ * status.
  */
 
 static void end_with(int64_t status);
@@ -21,7 +21,7 @@ static void burning_takes_time(void)
     check(workload_nanoseconds() - begin > 100000);
 }
 
-/* Of sizes about that of a block; afterwards there is no file. */
+/* Sizes near a block's; afterwards the file does not exist. */
 static void write_and_read_files(void)
 {
     static const int64_t sizes[] = {0, 1, 4095, 4096, 4097, 20000};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A run as tables: their columns, what they add up to, SQL over them, notebooks."""
+"""Tests a run as tables: their columns, their sums, SQL queries, notebooks."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_query_that_is_none_is_refused(runs: list[Run], sql: str, why: str) ->
     ],
 )  # fmt: skip
 def test_a_query_reaches_the_tables_alone(sql: str, runs: list[Run], tmp_path: Path) -> None:
-    """It may come from a page, or from a language model."""
+    """The query may come from a page or from a language model."""
     (tmp_path / "secret.csv").write_text("a\n1\n")
     runs_of_python = pl.DataFrame({"a": [1]})
     assert len(runs_of_python) == 1
@@ -149,7 +149,7 @@ def test_a_query_reaches_the_tables_alone(sql: str, runs: list[Run], tmp_path: P
 
 
 def test_the_settings_cannot_be_changed_back(tmp_path: Path) -> None:
-    """Not even by a statement that does not give a table."""
+    """This includes statements that do not return a table."""
     connection = duckdb.connect()
     _confine(connection, tmp_path)
     for statement in (
@@ -177,7 +177,7 @@ def test_files_are_read_only_with_permission(runs: list[Run], tmp_path: Path) ->
 def test_the_documents_queries_work(
     runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a temporary folder of any name."""
+    """They run in a temporary directory with any name."""
     text = (ROOT / "docs" / "tables.md").read_text()
     queries = re.findall(r'schedlab query \S+ "((?:[^"\\]|\\.)+)"', text)
     assert len(queries) >= 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The checks of a whole trace again, slow and obvious: the first record that cannot be."""
+"""A slow and obvious version of the checks of a whole trace: finds the first impossible record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COUNTERS = (Kind.START, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
 
 
 def first_breach(records: list[Record], cpus: int) -> int | None:
-    """Its place among the records in their order; None: all is well."""
+    """Returns its index among the records in order, or None for a valid trace."""
     for number, record in enumerate(records):
         if not good_by_itself(record, cpus):
             return number
@@ -46,7 +46,7 @@ def first_breach(records: list[Record], cpus: int) -> int | None:
 
 
 def good_by_itself(record: Record, cpus: int) -> bool:
-    """Numbers that exist."""
+    """Returns True if its numbers are valid."""
     if not 1 <= record.kind <= len(Kind) or record.cpu >= cpus or record.time > 2**61:
         return False
     if record.process >= 2**31 or max(other_processes(record)) >= 2**31:
@@ -70,7 +70,7 @@ def good_by_itself(record: Record, cpus: int) -> bool:
 
 
 def other_processes(record: Record) -> tuple[int, ...]:
-    """Of which it tells besides its own, if any."""
+    """Returns the other processes that it mentions, if any."""
     match record.kind:
         case Kind.FORK:
             return record.first, record.second
@@ -83,7 +83,7 @@ def other_processes(record: Record) -> tuple[int, ...]:
 
 @dataclass
 class Cpu:
-    """What a CPU does."""
+    """The state of a CPU."""
 
     current: int = 0
     time: int = 0
@@ -96,7 +96,7 @@ class Cpu:
 
 
 class Machine:
-    """All CPUs and all processes."""
+    """The state of all CPUs and processes."""
 
     def __init__(self, has_visits: bool) -> None:
         self.tells_visits = has_visits
@@ -104,10 +104,10 @@ class Machine:
         self.state: dict[int, str] = {}
         self.where: dict[int, int] = {}
         self.sets: dict[int, set[int]] = {}
-        """Of processes that may not run on all CPUs, those on which they may."""
+        """The CPU sets of processes that may not run on all CPUs."""
 
     def take(self, record: Record) -> bool:
-        """Can this be next?"""
+        """Returns True if this record can be next."""
         first = record.cpu not in self.cpus
         cpu = self.cpus.setdefault(record.cpu, Cpu())
         cpu.count += 1
@@ -126,7 +126,7 @@ class Machine:
         return fine
 
     def affinity(self, record: Record) -> bool:
-        """No process gets a CPU on which it may not run."""
+        """No process gets a CPU outside its set."""
         everywhere = set(range(1024))
         if record.kind == Kind.FORK:
             self.sets[record.first] = self.sets.get(record.process, everywhere)
@@ -139,7 +139,7 @@ class Machine:
         return record.kind != Kind.SWITCH or record.process == 0 or record.cpu in allowed
 
     def text(self, cpu: Cpu, record: Record) -> bool:
-        """TEXT follows what has a text, at most twenty times."""
+        """TEXT follows a record with a text, at most twenty times."""
         if record.kind in (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND, Kind.SAID):
             cpu.text_left = 20
         elif record.kind == Kind.TEXT:
@@ -150,7 +150,7 @@ class Machine:
         return True
 
     def running(self, cpu: Cpu, record: Record) -> bool:
-        """Only the process that runs on a CPU does anything there."""
+        """Only the running process acts on a CPU."""
         if record.kind == Kind.SWITCH:
             return record.first == cpu.current and record.process != record.first
         if record.kind == Kind.FOUND and record.first == ProcessState.RUNNING:
@@ -159,7 +159,7 @@ class Machine:
         return record.kind not in OF_THE_RUNNING or by_nobody or cpu.current == record.process
 
     def scheduler(self, cpu: Cpu, record: Record) -> bool:
-        """In and out in turns, and switches only inside."""
+        """Scheduler entries and exits alternate, and switches occur only inside."""
         if record.kind == Kind.SWITCH:
             return cpu.inside or not self.tells_visits
         if record.kind in (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT, Kind.START):
@@ -174,14 +174,14 @@ class Machine:
         return True
 
     def end(self, cpu: Cpu, record: Record) -> bool:
-        """END counts, and is last."""
+        """END has the count, and is last."""
         if record.kind != Kind.END:
             return True
         cpu.ended = True
         return record.second == cpu.count
 
     def process(self, cpu: Cpu, record: Record) -> bool:
-        """What a record does to a process."""
+        """Applies a record to a process."""
         pid = record.process
         if record.kind == Kind.FORK:
             if record.first == 0:
@@ -207,7 +207,7 @@ class Machine:
         return True
 
     def found(self, cpu: Cpu, record: Record) -> bool:
-        """FOUND."""
+        """Applies FOUND."""
         if record.first == ProcessState.RUNNING:
             cpu.current = record.process
         if record.process == 0:
@@ -217,7 +217,7 @@ class Machine:
         return fine
 
     def leave(self, record: Record) -> bool:
-        """SWITCH, of the previous."""
+        """Applies SWITCH to the previous process."""
         if record.first == 0:
             return True
         now = self.state[record.first]
@@ -233,7 +233,7 @@ class Machine:
         return now == "running" and after in ("runnable", "blocked")
 
     def come(self, record: Record) -> bool:
-        """SWITCH, of the next."""
+        """Applies SWITCH to the next process."""
         if record.process == 0:
             return True
         fine = self.state.get(record.process) == "runnable"

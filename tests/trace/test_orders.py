@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Records in the order of processes, and the lives they belong to: fast ways beside plain ones."""
+"""Tests records in the order of processes, and their lives: fast algorithms against plain ones."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ PIDS = st.integers(1, 9) | st.integers(2**31 - 3, 2**31 - 1)
 _NAMES = {Kind.FORK: ("process", "first", "second")} | dict.fromkeys(
     (Kind.SWITCH, Kind.WAKEUP), ("process", "first")
 )
-"""Fields that have a PID, by kind."""
+"""Fields that contain a PID, by kind."""
 _NO_PIDS = (Kind.START, Kind.END, Kind.LOST, Kind.TEXT, Kind.POLICY, Kind.TUNABLE)
 
 
 @given(NUMBERS)
 def test_equal_numbers_stay_in_their_order(numbers: list[int]) -> None:
-    """As numpy's sort of whole numbers has it."""
+    """Compares with numpy's sort of integers."""
     values = np.array(numbers, np.uint32)
     assert stable_order(values).tolist() == np.argsort(values, kind="stable").tolist()
 
 
 @given(places=st.sets(st.integers(0, 20)), others=st.sets(st.integers(0, 20)))
 def test_places_that_are_not_among_others(places: set[int], others: set[int]) -> None:
-    """As sets have it."""
+    """Compares with sets."""
     ascending = (np.array(sorted(some), np.int64) for some in (places, others))
     assert without(*ascending).tolist() == sorted(places - others)
 
 
 @given(lives=st.sets(st.tuples(PIDS, st.integers(0, 20))), pid=PIDS, row=st.integers(0, 20))
 def test_row_belongs_to_the_latest_life(lives: set[tuple[int, int]], pid: int, row: int) -> None:
-    """With PIDs that are used once or again, and are close to one another or far apart."""
+    """PIDs are used once or repeatedly, and are close to one another or far apart."""
     ordered = sorted(lives)
     life_owners = np.array([of for of, _ in ordered], np.int64)
     begins = np.array([at for _, at in ordered], np.int64)
@@ -54,7 +54,7 @@ def test_row_belongs_to_the_latest_life(lives: set[tuple[int, int]], pid: int, r
 
 
 def renamed(record: Record) -> Record:
-    """The record, each of whose PIDs is another one with the same low 16 bits as all others."""
+    """Returns the record with its PIDs replaced by ones that all have the same low 16 bits."""
     if record.kind in _NO_PIDS:
         return record
     fields = _NAMES.get(Kind(record.kind), ("process",))
@@ -64,14 +64,14 @@ def renamed(record: Record) -> Record:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_high_pids_change_no_figure(seed: int) -> None:
-    """Processes come in the order of all bits of their PIDs."""
+    """Processes are ordered by all bits of their PIDs."""
     script = Script(cpus=3, queues=seed % 2 == 1, pids=4 if seed < 3 else 0, marks=False)
     records = simulate(random.Random(seed), script)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "trace.bin"
         low = measure(write(path, records, script, 8))
         high = measure(write(path, [renamed(record) for record in records], script, 8))
-    # A process that was not named is called by its PID.
+    # An unnamed process is called by its PID.
     figures = cs.exclude("pid", "parent", "name", "group")
     assert low.processes.select(figures).equals(high.processes.select(figures))
     assert low.cpus.equals(high.cpus)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A trace that is looked at part by part says what it says as a whole, wherever the parts meet."""
+"""Tests that a trace read in parts gives the same results as a whole, wherever the parts meet."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FIELDS = ("time", "process", "kind", "cpu", "first", "second")
 
 
 def as_a_whole(path: Path) -> dict[str, Any] | str:
-    """The metrics, or what is wrong."""
+    """Returns the metrics, or the error."""
     try:
         trace = read(path)
         validate(trace)
@@ -41,7 +41,7 @@ def as_a_whole(path: Path) -> dict[str, Any] | str:
 
 
 def by_parts(path: Path, size: int) -> dict[str, Any] | str:
-    """The same, of parts of this many records."""
+    """Returns the same, from parts of this many records."""
     with (
         patch("schedlab.trace.parts.AT_ONCE", size),
         patch("schedlab.trace.outline.AT_ONCE", size),
@@ -54,7 +54,7 @@ def by_parts(path: Path, size: int) -> dict[str, Any] | str:
 
 
 def check(records: list[Record], script: Script, size: int, cut: int | None = None) -> None:
-    """Both ways give the same."""
+    """Checks that both ways give the same."""
     with tempfile.TemporaryDirectory() as directory:
         path = write(Path(directory) / "trace.bin", records, script, 8)
         if cut is not None:
@@ -72,7 +72,7 @@ def test_metrics_of_parts_equal_the_total(script: Script, source: random.Random,
 @settings(PATIENT, max_examples=30)
 @given(script=SCRIPTS, source=RANDOMS, size=SIZES)
 def test_a_trace_that_was_cut_off(script: Script, source: random.Random, size: int) -> None:
-    """Of its CPUs, some lack their last records."""
+    """Some of its CPUs lack their last records."""
     records = simulate(source, script)
     check(records, script, size, source.randrange(64, 64 + 32 * len(records)))
 
@@ -87,7 +87,7 @@ def test_a_trace_that_was_cut_off(script: Script, source: random.Random, size: i
 def test_the_same_record_is_named(
     script: Script, source: random.Random, size: int, fields: list[str]
 ) -> None:
-    """In the same words, whatever was spoilt in one part and what in another."""
+    """The message is the same, wherever the damage is."""
     records = simulate(source, script)
     for field in fields:
         at = source.randrange(len(records))

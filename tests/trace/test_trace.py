@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Traces read, and what is wrong with them found, by way of random traces and of spoilt ones."""
+"""Tests reading traces and detecting their errors, with random and with damaged traces."""
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ SCRIPTS = st.builds(
 
 
 def check(records: list[Record], script: Script, path: Path) -> TraceError:
-    """The error that a spoilt trace gives."""
+    """Returns the error for a damaged trace."""
     with pytest.raises(TraceError) as caught:
         validate(read(write(path, records, script, 8)))
     return caught.value
 
 
 def named_by_validate(records: list[Record], script: Script) -> int | None:
-    """The sequence number of the record that `validate` names; None: it finds all well."""
+    """Returns the sequence number of the record that `validate` names, or None for a valid
+    trace.
+    """
     with tempfile.TemporaryDirectory() as directory:
         trace = read(write(Path(directory) / "trace.bin", records, script, 8))
         try:
@@ -58,7 +60,7 @@ def named_by_validate(records: list[Record], script: Script) -> int | None:
 
 
 def named_by_hand(records: list[Record], script: Script) -> int | None:
-    """The same, the slow way."""
+    """Returns the same, computed slowly."""
     place = first_breach(records, script.cpus)
     return None if place is None else records[place].sequence
 
@@ -67,7 +69,7 @@ def named_by_hand(records: list[Record], script: Script) -> int | None:
 
 
 def test_attributes_that_nobody_set_are_those_of_the_policies() -> None:
-    """policies/policy.h has the same; there the root of all groups is 0, without another name."""
+    """They match policies/policy.h; there the root of all groups is 0, without another name."""
     text = (ROOT / "policies" / "policy.h").read_text()
     others = {kind: value for kind, value in ATTRIBUTE_DEFAULTS.items() if kind.name != "TASKGROUP"}
     assert ATTRIBUTE_DEFAULTS.get(AttributeKind.TASKGROUP) == 0
@@ -80,7 +82,7 @@ def test_attributes_that_nobody_set_are_those_of_the_policies() -> None:
 def test_events_come_in_order_whatever_the_order_of_blocks(
     script: Script, source: random.Random, shuffled: bool
 ) -> None:
-    """Each record once, in the order of its sequence, with all its numbers."""
+    """Each record occurs once, in sequence order, with all its numbers."""
     records = simulate(source, script)
     trace = load(records, script, source if shuffled else None)
     rows = [
@@ -94,7 +96,7 @@ def test_events_come_in_order_whatever_the_order_of_blocks(
 
 @pytest.mark.parametrize("length", [1, 8, 11, 12, 13, 24, 25, 252])
 def test_texts_of_any_length(length: int) -> None:
-    """In one record or many, while other CPUs write in between."""
+    """A text has one record or many, with other CPUs' records in between."""
     text = "".join(chr(ord("a") + at % 26) for at in range(length))
     parts = [text.encode()[at : at + 12].ljust(12, b"\0") for at in range(0, length, 12)]
     records = [Record(0, cpu, 0, Kind.START, cpu, 0, 0) for cpu in (0, 1)]
@@ -110,7 +112,7 @@ def test_texts_of_any_length(length: int) -> None:
     assert trace.texts.rows() == [(2, text), (3, text)]
 
 
-# --- files that are no whole trace
+# --- incomplete files
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_texts_of_any_length(length: int) -> None:
     ],
 )
 def test_what_is_no_trace(data: bytes, problem: str, tmp_path: Path) -> None:
-    """The error says why."""
+    """The error states the reason."""
     path = tmp_path / "trace.bin"
     path.write_bytes(data)
     with pytest.raises(TraceError, match=problem):
@@ -139,7 +141,7 @@ def test_what_is_no_trace(data: bytes, problem: str, tmp_path: Path) -> None:
 
 
 def test_a_longer_header_is_skipped(tmp_path: Path) -> None:
-    """Later writers may say more there."""
+    """Later versions may add fields there."""
     script = Script(cpus=1, steps=50)
     records = simulate(random.Random(1), script)
     path = write(tmp_path / "trace.bin", records, script)
@@ -151,7 +153,7 @@ def test_a_longer_header_is_skipped(tmp_path: Path) -> None:
 @settings(PATIENT, max_examples=60)
 @given(script=SCRIPTS, source=RANDOMS)
 def test_complete_part_of_a_truncated_trace_is_valid(script: Script, source: random.Random) -> None:
-    """And what a CPU could not write is counted."""
+    """Records that a CPU could not write are counted."""
     records = simulate(source, script)
     cut = source.randrange(64, 64 + 32 * len(records))
     trace = load(records, script, None, cut)
@@ -182,7 +184,7 @@ def test_a_gap_before_the_cut_is_no_truncation(tmp_path: Path) -> None:
 @settings(PATIENT, max_examples=30)
 @given(script=SCRIPTS, source=RANDOMS)
 def test_machine_may_omit_scheduler_events(script: Script, source: random.Random) -> None:
-    """A trace without any SCHEDULER_ENTER and _EXIT is good: picks are counted by switches."""
+    """A trace without any SCHEDULER_ENTER and _EXIT is valid: picks are counted by switches."""
     visits = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
     remaining_records = [record for record in simulate(source, script) if record.kind not in visits]
     of_cpu: Counter[int] = Counter()
@@ -200,7 +202,7 @@ def test_machine_may_omit_scheduler_events(script: Script, source: random.Random
         assert measured.processes["selections"].sum() == picked
 
 
-# --- spoilt traces
+# --- damaged traces
 
 
 FIELDS = ("time", "process", "kind", "cpu", "first", "second")
@@ -211,7 +213,9 @@ FIELDS = ("time", "process", "kind", "cpu", "first", "second")
 def test_any_single_wrong_number_is_judged_like_the_oracle(
     script: Script, source: random.Random, field: str
 ) -> None:
-    """Changes one field of one record; the same record is named, or none if that is no harm."""
+    """Changes one field of one record; the same record is named, or none if the change is
+    harmless.
+    """
     records = simulate(source, script)
     at = source.randrange(len(records))
     values = [getattr(source.choice(records), field), source.randrange(24), 0, 2**31 + 5]
@@ -226,7 +230,7 @@ def test_any_single_wrong_number_is_judged_like_the_oracle(
 @settings(PATIENT, max_examples=150)
 @given(script=SCRIPTS, source=RANDOMS, change=st.integers(0, 2))
 def test_invented_record_is_detected(script: Script, source: random.Random, change: int) -> None:
-    """Takes one out, puts one in twice, or changes the order of two, and numbers them anew."""
+    """Removes a record, duplicates one, or swaps two, and renumbers them."""
     records = simulate(source, script)
     at = source.randrange(len(records) - 1)
     if change == 0:
@@ -241,7 +245,7 @@ def test_invented_record_is_detected(script: Script, source: random.Random, chan
 
 
 def story(*after: tuple[int, int, int, int, int]) -> list[Record]:
-    """Two CPUs, process 1 on CPU 0, process 2 runnable; then what is given: kind, cpu, …"""
+    """Two CPUs, process 1 on CPU 0, process 2 runnable; then the given records: kind, cpu, …"""
     common = [
         (Kind.START, 0, 0, 0, 0),
         (Kind.START, 1, 0, 0, 0),
@@ -303,7 +307,7 @@ IMPOSSIBLE: list[tuple[list[Record], int, str]] = [
 def test_what_cannot_have_happened(
     records: list[Record], row: int, problem: str, tmp_path: Path
 ) -> None:
-    """The record is named, and so is what was expected."""
+    """The error names the record and the expectation."""
     error = check(records, Script(cpus=2), tmp_path / "trace.bin")
     assert error.record
     assert error.record.sequence == row
@@ -332,6 +336,6 @@ Spoil = Callable[[list[Record]], list[Record]]
     ],
 )
 def test_broken_files(spoil: Spoil, problem: str, tmp_path: Path) -> None:
-    """Records that are missing, twice, or not in their place."""
+    """Records are missing, duplicated, or misplaced."""
     error = check(spoil(story()), Script(cpus=2), tmp_path / "trace.bin")
     assert problem in str(error)

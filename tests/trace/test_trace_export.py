@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exported files, read again by the libraries of their formats."""
+"""Tests exported files with the libraries of their formats."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ SCRIPT = Script(cpus=3, steps=4000, drain=True, queues=True)
 
 @pytest.fixture(scope="module")
 def records() -> list[Record]:
-    """What happened."""
+    """Returns the records."""
     return simulate(random.Random(6), SCRIPT)
 
 
 @pytest.fixture(scope="module")
 def trace(records: list[Record], tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    """Its trace."""
+    """Returns their trace."""
     return read(write(tmp_path_factory.mktemp("trace") / "trace.bin", records, SCRIPT))
 
 
 @pytest.fixture(scope="module")
 def perfetto(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Its Perfetto file, decoded."""
+    """Returns the decoded Perfetto file."""
     path = tmp_path_factory.mktemp("perfetto") / "trace.perfetto"
     export(trace, path, "perfetto")
     decoded = protobuf.Trace()
@@ -43,7 +43,7 @@ def perfetto(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_parquet(trace: Trace, records: list[Record], tmp_path: Path) -> None:
-    """A row a record, with words for numbers."""
+    """It has a row per record, with words for numbers."""
     export(trace, tmp_path / "trace.parquet", "parquet")
     table = pl.read_parquet(tmp_path / "trace.parquet")
     assert len(table) == len(records)
@@ -60,7 +60,7 @@ def test_parquet(trace: Trace, records: list[Record], tmp_path: Path) -> None:
 
 
 def test_csv_agrees(trace: Trace, tmp_path: Path) -> None:
-    """Text instead of columns."""
+    """It has text instead of typed columns."""
     export(trace, tmp_path / "trace.csv", "csv")
     export(trace, tmp_path / "trace.parquet", "parquet")
     table = pl.read_parquet(tmp_path / "trace.parquet").with_columns(pl.col("kind").cast(pl.String))
@@ -69,7 +69,7 @@ def test_csv_agrees(trace: Trace, tmp_path: Path) -> None:
 
 
 def events(perfetto: Any, kind: str) -> list[tuple[int, Any, Any]]:
-    """All ftrace events of a kind: CPU, event, its part; in the order of time."""
+    """Returns all ftrace events of a kind: CPU, event, its part; in order of time."""
     matching_events = [
         (packet.ftrace_events.cpu, event, getattr(event, kind))
         for packet in perfetto.packet
@@ -80,12 +80,12 @@ def events(perfetto: Any, kind: str) -> list[tuple[int, Any, Any]]:
 
 
 def of_kind(records: list[Record], kind: Kind) -> list[Record]:
-    """Records of a kind, in the order of time."""
+    """Returns records of a kind, in order of time."""
     return sorted((record for record in records if record.kind == kind), key=lambda r: r.time)
 
 
 def test_perfetto_has_all_switches(perfetto: Any, records: list[Record]) -> None:
-    """On its CPU, at its time, from which process to which, and how the first was left."""
+    """Each has its CPU, its time, both processes, and the state of the previous one."""
     exported_switches = {
         (cpu, event.timestamp, switch.prev_pid, switch.next_pid)
         for cpu, event, switch in events(perfetto, "sched_switch")
@@ -115,7 +115,7 @@ def test_perfetto_distinguishes_states(perfetto: Any, records: list[Record]) -> 
 
 
 def test_perfetto_knows_who_woke_whom(perfetto: Any, records: list[Record]) -> None:
-    """The event is of the process that wakes; an interrupt is marked as one."""
+    """The event belongs to the waking process; an interrupt is marked as one."""
     exported_wakeups = sorted(
         (event.timestamp, cpu, event.pid, waking.pid, waking.target_cpu, event.common_flags)
         for cpu, event, waking in events(perfetto, "sched_waking")
@@ -127,7 +127,7 @@ def test_perfetto_knows_who_woke_whom(perfetto: Any, records: list[Record]) -> N
 
 
 def test_perfetto_knows_processes(perfetto: Any, records: list[Record]) -> None:
-    """Parents, names, ends."""
+    """It has their parents, names and ends."""
     new = [(event.pid, task.pid) for _, event, task in events(perfetto, "task_newtask")]
     forks = of_kind(records, Kind.FORK)
     assert sorted(new) == sorted((one.process, one.first) for one in forks)
@@ -145,7 +145,7 @@ def test_perfetto_knows_processes(perfetto: Any, records: list[Record]) -> None:
 
 
 def test_perfetto_shows_marks(perfetto: Any, records: list[Record]) -> None:
-    """On a track of their own, with the measured window as a slice."""
+    """Marks have a separate track, with the measured window as a slice."""
     tracks = {
         packet.track_descriptor.uuid: packet.track_descriptor.name
         for packet in perfetto.packet

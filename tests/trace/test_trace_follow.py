@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Traces that are read while they are written."""
+"""Tests traces that are read while being written."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SCRIPTS = st.builds(
 
 
 def sequences(parts: list[Records]) -> list[int]:
-    """The sequence numbers, as they came."""
+    """Returns the sequence numbers in order of delivery."""
     return [number for part in parts for number in part["sequence"].tolist()]
 
 
 def expected(path: Path) -> list[int]:
-    """What the reader of whole traces says."""
+    """Returns the output of the reader of whole traces."""
     return [number & 0xFFFF_FFFF for number in read(path).events["sequence"].to_list()]
 
 
@@ -44,10 +44,10 @@ def expected(path: Path) -> list[int]:
 def test_growing_file_gives_the_same_records(
     script: Script, source: random.Random, shuffled: bool
 ) -> None:
-    """Whatever the blocks' order, and wherever a write ends: within a record, or the header."""
+    """This holds for any order of blocks, and if a write ends within a record or the header."""
     with tempfile.TemporaryDirectory() as directory:
         full_path = write(Path(directory) / "whole", simulate(source, script), script, 8, None)
-        if shuffled:  # Blocks of one CPU stay in their order, those of several need not.
+        if shuffled:  # Blocks of one CPU stay in order; blocks of several CPUs need not.
             mix_cpus(full_path, source)
         data = full_path.read_bytes()
         path = Path(directory) / "trace.bin"
@@ -73,7 +73,7 @@ def test_growing_file_gives_the_same_records(
 
 
 def mix_cpus(path: Path, source: random.Random) -> None:
-    """Puts the records of several CPUs into another order, but those of each one."""
+    """Reorders the records of several CPUs, but keeps each CPU's order."""
     data = path.read_bytes()
     records = np.frombuffer(data, RECORD, offset=64)
     queues = {cpu: list(records[records["cpu"] == cpu]) for cpu in set(records["cpu"].tolist())}
@@ -89,13 +89,13 @@ def mix_cpus(path: Path, source: random.Random) -> None:
 
 
 def in_order_but_gaps(parts: list[Records]) -> bool:
-    """Is there a gap between two neighbours?"""
+    """Returns True if there is a gap between two neighbours."""
     numbers = np.array(sequences(parts), np.uint32)
     return bool((np.diff(numbers) != 1).any())
 
 
 def small_trace(path: Path, steps: int = 300) -> list[Record]:
-    """Of two CPUs."""
+    """Returns a trace of two CPUs."""
     script = Script(cpus=2, steps=steps)
     records = simulate(random.Random(5), script)
     write(path, records, script, 8)
@@ -103,7 +103,7 @@ def small_trace(path: Path, steps: int = 300) -> list[Record]:
 
 
 def test_no_trace_is_refused(tmp_path: Path) -> None:
-    """As soon as its header is whole."""
+    """It is refused as soon as its header is complete."""
     path = tmp_path / "trace.bin"
     path.write_bytes(b"no trace" * 7)
     follower = Follower(path)
@@ -115,7 +115,7 @@ def test_no_trace_is_refused(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded_by_giving_up_a_gap(tmp_path: Path) -> None:
-    """What will never come is not waited for forever; the count says so."""
+    """The follower does not wait forever for missing records; it reports their number."""
     path = tmp_path / "trace.bin"
     records = [record for record in small_trace(path) if record.kind != Kind.END]
     others = [record for record in records if not 40 <= record.sequence < 45]
@@ -154,7 +154,7 @@ def test_punching_frees_blocks_and_reading_goes_on(tmp_path: Path) -> None:
 @settings(PATIENT, max_examples=20)
 @given(script=SCRIPTS, source=RANDOMS)
 def test_texts_are_those_of_the_reader(script: Script, source: random.Random) -> None:
-    """Put together record by record, other CPUs' between them."""
+    """They are joined record by record, with other CPUs' records in between."""
     records = simulate(source, script)
     with tempfile.TemporaryDirectory() as directory:
         trace = read(write(Path(directory) / "trace.bin", records, script, 8))
@@ -200,7 +200,7 @@ print(memory().uss - before)
 
 
 def test_polling_needs_memory_only_for_buffered_records(tmp_path: Path) -> None:
-    """As a monitor does: of the last polls all is kept, of those before nothing."""
+    """As in a monitor: the last polls are kept completely, earlier ones are discarded."""
     path, polls, retained_count, piece = tmp_path / "trace.bin", 8000, 500, 20
     path.write_bytes(header(1))
     numbers = map(str, (polls, retained_count, piece))

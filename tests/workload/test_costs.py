@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Profiles of costs: what is read from them, what is refused, and what a run remembers of them."""
+"""Tests cost profiles: reading, refusals, and the copy kept with a run."""
 
 from __future__ import annotations
 

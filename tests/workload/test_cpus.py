@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The key `cpus` of workload files: on which CPUs a process may run."""
+"""Tests the key `cpus` of workload files: the CPUs that a process may use."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_phase_without_a_set_has_that_of_its_task(tmp_path: Path) -> None:
 
 
 def test_a_machine_without_these_cpus_is_refused(tmp_path: Path) -> None:
-    """Before anything is started."""
+    """It is refused before anything is started."""
     phases = {"one": {"cpus": "2-3", "run": 1}}
     for tasks in ({"a": {"cpus": "2-3", "run": 5}}, {"a": {"phases": phases}}):
         file = read(tmp_path, tasks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operations that take longer than they do: what is read, what a run remembers, what it changes."""
+"""Tests artificial delays of operations: reading, the copy kept with a run, and their effects."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_wrong_usage(
 
 @pytest.mark.parametrize("policy", ["lottery", "rr:table-scan"])
 def test_the_simulator_adds_it_to_the_cost(schedlab: Command, tmp_path: Path, policy: str) -> None:
-    """Also where a policy's fork has a cost of its own; so does a plain `--costs fork=N`."""
+    """This includes a policy with a separate fork cost, and a plain `--costs fork=N`."""
     kinds = {"plain": (), "slow": SLOW, "said": ("--costs", "kernel,fork=400000")}
     completions = {
         name: completion(
@@ -103,7 +103,7 @@ def test_branches_and_replays_of_a_kernel_have_it_too(schedlab: Command, tmp_pat
 
 
 def between_forks(events: trace.Trace) -> list[int]:
-    """Of the process that forks most: nanoseconds from each fork to the next."""
+    """Returns the nanoseconds between consecutive forks of the process that forks most."""
     rows = events.rows(Kind.FORK)
     parents = events.column("process")[rows]
     busiest = max(set(parents.tolist()), key=parents.tolist().count)
@@ -113,7 +113,9 @@ def between_forks(events: trace.Trace) -> list[int]:
 
 @pytest.mark.spike
 def test_the_kernel_lets_the_time_pass(tmp_path: Path) -> None:
-    """In each fork, before the child is there: to the microsecond, as no time passes that is not the kernel's."""
+    """The delay is in each fork, before the child exists. It is exact to the microsecond,
+    because only kernel time passes.
+    """
     fork_gaps = []
     for number, delay in enumerate(("", "fork-delay=400us")):
         folder = tmp_path / str(number)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What is drawn for jobs: each distribution has the moments that it says, and each value its place."""
+"""Tests the random values of jobs: each distribution has its declared moments, and values are
+assigned in order.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ DISTRIBUTIONS = [
     ('{"distribution": "values", "values": [500, 5500], "weights": [9, 1]}', 3.25),
     ('{"distribution": "hyperexponential", "means": [500, 5500], "weights": [9, 1]}', 6.5),
 ]
-"""Each of mean 1 ms, with the mean of the square in units of its square."""
+"""Each has mean 1 ms; with the second moment in units of the squared mean."""
 
 
 @pytest.mark.parametrize(("text", "square"), DISTRIBUTIONS)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Workloads by their names: the same names wherever one can run, and no machine is started for another."""
+"""Tests workloads by name: names are the same on every machine, and no machine starts for a
+name of another.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ def test_nothing_starts_for_missing_files(
 def test_a_name_has_as_many_processes_everywhere(
     name: str, schedlab: Command, tmp_path: Path
 ) -> None:
-    """What a program of the kernel and a workload file share is their name, and the work."""
+    """A kernel program and a workload file of the same name do the same work."""
     counts = []
     for machine in ("spike", "sim"):
         words = ("--machine", machine, "--workload", name, "--cpus", "4", "--policy", "rr")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""rt-app's dialect: what its files are taken for, and what is said of what they are not taken for."""
+"""Tests rt-app's dialect: the translation of its files, and the messages for untranslatable
+ones.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def read(folder: Path, text: str) -> WorkloadFile:
 
 
 def once_us(file: WorkloadFile, task: Task) -> float:
-    """How long an instance computes that does its endless loop once."""
+    """Returns the duration of one iteration of an instance's endless loop."""
     body = (
         replace(item, rounds=1) if isinstance(item, Loop) and math.isinf(item.rounds) else item
         for item in task.body
@@ -55,7 +57,9 @@ def test_a_file_is_read_as_rt_app_reads_it(case: dict[str, Any], tmp_path: Path)
 
 @pytest.mark.parametrize("has_lock", [False, True])
 def test_a_sync_takes_the_lock_once(has_lock: bool, tmp_path: Path) -> None:
-    """The documentation of rt-app has `sync` take the lock; in its examples and its program the task has it before."""
+    """rt-app's documentation says that `sync` takes the lock; in its examples and its program
+    the task already holds it.
+    """
     sync = '"sync": {"ref": "c", "mutex": "m"}'
     body = f'"lock": "m", {sync}, "unlock": "m"' if has_lock else sync
     file = read(tmp_path, f'{{"tasks": {{"a": {{"loop": 1, {body}}}}}}}')
@@ -77,7 +81,7 @@ def test_group_names_stay_distinct(tmp_path: Path) -> None:
 
 
 def test_warnings_about_many_keys_and_names_stay_short(tmp_path: Path) -> None:
-    """One warning, of which the length is bounded; a group of its own for each of many names."""
+    """There is one warning of bounded length; each of many names has a separate group."""
     keys = ", ".join(f'"unknown{n}{"x" * 500}": 1' for n in range(2000))
     tasks = ", ".join(f'"worker_of_the_pool_{n}": {{"loop": 1, "run": 1}}' for n in range(2000))
     file = read(tmp_path, f'{{{keys}, "tasks": {{{tasks}}}}}')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Steps as words, and the workload files that they mean; draws, which are made many at once."""
+"""Tests steps as text, and the resulting workload files; random draws made in bulk."""
 
 from __future__ import annotations
 

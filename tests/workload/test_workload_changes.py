@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Other values for a workload file: what they change, where they are told, what is refused."""
+"""Tests overridden values of a workload file: their effects, their display, and refusals."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_place_is_named_once_and_is_one_place(tmp_path: Path) -> None:
         changed(tmp_path, "tasks.a.run=1", content=twice)
 
 
-# --- runs tell what was changed
+# --- runs report their changes
 
 
 def run_with(*changes: Change, label: str = "") -> RunSpec:

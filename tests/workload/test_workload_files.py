@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Workload files: what the simulator is told, and what is said of files that are wrong."""
+"""Tests workload files: their translation for the simulator, and the messages for wrong files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TICK = 1_000_000
 
 
 def read(folder: Path, content: object) -> WorkloadFile:
-    """A file with this content, as text or to be written as JSON."""
+    """Reads a file with this content, given as text or as an object to write as JSON."""
     path = folder / "w.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
     return workload_files.read(path)
 
 
 def program(file: WorkloadFile, name: str, seed: int = 1) -> list[str]:
-    """The steps of one program, without their indents."""
+    """Returns the steps of one program, without their indents."""
     programs = text_of(file, seed, TICK).split("program ")[1:]
     (program_lines,) = (
         program_text.split("\n") for program_text in programs if program_text.split("\n")[0] == name
@@ -38,19 +38,19 @@ def program(file: WorkloadFile, name: str, seed: int = 1) -> list[str]:
 
 
 def behaviour(folder: Path, task: object) -> list[str]:
-    """What one task does, without its group."""
+    """Returns the steps of one task, without its group."""
     file = read(folder, {"tasks": {"a": task, "b": {"instance": 0, "loop": 1, "run": 1}}})
     return program(file, "a")[1:]
 
 
 def complaint(folder: Path, content: object) -> str:
-    """What is said of a file that is wrong, without its folder."""
+    """Returns the message for a wrong file, without its directory."""
     with pytest.raises(WrongUsage) as error:
         read(folder, content)
     return str(error.value).replace(f"{folder}/", "")
 
 
-# --- what is translated
+# --- translation
 
 RESERVED = {"dl-runtime": 3, "dl-period": 5}
 LONG = {"mean": "999999999s", "distribution": "uniform"}
@@ -178,7 +178,7 @@ def test_the_root_starts_all_in_order_and_waits(tmp_path: Path) -> None:
 
 
 def test_the_limit_leaves_room_for_a_long_duration(tmp_path: Path) -> None:
-    """A run of a minute met the limit of a minute, when all had been done."""
+    """Formerly a run of a minute reached the limit of a minute when it was complete."""
     tasks = {"a": {"run": 1}}
     files = [
         read(tmp_path, {"global": {"duration": duration}, "tasks": tasks})
@@ -263,7 +263,7 @@ def test_room_is_made_for_all_processes(tmp_path: Path) -> None:
 
 
 def arrivals(file: WorkloadFile, seed: int) -> list[int]:
-    """When processes are started."""
+    """Returns when processes are started."""
     text = text_of(file, seed, TICK)
     return [int(when) for when in re.findall(r"arrive \S+ (\d+)ns", text)]
 
@@ -321,7 +321,7 @@ def test_the_documentation_names_every_key() -> None:
     assert not [key for key in keys if f"`{key}`" not in page]
 
 
-# --- what is refused
+# --- refusals
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_json_is_read_as_json_c_reads_it(text: str, value: object) -> None:
 
 
 def plain(value: object) -> object:
-    """As Python's reader gives it."""
+    """Returns the content as Python's reader gives it."""
     if isinstance(value, Object):
         return {key: plain(node.value) for key, node in value.members}
     if isinstance(value, tuple):
@@ -438,7 +438,7 @@ def test_what_is_no_json_is_refused(text: str) -> None:
         parse(text)
 
 
-# --- the project's own
+# --- the project's workloads
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -449,7 +449,7 @@ def test_the_files_of_the_project_are_good(path: Path) -> None:
 
 
 def test_monitor_palette_exists() -> None:
-    """Each entry with a file, and each file with an entry, except for those that a page is about."""
+    """Each entry has a file, and each file an entry, except for files described by a page."""
     palette_entries = palette()
     shown = {entry.file for entry in palette_entries.values()}
     assert shown == {
@@ -461,7 +461,9 @@ def test_monitor_palette_exists() -> None:
 
 
 def test_the_palettes_simple_ones_give_their_starter_nothing() -> None:
-    """The process that starts them has no more tickets than any: charts show all processes."""
+    """The process that starts them has only the default tickets, because charts show all
+    processes.
+    """
     for entry in palette().values():
         if entry.kind == "simple":
             file = workload_files.read(entry.file)

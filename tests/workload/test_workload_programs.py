@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Commands of programs are read before a machine starts: what cannot be is refused, what can be is not."""
+"""Tests that program commands are checked before a machine starts: invalid ones are refused,
+valid ones are not.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def check(command: str) -> None:
 
 @pytest.mark.parametrize("name", workload_programs())
 def test_all_options_of_a_program_are_known(name: str) -> None:
-    """By its table, each row of which begins with a letter in a brace."""
+    """They are in the program's table, whose rows begin with a letter in a brace."""
     text = (ROOT / f"workloads/{name}.c").read_text()
     if "workloads/api/suite.h" in text:
         text += (ROOT / "workloads/api/suite.c").read_text()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Workload files that say what the first process does, and what is drawn at random in them."""
+"""Tests workload files that specify the first process, and their random values."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ WORKER = {"loop": 1, "run": 1}
 
 
 def starter(folder: Path, content: object, **tasks: object) -> list[str]:
-    """What the first process does after `mark begin`."""
+    """Returns the first process's steps after `mark begin`."""
     lines = program(read(folder, {"starter": content, "tasks": tasks or {"a": WORKER}}), "root")
     return lines[lines.index("mark begin") + 1 :]
 
 
-# --- what the first process does
+# --- the first process's steps
 
 
 def test_starter_runs_its_steps_and_waits_at_the_end(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_processes_give_themselves_what_their_task_has_and_no_more(tmp_path: Pat
     assert program(file, "root")[:2] == ["group root", "mark begin"]
 
 
-# --- how many children are waited for
+# --- how many children it waits for
 
 A, ALL = Fork("a"), AwaitAll()
 
@@ -97,11 +97,11 @@ def test_a_round_waits_for_what_the_round_before_has_left() -> None:
     assert awaiting((A, Loop(1, (ALL, A))))[0] == (A, Loop(1, (*waits(2), A)))
 
 
-# --- what is drawn at random
+# --- random values
 
 
 def test_numbers_are_those_of_splitmix64() -> None:
-    """The first of the seed 1234567, as its authors' reference has them."""
+    """Compares the first numbers of the seed 1234567 with its authors' reference."""
     numbers = Numbers(1234567)
     assert [numbers.next() for _ in range(3)] == [
         6457827717110365317,
@@ -163,7 +163,7 @@ def test_tasks_that_draw_need_no_starter(tmp_path: Path) -> None:
     assert text_of(file, 1, TICK) == text_of(file, 1, TICK)
 
 
-# --- what is refused
+# --- refusals
 
 STARTED = {"starter": {"fork": "a"}, "tasks": {"a": WORKER}}
 
