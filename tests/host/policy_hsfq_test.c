@@ -76,9 +76,9 @@ static void users_share_whatever_they_run(void)
 }
 
 /*
- * In 7 s, the root's task with nice 0, which counts 100, is due 1 s; group 1, of weight 600, is due
- * 6 s. Of these, group 2 receives two thirds; group 3, of weight 300, and the group's own task
- * share the rest.
+ * Of 7 s, the root's task with nice 0, which counts 100, receives 1 s, and group 1, of weight 600,
+ * receives 6 s. In group 1, the weights 1000 (group 2), 400 (group 3) and 100 (its own task) give 4
+ * s, 1.6 s and 0.4 s. In group 3, group 4 and the group's own task have a half each.
  */
 static void weights_count_level_by_level(void)
 {

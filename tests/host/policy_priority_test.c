@@ -97,10 +97,10 @@ static void a_task_is_as_urgent_as_those_that_wait_for_it(void)
     check(model_running(model, 0) == 3 && task_of(model, 3)->task.level == 0);
     model_ticks(model, 3);
     check(model_running(model, 0) == 3);
-    model_wake(model, task_of(model, 4)); /* returns the inherited priority */
+    model_wake(model, task_of(model, 4)); /* 3 releases what 4 waits for */
     check(model_running(model, 0) == 4);
     model_block(model, 0);
-    check(model_running(model, 0) == 5); /* and has its old priority */
+    check(model_running(model, 0) == 5); /* 3 has its old priority */
     model_block(model, 0);
     check(model_running(model, 0) == 3 && task_of(model, 3)->task.level == 9);
     model_free(model);
