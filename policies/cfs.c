@@ -29,7 +29,7 @@
 #include "nice_weights.h"
 #include "policy.h"
 
-#include "policies/studies/linux_commands.h"
+#include "policies/linux_commands.h"
 
 enum { CFS_LATENCY, CFS_GRANULARITY, CFS_WAKEUP, CFS_SLEEPER, CFS_SCALING, CFS_NICE };
 

@@ -29,7 +29,7 @@
 #include "placement.h"
 #include "policy.h"
 
-#include "policies/studies/linux_commands.h"
+#include "policies/linux_commands.h"
 
 enum {
     LOTTERY_WEIGHT_TICKETS = DRAWING_TUNABLE_COUNT,

@@ -41,7 +41,7 @@
 #include "policy.h"
 #include "task_list.h"
 
-#include "policies/studies/linux_commands.h"
+#include "policies/linux_commands.h"
 
 enum { WRR_QUANTUM, WRR_CARRY, WRR_FRONT, WRR_HORIZON, WRR_SHARES, WRR_NEAR };
 

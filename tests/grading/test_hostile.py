@@ -124,7 +124,7 @@ BROKEN = {
         ),
         "cannot be run",
     ),
-    "tasks that are ended": (instead("TICK_PREEMPT :", "TICK_KILL :"), "TICK_KILL, 2 in all"),
+    "tasks that are ended": (instead("TICK_PREEMPT :", "TICK_KILL :"), "2 processes with TICK_KILL"),
     "tasks that are held": (
         picking(
             "queue->held = queue->queued;\n    queue->alarm = queue->now + 1000000000000;\n"

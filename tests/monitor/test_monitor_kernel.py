@@ -378,13 +378,13 @@ def test_panic_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"cpus": 257}, "cpus=257.*only 1 to 256"),
+        ({"cpus": 257}, "cpus=257.*out of range; choose 1 to 256"),
         ({"policy": PolicyChoice("lotery")}, "did you mean 'lottery'"),
         ({"settings": (("slice", -1),)}, "settings=.*-1"),
         ({"workloads": ("mixt",)}, "did you mean 'mixed'"),
         ({"tick_ns": 10}, "tick_ns=10"),
         ({"memory_mib": 1}, "memory_mib=1"),
-        ({"files": (Path("nowhere.json"),)}, "there is no such file"),
+        ({"files": (Path("nowhere.json"),)}, "the file does not exist"),
     ],
 )
 def test_what_cannot_be_started(tmp_path: Path, changes: dict[str, Any], why: str) -> None:

@@ -43,7 +43,7 @@ def check_symbols(policy: Path, path: Path) -> None:
         "calls or reads others'"
     )
     assert not [name for name, letter in symbol_table.items() if letter in "BbDdSsCc"], (
-        "keeps variables"
+        "has variables outside of its state"
     )
 
 

@@ -108,7 +108,7 @@ def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path:
     assert len(json.loads(text)["longest"]) == 1
 
     for tool, given, words in (
-        ("read_policy", {"name": "../policies/rr"}, "is no name"),
+        ("read_policy", {"name": "../policies/rr"}, "not a valid name"),
         ("write_policy", {"name": "rr", "source": RR}, "shipped"),
         ("run_policy", {"name": "mine", "workload": "/etc/passwd"}, "no workload"),
         ("explain_waits", {"run": ".."}, "no run"),

@@ -291,8 +291,8 @@ def _symbols(output: str, subject: Subject) -> Iterator[str]:
         lines = subject.text.splitlines()
         places = (f"{name} at {subject.name}:{_line_of(lines, name)}" for name in names)
         yield (
-            f"it keeps variables of its own: {', '.join(places)}; what it remembers belongs into the state of a task,"
-            " a queue or the scheduler (STATE_OF)"
+            f"it has variables outside of its state: {', '.join(places)}; keep them in the state of a task, a queue or"
+            " the scheduler (STATE_OF)"
         )
 
 
