@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A way to the systems that monitor_drawings.js makes up: by the socket that it puts in place of the browser's.
+// A way to the invented systems of monitor_drawings.js: through the socket that replaces the
+// browser's.
 
 /** See python/schedlab/monitor/page/way.js. */
 export function openWay(take, lose) {

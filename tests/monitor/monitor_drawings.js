@@ -18,7 +18,7 @@ const POLICIES = {
     priority: { levels: true, by: "equal" },
     "unheard-of": { levels: false, by: "equal" },
 };
-const TOP = 3; // the level of mlfq that is served first
+const TOP = 3; // the mlfq level served first
 const NAMES = ["hog", "compile", "interactive", "sh", "grep", "logger", "disk-writer"];
 
 /** The same numbers each time. */
@@ -68,7 +68,7 @@ class MadeUp {
         this.marks.push({ time_ns: this.now, kind, text, pid });
     }
 
-    /** Goes on by so much time, in steps of a slice. */
+    /** Advances by this much time, in steps of a time slice. */
     advance(ns) {
         const until = this.now + ns;
         while (this.now < until) {
@@ -255,7 +255,7 @@ function add(system, settings) {
     });
 }
 
-/** Goes on, and has the frame shown. */
+/** Advances, and shows the frame. */
 function show(system, ns) {
     window.socket.say(made.get(system).advance(ns).frame());
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
 // The way of the page that is tested: to the page's own session, with a simulator, in a worker. All that the page
-// asks is noted, and a test may answer in place of the session.
+// asks is recorded, and a test may answer instead of the session.
 
 /** What a test sees and changes. */
 const lab = {
     /** @type {any[]} all that the page has asked */
     asked: [],
-    /** @type {Record<string, string>} words, by what is asked: it is not done */
+    /** @type {Record<string, string>} messages by request: the request is refused */
     refusals: {},
-    /** @type {Record<string, any>} results, by what is asked: in place of the session's */
+    /** @type {Record<string, any>} results by request, instead of the session's */
     answers: {},
     /** Hellos and frames go through it. @type {(message: any) => any} null: it is not passed on */
     touch: (message) => message,
-    /** Is there a session to be connected to? */
+    /** True if there is a session to connect to. */
     isThere: true,
 };
 window.lab = lab;

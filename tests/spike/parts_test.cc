@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// Those parts of the driver of Spike that need no Spike. Exit status 0 is a pass.
+// Tests the parts of the Spike driver that do not need Spike. Exit status 0 is a pass.
 
 #include "spike/boot_arguments.h"
 #include "spike/hart_set.h"
@@ -58,7 +58,7 @@ static char *translate(uint64_t address, uint64_t bytes)
                                                                           : nullptr;
 }
 
-// What the kernel gets for a system call whose name, if it has one, lies at 1024.
+// Returns the kernel's result of a system call; its name, if any, is at address 1024.
 static int64_t result_of(host_calls &calls, std::vector<uint64_t> words)
 {
     uint64_t tohost = 512, fromhost = 0;

@@ -25,7 +25,7 @@ from schedlab.sweep.rows import Rows
 
 
 def _hostile_sweep(folder: Path, workloads: Sequence[str], policies: Sequence[str]) -> None:
-    """A data set in which every name equals its workload's hostile one."""
+    """Returns a data set; every name equals its workload's hostile one."""
     make: dict[str, Any] = {"measuring": {}, "machines": {}}
     with dataset.opened(folder, (), make, "".join(NAMES)) as sweep_dataset:
         finished = []

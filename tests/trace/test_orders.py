@@ -54,7 +54,7 @@ def test_row_belongs_to_the_latest_life(lives: set[tuple[int, int]], pid: int, r
 
 
 def renamed(record: Record) -> Record:
-    """Returns the record with its PIDs replaced by ones that all have the same low 16 bits."""
+    """Returns the record with other PIDs, whose low 16 bits are all the same."""
     if record.kind in _NO_PIDS:
         return record
     fields = _NAMES.get(Kind(record.kind), ("process",))
