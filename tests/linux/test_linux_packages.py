@@ -310,8 +310,7 @@ def test_without_any_the_fix_is_named(etc: Path, monkeypatch: pytest.MonkeyPatch
     assert mirror.mirrors(etc, ()) == ["http://mine.test/debian"]
 
 
-# --- a kernel that the user names
-# -------------------------------------------------------------------
+# --- a kernel that the user names -----------------------------------------------------------------
 
 
 def boot_image(config: str, release: str = "7.3.4-mine") -> bytes:

@@ -153,8 +153,8 @@ def test_ideal_share_is_max_min(case: tuple[list[int], list[float], int]) -> Non
     level = got / np.array(weights)
     for who in range(len(got)):
         if got[who] < most[who] - 1e-9:
-            # A process with less than its demand could gain only at the expense of a process with
-            # no higher level.
+            # If a process gets less than its demand, no process has a higher level that it could
+            # gain from.
             assert (level <= level[who] + 1e-9).all()
 
 

@@ -26,8 +26,9 @@ PIECES = 4000
 def handed_out(
     groups: list[TaskGroup], of: list[int], weights: list[int], demands: list[float], cpus: int
 ) -> list[float]:
-    """Distributes time piece by piece. From the root down, each piece goes to the child with
-    the least time for its weight that has demand and has not reached its limit.
+    """Distributes time piece by piece. From the root down, each piece goes to the eligible child
+    with the least time for its weight. A child is eligible if it has demand and has not reached
+    its limit.
     """
     got, group_got = [0] * len(of), [0] * len(groups)
     most = [PIECES * min(demand, 1.0) for demand in demands]

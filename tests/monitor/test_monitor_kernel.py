@@ -326,8 +326,7 @@ def test_a_machine_that_is_killed(live: Live) -> None:
     assert live.life() is Life.FAILED
 
 
-# --- separate machines
-# -----------------------------------------------------------------------------
+# --- separate machines ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("machine", MACHINES)

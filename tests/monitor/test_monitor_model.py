@@ -56,7 +56,7 @@ SCRIPTS = st.builds(
 
 
 def happened(source: random.Random, script: Script) -> list[Record]:
-    """Returns a random trace without records of ended processes."""
+    """Returns a random trace without migrations and attributes of processes that have ended."""
     alive: set[int] = set()
     records: list[Record] = []
     for record in simulate(source, script):

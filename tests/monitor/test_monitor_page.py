@@ -165,12 +165,12 @@ def wait_for_frames(page: Page) -> None:
 
 
 def text_of(selector: str) -> str:
-    """Returns a script that reads its text."""
+    """Returns a script that reads an element's text."""
     return f"document.querySelector({json.dumps(selector)})?.textContent"
 
 
 def changes(page: Page, selector: str, act: Callable[[], object] = lambda: None) -> None:
-    """Waits until the content changes."""
+    """Performs an act, and waits until the element's text changes."""
     before = page.evaluate(text_of(selector))
     act()
     until(page, f"{text_of(selector)} !== {json.dumps(before)}")

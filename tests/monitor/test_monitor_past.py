@@ -143,7 +143,9 @@ def test_server_moves_to_the_page(runs: Path) -> None:
         system = table.session.systems["a"]
 
         async def agrees() -> int:
-            """Returns the records so far."""
+            """Checks that the page agrees with the session; returns the number of records so
+            far.
+            """
             blamed = await table.do("blame", pid=3, kinds=["response"])
             shown = await table.page.frame(lambda frame: frame["paused"])
             assert system.tape and blamed["end_ns"] == system.now_ns

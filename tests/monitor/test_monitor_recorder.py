@@ -162,7 +162,7 @@ def test_monitor_processes_are_not_in_the_workload(tmp_path: Path) -> None:
 
 
 def everything(recent: Recent) -> Iterator[Records]:
-    """Returns all records kept, in pieces of any length."""
+    """Yields all records kept, in pieces of any length."""
     at = recent.begin
     while at < recent.end:
         piece = recent.since(at, 777)

@@ -262,7 +262,9 @@ def test_slow_page_restarts_and_is_informed() -> None:
 
 
 def test_a_page_that_takes_nothing_in_is_sent_no_more() -> None:
-    """As the only page, it stops a system with a simulated clock."""
+    """It receives no records until it has taken earlier ones. As the only page, it also holds
+    up a system with a simulated clock.
+    """
 
     async def watch() -> None:
         async with served(setup("rr"), speed=0) as server:

@@ -156,7 +156,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def home() -> dict[str, str]:
-    """Sets a home, so that cached files are found."""
+    """Returns the home directory's variables, so that cached files are found."""
     return {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME") if name in os.environ}
 
 

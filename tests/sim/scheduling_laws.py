@@ -322,8 +322,8 @@ class Levels:
 
 
 def levels_follow_use(regime: Regime) -> Iterator[str]:
-    """A process is demoted when its allotment is exhausted, a boost raises every process, no other
-    event changes a level, and the highest level is served first.
+    """A process is demoted when its allotment is exhausted, a boost raises every process, and
+    no other event changes a level. The highest level is served first.
     """
     levels = Levels(regime)
     running: set[int] = set()
@@ -560,7 +560,10 @@ modulo 300 are at most 1 % off. In the shift register, one draw determines the n
 
 
 def freedman(variance: float) -> float:
-    """Returns the sum d for a probability of CHANCE: 2 exp(-d² / (2 (variance + d / 3))) = CHANCE."""
+    """Returns the sum d whose probability is CHANCE: 2 exp(-d² / (2 (variance + d / 3))) = CHANCE.
+
+    The bound is Freedman's inequality (1975).
+    """
     doubt = log(2 / CHANCE)
     return doubt / 3 + sqrt(doubt * doubt / 9 + 2 * doubt * variance)
 
@@ -717,8 +720,8 @@ class Span(NamedTuple):
 
 
 def idle_in_vain(regime: Regime) -> Iterator[str]:
-    """No CPU stays idle across its tick while more processes wait than the other idle CPUs take at
-    that tick, or while a process waits across the tick.
+    """No CPU stays idle across its tick if more processes wait than the other idle CPUs take
+    at that tick. Nor does it if a process waits across the tick.
     """
     idle, waiting = idle_and_waiting(regime)
     wait_before: Counter[int] = Counter()

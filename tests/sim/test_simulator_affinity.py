@@ -161,9 +161,9 @@ def test_a_cpu_that_no_process_may_use_changes_nothing(tmp_path: Path, policy: s
     """Four processes compute on CPU 0 alone, and CPU 1 asks for a task at each tick. They end as
     early as without CPU 1.
 
-    The tolerance of 10 ms covers the slices of cfs and eevdf, which are longer on two CPUs, and the
-    draws of a lottery before the processes are bound. A process skipped once per round would end
-    1,250 ms later.
+    The tolerance of 10 ms covers two effects: slices of cfs and eevdf are longer on two CPUs, and a
+    lottery draws before the processes are bound. A process skipped once per round would end 1,250
+    ms later.
     """
     text = "program root\ncpus 0\nmark begin\nloop 4\nfork a\nend\nloop 4\nwait\nend\nmark end\n"
     text += "program a\nrun 1250ms\n"

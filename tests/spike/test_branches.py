@@ -249,7 +249,7 @@ def has_begun(folder: Path) -> bool:
 
 
 def alive(pid: int) -> bool:
-    """Returns True if the process exists, even as a zombie."""
+    """Returns True if the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

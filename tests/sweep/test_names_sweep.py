@@ -25,7 +25,7 @@ from schedlab.sweep.rows import Rows
 
 
 def _hostile_sweep(folder: Path, workloads: Sequence[str], policies: Sequence[str]) -> None:
-    """Returns a data set; every name equals its workload's hostile one."""
+    """Writes a data set; settings, changes and other names equal the workload's hostile name."""
     make: dict[str, Any] = {"measuring": {}, "machines": {}}
     with dataset.opened(folder, (), make, "".join(NAMES)) as sweep_dataset:
         finished = []

@@ -30,14 +30,14 @@ _NO_PIDS = (Kind.START, Kind.END, Kind.LOST, Kind.TEXT, Kind.POLICY, Kind.TUNABL
 
 @given(NUMBERS)
 def test_equal_numbers_stay_in_their_order(numbers: list[int]) -> None:
-    """Compares with numpy's sort of integers."""
+    """Compares with numpy's stable sort."""
     values = np.array(numbers, np.uint32)
     assert stable_order(values).tolist() == np.argsort(values, kind="stable").tolist()
 
 
 @given(places=st.sets(st.integers(0, 20)), others=st.sets(st.integers(0, 20)))
 def test_places_that_are_not_among_others(places: set[int], others: set[int]) -> None:
-    """Compares with sets."""
+    """Compares with the difference of sets."""
     ascending = (np.array(sorted(some), np.int64) for some in (places, others))
     assert without(*ascending).tolist() == sorted(places - others)
 
