@@ -32,7 +32,7 @@ def parse_time(text: str) -> int:
     part = int("1" + "0" * len(parts))
     nanoseconds, rest = divmod(int(match[1] + parts) * _NANOSECONDS[match[3]], part)
     if rest:
-        raise ValueError("not a whole number of nanoseconds")
+        raise ValueError("not a whole number of nanoseconds; write a time such as 1ns or 1.2us")
     return nanoseconds
 
 

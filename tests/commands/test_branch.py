@@ -200,7 +200,7 @@ def test_a_workload_file_goes_on(schedlab: Command, tmp_path: Path) -> None:
 
 WRONG = [
     ("", "--at"),
-    ("--at 50ms", "otherwise"),
+    ("--at 50ms", "nothing to change"),
     ("--at 50ms --policy nobody", "'nobody'"),
     ("--at 50ms --policy rr:nobody", "'nobody'"),
     ("--at 50ms --set slize=1", "'slize'"),
@@ -211,8 +211,8 @@ WRONG = [
     ("--at 50ms --attribute tickets=1", "form"),
     ("--at 50ms --attribute 9999:tickets=1", "9999"),
     ("--at 50ms --seeds x", "ranges"),
-    ("--at 1ns --policy rr", "under way"),
-    ("--at 60s --policy rr", "under way"),
+    ("--at 1ns --policy rr", "outside of the run"),
+    ("--at 60s --policy rr", "outside of the run"),
     ("--at soon --policy rr", "unit"),
     ("--at lunch:1 --policy rr", "lunch"),
     ("--at switch:0 --policy rr", "records"),
@@ -267,7 +267,7 @@ def test_diverged_past_is_reported(schedlab: Command, run_folder: Path, tmp_path
     options = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
     done = schedlab("branch", str(place), *options)
     assert done.returncode == 0
-    assert f"unchanged is not {place}" in done.stderr
+    assert f"unchanged differs from {place}" in done.stderr
     assert "another kernel (0123456789ab, now" in done.stderr
     assert "From 50ms on" in done.stdout
 

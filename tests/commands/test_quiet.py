@@ -26,7 +26,7 @@ def test_a_dry_run_runs_nothing(schedlab: Command, run_folder: Path, tmp_path: P
     assert schedlab("compare", str(run_folder), "--keep", str(baseline), "-q").returncode == 0
     for command, count in (
         (("run", *SMALL, "--policy", "rr,mlfq"), 2),
-        (("reproduce", "study-4", "--machine", "sim"), 110),
+        (("reproduce", "study-4", "--machine", "sim"), 119),
         (("replay", str(run_folder), "--cpus", "1-3"), 3),
         (("verify", str(run_folder)), 1),
         (("analyse", "deadlines", "--policy", "edf,rr"), 2),

@@ -36,7 +36,7 @@ def test_simulated_run_is_replayed_under_its_policy_first(
     assert all(words in page for words in ("The worst waits", "Who delays whom most", "own policy"))
     again = schedlab("replay", "--what-if", str(tmp_path / "run"), "--out", str(out))
     assert again.returncode == 2
-    assert "holds replays already" in again.stderr
+    assert "already contains replays" in again.stderr
 
 
 def test_a_recording_of_linux_leads_to_a_page(schedlab: Command, tmp_path: Path) -> None:
