@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -116,7 +117,13 @@ class Made(_Guarded):
                 await self.flush()  # only one piece is buffered for a page that does not read
 
 
-VEGA = {"make": lambda: vega_script().encode(), "kind": "text/javascript; charset=utf-8"}
+@cache
+def _vega_bytes() -> bytes:
+    """Returns the script, one copy for all connections, since pages may never read it."""
+    return vega_script().encode()
+
+
+VEGA = {"make": _vega_bytes, "kind": "text/javascript; charset=utf-8"}
 """The charting library."""
 MODULE = {"make": machine_module, "kind": "application/wasm"}
 """The model that computes what the page shows."""
