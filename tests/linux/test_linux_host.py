@@ -92,8 +92,8 @@ def test_missing_programs_are_reported_in_a_line_with_the_fix(
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"cpus": 4096}, "cpus=4096.* it is"),
-        ({"memory_mib": 1}, "memory_mib=1.* it is"),
+        ({"cpus": 4096}, "cpus=4096.* always uses all"),
+        ({"memory_mib": 1}, "memory_mib=1.* always uses all"),
         ({"tick_ns": 123}, "tick_ns=123.*the Linux kernel"),
     ],
 )

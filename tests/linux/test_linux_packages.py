@@ -181,7 +181,7 @@ def test_what_is_damaged_is_fetched_again(
         packages.packages()
     monkeypatch.setenv(mirror.VARIABLE, archive.address)
     assert packages.packages().kernel.image.read_bytes() == before
-    assert ("damaged or gone" in capsys.readouterr().err) == (damage == "file")
+    assert ("damaged or missing" in capsys.readouterr().err) == (damage == "file")
 
 
 @needs_apt

@@ -184,7 +184,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 def test_what_would_be_more_than_one_line_is_not_typed(command: str) -> None:
     async def work() -> None:
         guest = StandIn(lambda _, __: ["ok"])
-        with pytest.raises(Refused, match="cannot be said"):
+        with pytest.raises(Refused, match="cannot be sent"):
             await guest.steering.tell(command, "it")
         assert guest.asked == []
 

@@ -219,7 +219,7 @@ def test_workloads_are_started_and_killed(live: Live) -> None:
     for process in [pid, *children]:
         live.do(system.kill(process))
     live.until(lambda: {row.pid for row in live.status().rows} <= before)
-    assert f"no process {pid} any more" in live.refused(system.kill(pid))
+    assert f"process {pid} has ended" in live.refused(system.kill(pid))
 
     def is_recorded(field: str, kind: Kind) -> bool:
         live.take()

@@ -439,7 +439,7 @@ def test_workloads_are_started_and_only_they_are_killed(machine: Machine) -> Non
         assert "only processes that it started" in await refusal(system.kill(os.getpid()))
         await system.kill(pid)
         await until(lambda: not is_running(pid))
-        assert "there is no process" in await refusal(system.kill(pid))
+        assert f"kill {pid}: the process has ended" in await refusal(system.kill(pid))
         await system.end()
         assert not is_running(other)
 

@@ -140,10 +140,10 @@ def test_what_cannot_be_done_is_refused_and_nothing_happens(tmp_path: Path) -> N
             (system.set_tunable("slice", 0), "slice=0"),
             (system.set_attribute(3, AttributeKind.WEIGHT, 11), "weight"),
             (system.set_attribute(99, AttributeKind.WEIGHT, 1), "no process of pid 99"),
-            (system.kill(1), "for the monitor's sake"),
-            (system.kill(2), "for the monitor's sake"),
+            (system.kill(1), "process 1: the monitor needs it"),
+            (system.kill(2), "process 2: the monitor needs it"),
             (system.kill(99), "no process of pid 99"),
-            (system.start_workload("none"), "there are two-hogs"),
+            (system.start_workload("none"), "unknown; choose from two-hogs"),
         ):
             with pytest.raises(Refused, match=words):
                 await act
