@@ -382,7 +382,7 @@ def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
     for arguments, words in (
         ((), "Missing argument"),
         (("/nowhere",), "/nowhere"),
-        ((str(tmp_path / "empty"),), "holds no run"),
+        ((str(tmp_path / "empty"),), "contains no run"),
         ((str(tmp_path / "empty"), "--format", "docx"), "docx"),
     ):
         done = schedlab("report", *arguments)

@@ -131,7 +131,7 @@ def test_too_small_disk_is_reported(tmp_path: Path) -> None:
     workload = read_words("program root\n" + "  run 1ms\n" * 200_000)
     mkfs, disk = built("mkfs"), tmp_path / "disk.img"
     subprocess.run([mkfs, tmp_path / "small.img", "300"], check=True)
-    with pytest.raises(WrongUsage, match=r"the disk is too small; .machine='sim'. does without"):
+    with pytest.raises(WrongUsage, match=r"the disk is too small; use .machine='sim'."):
         make_disk(tmp_path / "small.img", workload, mkfs, tmp_path)
     assert not disk.exists()
 
