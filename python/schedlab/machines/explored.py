@@ -281,7 +281,9 @@ _OPERATION = re.compile(r" *\d+\. | {5}then ")
 def _renamed(header: str, struct: str, field: str) -> str:
     begin = header.index(f"struct {struct} {{")
     end = header.index("\n};", begin)
-    body, count = re.subn(rf"\b{field};", f"{field}_;", header[begin:end])
+    body, count = re.subn(
+        rf"^( +\w[\w *]*\b){field};", rf"\1{field}_;", header[begin:end], flags=re.MULTILINE
+    )
     if count != 1:
         raise BuildFailed(f"policies/policy.h: struct {struct} has no field {field}")
     return header[:begin] + body + header[end:]
