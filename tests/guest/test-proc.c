@@ -479,8 +479,7 @@ static void the_shell_reads_and_writes(void)
         {"echo slice 3 > /proc/sched_tunables; tunable slice", 0, "3\n"},
         {"echo slice = 4 > /proc/sched_tunables; tunable slice", 0, "4\n"},
         {"cat /proc/sched_tunables | grep ^slice", 0,
-         "slice                         4       1    1000       1 ticks that a task runs before "
-         "the next one's turn\n"},
+         "slice                         4       1    1000       1 ticks of a task's time slice\n"},
         {"echo size=3 > /proc/sched_tunables", 1, "echo: output: the policy has no such tunable\n"},
         {"echo rr > /proc/sched_policies", 1, "echo: output: not permitted\n"},
         {"cat /proc/sched_policies | grep ' rr  '", 0, NULL},
