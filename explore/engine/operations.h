@@ -124,7 +124,7 @@ static uint32_t list_task(uint32_t task, operation_t *operations)
     return count + list_sets(task, operations + count);
 }
 
-static uint64_t group_value(uint32_t group, enum group_field field)
+static uint64_t group_field_value(uint32_t group, enum group_field field)
 {
     const struct share_group *own = &machine.scheduler.group[group];
     const uint64_t values[] = {
@@ -140,7 +140,7 @@ static uint32_t list_groups(operation_t *operations)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; changes_groups && i < GROUP_CHANGES; i++) {
-        if (group_value(group_changes[i].group, group_changes[i].field) !=
+        if (group_field_value(group_changes[i].group, group_changes[i].field) !=
             (uint64_t)group_changes[i].value)
             operations[count++] = operation_of(DO_GROUP, i, 0);
     }
