@@ -320,7 +320,7 @@ static void test_commands(void)
         {"sched_status", "rr:none", "preset"},
         {"sched_status", "1 2 3", "expected POLICY"},
         {"sched_status", "one 2", "expected POLICY"},
-        {"sched_status", "3 -1", "expected POLICY"},
+        {"sched_status", "3 -1", "expected a number from 0 to 10"},
         {"sched_status", "3 11", "expected a number from 0 to 10"},
         {"sched_status", "99 1", "no process of pid 99"},
         {"sched_tunables", "boost", "expected NAME VALUE"},
