@@ -124,7 +124,10 @@ BROKEN = {
         ),
         "cannot be run",
     ),
-    "tasks that are ended": (instead("TICK_PREEMPT :", "TICK_KILL :"), "2 processes with TICK_KILL"),
+    "tasks that are ended": (
+        instead("TICK_PREEMPT :", "TICK_KILL :"),
+        "2 processes with TICK_KILL",
+    ),
     "tasks that are held": (
         picking(
             "queue->held = queue->queued;\n    queue->alarm = queue->now + 1000000000000;\n"

@@ -33,7 +33,7 @@ def test_all_options_of_a_program_are_known(name: str) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("cpu-bound -q 3", "cpu-bound -q: there is no such option. Options: -n (processes), -i"),
+        ("cpu-bound -q 3", "cpu-bound -q: there is no such option. It has -n (processes), -i"),
         ("cpu-bound -n", "cpu-bound -n: it needs a number"),
         ("cpu-bound -n 0", "cpu-bound -n: 0 is out of its range, which is 1 to 100000"),
         ("timingtests mixed -z 1", "timingtests -z: there is no such option"),
