@@ -56,7 +56,7 @@ def good_by_itself(record: Record, cpus: int) -> bool:
     most = NUMBERS.get(Kind(record.kind))
     if most and not 1 <= record.first <= most:
         return False
-    if record.kind in (Kind.POLICY, Kind.TUNABLE) and record.process not in (0, 2, 3):
+    if record.kind in (Kind.POLICY, Kind.TUNABLE) and record.process not in (0, 2, 3, 4, 9, 100):
         return False
     if record.kind == Kind.FOUND and record.first not in (1, 2, 3):
         return False
