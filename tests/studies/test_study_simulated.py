@@ -16,7 +16,8 @@ from schedlab.studies import experiments, planning
 from schedlab.studies.experiment import Depth
 from schedlab.studies.files import FILES, WITHOUT
 from schedlab.studies.planning import plan
-from schedlab.workload.delays import COSTS, in_simulator
+from schedlab.workload.costs import COSTS
+from schedlab.workload.delays import in_simulator
 
 
 def who(run: RunSpec) -> tuple[object, ...]:
