@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import random
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -172,7 +173,18 @@ def test_metrics_of_a_full_trace_equal_the_library(
 def test_a_sliding_window_is_what_all_records_so_far_give(
     script: Script, source: random.Random, parts: int, window_ns: int
 ) -> None:
-    """After each part, each figure is recomputed from the beginning."""
+    """After each part of the trace, recomputes each figure from the beginning."""
+    check_sliding(script, source, parts, window_ns)
+
+
+@pytest.mark.xfail(strict=True, reason="the fairness of a short window differs; not explained")
+def test_fairness_of_a_short_window() -> None:
+    """The model and the oracle differ, 0.339 and 0.288: found by a random search."""
+    script = Script(1, 83, cycles_per_second=1_000_000_000, marks=False, drain=False, pids=0)
+    check_sliding(replace(script, found=0), random.Random(5), 1, 300)
+
+
+def check_sliding(script: Script, source: random.Random, parts: int, window_ns: int) -> None:
     records = happened(source, script)
     trace = load(records, script)
     model = Model(trace.header, "", "equal", window_ns)
