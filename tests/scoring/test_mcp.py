@@ -110,7 +110,11 @@ def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path:
     for tool, given, words in (
         ("read_policy", {"name": "../policies/rr"}, "not a valid name"),
         ("write_policy", {"name": "rr", "source": RR}, "is a built-in policy"),
-        ("run_policy", {"name": "mine", "workload": "/etc/passwd"}, "workload /etc/passwd: does not exist"),
+        (
+            "run_policy",
+            {"name": "mine", "workload": "/etc/passwd"},
+            "workload /etc/passwd: does not exist",
+        ),
         ("explain_waits", {"run": ".."}, "run ..: does not exist"),
     ):
         good, text = client.call(tool, **given)
