@@ -113,8 +113,8 @@ def score_many(
     `schedlab.runs.cluster.executor`.
     """
     todo = [executor.submit(score, source, key=key, trusted=trusted) for source in sources]
-    for candidate_file in todo:
-        yield candidate_file.result()
+    for pending in todo:
+        yield pending.result()
 
 
 def _text_of(source: str | Path) -> str:
