@@ -15,6 +15,7 @@ import subprocess
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -30,6 +31,7 @@ from schedlab.machines.spike_install import PROGRAM, installed_spike
 pytestmark = pytest.mark.xdist_group("first commands")  # shared files are made once
 
 WORKLOAD = "workloads/files/lottery-low.json"
+LIMIT_SECONDS = 300
 REFUSAL = "this machine is a stand-in"
 
 
@@ -58,7 +60,7 @@ COMMANDS = {
     "boot": First("--policy mlfq", REFUSAL, 3),
     "calibrate": First("--policy rr", REFUSAL, 1),
     "check": First("rr", "no rule broken", long=True),
-    "demo": First("--no-browser", "Ctrl-C ends it", interrupted=True),
+    "demo": First("--no-browser", "Ctrl-C to end it", interrupted=True),
     "dev docs": First("--list", "the moving picture"),
     "doctor": First("", "compiler", DEPENDS),
     "linux build": First("", "build/linux/schedlab-linux"),
@@ -66,7 +68,7 @@ COMMANDS = {
     "linux serve": First("--dry-run", "CPUs", DEPENDS),
     "explain": First("RUN", "waits, "),
     "explore policy": First("rr --tasks 2", "however long", long=True),
-    "monitor": First("--machine sim --no-browser", "Ctrl-C ends it", interrupted=True),
+    "monitor": First("--machine sim --no-browser", "Ctrl-C to end it", interrupted=True),
     "new-policy": First("of-mine", "Wrote policies/of-mine.c"),
     "page": First("--policy stride", r"stride\.wasm", DEPENDS),
     "policies": First("", "round-robin"),
@@ -189,12 +191,16 @@ def test_as_the_first_one(
     ) as process:
         os.close(theirs)
         output = ""
+        # An expected text that never comes would be waited for without end.
+        watchdog = Timer(LIMIT_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
+        watchdog.start()
         while some := read(ours):
             output += some
             if first.interrupted and re.search(first.says, output):
                 process.send_signal(signal.SIGINT)
                 first = replace(first, interrupted=False)
-        process.wait(timeout=120)
+        process.wait()
+        watchdog.cancel()
     os.close(ours)
     assert re.search(first.says, output), output
     assert not re.search("Traceback|internal error", output), output

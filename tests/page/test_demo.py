@@ -45,7 +45,7 @@ def started(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
     try:
         assert process.stdout
         address = process.stdout.readline().strip()
-        assert process.stdout.readline() == "Ctrl-C ends it.\n"
+        assert process.stdout.readline() == "Press Ctrl-C to end it.\n"
         yield process, address
     finally:
         process.kill()

@@ -132,7 +132,7 @@ def main(words: Sequence[str]) -> None:
     tour = "" if installation else TOUR
     address = f"http://{LOCAL}:{server.server_address[1]}/{tour}"
     try:
-        print(f"{address}\nCtrl-C ends it.", flush=True)
+        print(f"{address}\nPress Ctrl-C to end it.", flush=True)
         if not options.no_browser:
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         server.serve_forever()
