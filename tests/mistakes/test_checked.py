@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -89,6 +90,30 @@ def test_a_source_that_has_passed_is_checked_again_only_after_a_change(
     source.write_text("second")
     checked.check_once(source)
     assert len(tried) == 2
+
+
+def test_another_file_of_the_same_policy_is_built_only_after_a_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have one folder, and the second deletes what the first has built."""
+    monkeypatch.setattr(checked, "BUILD", tmp_path / "build")
+    sources = [tmp_path / folder / "twin.c" for folder in ("one", "other")]
+    entered = Event()
+
+    def check_other() -> None:
+        with checked.built_alone("checked", sources[1]):
+            entered.set()
+
+    with checked.built_alone("checked", sources[0]):
+        built_file = tmp_path / "build" / "checked" / "twin" / "schedlab-sim"
+        built_file.touch()
+        other = Thread(target=check_other)
+        other.start()
+        assert not entered.wait(0.2)
+        assert built_file.exists()
+    other.join()
+    assert entered.is_set()
+    assert not built_file.exists()
 
 
 def test_an_instruction_without_a_line_has_that_of_its_neighbour(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +21,7 @@ from typing import Any
 from schedlab.base.display.working import working
 from schedlab.base.host.addresses import address_limit
 from schedlab.base.toolchain import diagnosis
-from schedlab.base.toolchain.build import build, build_lock, need_checkout
+from schedlab.base.toolchain.build import build, need_checkout
 from schedlab.base.toolchain.diagnosis import check_source, policy_of
 from schedlab.base.toolchain.needs import need_if_installed
 from schedlab.base.toolchain.places import Place, from_root, places_of, symbolizer
@@ -155,10 +157,11 @@ def check(source: Path, bound: bool = True) -> Passed:
             "./schedlab policies"
         )
     check_source(source)
-    _build(source)
-    passed = run(source, bound=bound)
-    costs = examine(source) if has_sanitizers() else []
-    (_folder(source) / "passed").write_text(_hash_of(source))
+    with built_alone(_kind(), source) as variables:
+        _build(variables)
+        passed = run(source, bound=bound)
+        costs = examine(source) if has_sanitizers() else []
+        (_folder(source) / "passed").write_text(_hash_of(source))
     return replace(passed, verifier_costs=tuple(costs))
 
 
@@ -188,31 +191,38 @@ def run_workload(
 
     `workload` has the format of abi/workload_file.h. Raises RuleBroken.
     """
-    _build(source)
-    with tempfile.NamedTemporaryFile(prefix="schedlab-") as file:
+    with (
+        built_alone(_kind(), source) as variables,
+        tempfile.NamedTemporaryFile(prefix="schedlab-") as file,
+    ):
+        _build(variables)
         file.write(workload)
         file.flush()
         return _run(source, [file.name, policy, tunables, str(cpus), str(tick_ns)])
 
 
-def variables_of(kind: str, source: Path) -> dict[str, str]:
-    """Returns make's variables for a policy's file and name, for builds in build/`kind`.
+@contextmanager
+def built_alone(kind: str, source: Path) -> Iterator[dict[str, str]]:
+    """Yields make's variables for a policy's file and name, for builds in build/`kind`.
 
-    Deletes what was built there from another file of the same policy.
+    Until the block ends, no other process builds a policy of this name there: it may be another
+    file's. Deletes what was built there from another file.
     """
     folder = BUILD / kind / policy_of(source)
     made_of = folder / "source"
-    with build_lock():
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        with working(f"another check of {folder.name} ends first"):
+            fcntl.flock(lock, fcntl.LOCK_EX)
         if folder.is_dir() and not (made_of.is_file() and made_of.read_text() == str(source)):
             shutil.rmtree(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         made_of.write_text(str(source))
-    return {"FILE": os.path.relpath(source, ROOT), "NAME": policy_of(source)}
+        yield {"FILE": os.path.relpath(source, ROOT), "NAME": policy_of(source)}
 
 
-def _build(source: Path) -> None:
-    build_variables = variables_of(_kind(), source)
-    variables = {"CHECKED": build_variables["FILE"], "CHECKED_NAME": build_variables["NAME"]}
+def _build(policy: dict[str, str]) -> None:
+    variables = {"CHECKED": policy["FILE"], "CHECKED_NAME": policy["NAME"]}
     build("checked", variables=variables if has_sanitizers() else {**variables, "SANITIZED": ""})
 
 

@@ -19,11 +19,11 @@ from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import BuildFailed, RuleBroken, SchedlabError, WrongUsage
 from schedlab.machines.acted_out import TICK_US, acts_of, workload_of
 from schedlab.machines.checked import (
+    built_alone,
     run_workload,
     sanitizer_environment,
     sources_of,
     told,
-    variables_of,
 )
 from schedlab.machines.outcome import BROKEN_RULE, indent
 from schedlab.paths import BUILD, ROOT
@@ -172,9 +172,9 @@ def explore(
         raise WrongUsage(f"policy {source}: does not exist; list policies with ./schedlab policies")
     check_source(source)
     words = words_of(source)
-    variables = variables_of("explore", source)
-    build("explorer", variables={"EXPLORED": variables["FILE"], "EXPLORED_NAME": variables["NAME"]})
-    return run(source, words, policy, tunables, limits, on_level)
+    with built_alone("explore", source) as made:
+        build("explorer", variables={"EXPLORED": made["FILE"], "EXPLORED_NAME": made["NAME"]})
+        return run(source, words, policy, tunables, limits, on_level)
 
 
 def run(
