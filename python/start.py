@@ -21,8 +21,8 @@ def leave_the_callers_settings() -> None:
 
 
 if __name__ == "__main__":
-    here = os.path.dirname(os.path.realpath(__file__))
-    root = os.path.dirname(here)
-    sys.path[:0] = [here, os.path.join(root, "sim", "python"), os.path.join(root, "tools")]
+    script_folder = os.path.dirname(os.path.realpath(__file__))
+    root = os.path.dirname(script_folder)
+    sys.path[:0] = [script_folder, os.path.join(root, "sim", "python"), os.path.join(root, "tools")]
     leave_the_callers_settings()
     runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)

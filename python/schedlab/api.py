@@ -283,9 +283,9 @@ def query(runs: Iterable[Run] | Runs, sql: str) -> pl.DataFrame:
 
     Raises WrongUsage if DuckDB rejects the query.
     """
-    from schedlab.analysis.tables import query as asked
+    from schedlab.analysis.tables import query as run_query
 
-    return asked(runs, sql)
+    return run_query(runs, sql)
 
 
 def write_report(runs: Runs | Place, folder: Place, formats: Sequence[str] = ("html",)) -> Path:

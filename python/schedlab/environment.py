@@ -36,7 +36,7 @@ class Size:
     """Megabytes on x86-64: the download, and the space on the disk afterwards."""
 
     fetched: int
-    kept: int
+    installed: int
 
 
 SIZES = {
@@ -96,7 +96,7 @@ class Environment:
         with _locked(self.folder.parent):
             if self.has(extra):
                 return
-            _need_space(self.folder.parent, SIZES[extra].fetched + SIZES[extra].kept)
+            _need_space(self.folder.parent, SIZES[extra].fetched + SIZES[extra].installed)
             what = f"the libraries of {extra}" if extra else "the Python environment"
             _say(
                 f"fetching {what} (once; {SIZES[extra].fetched} MB, Python {platform.python_version()})"

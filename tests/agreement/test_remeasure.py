@@ -29,7 +29,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def anew(tmp_path: Path, workers: int = 1) -> Collection:
+def measured_again(tmp_path: Path, workers: int = 1) -> Collection:
     """Measures all runs below tmp_path/runs again, into tmp_path/metrics."""
     before = contents(tmp_path / "runs")
     runs = remeasured(collection.read([tmp_path / "runs"]), tmp_path / "metrics", workers=workers)
@@ -44,7 +44,7 @@ def test_the_same_definitions_give_the_same_metrics(tmp_path: Path) -> None:
     }
     for place in (tmp_path / "runs").glob(f"*/{results.METRICS}/*.parquet"):
         place.write_bytes(b"")
-    again = anew(tmp_path, workers=2)
+    again = measured_again(tmp_path, workers=2)
     assert [run.seed for run in again] == sorted(original_metrics)
     for run in again:
         for name in ("summary", "processes", "groups", "cpus", "values"):
@@ -67,7 +67,7 @@ def test_a_damaged_trace_is_named(tmp_path: Path) -> None:
     data[64 + 32 * 10 + 16] = 99  # the kind of a record
     trace.write_bytes(bytes(data))
     (tmp_path / "runs" / "run-2" / TRACE_FILE).unlink()
-    again = anew(tmp_path)
+    again = measured_again(tmp_path)
     assert [run.status for run in again] == ["unmeasured", "unmeasured", "success"]
     damaged, missing, _ = (run.manifest["message"] for run in again)
     assert "there is no kind 99" in damaged
@@ -79,7 +79,7 @@ def test_a_damaged_trace_is_named(tmp_path: Path) -> None:
 def test_a_failed_run_stays_failed(tmp_path: Path, status: str) -> None:
     """A failed run stays failed even if its trace can be measured."""
     keep_simulated(tmp_path / "runs" / "run", 1, status=status, message="that is why")
-    again = anew(tmp_path)
+    again = measured_again(tmp_path)
     (run,) = again
     assert (run.status, run.manifest["message"]) == (status, "that is why")
     assert len(again.processes) == 0

@@ -22,7 +22,7 @@ from schedlab.machines.spec import RunSpec
 from schedlab.report.deciding import Budget, Contest, decide, parse_budget, print_decided
 from schedlab.runs.collection import read
 from schedlab.runs.plan import Plan
-from schedlab.runs.results import LOOKS, read_sequential_checks, write_sequential_checks
+from schedlab.runs.results import EVALUATIONS_FILE, read_sequential_checks, write_sequential_checks
 
 TURNAROUND = BY_NAME["turnaround"]
 
@@ -162,7 +162,7 @@ def test_sequential_checks_are_remembered(tmp_path: Path) -> None:
     write_sequential_checks(tmp_path, 4)
     write_sequential_checks(tmp_path, 2)
     assert read_sequential_checks(tmp_path) == 4
-    (tmp_path / LOOKS).write_text('{"looks": 0}')
+    (tmp_path / EVALUATIONS_FILE).write_text('{"looks": 0}')
     with pytest.raises(FileRefused, match="looks: 0: expected a whole number"):
         read_sequential_checks(tmp_path)
 
@@ -176,7 +176,7 @@ def out_at_any_look(evaluation_count: int, cases: int) -> float:
         values = random.normal(size=(3, 12))
         while seeds:
             some = {str(number): values[number, :seeds] for number in range(3)}
-            possible = ranking(some, looks=evaluation_count).possible
+            possible = ranking(some, evaluations_max=evaluation_count).possible
             lost += "0" not in possible
             seeds = None if "0" not in possible or len(possible) == 1 else Budget(12).after(seeds)
     return lost / cases
@@ -184,7 +184,7 @@ def out_at_any_look(evaluation_count: int, cases: int) -> float:
 
 def test_best_is_excluded_in_one_of_twenty_with_several_checks() -> None:
     """Evaluates 3, 6 and 12 seeds; an uncorrected 5 % level would exclude the best more often."""
-    assert out_at_any_look(Budget(12).looks(3), 600) <= 0.05
+    assert out_at_any_look(Budget(12).evaluations_max(3), 600) <= 0.05
     assert out_at_any_look(1, 300) > 0.06
 
 
@@ -199,7 +199,7 @@ def test_rare_losses_rule_out_the_better_policy_in_one_of_twenty(lead: float, lo
     """
     random = np.random.default_rng(7)
     budget, wrong, cases = Budget(), 0, 200
-    evaluation_count = budget.looks(3)
+    evaluation_count = budget.evaluations_max(3)
     for _ in range(cases):
         losses = random.random(budget.seeds) < 0.1
         seeds: int | None = 3
@@ -227,13 +227,13 @@ def suite_of(rash: np.ndarray, evaluation_count: int) -> Suite:
         failed={},
         samples={(policy, name): (list(values), 0.0) for policy, values in samples.items()},
         means={(policy, name): estimate(values) for policy, values in samples.items()},
-        looks=evaluation_count,
+        evaluations_max=evaluation_count,
     )
 
 
 def test_one_margin_of_difference_is_called_equal_in_one_of_twenty() -> None:
     random = np.random.default_rng(6)
-    evaluation_count, wrong = Budget(12).looks(3), 0
+    evaluation_count, wrong = Budget(12).evaluations_max(3), 0
     for _ in range(1500):
         before, after = random.normal(size=12), random.normal(1.0, 1.0, size=12)
         wrong += any(

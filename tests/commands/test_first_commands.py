@@ -40,11 +40,11 @@ class First:
     """A command line and its expected outcome."""
 
     words: str
-    says: str = ""
+    message: str = ""
     """Regular expression for a part of the output."""
     status: int | None = 0
     interrupted: bool = False
-    """Whether Ctrl-C is sent after `says` is printed; otherwise the command runs until it ends."""
+    """Whether Ctrl-C is sent after `message` is printed; otherwise the command runs until it ends."""
     long: bool = False
     terminal: bool = False
     """Whether the command runs in a terminal; otherwise it prints into a pipe."""
@@ -196,13 +196,13 @@ def test_as_the_first_one(
         watchdog.start()
         while some := read(ours):
             output += some
-            if first.interrupted and re.search(first.says, output):
+            if first.interrupted and re.search(first.message, output):
                 process.send_signal(signal.SIGINT)
                 first = replace(first, interrupted=False)
         process.wait()
         watchdog.cancel()
     os.close(ours)
-    assert re.search(first.says, output), output
+    assert re.search(first.message, output), output
     assert not re.search("Traceback|internal error", output), output
     expected = (0, 1, 2) if first.status is DEPENDS else (first.status,)
     assert process.returncode in expected, output

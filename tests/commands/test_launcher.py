@@ -20,7 +20,7 @@ from conftest import ROOT
 
 PROGRAMS = ("sh", "cat", "sed", "readlink")
 """Programs that the launcher calls; these tests have nothing else on the PATH."""
-OWN = ("environment.py", "errors.py", "paths.py", "__init__.py")
+LAUNCHER_MODULES = ("environment.py", "errors.py", "paths.py", "__init__.py")
 ECHO = "import sys; print(*sys.argv[1:], sep='|')\n"
 PIP = """
 import sys, time
@@ -48,7 +48,7 @@ class Host:
         self.bin.mkdir()
         package = self.checkout / "python" / "schedlab"
         package.mkdir(parents=True)
-        for name in OWN:
+        for name in LAUNCHER_MODULES:
             shutil.copy(ROOT / "python" / "schedlab" / name, package)
         (package / "__main__.py").write_text(ECHO)
         (package / "commands").mkdir()

@@ -107,7 +107,7 @@ def test_new_policies_pass_all_policy_tests(checkout: Path) -> None:
     assert passed >= expected, done.stdout
 
 
-FOUND = """
+COMPILED_SHAPE = """
 import json, sys
 import numpy as np
 from schedlab.analysis.agreement.plan import draws, policies_compared
@@ -152,7 +152,7 @@ print(json.dumps([found(name) for name in sys.argv[1:]]))
 
 def test_new_policy_is_treated_like_a_built_in_one(checkout: Path) -> None:
     """All that is shown about the new policy equals what is shown about round-robin."""
-    done = command(checkout, "-c", FOUND, "my-own-2", "rr")
+    done = command(checkout, "-c", COMPILED_SHAPE, "my-own-2", "rr")
     assert done.returncode == 0, done.stderr
     custom, shipped = json.loads(done.stdout)
     assert custom == shipped

@@ -38,7 +38,7 @@ def row(match: Match, metric: str, group: str | None = None) -> Row:
     return rows[0]
 
 
-def told(comparison: Comparison, everything: bool = False) -> str:
+def printed_text(comparison: Comparison, everything: bool = False) -> str:
     """Returns the comparison as a terminal shows it."""
     console = Console(file=io.StringIO(), width=200, highlight=False)
     for part in listing(comparison, everything):
@@ -62,13 +62,13 @@ def test_across_policies_by_seed(tmp_path: Path) -> None:
     match = only(comparison)
     assert match.paired and match.seeds == (1, 2, 3, 4, 5)
     turnaround = row(match, "turnaround")
-    assert turnaround.found.change == pytest.approx(1.0 * MS)
+    assert turnaround.difference.change == pytest.approx(1.0 * MS)
     assert turnaround.verdict == "worse"
     assert row(match, "response").verdict == "same"
-    text = told(comparison)
+    text = printed_text(comparison)
     assert "rr → mlfq" in text and "5 seeds, paired" in text and "+1.00 [0.91, 1.09] ms" in text
     assert "response, mean" not in text
-    assert "response, mean" in told(comparison, everything=True)
+    assert "response, mean" in printed_text(comparison, everything=True)
 
 
 def test_what_is_more_than_chance_may_be_too_little(tmp_path: Path) -> None:
@@ -76,9 +76,9 @@ def test_what_is_more_than_chance_may_be_too_little(tmp_path: Path) -> None:
     after = seeds(tmp_path / "b", [100.5, 200.5, 300.5, 400.5], policy="mlfq")
     comparison = compared(before, after)
     assert row(only(comparison), "turnaround").verdict == "slight"
-    assert "turnaround, mean" not in told(comparison)
-    assert "1 too little changed to matter" in told(comparison)
-    assert "worse, too little to matter" in told(comparison, everything=True)
+    assert "turnaround, mean" not in printed_text(comparison)
+    assert "1 too little changed to matter" in printed_text(comparison)
+    assert "worse, too little to matter" in printed_text(comparison, everything=True)
     strict = compared(before, after, matters=0.001)
     assert row(only(strict), "turnaround").verdict == "worse"
 
@@ -106,7 +106,7 @@ def test_the_warm_up_may_be_left_out(tmp_path: Path) -> None:
     first, second = ([MS, MS, *([(5 + more) * MS] * 18)] for more in (0, 1))
     before = seeds(tmp_path / "a", [10.0] * 3, responses=first)
     after = seeds(tmp_path / "b", [10.0] * 3, policy="mlfq", responses=second)
-    difference = row(only(compared(before, after, "steady-response")), "steady-response").found
+    difference = row(only(compared(before, after, "steady-response")), "steady-response").difference
     assert (difference.before.mean, difference.after.mean) == (5 * MS, 6 * MS)
 
 
@@ -132,10 +132,10 @@ def test_many_metrics_find_something_by_chance(tmp_path: Path) -> None:
     """About 1.5 ms is significant as a single metric, but not as one of many."""
     before, after = two_that_differ(tmp_path)
     turnaround = row(only(compared(before, after)), "turnaround")
-    assert turnaround.found.chance is not None and turnaround.found.chance < 0.05
+    assert turnaround.difference.chance is not None and turnaround.difference.chance < 0.05
     assert turnaround.chance is not None and turnaround.chance > 0.05
     assert turnaround.verdict == "perhaps"
-    assert "perhaps worse" in told(compared(before, after))
+    assert "perhaps worse" in printed_text(compared(before, after))
 
 
 def test_one_seed_is_exact_and_does_not_generalize(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_one_seed_is_exact_and_does_not_generalize(tmp_path: Path) -> None:
     after = seeds(tmp_path / "b", [12.0], policy="mlfq")
     comparison = compared(before, after)
     assert row(only(comparison), "turnaround").verdict == "one seed"
-    text = told(comparison)
+    text = printed_text(comparison)
     assert "worse with this seed" in text and "+2 ms" in text
     assert "cannot be told" in text and "seeds=10" in text
     little = compared(before, seeds(tmp_path / "c", [10.05], policy="mlfq"))
@@ -157,7 +157,7 @@ def test_identical_traces_are_the_same(tmp_path: Path) -> None:
     )
     comparison = compared(before, after)
     assert only(comparison).identical and only(comparison).rows == ()
-    text = told(comparison)
+    text = printed_text(comparison)
     assert "the same, byte for byte" in text
     assert "commit 0123456789ab" in text and "commit fedcba987654" in text
 
@@ -169,7 +169,7 @@ def test_a_failed_run_is_shown_and_not_compared(tmp_path: Path) -> None:
     comparison = compared(before, after)
     assert [run.status for run in only(comparison).failed] == ["panic"]
     assert only(comparison).rows == ()
-    text = told(comparison)
+    text = printed_text(comparison)
     assert "not compared" in text and "after, seed 2: panic: it went wrong" in text
 
 
@@ -179,7 +179,7 @@ def test_a_failed_run_that_is_left_out_does_not_matter(tmp_path: Path) -> None:
     keep_figures(tmp_path / "b", policy="mlfq", seed=3, status="panic")
     match = only(compared(before, after))
     assert match.left_out == (3,) and match.failed == ()
-    assert row(match, "turnaround").found.change == pytest.approx(1.0 * MS)
+    assert row(match, "turnaround").difference.change == pytest.approx(1.0 * MS)
 
 
 def test_other_seeds_are_not_paired(tmp_path: Path) -> None:
@@ -189,9 +189,9 @@ def test_other_seeds_are_not_paired(tmp_path: Path) -> None:
         keep_figures(after, seed=seed, policy="mlfq", turnaround_mean_ns=(90.0 + seed) * MS)
     comparison = compared(before, after)
     assert not only(comparison).paired
-    turnaround = row(only(comparison), "turnaround").found
+    turnaround = row(only(comparison), "turnaround").difference
     assert (turnaround.before.count, turnaround.after.count) == (2, 3)
-    assert "not paired" in told(comparison)
+    assert "not paired" in printed_text(comparison)
 
 
 def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
     ]
     assert [unmatched.setup.cpus for unmatched in comparison.alone_before] == [4]
     assert [unmatched.setup.policy for unmatched in comparison.alone_after] == ["mlfq"]
-    text = told(comparison)
+    text = printed_text(comparison)
     assert "Without a partner, before: program, rr, 4 CPUs" in text
     assert "Without a partner, after: program, mlfq, 2 CPUs" in text
 
@@ -219,7 +219,7 @@ def test_across_a_tunable(tmp_path: Path) -> None:
     keep_figures(tmp_path / "b", manifest={"tunables": {"slice": 5}}, response_mean_ns=9.0 * MS)
     comparison = compared(tmp_path / "a", tmp_path / "b")
     assert comparison.across == ("tunables",)
-    assert "no tunables → slice=5" in told(comparison)
+    assert "no tunables → slice=5" in printed_text(comparison)
 
 
 def test_printed_values_of_programs(tmp_path: Path) -> None:
@@ -231,13 +231,13 @@ def test_printed_values_of_programs(tmp_path: Path) -> None:
                 ("slept", 4),
                 ("slept", 8),
             ]
-            keep_figures(tmp_path / policy, policy=policy, seed=seed, told=printed_values)
+            keep_figures(tmp_path / policy, policy=policy, seed=seed, printed_text=printed_values)
     match = only(compared(tmp_path / "rr", tmp_path / "mlfq"))
     events = row(match, "events")
-    assert (events.found.before.mean, events.found.after.mean) == (102, 202)
+    assert (events.difference.before.mean, events.difference.after.mean) == (102, 202)
     assert events.verdict == "better"
     slept = row(match, "told-slept")
-    assert slept.found.before.mean == 6 and slept.verdict == "same"
+    assert slept.difference.before.mean == 6 and slept.verdict == "same"
     alone = only(compared(tmp_path / "rr", tmp_path / "mlfq", "told-slept"))
     assert [metric_row.measure.name for metric_row in alone.rows] == ["told-slept"]
 

@@ -47,7 +47,7 @@ def before(tmp_path: Path) -> Path:
     return seeds(tmp_path / "before", BEFORE)
 
 
-def kept(runs: Path, place: Path) -> Path:
+def baseline_of(runs: Path, place: Path) -> Path:
     write_baseline(place, read([runs]), COUNTS)
     return place
 
@@ -56,7 +56,7 @@ def test_baseline_replaces_its_runs(before: Path, tmp_path: Path) -> None:
     """A baseline equals the runs that it was made from, and identifies their traces by hash."""
     for run in before.iterdir():
         (run / TRACE_FILE).write_bytes(run.name.encode())
-    with opened(kept(before, tmp_path / "a.baseline")) as baseline:
+    with opened(baseline_of(before, tmp_path / "a.baseline")) as baseline:
         assert baseline.instructions == COUNTS
         comparison = compare(baseline.runs, read([before]))
         (match,) = comparison.matches
@@ -78,7 +78,7 @@ def test_baseline_replaces_its_runs(before: Path, tmp_path: Path) -> None:
 
 
 def test_the_same_runs_make_the_same_file(before: Path, tmp_path: Path) -> None:
-    files = [kept(before, tmp_path / f"{name}.baseline").read_bytes() for name in "ab"]
+    files = [baseline_of(before, tmp_path / f"{name}.baseline").read_bytes() for name in "ab"]
     assert files[0] == files[1]
     with zipfile.ZipFile(tmp_path / "a.baseline") as packed:
         assert b"here" not in packed.read(LISTING)  # fact: the host
@@ -90,7 +90,7 @@ def test_what_is_no_baseline_is_refused(before: Path, tmp_path: Path) -> None:
         place.write_bytes(content)
         with pytest.raises(FileRefused), opened(place):
             pass
-    good = kept(before, tmp_path / "good.baseline")
+    good = baseline_of(before, tmp_path / "good.baseline")
     with zipfile.ZipFile(good) as packed:
         parts = {name: packed.read(name) for name in packed.namelist()}
     listing = json.loads(parts[LISTING])

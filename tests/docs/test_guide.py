@@ -149,7 +149,7 @@ def policy_after(step: int) -> str:
     return source.text()
 
 
-def own_test_text(tests: list[str]) -> str:
+def policy_test_text(tests: list[str]) -> str:
     """Returns a test file: the head of the scaffold, these tests, and main()."""
     head, _, _ = rendered("policy_test.c", NAME, "").partition("/* PIDs count from 1.")
     names = re.findall(r"^static void (\w+)\(", "\n".join(tests), re.MULTILINE)
@@ -171,9 +171,9 @@ def lay_out(folder: Path, policy: str) -> Path:
     return folder
 
 
-def run_own_tests(folder: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
+def run_policy_tests(folder: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
     source = f"tests/host/policy_{NAME}_test.c"
-    (folder / source).write_text(own_test_text(tests))
+    (folder / source).write_text(policy_test_text(tests))
     built = run(folder, system_compiler().clang, *SANITIZED, source, "-o", "own-test")
     assert built.returncode == 0, built.stderr
     return run(folder, str(folder / "own-test"))
@@ -196,7 +196,7 @@ def test_all_steps_work(tmp_path: Path, step: int) -> None:
     folder = lay_out(tmp_path / "checkout", policy_after(step))
     tests = [test for step_number in range(1, step + 1) for test in of_step(step_number, "c test")]
     assert len(tests) == step
-    completed = run_own_tests(folder, tests)
+    completed = run_policy_tests(folder, tests)
     assert completed.returncode == 0, completed.stderr
     laws = run_laws(folder)
     assert laws.returncode == 0, laws.stderr
@@ -211,7 +211,7 @@ def without_line_numbers(text: str) -> list[str]:
 @pytest.mark.parametrize("step", [2, 3])
 def test_guide_tests_fail_before_their_step(tmp_path: Path, step: int) -> None:
     folder = lay_out(tmp_path / "checkout", policy_after(step - 1))
-    completed = run_own_tests(folder, of_step(step, "c test"))
+    completed = run_policy_tests(folder, of_step(step, "c test"))
     assert completed.returncode == 1
     (shown,) = of_step(step, "text failure")
     assert without_line_numbers(completed.stderr) == without_line_numbers(shown)

@@ -17,7 +17,9 @@ class Naive:
         self.records = list(
             trace.events.select("time_ns", "cpu", "kind", "process", "first", "second").iter_rows()
         )
-        self.tells = any(record[2] == Kind.SCHEDULER_ENTER for record in self.records)
+        self.has_scheduler_visits = any(
+            record[2] == Kind.SCHEDULER_ENTER for record in self.records
+        )
         self.times = sorted({record[0] for record in self.records})
 
     def occupant(self, cpu: int, time: int) -> str | int:
@@ -32,13 +34,13 @@ class Naive:
                 cause = "unknown"
             elif kind == Kind.FOUND and first == ProcessState.RUNNING:
                 cause = process
-            elif self.tells and kind == Kind.SCHEDULER_ENTER:
+            elif self.has_scheduler_visits and kind == Kind.SCHEDULER_ENTER:
                 cause = "scheduler"
-            elif kind == (Kind.SCHEDULER_EXIT if self.tells else Kind.SWITCH):
+            elif kind == (Kind.SCHEDULER_EXIT if self.has_scheduler_visits else Kind.SWITCH):
                 cause = process or "idle"
         return cause
 
-    def beside_idle(self, wait: dict[str, Any], cpus: int) -> int:
+    def waited_while_idle(self, wait: dict[str, Any], cpus: int) -> int:
         """Returns for how much of a wait some CPU was idle, in ns."""
         edges = self.edges(wait)
         return sum(

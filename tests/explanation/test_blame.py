@@ -34,7 +34,7 @@ SCRIPTS = st.builds(
     cpus=st.integers(1, 4),
     steps=st.integers(0, 120),
     pids=st.sampled_from([0, 4]),
-    found=st.sampled_from([0, 0, 3]),
+    initial_tasks=st.sampled_from([0, 0, 3]),
 )
 
 
@@ -54,7 +54,7 @@ def test_runnable_waits_equal_the_oracle(script: Script, chance: random.Random) 
     before = blames.cpus.some_idle_before
     for wait in tables.waits.iter_rows(named=True):
         begin, end = before(np.array([wait["begin_ns"], wait["end_ns"]]))
-        assert end - begin == naive.beside_idle(wait, script.cpus)
+        assert end - begin == naive.waited_while_idle(wait, script.cpus)
     summed = delays(blames, tables.waits.with_row_index("at")["at"])
     assert summed["duration_ns"].sum() == tables.waits["duration_ns"].sum()
 
@@ -171,7 +171,7 @@ def explained(*words: str | Path) -> Result:
     return CliRunner().invoke(cli, ["explain", *map(str, words)])
 
 
-def told(*words: str | Path) -> dict[str, Any]:
+def explained_json(*words: str | Path) -> dict[str, Any]:
     done = explained(*words, "--json")
     assert done.exit_code == 0, done.output
     output: dict[str, Any] = json.loads(done.stdout)
@@ -179,21 +179,23 @@ def told(*words: str | Path) -> dict[str, Any]:
 
 
 def test_the_longest_waits_come_first_and_add_up(recorded: Path) -> None:
-    explanation = told(recorded, "--worst", "7")
+    explanation = explained_json(recorded, "--worst", "7")
     lengths = [wait["duration_ns"] for wait in explanation["longest"]]
     assert len(lengths) == 7
     assert lengths == sorted(lengths, reverse=True)
     for wait in explanation["longest"]:
         assert sum(part["duration_ns"] for part in wait["parts"]) == wait["duration_ns"]
     assert sum(row["duration_ns"] for row in explanation["delays"]) == explanation["waited_ns"]
-    io = told(recorded, "--task", "io", "--kind", "wake-up", "--percentile", "90", "--by", "pid")
+    io = explained_json(
+        recorded, "--task", "io", "--kind", "wake-up", "--percentile", "90", "--by", "pid"
+    )
     assert 0 < io["waits"] < explanation["waits"]
     assert {wait["kind"] for wait in io["longest"]} == {"wake-up"}
 
 
 def test_choices_at_the_cpu_are_listed(both: dict[str, Path]) -> None:
     """The last choice is the decision that gave the process its CPU."""
-    (wait,) = told(both["mlfq"], "--worst", "1")["longest"]
+    (wait,) = explained_json(both["mlfq"], "--worst", "1")["longest"]
     last = wait["choices"][-1]
     assert (last["life"], last["time_ns"]) == (wait["life"], wait["end_ns"])
     assert re.fullmatch("level [0-9]: the best at which a task waits", last["words"])
@@ -201,7 +203,7 @@ def test_choices_at_the_cpu_are_listed(both: dict[str, Path]) -> None:
 
 def test_blame_that_holds_is_confirmed(recorded: Path) -> None:
     """Without the hogs' computation, nothing delays the others."""
-    rows = told(recorded, "--without", "cpu")["otherwise"]["waiting"]
+    rows = explained_json(recorded, "--without", "cpu")["otherwise"]["waiting"]
     (io,) = (row for row in rows if row["waiting"] == "io")
     assert io["confirmed"] is True
     assert io["before_ns"] - io["after_ns"] >= io["blamed_ns"] > 0.9 * io["before_ns"]
@@ -225,7 +227,7 @@ def test_half_of_what_is_blamed_must_be_saved() -> None:
 
 
 def test_other_policies_and_attributes_are_tried(recorded: Path) -> None:
-    alternative = told(recorded, "--policy", "priority", "--attribute", "io:priority=0")[
+    alternative = explained_json(recorded, "--policy", "priority", "--attribute", "io:priority=0")[
         "otherwise"
     ]
     (io,) = (row for row in alternative["waiting"] if row["waiting"] == "io")

@@ -18,7 +18,7 @@ SOURCE = ROOT / "tests" / "explore" / "planted.c"
 WORDS = ("tickets",)
 """Words that the policy reads; time does not pass here, though one mistake reads the clock."""
 
-FOUND = {
+PLANTED_FLAWS = {
     "twice": (
         4,
         "pick() returned pid 3, which is not queued",
@@ -81,9 +81,9 @@ def explore(
     return explored.run(SOURCE, words, "planted", f"mistake={mistakes()[mistake]}", limits)
 
 
-@pytest.mark.parametrize("mistake", FOUND)
+@pytest.mark.parametrize("mistake", PLANTED_FLAWS)
 def test_shortest_sequence_is_reported(mistake: str) -> None:
-    count, rule, last = FOUND[mistake]
+    count, rule, last = PLANTED_FLAWS[mistake]
     with pytest.raises(RuleBroken) as error:
         explore(mistake, count)
     headline, shortest, *lines = str(error.value).splitlines()
@@ -95,7 +95,7 @@ def test_shortest_sequence_is_reported(mistake: str) -> None:
 
 
 def test_no_shorter_sequence_breaks_a_rule_and_none_does_without_the_mistake() -> None:
-    assert explore("inversion", FOUND["inversion"][0] - 1).end == "depth"
+    assert explore("inversion", PLANTED_FLAWS["inversion"][0] - 1).end == "depth"
     sound = explore("none", 6)
     assert (sound.end, sound.depth) == ("depth", 6)
     assert sound.states == explore("none", 6, workers=2).states

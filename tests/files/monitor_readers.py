@@ -46,7 +46,7 @@ MESSAGES: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 _SPEED = 1e-4
 """Speed of the model: almost 0, even on a busy host."""
-_BEGUN_NS = 50_000_000
+_WORK_BEGIN_NS = 50_000_000
 """A time after the last process starts and before the first one ends."""
 TOKEN = "the-token"
 _PATIENCE_S = 0.2
@@ -105,9 +105,9 @@ async def _session() -> AsyncIterator[Session]:
         systems = session.systems.values()
         await until(lambda: all(system.is_on for system in systems))
         for system in systems:
-            await system.played.advance(_BEGUN_NS, 1)
+            await system.played.advance(_WORK_BEGIN_NS, 1)
         await until(
-            lambda: all(system.tape and 4 in system.tape.standing.people for system in systems)
+            lambda: all(system.tape and 4 in system.tape.state.processes for system in systems)
         )
         yield session
     finally:

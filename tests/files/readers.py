@@ -38,7 +38,7 @@ from schedlab.report import artifact, proof
 from schedlab.runs import collection, results
 from schedlab.runs.recording import recording
 from schedlab.runs.replay import charges, workload_of
-from schedlab.runs.results import LOOKS, read_sequential_checks, write_sequential_checks
+from schedlab.runs.results import EVALUATIONS_FILE, read_sequential_checks, write_sequential_checks
 from schedlab.runs.worker import Result
 from schedlab.studies import figures
 from schedlab.sweep import dataset, ranking, reading
@@ -148,7 +148,7 @@ def _swept(folder: Path) -> None:
 
 
 def _read_swept(folder: Path, _: Path) -> None:
-    for table in (dataset.RUNS, dataset.GROUPS, dataset.TOLD):
+    for table in (dataset.RUNS, dataset.GROUPS, dataset.REPORTED):
         dataset.read_table(folder, table).to_dicts()
     dataset.read_statuses(folder)
     for text in ("turnaround", "turnaround@a"):
@@ -320,7 +320,7 @@ def _set(table: str) -> Reader:
 
 READERS = (
     Reader("manifest", f"{_RUN}/{results.MANIFEST}", _runs, _read_runs, _JSON),
-    Reader("looks", f"before/{LOOKS}", _looked, lambda _, file: read_sequential_checks(file.parent), _JSON),
+    Reader("looks", f"before/{EVALUATIONS_FILE}", _looked, lambda _, file: read_sequential_checks(file.parent), _JSON),
     *map(_metrics, ("summary", "groups", "processes", "cpus", "values")),
     Reader("trace", f"{_RUN}/{TRACE_FILE}", _runs, _read_trace, _TRACE),
     Reader("artifact", "a.zip", _artifact, _read_artifact, _BYTES),

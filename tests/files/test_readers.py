@@ -19,7 +19,7 @@ from schedlab.errors import SchedlabError
 from schedlab.paths import BUILD, ROOT
 
 HOSTILE = ROOT / "tests" / "hostile"
-FOUND = BUILD / "fuzz" / "readers"
+CRASHES = BUILD / "fuzz" / "readers"
 
 
 def need(reader: Reader) -> None:
@@ -65,8 +65,8 @@ def test_a_changed_file_is_read_or_refused(
         changed = source.choice(reader.mutators)(source, content)
         flaw = flaw_of(reader, tmp_path, changed)
         if flaw:
-            FOUND.mkdir(parents=True, exist_ok=True)
-            failing_file = FOUND / f"{reader.name}-{seed}-{number}{Path(reader.file).suffix}"
+            CRASHES.mkdir(parents=True, exist_ok=True)
+            failing_file = CRASHES / f"{reader.name}-{seed}-{number}{Path(reader.file).suffix}"
             failing_file.write_bytes(changed)
             raise AssertionError(f"{failing_file}: neither a result nor a refusal") from flaw
 

@@ -27,7 +27,7 @@ def small_lab(folder: Path) -> Path:
     return folder
 
 
-def instead(old: str, new: str, before: str = "") -> str:
+def solution_with(old: str, new: str, before: str = "") -> str:
     """Returns the solution with one text replaced, and with code before all functions."""
     text = SOLUTION.read_text()
     assert old in text
@@ -41,4 +41,4 @@ PICK = "    return task_list_take_first_on(&STATE_OF(queue, struct turns_queue)-
 
 def picking(body: str, before: str = "") -> str:
     """Returns the solution with code inserted at the start of pick()."""
-    return instead(PICK, f"{body}\n{PICK}", before)
+    return solution_with(PICK, f"{body}\n{PICK}", before)

@@ -84,7 +84,7 @@ def calls(
     return ran.calls
 
 
-GIVES_WAY = "    return shinjuku_quantum_is_over(queue, running);"
+PREEMPTS = "    return shinjuku_quantum_is_over(queue, running);"
 
 
 def traced(lab: Lab, folder: Path, act: str) -> bytes:
@@ -93,10 +93,10 @@ def traced(lab: Lab, folder: Path, act: str) -> bytes:
     CPU 0 is asked first.
     """
     text = (ROOT / "policies" / "shinjuku.c").read_text()
-    assert GIVES_WAY in text
+    assert PREEMPTS in text
     source = folder / "shinjuku.c"
-    other = f"    if (running->cpu == 5) {{\n        {act}\n    }}\n{GIVES_WAY}"
-    source.write_text(text.replace(GIVES_WAY, other, 1))
+    other = f"    if (running->cpu == 5) {{\n        {act}\n    }}\n{PREEMPTS}"
+    source.write_text(text.replace(PREEMPTS, other, 1))
     compiled = compile_policy(Form("shinjuku", HEADERS), source, trusted=bool(sandbox.lacking()))
     workload = workload_files.read(WORKLOADS / "study4-mixed.json")
     test: LabTest = replace(lab.tests[0], workload=workload, cpus=8)

@@ -19,7 +19,7 @@ from schedlab.courses.grading.verdict import Verdict
 from schedlab.courses.submissions import apart, sandbox
 from schedlab.courses.submissions.compiling import NotCompiled, compile_policy
 from schedlab.errors import MachineUnfit
-from submissions import PICK, SOLUTION, instead, picking, small_lab
+from submissions import PICK, SOLUTION, picking, small_lab, solution_with
 
 pytestmark = pytest.mark.xdist_group("grading")
 
@@ -51,7 +51,7 @@ REFUSED = {
     ),
     "a call of the system": (picking("syscall(1);", "long syscall(long number, ...);"), "syscall"),
     "the name of a function of the other side": (
-        instead(
+        solution_with(
             "POLICY_DEFINITION", "void serve(void);\nvoid serve(void)\n{\n}\n\nPOLICY_DEFINITION"
         ),
         "duplicate symbol: serve",
@@ -101,11 +101,13 @@ BROKEN = {
         "small",
     ),
     "a task of its own": (
-        instead(PICK, "    (void)cpu;\n    return (task_t *)((uintptr_t)queue + 8);\n"),
+        solution_with(PICK, "    (void)cpu;\n    return (task_t *)((uintptr_t)queue + 8);\n"),
         "an address that is no task's",
     ),
     "no task": (
-        instead(PICK, "    (void)cpu;\n    return queue->queued > 5 ? queue->current : NULL;\n"),
+        solution_with(
+            PICK, "    (void)cpu;\n    return queue->queued > 5 ? queue->current : NULL;\n"
+        ),
         "returned null while tasks are queued",
     ),
     "the host's fields": (
@@ -118,14 +120,14 @@ BROKEN = {
         "divides by zero",
     ),
     "what runs before all else": (
-        instead(
+        solution_with(
             "POLICY_DEFINITION",
             "__attribute__((constructor)) static void first(void)\n{\n    __builtin_trap();\n}\n\nPOLICY_DEFINITION",
         ),
         "cannot be run",
     ),
     "tasks that are ended": (
-        instead("TICK_PREEMPT :", "TICK_KILL :"),
+        solution_with("TICK_PREEMPT :", "TICK_KILL :"),
         "2 processes with TICK_KILL",
     ),
     "tasks that are held": (
@@ -245,12 +247,12 @@ def test_the_sandbox_has_no_network_no_files_of_the_host_and_no_environment(
         f"ls / {sandbox.WORK}; env; cat {sandbox.WORK}/given; echo made > {sandbox.OUT}/made;"
         f" echo no > {sandbox.WORK}/given; echo no > /usr/bin/no; id -u"
     )
-    seen = done.said.split()
+    seen = done.output.split()
     assert (out / "made").read_text() == "made\n"
     assert file.read_text() == "given\n"
-    assert done.said.count("cannot create") == 2
+    assert done.output.count("cannot create") == 2
     assert {"root", "home", "etc", "proc", "dev", "sys", "var"}.isdisjoint(seen)
-    assert "told" not in done.said
+    assert "told" not in done.output
 
 
 @in_sandbox
@@ -271,8 +273,8 @@ def test_sandbox_sees_the_program_and_not_its_neighbours(tmp_path: Path) -> None
     program = str(folder / "link")
     run = sandbox.Sandbox(out, {}, trusted=False, programs=(program,)).run
     assert run(f"'{program}' && link").status == 0
-    assert run(f"ls '{folder}'").said.split() == ["link", "real"]
-    assert run(f"ls '{folder / 'real'}'").said.split() == ["program"]
+    assert run(f"ls '{folder}'").output.split() == ["link", "real"]
+    assert run(f"ls '{folder / 'real'}'").output.split() == ["program"]
 
 
 def test_libraries_are_located_in_any_folder(

@@ -16,7 +16,7 @@ from schedlab.courses.grading.grading import LINK
 from schedlab.courses.grading.lab import read
 from schedlab.courses.submissions import sandbox
 from schedlab.errors import WrongUsage
-from submissions import SOLUTION, instead, small_lab
+from submissions import SOLUTION, small_lab, solution_with
 
 pytestmark = pytest.mark.xdist_group("grading")
 
@@ -45,7 +45,7 @@ def test_folder_of_submissions_has_rows_and_a_page(schedlab: Command, tmp_path: 
     folder = tmp_path / "submissions"
     (folder / "ben").mkdir(parents=True)
     (folder / "anna.c").write_text(SOLUTION.read_text())
-    (folder / "ben" / "mine.c").write_text(instead("ticks >= slice", "ticks > slice"))
+    (folder / "ben" / "mine.c").write_text(solution_with("ticks >= slice", "ticks > slice"))
     out = tmp_path / "graded"
     trust = ["--trust"] if sandbox.lacking() else []
     done = schedlab("grade", str(lab), str(folder), "--out", str(out), *trust)

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Command
 from schedlab.courses.submissions import sandbox
-from submissions import LAB, instead, picking, small_lab
+from submissions import LAB, picking, small_lab, solution_with
 
 pytestmark = pytest.mark.xdist_group("grading")
 
@@ -24,7 +24,7 @@ def test_a_lost_point_is_shown_with_its_decision_and_its_picture(
 ) -> None:
     folder = small_lab(tmp_path / "small")
     source = tmp_path / "mine.c"
-    source.write_text(instead("ticks >= slice", "ticks > slice"))
+    source.write_text(solution_with("ticks >= slice", "ticks > slice"))
     files = ["--gradescope", str(tmp_path / "results.json"), "--classroom", str(tmp_path / "class")]
     verdict_folder = tmp_path / "kept"
     done = schedlab("grade", str(folder), str(source), "--out", str(verdict_folder), *files, *TRUST)

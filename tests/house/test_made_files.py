@@ -41,9 +41,9 @@ def test_the_screens_are_of_the_pinned_compiler() -> None:
 
 def test_the_pictures_of_the_gallery(tmp_path: Path) -> None:
     """If this fails, run `./schedlab dev docs gallery`."""
-    kept_traces = pages.TRACES.read_text()
-    found = trials.traces(tmp_path, trials.setups_of(kept_traces))
-    assert trials.hashes_text(found) == kept_traces
+    stored_traces = pages.TRACES.read_text()
+    made_traces = trials.traces(tmp_path, trials.setups_of(stored_traces))
+    assert trials.hashes_text(made_traces) == stored_traces
 
 
 def test_the_catalogue_of_policies() -> None:

@@ -50,7 +50,7 @@ def test_ramdisk_takes_the_requested_time(tmp_path: Path) -> None:
 def test_the_old_virtio_interface_is_named(tmp_path: Path) -> None:
     """The message says what to do."""
     change = ("legacy=false", "legacy=true")
-    guest = run_guest(tmp_path, "true", machine="qemu", instead=change)
+    guest = run_guest(tmp_path, "true", machine="qemu", replacement=change)
     assert guest.status == PANIC
     assert "-global virtio-mmio.force-legacy=false" in guest.console
     assert "disk: none" in guest.console
@@ -60,7 +60,7 @@ def test_the_old_virtio_interface_is_named(tmp_path: Path) -> None:
 def test_a_disk_that_is_only_read_boots(tmp_path: Path) -> None:
     """A write to the read-only disk is an error, and has no other effect."""
     change = ("snapshot=on", "readonly=on")
-    guest = run_guest(tmp_path, "true", machine="qemu", instead=change)
+    guest = run_guest(tmp_path, "true", machine="qemu", replacement=change)
     assert "read-only" in guest.console
     assert "assertion" not in guest.console
 

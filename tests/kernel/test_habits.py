@@ -18,7 +18,7 @@ EXECS = 50
 """timingtests creation in study 2: number of execs, one after another."""
 
 
-def told(folder: Path, command: str, arguments: str = "") -> dict[str, int]:
+def event_counts(folder: Path, command: str, arguments: str = "") -> dict[str, int]:
     """Returns the test's last values (ticks, complete, switches) and the picks in its trace."""
     folder.mkdir()
     words = f"policy=rr:table-scan tick=1ms {arguments}"
@@ -31,8 +31,8 @@ def told(folder: Path, command: str, arguments: str = "") -> dict[str, int]:
 
 def test_sleepers_are_woken_at_each_tick(tmp_path: Path) -> None:
     """Sleeps still have the same length."""
-    plain = told(tmp_path / "plain", "timingtests io-bound")
-    woken = told(tmp_path / "woken", "timingtests io-bound", "recheck=1")
+    plain = event_counts(tmp_path / "plain", "timingtests io-bound")
+    woken = event_counts(tmp_path / "woken", "timingtests io-bound", "recheck=1")
     more = woken["picks"] - plain["picks"]
     assert PROCESSES * (SLEEP - 2) <= more <= PROCESSES * SLEEP
     assert abs(woken["complete"] - plain["complete"]) <= 1
@@ -40,13 +40,13 @@ def test_sleepers_are_woken_at_each_tick(tmp_path: Path) -> None:
 
 def test_each_pick_is_counted(tmp_path: Path) -> None:
     """Processes compute alone for several ticks, so most picks keep the previous process."""
-    switches = told(tmp_path / "switches", "timingtests cpu-heavy -b 0")
-    picks = told(tmp_path / "picks", "timingtests cpu-heavy", "count-picks=1")
+    switches = event_counts(tmp_path / "switches", "timingtests cpu-heavy -b 0")
+    picks = event_counts(tmp_path / "picks", "timingtests cpu-heavy", "count-picks=1")
     assert switches["switches"] <= switches["picks"]
     assert abs(picks["switches"] - picks["picks"]) <= 2
 
 
 def test_an_exec_takes_longer(tmp_path: Path) -> None:
-    plain = told(tmp_path / "plain", "timingtests creation -v 2")
-    slow = told(tmp_path / "slow", "timingtests creation -v 2", "exec-delay=2ms")
+    plain = event_counts(tmp_path / "plain", "timingtests creation -v 2")
+    slow = event_counts(tmp_path / "slow", "timingtests creation -v 2", "exec-delay=2ms")
     assert abs(slow["complete"] - plain["complete"] - 2 * EXECS) <= 2

@@ -93,7 +93,7 @@ class Monitor:
         rows = [line.split() for line in lines[lines.index("") + 2 :]]
         return {int(row[1]): [row[0], *row[2:]] for row in rows}
 
-    def wait_until_gone(self, pid: int) -> None:
+    def wait_until_ended(self, pid: int) -> None:
         """Waits for at most 10,000 queries; each takes the machine at least 1 ms."""
         for _ in range(10000):
             if pid not in self.status():
@@ -203,7 +203,7 @@ def test_steer_starts_and_kills(monitor: Monitor) -> None:
     assert monitor.status()[pid][2] == "5"
     assert monitor.status()[pid][4] == "1"
     assert monitor.ask(f"kill {pid}") == ([], "ok")
-    monitor.wait_until_gone(pid)
+    monitor.wait_until_ended(pid)
     assert monitor.ask(f"kill {pid}") == ([], "error 3 kill: no such process")
 
 
@@ -295,7 +295,7 @@ def test_steer_on_qemu(tmp_path: Path) -> None:
         assert started.wait_for(r"^@@ 0 ready (\d+) (\d+)$")[1] == str(STEER)
         check_that_records_leave(started)
         _, end = started.ask("start sleep 1")
-        started.wait_until_gone(int(end.removeprefix("ok ")))
+        started.wait_until_ended(int(end.removeprefix("ok ")))
         assert started.ask("end") == ([], "ok")
         assert started.process.wait(PATIENCE_S) == 0
     finally:

@@ -23,9 +23,9 @@ from golden_stories import (
     MEASURING,
     golden_file,
     is_pinned,
+    model_schedule,
     policies_and_presets,
-    told,
-    told_by_model,
+    schedule_text,
 )
 from guest_machine import ROUND_NS, TICK_NS, traced
 from schedlab import trace
@@ -45,16 +45,16 @@ COARSE = (f"--turn={STANDARD_TURN}", f"--turn={SPIKES_TURN}")
 # Ties
 
 
-def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:
+def kernel_schedule(folder: Path, policy: str, cpus: int) -> str:
     """Returns the kernel's events in a scenario with simultaneous ticks.
 
     A simulation round is long enough for all work of a tick. The CPUs therefore act in the order of
     their numbers, as in the model.
     """
     events = traced(
-        folder, f"scenario ties {policy}", cpus, TOGETHER, tick_ns=10 * TICK_NS, instead=COARSE
+        folder, f"scenario ties {policy}", cpus, TOGETHER, tick_ns=10 * TICK_NS, replacement=COARSE
     )
-    return told(events, policy, cpus)
+    return schedule_text(events, policy, cpus)
 
 
 @pytest.mark.parametrize("cpus", [1, 2])
@@ -63,14 +63,14 @@ def told_by_kernel(folder: Path, policy: str, cpus: int) -> str:
 )
 def test_ties_are_settled_the_same_everywhere(tmp_path: Path, policy: str, cpus: int) -> None:
     """The rules are in docs/policy-interface.md, "What happens first"."""
-    by_model, together = told_by_model(tmp_path, "ties", policy, cpus)
+    by_model, together = model_schedule(tmp_path, "ties", policy, cpus)
     golden = golden_file(policy, cpus)
     if os.environ.get("SCHEDLAB_GOLDEN") == "write":
         golden.write_text(by_model)
     assert by_model == golden.read_text()
     if policy not in MEASURING:
         assert not together, "two CPUs act together: give the roles other amounts of work"
-        assert told_by_kernel(tmp_path, policy, cpus) == golden.read_text()
+        assert kernel_schedule(tmp_path, policy, cpus) == golden.read_text()
 
 
 def test_no_golden_story_is_left_over() -> None:
@@ -189,7 +189,7 @@ def test_no_lower_priority_runs_while_a_higher_one_waits(
     fine = traced(tmp_path, command, cpus, f"policy={policy}")
     inversion = priority_inversion(fine)
     assert inversion.length_ns <= 2 * several + 2 * ROUND_NS, inversion
-    coarse = traced(tmp_path, command, cpus, f"policy={policy} {TOGETHER}", instead=COARSE)
+    coarse = traced(tmp_path, command, cpus, f"policy={policy} {TOGETHER}", replacement=COARSE)
     inversion = priority_inversion(coarse)
     assert inversion.length_ns <= several + 2 * ROUND_NS, inversion
 

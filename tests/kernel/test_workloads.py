@@ -97,7 +97,7 @@ class Ran:
     values: pl.DataFrame
     summary: dict[str, Any]
 
-    def told(self, name: str, group: str = "root") -> list[int]:
+    def reported_values(self, name: str, group: str = "root") -> list[int]:
         """Returns the values of this name that a group's processes reported, in order."""
         of_name = self.values.filter((pl.col("name") == name) & (pl.col("group") == group))
         return of_name["value"].to_list()
@@ -209,9 +209,9 @@ def test_suites_of_study_1_start_the_stated_processes(
     assert set(ran.processes["group"]) == set(groups)
     assert list(rows_of(ran.lines)) == list(SUITES[command])
     assert ran.lines.count("hi") == (50 if command == "timingtests -v 2" else 0)
-    assert ran.told("test") == [1, 2, 3, 4, 5, 6, 7]
+    assert ran.reported_values("test") == [1, 2, 3, 4, 5, 6, 7]
     printed = [row for row, _ in rows_of(ran.lines).values()]
-    columns = [ran.told(name) for name in ("ticks", "complete", "switches")]
+    columns = [ran.reported_values(name) for name in ("ticks", "complete", "switches")]
     assert [list(row) for row in zip(*columns, strict=True)] == printed
 
 
@@ -259,10 +259,10 @@ def test_priority_inversion_makes_the_reader_wait_for_all_others(tmp_path: Path)
         )
         assert mean <= longest
         waits[hogs] = longest
-        printed_waits = ran.told("wait", "reader")
+        printed_waits = ran.reported_values("wait", "reader")
         assert (len(printed_waits), max(printed_waits)) == (5, longest)
         assert mean == pytest.approx(sum(printed_waits) / 5, abs=0.1)
-        in_ticks = [time / TICK_NS for time in ran.told("wait_ns", "reader")]
+        in_ticks = [time / TICK_NS for time in ran.reported_values("wait_ns", "reader")]
         assert in_ticks == pytest.approx(printed_waits, abs=1)
         reader = ran.processes.filter(pl.col("group") == "reader")
         check_sleeps(ran, reader, 5, 1)
@@ -291,7 +291,7 @@ def test_experiments_of_study_4(tmp_path: Path) -> None:
         assert count == len(times)
         assert mean == pytest.approx(times.mean(), abs=2)
         assert longest == pytest.approx(times.max(), abs=2)
-        finish_times = ran.told("finished", label)
+        finish_times = ran.reported_values("finished", label)
         assert (len(finish_times), max(finish_times)) == (count, longest)
         assert mean == pytest.approx(sum(finish_times) / count, abs=0.06)
 
@@ -305,7 +305,7 @@ def test_the_sleeper_of_study_4(tmp_path: Path) -> None:
     count, mean, longest = number_after(ran.lines, f"sleeper: slept{PRINTED}")
     assert count == 2
     assert 20 <= mean <= longest <= 30
-    sleep_times = ran.told("slept", "sleeper")
+    sleep_times = ran.reported_values("slept", "sleeper")
     assert (len(sleep_times), max(sleep_times)) == (2, longest)
 
 
@@ -317,7 +317,7 @@ def test_lottery_test_window_has_its_stated_length(tmp_path: Path, test: str, po
     """Policies that starve the parent, which runs after the window, do not change its length."""
     ran = run(tmp_path, f"lotterytest {test} -t 50 -u 20 -w {TICK_NS // 10}", 2, f"policy={policy}")
     summary = ran.summary
-    assert ran.told("window") == [50 * TICK_NS]
+    assert ran.reported_values("window") == [50 * TICK_NS]
     assert summary["elapsed_ns"] == pytest.approx(50 * TICK_NS, abs=TICK_NS / 2)
     assert summary["processes"] == (20 if test == "mixed" else 8)
 

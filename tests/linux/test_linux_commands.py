@@ -22,7 +22,7 @@ def unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     busybox.chmod(0o755)
     (tmp_path / "sysbench").touch()
     stub_packages = SimpleNamespace(program=lambda name: tmp_path / name)
-    monkeypatch.setattr(packages, "kept", lambda: stub_packages)
+    monkeypatch.setattr(packages, "cached_packages", lambda: stub_packages)
     commands.guest_commands.cache_clear()
     yield
     commands.guest_commands.cache_clear()

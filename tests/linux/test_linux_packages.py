@@ -193,9 +193,9 @@ def test_cut_or_deleted_file_is_detected(package_cache: Path, place: str) -> Non
         if candidate.is_file()
     )
     path.write_bytes(path.read_bytes()[:-1])
-    assert packages.kept() is None
+    assert packages.cached_packages() is None
     path.unlink()
-    assert packages.kept() is None
+    assert packages.cached_packages() is None
 
 
 @needs_apt

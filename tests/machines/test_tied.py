@@ -24,7 +24,7 @@ subprocess.Popen([*tied(), "sh", "-c", "echo $$ >pid.new; mv pid.new pid; exec s
 """
 
 
-def begun(then: str, folder: Path, path: str = "") -> subprocess.Popen[str]:
+def started_process(then: str, folder: Path, path: str = "") -> subprocess.Popen[str]:
     environment = {
         **os.environ,
         "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"],
@@ -35,7 +35,7 @@ def begun(then: str, folder: Path, path: str = "") -> subprocess.Popen[str]:
 
 
 def test_it_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
-    with begun("import time; time.sleep(60)", tmp_path) as process:
+    with started_process("import time; time.sleep(60)", tmp_path) as process:
         file = tmp_path / "pid"
         wait_until(file.exists)
         assert is_running(int(file.read_text()))
@@ -53,7 +53,7 @@ def test_it_does_not_begin_if_that_one_has_ended_already(program: Programs, tmp_
         f'exec {shutil.which("setpriv")} "$@"',
     )
     then = 'file = open("begun.new", "w"); print(os.getpid(), file=file); file.close(); os.rename("begun.new", "begun")'
-    begun(f"{then}; os._exit(0)", tmp_path, str(late.parent)).wait()
+    started_process(f"{then}; os._exit(0)", tmp_path, str(late.parent)).wait()
     wait_until((tmp_path / "late").exists)
     pid = int((tmp_path / "late").read_text())
     wait_until(lambda: not is_running(pid) or (tmp_path / "pid").exists())

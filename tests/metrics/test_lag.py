@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from schedlab.metrics import Weights, ideal_shares, lags, measured_window, state_intervals
 from schedlab.metrics.lives import attribute_at, lives
-from schedlab.metrics.people import people
+from schedlab.metrics.people import process_table
 from schedlab.metrics.shares import ATTRIBUTE_DEFAULTS, KINDS, NICE_WEIGHTS, weight_of
 from schedlab.paths import ROOT
 from schedlab.trace import AttributeKind, Kind, MarkKind, ProcessState, Trace
@@ -25,7 +25,7 @@ from trace_simulator import PATIENT, RANDOMS, Record, Script, load, simulate
 def naive_lags(trace: Trace, choice: Weights) -> dict[int, float]:
     """Returns the lag of each life at the window's end, computed interval by interval."""
     who, window = lives(trace), measured_window(trace)
-    workload = set(people(trace, who, window).filter(pl.col("role") == "workload")["life"])
+    workload = set(process_table(trace, who, window).filter(pl.col("role") == "workload")["life"])
     stays = []
     for row in state_intervals(trace, who).to_dicts():
         begin = max(row["begin_ns"], window.begin_ns)

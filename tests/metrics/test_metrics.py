@@ -40,7 +40,7 @@ SCRIPTS = st.builds(
     marks=st.booleans(),
     drain=st.booleans(),
     pids=st.sampled_from([0, 4]),
-    found=st.sampled_from([0, 0, 3, 7]),
+    initial_tasks=st.sampled_from([0, 0, 3, 7]),
     queues=st.booleans(),
 )
 

@@ -44,7 +44,7 @@ def names_line(message: str, source: Path, text: str) -> bool:
 def check_facts(message: str, source: Path, entry: AuthorsMistake) -> None:
     """Checks that the message has the words, line, hook and task of the table."""
     headline = message.splitlines()[0] if entry.hook else message
-    assert entry.says in headline
+    assert entry.headline in headline
     assert not entry.at or names_line(headline, source, entry.at), message
     assert ":0:" not in headline
     assert not entry.hook or f"\n    in its hook {entry.hook}()" in message

@@ -66,7 +66,7 @@ def as_json(value: object) -> Any:
 @pytest.mark.parametrize("policy", ["mlfq", "lottery"])
 def test_webassembly_agrees(policy: str, tmp_path: Path) -> None:
     """Runs in the browser's engine; the page's message reader decodes the output to JSON."""
-    script = Script(cpus=3, steps=400, found=4, queues=True)
+    script = Script(cpus=3, steps=400, initial_tasks=4, queues=True)
     records = list(simulate(random.Random(5), script))
     trace = load(records, script)
     write(tmp_path / "trace.bin", records, script)

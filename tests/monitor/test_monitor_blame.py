@@ -53,7 +53,7 @@ def end() -> int:
     return int(played()[1]["time"].max())
 
 
-def asked(ask: Callable[[Ask], Awaitable[Any]]) -> Any:
+def answer_of(ask: Callable[[Ask], Awaitable[Any]]) -> Any:
     """Returns the answers of a session that has played the whole trace."""
 
     async def play() -> Any:
@@ -114,7 +114,7 @@ def test_the_figures_are_those_of_explain(
         return {pid: await blame(pid, kinds=list(kinds)) for pid in pids}
 
     assert len(pids) > 3
-    answers = asked(blame_processes)
+    answers = answer_of(blame_processes)
     for name in ("waits", "waited_ns", "beside_idle_ns"):
         assert sum(answer[name] for answer in answers.values()) == everything[name]
     for pid, answer in answers.items():
@@ -144,7 +144,7 @@ def test_of_a_moment_before_the_end_no_later_one_is_known(run: Path) -> None:
     async def then(blame: Ask) -> tuple[dict[str, Any], dict[str, Any]]:
         return await blame(pid, moment), await blame(pid, moment, at_ns=goes_on["begin_ns"])
 
-    answer, one = asked(then)
+    answer, one = answer_of(then)
     all_waits = {w["begin_ns"]: w for w in waits if w["pid"] == pid}
     assert answer["end_ns"] == moment
     for wait in answer["longest"]:
@@ -163,7 +163,7 @@ def test_few_parts_are_listed_and_add_up(monkeypatch: pytest.MonkeyPatch) -> Non
     async def collect_waits(blame: Ask) -> list[dict[str, Any]]:
         return [wait for pid in range(3, 9) for wait in (await blame(pid))["longest"]]
 
-    waits = asked(collect_waits)
+    waits = answer_of(collect_waits)
     last = [wait["parts"][-1] for wait in waits if wait["parts"]]
     assert any(part["words"].endswith(" more") for part in last)
     for wait in waits:
@@ -186,7 +186,7 @@ def test_impossible_questions_are_refused(message: dict[str, Any], error: str) -
         with pytest.raises((Refused, WrongUsage), match=error):
             await blame(**{"pid": 5, **message})
 
-    asked(ask)
+    answer_of(ask)
     assert set(QUEUED) < set(KINDS)
 
 
@@ -276,7 +276,7 @@ def random_trace(source: random.Random) -> Trace:
         cpus=source.randint(1, 4),
         steps=source.randint(0, 120),
         pids=source.choice((0, 4)),
-        found=source.choice((0, 0, 3, 7)),
+        initial_tasks=source.choice((0, 0, 3, 7)),
         queues=source.random() < 0.5,
     )
     records = simulate(source, script)

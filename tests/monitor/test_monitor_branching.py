@@ -75,7 +75,7 @@ def test_branch_is_shown_next_to_the_original(run_folder: Path) -> None:
         answer = await table.do("branch", policy="mlfq")
         assert (answer["unchanged"], answer["changed"]) == ("a", "b")
         assert list(systems) == ["a", "b"]
-        assert table.session.kept == [Path(answer["folder"])]
+        assert table.session.recorded_folders == [Path(answer["folder"])]
         for letter in "ab":
             frame = await table.at(at_ns, letter)
             assert frame["paused"]

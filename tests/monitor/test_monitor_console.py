@@ -159,14 +159,14 @@ class StandIn:
 
     def __init__(self, answers: Callable[[int, str], list[str]]) -> None:
         self.answers = answers
-        self.asked: list[str] = []
+        self.commands: list[str] = []
         self.steering = Steering(Console(), self.write)
 
     def write(self, data: bytes) -> None:
         for line in data.decode().splitlines():
             sign, number, command = line.split(" ", 2)
             assert sign == "@@"
-            self.asked.append(command)
+            self.commands.append(command)
             self.say(*(f"@@ {number} {answer}" for answer in self.answers(int(number), command)))
 
     def say(self, *lines: str) -> None:
@@ -185,8 +185,8 @@ def test_what_would_be_more_than_one_line_is_not_typed(command: str) -> None:
     async def work() -> None:
         guest = StandIn(lambda _, __: ["ok"])
         with pytest.raises(Refused, match="cannot be sent"):
-            await guest.steering.tell(command, "it")
-        assert guest.asked == []
+            await guest.steering.execute(command, "it")
+        assert guest.commands == []
 
     run(work())
 
@@ -201,7 +201,7 @@ def test_a_silent_guest_is_given_up_and_its_late_answer_let_go(
         guest = StandIn(lambda _, __: [])
         guest.steering.explain_silence = lambda: "who has a better priority has the CPUs"
         with pytest.raises(Refused, match=r"rr: it has not answered .*; who has a better priority"):
-            await guest.steering.tell("write sched_status rr", "rr")
+            await guest.steering.execute("write sched_status rr", "rr")
         guest.answers = lambda number, _: [f"|{number}", "ok"]
         guest.say("@@ 1 |late", "@@ 1 ok")
         assert await guest.steering.read("it") == "2\n"
@@ -219,12 +219,12 @@ def test_commands_do_not_pile_up_in_a_guest_that_does_not_answer(
         guest = StandIn(lambda _, __: [])
         for _ in range(20):
             with pytest.raises(Refused):
-                await guest.steering.tell("kill 9", "kill 9")
-        assert len(guest.asked) == steering_module.UNANSWERED_MAX
-        guest.say(f"@@ {len(guest.asked)} ok")
+                await guest.steering.execute("kill 9", "kill 9")
+        assert len(guest.commands) == steering_module.UNANSWERED_MAX
+        guest.say(f"@@ {len(guest.commands)} ok")
         guest.answers = lambda _, __: ["ok"]
         await asyncio.sleep(0)
-        await guest.steering.tell("kill 9", "kill 9")
+        await guest.steering.execute("kill 9", "kill 9")
 
     run(work())
 

@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
 ]
 
-OWN_WORDS = "The task with the strangest name is next."
+TEST_ANNOTATION = "The task with the strangest name is next."
 SITE: list[str] = []
 """The site's address, while it is served."""
 TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 900), (1920, 1080)
@@ -55,7 +55,7 @@ STYLES = re.findall(r'<link rel="stylesheet" href="styles/.*>', (PAGE / "index.h
 def site() -> Iterator[None]:
     """Returns the server of the page's files."""
     policies = [asdict(policy) for policy in read_catalogue().values()]
-    policies.append({**policies[0], "name": "unheard-of", "number": None, "order": OWN_WORDS})
+    policies.append({**policies[0], "name": "unheard-of", "number": None, "order": TEST_ANNOTATION})
     files = {
         "policies.js": f"export const policies = {json.dumps(policies)};".encode(),
         "index.html": FRAME_PAGE.replace("STYLES", "".join(STYLES)).encode(),
@@ -453,7 +453,7 @@ def test_queues_show_who_waits_at_which_level(browser: Browser) -> None:
 
 
 QUEUES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({"policy": "unheard-of", "cpus": 1}, {"policy": "unheard-of"}, OWN_WORDS),
+    ({"policy": "unheard-of", "cpus": 1}, {"policy": "unheard-of"}, TEST_ANNOTATION),
     ({"policy": "lottery", "cpus": 1}, {"shelves": [-1]}, "one ticket"),
     ({"policy": "rr", "cpus": 1, "processes": 1500}, {"cards": 1}, ""),
     ({"policy": "rr", "cpus": 3, "processes": 8, "shared": True}, {"cards": 4}, ""),

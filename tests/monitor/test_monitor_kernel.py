@@ -153,12 +153,12 @@ def test_it_runs_as_it_was_set_up(live: Live) -> None:
     assert Ability.PAUSE in system.abilities
     assert system.header
     assert (system.header.cpus, system.header.tick_ns) == (CPUS, 10_000_000)
-    assert len(system.own_pids) == 2
+    assert len(system.monitor_pids) == 2
     assert 0 < system.record_cost_ns < 100_000
     status = live.status()
     assert (status.policy, dict(status.changed)) == ("mlfq", {"boost": 100})
     names = {row.pid: row.name for row in status.rows}
-    assert {names[pid] for pid in system.own_pids} == {"init", "steer"}
+    assert {names[pid] for pid in system.monitor_pids} == {"init", "steer"}
     log = system.take_log()
     assert any("2 CPUs" in line for line in log)
     assert not any("@@" in line for line in log)
@@ -192,7 +192,7 @@ def test_tunables_are_set(live: Live) -> None:
 def test_attributes_are_set(live: Live) -> None:
     system = live.system
     live.do(system.set_policy("wrr"))
-    pid = next(row.pid for row in live.status().rows if row.pid not in system.own_pids)
+    pid = next(row.pid for row in live.status().rows if row.pid not in system.monitor_pids)
     live.do(system.set_attribute(pid, AttributeKind.TICKETS, 42))
     live.do(system.set_attribute(pid, AttributeKind.WEIGHT, 9))
     live.do(system.set_attribute(pid, AttributeKind.PRIORITY, 3))

@@ -41,7 +41,7 @@ def test_a_lesson_of_a_file(tmp_path: Path) -> None:
     lesson = read_lesson(written(tmp_path, lesson_data))
     assert [str(policy) for policy in lesson.policies] == ["rr"]
     assert (lesson.cpus, lesson.tick_ns, lesson.seed) == (1, 1_000_000, 1)
-    assert (lesson.settings, lesson.workloads, lesson.told) == (
+    assert (lesson.settings, lesson.workloads, lesson.json_object) == (
         (("slice", 3),),
         ("hog",),
         lesson_data,

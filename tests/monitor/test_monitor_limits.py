@@ -30,7 +30,7 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 from schedlab import paths
 from schedlab.monitor import commands, limits
 from schedlab.monitor.limits import PIECE_BYTES
-from schedlab.monitor.way_in import way_in
+from schedlab.monitor.way_in import redirecting_file
 from schedlab.runs.parts import supply
 
 MIB = 1 << 20
@@ -462,5 +462,5 @@ def test_a_checkout_at_home_holds_the_file(tmp_path: Path, monkeypatch: pytest.M
         build = tmp_path / name / "build"
         build.mkdir(parents=True)
         monkeypatch.setattr(paths, "BUILD", build)
-        with way_in("http://127.0.0.1:1/") as address:
+        with redirecting_file("http://127.0.0.1:1/") as address:
             assert Path(urlsplit(address).path).is_relative_to(build) == holds

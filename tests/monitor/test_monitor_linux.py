@@ -76,7 +76,7 @@ class Seen:
     pids: list[int] = field(default_factory=list)
     """The workload's processes: the started one and all of its descendants."""
     steer: int = 0
-    own: frozenset[int] = frozenset()
+    monitor_pids: frozenset[int] = frozenset()
     record_cost_ns: float = 0
     while_paused: int = 0
     life: list[tuple[Life, str]] = field(default_factory=list)
@@ -108,7 +108,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
 
 
 @asynccontextmanager
-async def begun(seen: Seen) -> AsyncIterator[LinuxGuestSystem]:
+async def started_system(seen: Seen) -> AsyncIterator[LinuxGuestSystem]:
     """Starts a guest under round-robin; its trace is taken continuously, as by a session."""
     setup = Setup("linux", PolicyChoice("rr"), (("slice", 2),), workloads=("two-hogs",))
     system = LinuxGuestSystem(setup, seen.folder, objects=PLACE)
@@ -133,13 +133,13 @@ async def keep_taking(seen: Seen, system: LinuxGuestSystem) -> None:
 
 
 async def watch(seen: Seen) -> None:
-    async with begun(seen) as system:
+    async with started_system(seen) as system:
         seen.life.append((system.life, system.message))
         seen.record_cost_ns = system.record_cost_ns
         await steer(seen, system)
         await stand_still(seen, system)
         await misbehave(seen, system)
-        seen.own = system.own_pids
+        seen.monitor_pids = system.monitor_pids
         await end_workload(seen, system)
 
 
@@ -236,8 +236,8 @@ class TestGuest:
 
     def test_paused_system_knows_its_processes(self, seen: Seen) -> None:
         assert len(seen.pids) >= 3
-        assert seen.own.isdisjoint(seen.pids)
-        assert {1, 2, seen.steer} <= seen.own
+        assert seen.monitor_pids.isdisjoint(seen.pids)
+        assert {1, 2, seen.steer} <= seen.monitor_pids
         assert 0 < seen.record_cost_ns < 1e6
         assert not set(seen.pids) & {row.pid for row in seen.status["ended"].rows}
         assert seen.while_paused == 0
@@ -266,12 +266,12 @@ def test_monitor_pids_exclude_descendants_of_the_workload() -> None:
     family = Family()
     family.feed(np.array([(0, 0, 1, Kind.FOUND, 0, 3, 0), fork(1, 5), fork(2, 6)], RECORD))
     family.founder = 5
-    assert family.own == {1, 5, 6}
+    assert family.monitor_pids == {1, 5, 6}
     # a workload, its child and grandchild; a thread of `steer`; the child of another process
     family.feed(np.array([fork(5, 7), fork(7, 8), fork(8, 9), fork(5, 10, 5), fork(2, 11)], RECORD))
-    assert family.own == {1, 5, 6, 10, 11}
+    assert family.monitor_pids == {1, 5, 6, 10, 11}
     family.feed(np.array([fork(2, 8), fork(8, 12)], RECORD))  # another process with that number
-    assert family.own == {1, 5, 6, 8, 10, 11, 12}
+    assert family.monitor_pids == {1, 5, 6, 8, 10, 11, 12}
 
 
 # --- this host's kernel
@@ -335,7 +335,7 @@ class Machine:
         users = "\t".join([str(os.getuid() if user is None else user), *3 * [str(os.getuid())]])
         (proc / "status").write_text(f"Name:\tschedlab-linux\nUid:\t{users}\nGid:\t0\t0\t0\t0\n")
 
-    def tell(self, sequence: int, kind: Kind, second: int = 0) -> None:
+    def write_record(self, sequence: int, kind: Kind, second: int = 0) -> None:
         """Adds a record to the trace."""
         record = np.zeros(1, RECORD)
         record["sequence"], record["kind"], record["second"] = sequence, kind, second
@@ -360,7 +360,7 @@ class Machine:
             fit_root(self.folder / "root"),
         )
 
-    def says(self, text: str) -> None:
+    def write_kernel_log(self, text: str) -> None:
         """Adds a line to the kernel's log."""
         with (self.folder / "kmsg").open("a") as log:
             log.write(text)
@@ -376,7 +376,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     made.program.parent.mkdir()
     made.program.write_text("no program")
     made.trace.write_bytes(header_bytes(1, 4_000_000, 10**9))
-    made.tell(0, Kind.START)
+    made.write_record(0, Kind.START)
     return made
 
 
@@ -392,11 +392,11 @@ def test_who_serves_already_is_watched_and_steered(machine: Machine) -> None:
             1,
             4_000_000,
         )
-        assert system.own_pids == {4711, 4712}
+        assert system.monitor_pids == {4711, 4712}
         assert system.take()["kind"].tolist() == [Kind.START]
-        machine.tell(1, Kind.MARK)
+        machine.write_record(1, Kind.MARK)
         assert system.take()["kind"].tolist() == [Kind.MARK]
-        machine.says("3,2,6140900,-;sched_ext: words\n SUBSYSTEM=x\n")
+        machine.write_kernel_log("3,2,6140900,-;sched_ext: words\n SUBSYSTEM=x\n")
         assert system.take_log() == ["[    6.140900] sched_ext: words"]
 
         assert (await system.read_status()).policy == "rr"
@@ -405,7 +405,7 @@ def test_who_serves_already_is_watched_and_steered(machine: Machine) -> None:
         ]
         await obey(system, machine)
 
-        machine.tell(2, Kind.END, 3)
+        machine.write_record(2, Kind.END, 3)
         await until(lambda: len(system.take()) == 0 and system.life is Life.ENDED)
         assert "the kernel's own class" in await refusal(system.set_policy("rr"))
         await system.end()

@@ -148,7 +148,7 @@ def test_what_is_shown_becomes_a_run_and_a_report(page: Page, monitor: Monitor) 
     page.wait_for_timeout(1500)
     page.get_by_label("End the recording").click()
     page.get_by_text("Recorded:").first.wait_for()
-    (run_folder,) = monitor.session.kept
+    (run_folder,) = monitor.session.recorded_folders
     assert (run_folder / "trace.bin").stat().st_size > 10_000
     assert (run_folder / "manifest.json").is_file()
     page.get_by_label("Make the report").click()

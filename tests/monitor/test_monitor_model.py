@@ -52,7 +52,7 @@ SCRIPTS = st.builds(
     marks=st.just(False),
     drain=st.booleans(),
     pids=st.sampled_from([0, 4]),
-    found=st.sampled_from([0, 0, 3, 7]),
+    initial_tasks=st.sampled_from([0, 0, 3, 7]),
 )
 
 
@@ -181,7 +181,7 @@ def test_a_sliding_window_is_what_all_records_so_far_give(
 def test_fairness_of_a_short_window() -> None:
     """The model and the oracle differ, 0.339 and 0.288: found by a random search."""
     script = Script(1, 83, cycles_per_second=1_000_000_000, marks=False, drain=False, pids=0)
-    check_sliding(replace(script, found=0), random.Random(5), 1, 300)
+    check_sliding(replace(script, initial_tasks=0), random.Random(5), 1, 300)
 
 
 def check_sliding(script: Script, source: random.Random, parts: int, window_ns: int) -> None:

@@ -176,7 +176,7 @@ def changes(page: Page, selector: str, act: Callable[[], object] = lambda: None)
     until(page, f"{text_of(selector)} !== {json.dumps(before)}")
 
 
-def asked(page: Page, act: str) -> list[dict[str, Any]]:
+def requests_of(page: Page, act: str) -> list[dict[str, Any]]:
     """Returns all requests of this kind that the page has sent."""
     requests: list[dict[str, Any]] = page.evaluate(
         "(act) => lab.asked.filter((each) => each.do === act)", act
@@ -189,7 +189,9 @@ def asked(page: Page, act: str) -> list[dict[str, Any]]:
 
 def sent(page: Page, act: str, count: int = 1) -> dict[str, Any]:
     """Returns the page's request once it has arrived."""
-    return until(page, lambda: asked(page, act)[count - 1 :], lambda: asked(page, act))[0]
+    return until(page, lambda: requests_of(page, act)[count - 1 :], lambda: requests_of(page, act))[
+        0
+    ]
 
 
 def refuse(page: Page, act: str, words: str) -> None:
@@ -335,7 +337,7 @@ def test_a_process_that_has_ended_is_not_acted_on(opened: Any) -> None:
             page.keyboard.press("Delete")
         page.keyboard.press("Enter")
         changes(page, ".strip-clock")
-        assert asked(page, "kill") == []
+        assert requests_of(page, "kill") == []
         assert table.locator(".edit-field").is_hidden()
 
 
@@ -370,7 +372,7 @@ def test_a_lesson_waits_until_its_machine_has_started(opened: Any) -> None:
         touch(page, "if (frame) frame.life = 'starting'")
         say(page, "begin", systems=[{"policy": "mlfq"}], lesson=lesson_of())
         page.wait_for_timeout(500)
-        assert asked(page, "pause") == []
+        assert requests_of(page, "pause") == []
         page.evaluate("() => { lab.refusals = {}; lab.touch = (message) => message; }")
         page.locator("#lesson").get_by_text("1 of 1").wait_for()
 
@@ -425,7 +427,7 @@ def test_the_policy_and_its_tunables_are_set(opened: Any) -> None:
         error.wait_for()
         assert "1 to" in error.inner_text()
         assert levels.get_attribute("aria-invalid") == "true"
-        assert len(asked(page, "tunable")) == 2
+        assert len(requests_of(page, "tunable")) == 2
         refuse(page, "policy", "no such policy here")
         choice.select_option("rr")
         policy.get_by_text("no such policy here").wait_for()
@@ -472,7 +474,7 @@ def test_processes_are_changed_and_killed_in_the_table(opened: Any) -> None:
         row(page, "compile").hover()
         row(page, "compile").locator(".kill").click()
         table.get_by_text("Kill?").wait_for()
-        assert asked(page, "kill") == []
+        assert requests_of(page, "kill") == []
         row(page, "compile").locator(".kill").dblclick()  # a slow host may have dropped the first
         assert sent(page, "kill") == {"system": "a", "pid": COMPILE}
         row(page, "compile").wait_for(state="detached")

@@ -67,7 +67,7 @@ class Table:
         """Returns the frame of this moment once it is shown."""
         return await self.page.frame(lambda frame: frame["now_ns"] == now_ns, letter)
 
-    async def standing(self, letter: str = "a") -> dict[str, Any]:
+    async def current_frame(self, letter: str = "a") -> dict[str, Any]:
         """Returns the frame shown once the system is paused, with all records up to then."""
         await self.page.frame(lambda frame: frame["paused"], letter)
         await asyncio.sleep(0.3)
@@ -116,7 +116,7 @@ def test_machine_with_simulated_clock_continues() -> None:
 
     async def test(table: Table) -> None:
         await table.do("pause")
-        present = (await table.standing())["now_ns"]
+        present = (await table.current_frame())["now_ns"]
         for _ in range(3):
             then = await table.step("tick", back=True)
         seen = await table.page.frame(lambda frame: then <= frame["now_ns"] < then + TICK_NS)
@@ -149,7 +149,7 @@ def test_server_moves_to_the_page(runs: Path) -> None:
             blamed = await table.do("blame", pid=3, kinds=["response"])
             shown = await table.page.frame(lambda frame: frame["paused"])
             assert system.tape and blamed["end_ns"] == system.now_ns
-            assert system.tape.standing.count == shown["events"]
+            assert system.tape.state.count == shown["events"]
             picture = Picture(system, table.session.choices)
             while picture.feed(table.session.window_ns):
                 pass
@@ -164,7 +164,7 @@ def test_server_moves_to_the_page(runs: Path) -> None:
         await table.do("start", workload="mixed")
         await table.do("tunable", name="boost", value=40)
         await table.do("pause")
-        await table.standing()
+        await table.current_frame()
         await table.do("record", on=True)
         for _ in range(20):
             await table.step("tick")
@@ -214,7 +214,7 @@ def test_early_questions_of_a_page_are_sent_after_connecting(
         assert not asking.done()
         connected.set()
         await asking
-        assert (await table.standing())["paused"]
+        assert (await table.current_frame())["paused"]
 
     watched([SIMULATED], test, speed=1, begun=False)
 
@@ -233,7 +233,7 @@ def test_late_page_receives_the_past() -> None:
 
         def has_all(frame: dict[str, Any]) -> bool:
             return bool(
-                frame["paused"] and system.tape and frame["events"] == system.tape.standing.count
+                frame["paused"] and system.tape and frame["events"] == system.tape.state.count
             )
 
         shown, late = await table.page.frame(has_all), await other.frame(has_all)
@@ -245,7 +245,7 @@ def test_late_page_receives_the_past() -> None:
         await other.ask("look", time_ns=then)
         await other.frame(lambda frame: frame["now_ns"] == then)
         # Frames of an earlier moment begin with all records kept up to then.
-        mine, theirs = [(await client.said("whole"))["a"] for client in (table.page, other)]
+        mine, theirs = [(await client.received("whole"))["a"] for client in (table.page, other)]
         for key in ("timeline", "marks", "log"):
             assert mine[key] == theirs[key]
         # If records arrive together, only the last decisions are kept, and their number depends on
@@ -271,7 +271,7 @@ def test_group_commands_reach_the_processes() -> None:
     async def test(table: Table) -> None:
         frame = await table.page.frame(lambda frame: any(frame["processes"]["group"]))
         await table.do("pause")
-        frame = await table.standing()
+        frame = await table.current_frame()
         processes = frame["processes"]
         group = next(candidate for candidate in processes["group"] if candidate)
         count = processes["group"].count(group)
@@ -302,7 +302,7 @@ def test_a_live_machine_is_shown_as_it_was() -> None:
             frame = await table.page.frame()
             live[frame["now_ns"]] = state(frame)
         await table.do("pause")
-        present = await table.standing()
+        present = await table.current_frame()
         for time_ns in reversed(live):
             assert await table.do("look", time_ns=time_ns) == time_ns
             assert state(await table.at(time_ns)) == live[time_ns]

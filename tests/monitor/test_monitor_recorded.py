@@ -23,7 +23,7 @@ from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
 from schedlab.trace.format import HEADER, RECORD
 from trace_simulator import Record, Script, simulate, write
 
-SCRIPT = Script(cpus=3, steps=2_000, found=4)
+SCRIPT = Script(cpus=3, steps=2_000, initial_tasks=4)
 
 Result = TypeVar("Result")
 

@@ -29,7 +29,7 @@ from trace_simulator import Record, Script, simulate
 SCRIPTS = {
     "plain": Script(cpus=2, steps=300),
     "reused": Script(cpus=3, steps=600, pids=6),
-    "found": Script(cpus=2, steps=300, found=5),
+    "found": Script(cpus=2, steps=300, initial_tasks=5),
     "queues": Script(cpus=4, steps=400, queues=True),
     "wrapping": Script(cpus=2, steps=300, first_sequence=2**32 - 100),
 }
@@ -56,14 +56,14 @@ def pieces(records: Records, sizes: random.Random, most: int = 400) -> list[Reco
     parts, at = [], 0
     while at < len(records):
         end = min(at + sizes.randint(1, most), len(records))
-        while end < len(records) and not is_whole(records[at:end], records[end:]):
+        while end < len(records) and not is_complete(records[at:end], records[end:]):
             end += 1
         parts.append(records[at:end])
         at = end
     return parts
 
 
-def is_whole(before: Records, after: Records) -> bool:
+def is_complete(before: Records, after: Records) -> bool:
     """Returns True if no CPU continues a text after this point."""
     for cpu in np.unique(before["cpu"]):
         later = after[after["cpu"] == cpu]
@@ -75,14 +75,14 @@ def is_whole(before: Records, after: Records) -> bool:
 def pending_groups(path: Path, snapshot: TraceState) -> set[int]:
     """Returns processes that have not run since the trace begins, so their labels are unknown."""
     ran = set(trace.read(path).events.filter(kind=Kind.SWITCH)["process"].to_list())
-    return set(snapshot.people) - ran
+    return set(snapshot.processes) - ran
 
 
-def told(snapshot: TraceState, without_groups: set[int]) -> dict[str, object]:
+def state_facts(snapshot: TraceState, without_groups: set[int]) -> dict[str, object]:
     """Returns the complete content, for comparison."""
     processes = {
         pid: replace(person, group=0) if pid in without_groups else person
-        for pid, person in snapshot.people.items()
+        for pid, person in snapshot.processes.items()
     }
     waiting = {pid: place[1:] for pid, place in snapshot.queued.items() if snapshot.state[pid] == 1}
     return {
@@ -128,7 +128,7 @@ def test_truncated_trace_is_consistent(name: str, tmp_path: Path) -> None:
         for part in read_back(path):
             again.apply(part)
         groups = pending_groups(path, again)
-        assert told(again, groups) == told(snapshot, groups)
+        assert state_facts(again, groups) == state_facts(snapshot, groups)
 
 
 def test_a_trace_from_its_beginning_is_the_same_trace(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_monitor_processes_are_not_in_the_workload(tmp_path: Path) -> None:
     header, records = recorded()
     snapshot = TraceState(header.cpus)
     snapshot.apply(records[: len(records) // 2])
-    monitor_pid = max(snapshot.people)
+    monitor_pid = max(snapshot.processes)
     path = tmp_path / "trace.bin"
     with TraceFile(path, header, snapshot.opening({monitor_pid})) as file:
         file.add(records[len(records) // 2 :])
@@ -153,12 +153,12 @@ def test_monitor_processes_are_not_in_the_workload(tmp_path: Path) -> None:
     assert "workload" in roles.values()
     again = TraceState(header.cpus)
     again.apply(snapshot.opening({monitor_pid}).records)
-    name = snapshot.people[monitor_pid].name
-    assert again.people[monitor_pid].name == f"[{name}]"
+    name = snapshot.processes[monitor_pid].name
+    assert again.processes[monitor_pid].name == f"[{name}]"
     # Recorded again, it has no additional brackets.
     once_more = TraceState(header.cpus)
     once_more.apply(again.opening({monitor_pid}).records)
-    assert once_more.people[monitor_pid].name == f"[{name}]"
+    assert once_more.processes[monitor_pid].name == f"[{name}]"
 
 
 def everything(recent: Recent) -> Iterator[Records]:

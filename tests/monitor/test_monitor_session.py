@@ -154,8 +154,8 @@ def test_impossible_commands_are_reported(message: dict[str, Any], expected_mess
 async def test_command_goes_to_one_or_all() -> None:
     async with bench(setup("rr"), setup("lottery")) as table:
         await table.do("tunable", system="b", name="slice", value=4)
-        assert "tunable slice=4" not in table.system("a").asked
-        assert "tunable slice=4" in table.system("b").asked
+        assert "tunable slice=4" not in table.system("a").commands
+        assert "tunable slice=4" in table.system("b").commands
         status = await table.do("status")
         assert sorted(status) == ["a", "b"]
         assert await table.do("kill", system="*", pid=5) == {"a": 1, "b": 1}
@@ -182,16 +182,16 @@ async def test_played_systems_go_in_step_and_the_slowest_decides() -> None:
 async def test_a_free_system_that_is_ahead_waits() -> None:
     async with bench(setup("rr"), setup("lottery"), make=free) as table:
         table.system("b").slowness = 0.5
-        await until(lambda: "pause" in table.system("a").asked)
-        await until(lambda: "resume" in table.system("a").asked)
+        await until(lambda: "pause" in table.system("a").commands)
+        await until(lambda: "resume" in table.system("a").commands)
         frame = table.watching.last("a")
         assert (frame["paused"], frame["pace"]) == (False, -1)
         with pytest.raises(Refused, match="its pace cannot be set"):
             await table.do("pace", speed=2)
         # While it waits for the others, it still answers requests.
-        await until(lambda: table.session.systems["a"].held)
+        await until(lambda: table.session.systems["a"].waits_for_others)
         await table.do("policy", system="a", policy="lottery")
-        assert "policy lottery" in table.system("a").asked
+        assert "policy lottery" in table.system("a").commands
 
 
 @in_loop
@@ -289,7 +289,7 @@ async def test_a_recording_from_the_start_is_of_all_that_was_started(runs: Path)
     async with bench(setup(workloads=("mixed",)), speed=0, record=True) as table:
         await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
         records = table.system().records
-    (folder,) = table.session.kept
+    (folder,) = table.session.recorded_folders
     read = trace.read(folder / "trace.bin")
     trace.validate(read)
     forked = records["first"][records["kind"] == Kind.FORK].tolist()
@@ -318,14 +318,14 @@ async def test_recording_of_a_failed_system_is_marked_failed(runs: Path) -> None
 def test_silent_clock_advances_and_stops_with_its_system() -> None:
     clock = HostClock()
     assert clock.time_ns(0) == 0
-    clock.runs(10)
+    clock.start(10)
     clock.heard(11, 1_900_000_000)
     clock.heard(12, 3_000_000_000)  # arrived with less delay
     clock.heard(13, 3_500_000_000)
     assert clock.time_ns(14) == 5_000_000_000
-    clock.stands(14)
+    clock.stop(14)
     assert clock.time_ns(20) == 5_000_000_000
-    clock.runs(20)
+    clock.start(20)
     assert clock.time_ns(21) == 6_000_000_000
     # It was stopped externally: earlier measurements expire after some seconds.
     for second in range(22, 30):
@@ -361,5 +361,5 @@ async def test_a_disk_that_fills_up_ends_systems_and_keeps_recordings(
         await until(lambda: all(system.failure for system in table.session.systems.values()))
         await until(lambda: all(stand_in.ended for stand_in in table.made))
         assert "Free some space" in table.session.systems["b"].failure
-        (run_folder,) = table.session.kept
+        (run_folder,) = table.session.recorded_folders
         assert (run_folder / results.MANIFEST).exists()

@@ -79,7 +79,7 @@ def test_session_starts_with_its_processes_and_ends_with_a_sound_trace(tmp_path:
         await system.begin()
         assert system.life is Life.RUNNING and system.now_ns == TICK
         rows = (await system.read_status()).rows
-        assert {row.pid for row in rows} == system.own_pids
+        assert {row.pid for row in rows} == system.monitor_pids
         await system.advance(5_000 * MS, FOREVER)
         await system.end()
         await system.end()
@@ -121,7 +121,7 @@ def test_commands_have_effects(tmp_path: Path) -> None:
         assert row.priority == 9
         await system.kill(hog)
         await system.advance(100 * MS, FOREVER)
-        assert {row.pid for row in (await system.read_status()).rows} == system.own_pids
+        assert {row.pid for row in (await system.read_status()).rows} == system.monitor_pids
         return taken(system)
 
     records = with_system(tmp_path, setup(cpus=1), steer)

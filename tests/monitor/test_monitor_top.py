@@ -26,8 +26,8 @@ from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.monitor.terminal import pictures
 from schedlab.monitor.terminal.app import MonitorApp
 from schedlab.monitor.terminal.dialogs import Ask
-from schedlab.monitor.terminal.kept import SystemView
 from schedlab.monitor.terminal.process_table import COLUMNS, ProcessTable
+from schedlab.monitor.terminal.views import SystemView
 from schedlab.runs.parts import supply
 
 Story = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
@@ -49,7 +49,7 @@ def play(story: Story, *policies: str) -> None:
             driving = asyncio.ensure_future(session.run())
             try:
                 await until(
-                    pilot, lambda: all(ready(system_view) for system_view in app.kept.values())
+                    pilot, lambda: all(ready(system_view) for system_view in app.views.values())
                 )
                 await story(app, pilot)
             finally:
@@ -106,13 +106,13 @@ def test_every_tab_shows_the_system() -> None:
             await pilot.pause(0.5)
             assert app.query_one(TabbedContent).active == name
             if name == "timeline":
-                text = str(pictures.time_line(app.here, 150, 1_000_000_000))
+                text = str(pictures.time_line(app.current_view, 150, 1_000_000_000))
                 assert re.search(r"L[0-3] ", text)
                 assert "typist" in text
             elif name == "metrics":
-                assert [column.header for column in pictures.figures([app.here]).columns]
+                assert [column.header for column in pictures.figures([app.current_view]).columns]
             elif name == "decisions":
-                assert pictures.decisions(app.here, 10).row_count > 0
+                assert pictures.decisions(app.current_view, 10).row_count > 0
             else:
                 assert word in picture(app, f"{name}-picture")
 
@@ -125,12 +125,18 @@ def test_questions_are_answered() -> None:
         assert system is not None
         await pilot.press("p")
         await choose(pilot, "lottery:thesis")
-        await until(pilot, lambda: app.here.frame and app.here.frame["policy"] == "lottery:thesis")
+        await until(
+            pilot,
+            lambda: app.current_view.frame and app.current_view.frame["policy"] == "lottery:thesis",
+        )
         assert (await system.read_status()).policy == "lottery:thesis"
 
         await pilot.press("p")
         await choose(pilot, "rr")
-        await until(pilot, lambda: app.here.frame and app.here.frame["policy"].startswith("rr"))
+        await until(
+            pilot,
+            lambda: app.current_view.frame and app.current_view.frame["policy"].startswith("rr"),
+        )
         await pilot.press("t")
         await pilot.pause(0.5)
         await choose(pilot, "slice")
@@ -216,7 +222,7 @@ def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
         async with app.run_test(size=(200, 60), notifications=True) as pilot:
             driving = asyncio.ensure_future(session.run())
             try:
-                await until(pilot, lambda: app.here.frame and len(rows(app)) > 5)
+                await until(pilot, lambda: app.current_view.frame and len(rows(app)) > 5)
                 await story(app, pilot)
             finally:
                 driving.cancel()
@@ -237,7 +243,7 @@ def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
         await pilot.press("escape")
         with mock.patch.object(app, "notify", wraps=app.notify) as notify:  # they disappear
             await app.ask("start", workload="\x1b[31mno\u2028")
-            app.told("kept in \x07here")
+            app.show_message("kept in \x07here")
             await until(pilot, lambda: notify.call_count == 2)
         notifications = [call.args[0] for call in notify.call_args_list]
         assert "kept in \\x07here" in notifications

@@ -111,7 +111,7 @@ def installing(folder: Path, script: str) -> Iterator[tuple[Installation, str]]:
         server.server_close()
 
 
-def told(address: str, awaited: str) -> dict[str, object]:
+def progress_at(address: str, awaited: str) -> dict[str, object]:
     """Returns the bar's text once it contains this."""
     for _ in range(200):
         progress: dict[str, object] = json.loads(answer(address, "/progress")[1])
@@ -124,7 +124,7 @@ def told(address: str, awaited: str) -> dict[str, object]:
 def test_installation_shows_progress_and_ends_with_the_demo(tmp_path: Path) -> None:
     script = 'echo "$@" >"${0%/*}/words"; echo installing one >&2; sleep 1000'
     with installing(tmp_path, script) as (installation, address):
-        assert told(address, "installing one") == {"line": "installing one", "status": None}
+        assert progress_at(address, "installing one") == {"line": "installing one", "status": None}
         status, frame = answer(address, "/")
         assert (status, b'src="/page#lesson=tour"' in frame) == (200, True)
         assert answer(address, "/page") == (200, b"the page")

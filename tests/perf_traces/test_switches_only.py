@@ -14,7 +14,7 @@ from schedlab import metrics, trace
 from schedlab.analysis.explanation import WaitQuery, explain
 from schedlab.analysis.tables import TraceTables
 from schedlab.commands.metric_tables import tables
-from schedlab.metrics.untold import UNTOLD
+from schedlab.metrics.untold import NEED_WAKEUPS
 from schedlab.recordings.convert import Imported, convert
 from schedlab.runs.recording import recording
 
@@ -57,7 +57,7 @@ def test_unknown_results_are_empty_with_a_reason(both: tuple[Imported, Imported]
     assert part.metrics is not None
     for name in ("summary", "processes", "groups"):
         table, known = getattr(part.metrics, name), getattr(complete.metrics, name)
-        unknown_columns = {column for column in table.columns if UNTOLD.fullmatch(column)}
+        unknown_columns = {column for column in table.columns if NEED_WAKEUPS.fullmatch(column)}
         assert {column for column in unknown_columns if known[column].count()}
         assert not any(table[column].count() for column in unknown_columns)
         assert table["running_ns"].null_count() == 0
@@ -76,7 +76,7 @@ def test_waits_of_those_that_lost_their_cpu_are_explained(
         explain(trace.read(conversion.folder / "trace.bin"), WaitQuery(kinds=("turn",)), {})
         for conversion in both
     ]
-    assert [explanation.wakeups_untold for explanation in explanations] == [False, True]
+    assert [explanation.wakeups_unknown for explanation in explanations] == [False, True]
     assert explanations[0].waited_ns == explanations[1].waited_ns > 0
     tables = TraceTables(trace.read(both[1].folder / "trace.bin"))
     assert not len(tables.waits.filter(pl.col("kind") == "wake-up"))

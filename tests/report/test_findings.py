@@ -52,7 +52,7 @@ def texts(suites: list[Suite]) -> list[str]:
     return [finding.text for finding in findings(suites)]
 
 
-def found_in(folder: Path) -> list[Suite]:
+def suites_in(folder: Path) -> list[Suite]:
     return suites(read([folder]))
 
 
@@ -68,7 +68,7 @@ def test_a_finding_has_the_largest_gain_and_its_price(tmp_path: Path) -> None:
                     turnaround_mean_ns=value * MS,
                     response_mean_ns=around(response)[seed - 1] * MS,
                 )
-    difference, general = findings(found_in(tmp_path))
+    difference, general = findings(suites_in(tmp_path))
     assert difference.text == (
         "**Under MLFQ, a task ends after 2.10 ms on average instead of 10.1 ms under round-robin.**"
         " But a new task first runs after 9.10 ms on average instead of 3.10 ms."
@@ -83,20 +83,20 @@ def test_a_finding_has_the_largest_gain_and_its_price(tmp_path: Path) -> None:
 
 def test_a_gain_that_is_not_significant_is_no_finding(tmp_path: Path) -> None:
     keep(tmp_path, "s3-mixed", {"rr": around(10), "mlfq": (1, 19, 1, 18), "lottery": around(10)})
-    (general,) = findings(found_in(tmp_path))
+    (general,) = findings(suites_in(tmp_path))
     assert general.measure is None
 
 
 def test_differences_below_a_tick_are_no_finding(tmp_path: Path) -> None:
     keep(tmp_path, "s3-mixed", {"rr": around(0.5), "mlfq": around(0.1), "lottery": around(0.4)})
-    assert [finding.measure for finding in findings(found_in(tmp_path))] == [None]
+    assert [finding.measure for finding in findings(suites_in(tmp_path))] == [None]
 
 
 def test_a_policy_that_ran_seldom_has_no_finding(tmp_path: Path) -> None:
     for test in ("s3-mixed", "s3-cpu", "s3-io"):
         keep(tmp_path, test, {"rr": around(10), "mlfq": around(5), "lottery": around(8)})
     keep(tmp_path, "s3-io", {"stride": around(1)})
-    assert findings(found_in(tmp_path))[0].policies == ("mlfq", "rr")
+    assert findings(suites_in(tmp_path))[0].policies == ("mlfq", "rr")
 
 
 def test_seeds_that_would_settle_ties_are_proposed(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_seeds_that_would_settle_ties_are_proposed(tmp_path: Path) -> None:
     scattered = (11.0, 13.0, 15.0, 9.0)
     keep(tmp_path, "s3-mixed", {"rr": (10.0,) * 4, "mlfq": scattered, "lottery": (30.0,) * 4})
     keep(tmp_path, "s3-cpu", {"rr": around(4), "mlfq": around(5), "lottery": around(4.01)})
-    text = findings(found_in(tmp_path))[-1].text
+    text = findings(suites_in(tmp_path))[-1].text
     assert text.startswith("**0 of 2 comparisons have a winner; 2 have policies tied for best.**")
     assert "Four seeds are rarely enough: about 20 seeds would settle 1 of the ties" in text
     assert "In 1 tie, policies are less than 1 % apart" in text
@@ -115,7 +115,7 @@ def test_no_findings_without_decided_contests(
     tmp_path: Path, policies: tuple[str, ...], seeds: int
 ) -> None:
     keep(tmp_path, "s3-mixed", {policy: around(5)[:seeds] for policy in policies})
-    suites = found_in(tmp_path)
+    suites = suites_in(tmp_path)
     assert findings(suites) == []
     assert strip(suites) is None
 
@@ -126,7 +126,7 @@ def test_seeds_are_counted_by_how_far_and_how_scattered_differences_are(tmp_path
     """
     scattered = (11.0, 13.0, 15.0, 9.0)
     keep(tmp_path, "s3-mixed", {"rr": (10.0,) * 4, "mlfq": scattered, "lottery": (30.0,) * 4})
-    (suite,) = found_in(tmp_path)
+    (suite,) = suites_in(tmp_path)
     assert suite.as_good(TURNAROUND) == ["rr", "mlfq"]
     assert seeds_to_decide(suite, TURNAROUND) == 14
     assert undecided([suite], TURNAROUND) == [14]
@@ -136,7 +136,7 @@ def test_the_strip_has_what_the_findings_count(tmp_path: Path) -> None:
     keep(tmp_path, "s3-mixed", {"rr": around(10), "mlfq": around(5), "lottery": around(8)},
          wakeup_latency_median_ns=1.0 * MS)  # fmt: skip
     keep(tmp_path, "s3-cpu", {"rr": around(4), "mlfq": around(5), "lottery": around(4.01)})
-    suites = found_in(tmp_path)
+    suites = suites_in(tmp_path)
     chart = strip(suites)
     assert chart
     for row in chart.data.iter_rows(named=True):
@@ -160,7 +160,7 @@ def values(names: tuple[str, ...], size: float) -> dict[str, Any]:
 def test_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
     names = ("it's", "a`b*c`", '"][0]+"<script>')
     keep(tmp_path, "s3-mixed", {name: around(5 + place) for place, name in enumerate(names)})
-    suites = found_in(tmp_path)
+    suites = suites_in(tmp_path)
     assert "**Under it's, a task ends after" in texts(suites)[0].replace("\\", "")
     chart = strip(suites)
     assert chart

@@ -9,7 +9,7 @@ import vl_convert
 
 from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.suites import Suite, suites
-from schedlab.report.findings import contests, findings, telling
+from schedlab.report.findings import clearest_suite, contests, findings
 from schedlab.report.headlines import CHARTS, headlines
 from schedlab.report.specifications import for_page
 from schedlab.runs.collection import read
@@ -18,7 +18,7 @@ FIGURES = {"rr": (20.0, 9.0), "mlfq": (10.0, 1.0), "lottery": (15.0, 30.0), "str
 """Turnaround and response, in ms."""
 
 
-def found_in(folder: Path, names: tuple[str, ...] = tuple(FIGURES), seeds: int = 3) -> list[Suite]:
+def suites_in(folder: Path, names: tuple[str, ...] = tuple(FIGURES), seeds: int = 3) -> list[Suite]:
     for policy in names:
         for seed in range(1, seeds + 1):
             turnaround, response = FIGURES[policy]
@@ -34,7 +34,7 @@ def found_in(folder: Path, names: tuple[str, ...] = tuple(FIGURES), seeds: int =
 
 
 def test_most_informative_suite_is_drawn(tmp_path: Path) -> None:
-    suites = found_in(tmp_path)
+    suites = suites_in(tmp_path)
     charts = headlines(suites)
     assert [chart.name for chart in charts] == [
         "headline-turnaround",
@@ -45,7 +45,7 @@ def test_most_informative_suite_is_drawn(tmp_path: Path) -> None:
     assert means["series"].to_list() == ["mlfq", "stride", "lottery", "rr"]
     (suite,) = contests(suites)
     goal = next(finding for finding in findings(suites) if finding.measure)
-    assert goal.suite is suite is telling([suite], *suite.contests)
+    assert goal.suite is suite is clearest_suite([suite], *suite.contests)
     for row in plane.iter_rows(named=True):
         for prefix, metric in (("x", "turnaround"), ("y", "response")):
             expected = suite.means[row["series"], metric].mean / MS

@@ -74,7 +74,7 @@ class Story:
         return load(self.records, Script(cpus=len(self.running)))
 
 
-def found(trace: Trace) -> list[tuple[int, float, float, str]]:
+def lane_intervals(trace: Trace) -> list[tuple[int, float, float, str]]:
     """Returns inversions: the life's number, begin and end in ms, and the running process."""
     processes = processes_of(trace)
     rows = inversions(processes, activity_of(processes)).rows()
@@ -177,7 +177,7 @@ def waiting_behind(priorities: tuple[int, int], until: float, policy: str = "rr"
 def test_inversion_is_a_wait_behind_a_process_of_worse_priority() -> None:
     """0 is the best priority; the policy's use of priorities does not matter."""
     trace = waiting_behind((7, 3), 6)
-    assert found(trace) == [(3, 2, 6, "")]
+    assert lane_intervals(trace) == [(3, 2, 6, "")]
     chart = lanes(trace)
     assert "1 time, 4.00 ms in all" in chart.caption and "priority inversion" in layers_of(chart)
     inverted = chart.data.filter(pl.col("inversion_ns") > 0)
@@ -194,7 +194,7 @@ def test_no_inversion(priorities: tuple[int, int], until: float) -> None:
     and no mention.
     """
     trace = waiting_behind(priorities, until)
-    behind = [inversion for inversion in found(trace) if inversion[0] == 3]
+    behind = [inversion for inversion in lane_intervals(trace) if inversion[0] == 3]
     assert behind == []
     if priorities == (5, 5):
         chart = lanes(trace)
@@ -217,7 +217,7 @@ def test_inversion_reaches_through_what_a_process_is_blocked_on() -> None:
     story.wake(14, 3, by=2)
     story.run(14, 3)
     trace = story.end(15)
-    assert found(trace) == [(3, 3, 13, "2 process 2"), (4, 1, 3, "")]
+    assert lane_intervals(trace) == [(3, 3, 13, "2 process 2"), (4, 1, 3, "")]
 
 
 def test_without_priorities_the_levels_of_the_policy_count() -> None:
@@ -234,5 +234,5 @@ def test_without_priorities_the_levels_of_the_policy_count() -> None:
     story.run(6, 2, level=1)
     story.run(10, 3, level=1)
     trace = story.end(11)
-    assert found(trace) == [(3, 1, 5, "")]
+    assert lane_intervals(trace) == [(3, 1, 5, "")]
     assert "a process of worse level runs" in lanes(trace).caption

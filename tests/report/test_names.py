@@ -107,7 +107,7 @@ def test_a_gates_comment_has_names_as_code(tmp_path: Path) -> None:
             seed=seed,
             status="failed" if fails else "success",
             manifest={"workload": text, "message": text, "host": f"{side}{text}"},
-            told=[(text, 1)],
+            reported_values=[(text, 1)],
             turnaround_mean_ns=1e6 * seed * (2 if side == "after" else 1),
         )
     before, after = (read([tmp_path / side]) for side in ("before", "after"))
@@ -142,7 +142,7 @@ def test_a_terminal_is_given_the_text(name: str, capsys: pytest.CaptureFixture[s
     table.add_column(name)
     table.add_row(name)
     terminal.results().print(table)
-    terminal.tell(name)
+    terminal.print_result(name)
     terminal.say(name)
     out, err = capsys.readouterr()
     assert not UNSAFE.search(out + err)

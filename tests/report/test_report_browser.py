@@ -95,7 +95,7 @@ def note_foreign(address: str, trouble: list[str], allowed: str) -> None:
         trouble.append(f"request: {address}")
 
 
-def check_whole(page: Page, report_page: Any) -> None:
+def check_rendered(page: Page, report_page: Any) -> None:
     """Checks that each table and each chart of the model is visible."""
     for block in report_page.blocks():
         if isinstance(block, Table):
@@ -143,7 +143,7 @@ def test_all_is_drawn_on_any_screen(
 ) -> None:
     file = sample / ("index.html", "second.html")[number]
     with opened(browser, file, size, scheme) as page:
-        check_whole(page, sample_report().pages[number])
+        check_rendered(page, sample_report().pages[number])
         assert overflow(page) <= 0
         assert page.evaluate("typeof attack") == "undefined"
         assert page.title()
@@ -239,7 +239,7 @@ def test_a_report_of_real_runs_is_drawn(browser: Browser) -> None:
         file = first if number == 0 else first.with_name(f"{made.name}.html")
         for size, scheme in ((TELEPHONE, "dark"), (DESKTOP, "light")):
             with opened(browser, file, size, scheme) as page:  # type: ignore[arg-type]
-                check_whole(page, made)
+                check_rendered(page, made)
                 assert overflow(page) <= 0
                 if size != TELEPHONE:
                     assert cut_off(page) == []

@@ -31,7 +31,7 @@ MANIFEST = {
 }  # fmt: skip
 
 
-def kept(place: Path, moments: int | None = None, **changes: object) -> Path:
+def stored_run(place: Path, moments: int | None = None, **changes: object) -> Path:
     """Returns a run's directory with only the first few records, or with `moments` all
     records of one moment.
     """
@@ -56,7 +56,7 @@ def record(place: Path, moments: int | None) -> None:
 
 @pytest.mark.parametrize("moments", [0, 2, 1000])
 def test_a_recording_of_no_length_has_a_report(tmp_path: Path, moments: int) -> None:
-    runs = collection.read([kept(tmp_path / "run", moments)])
+    runs = collection.read([stored_run(tmp_path / "run", moments)])
     report = tmp_path / "report"
     assert write_report(runs, report, ("html", "markdown")) == report / "index.html"
     assert "# schedlab report" in (report / "report.md").read_text()
@@ -76,9 +76,9 @@ def test_a_single_run_of_any_experiment_has_a_report(tmp_path: Path, study: int,
         if experiment.study == study and number % 8 == part:
             first = (*experiment.quick, *experiment.full)[0]
             cpus = (first.share.cpus or (2,))[0]
-            policy = (*first.policies, *experiment.own, "rr")[0]
+            policy = (*first.policies, *experiment.study_policies, "rr")[0]
             given: dict[str, Any] = {"label": name, "policy": str(policy), "cpus": cpus}
             machine = experiment.machine or "spike"
-            place = kept(tmp_path / str(number), **given, machine=machine)
+            place = stored_run(tmp_path / str(number), **given, machine=machine)
             report = make_report(collection.read([place]))
             assert any(page.name == f"study-{study}" for page in report.pages), name

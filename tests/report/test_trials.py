@@ -25,7 +25,7 @@ from schedlab.runs.collection import read
 HOGS = ROOT / "workloads" / "files" / "monitor" / "two-hogs.json"
 
 
-def kept(place: Path, file: Path | None = None, **more: Any) -> list[Any]:
+def stored_setups(place: Path, file: Path | None = None, **more: Any) -> list[Any]:
     """Returns runs of these policies; of a workload file, if one is given."""
     for policy in more.pop("policies", ("rr", "mlfq")):
         folder = keep_figures(place, policy=policy, **more)
@@ -35,7 +35,7 @@ def kept(place: Path, file: Path | None = None, **more: Any) -> list[Any]:
 
 
 def test_a_workload_that_the_page_has_is_named(tmp_path: Path) -> None:
-    trial = trials.of_setups(kept(tmp_path, HOGS, experiment="mine", cpus=2, seed=7))
+    trial = trials.of_setups(stored_setups(tmp_path, HOGS, experiment="mine", cpus=2, seed=7))
     assert trial
     assert (trial.workload, trial.text, trial.policies) == ("two-hogs", "", ("mlfq", "rr"))
     assert (trial.cpus, trial.seed) == (2, 7)
@@ -63,7 +63,7 @@ def test_a_document_has_no_link_that_leads_nowhere(tmp_path: Path) -> None:
 
 def test_a_link_opens_the_page_with_its_setup(browser: Browser, tmp_path: Path) -> None:
     """The link uses the copy in the repository, regardless of the current sources."""
-    (setup,) = kept(
+    (setup,) = stored_setups(
         tmp_path / "runs", HOGS, experiment="mine", cpus=3, policies=("mlfq:four-quanta",),
         manifest={"with": {"tasks.hog.instance": "5"}},
     )  # fmt: skip

@@ -33,7 +33,7 @@ def processes(seed: int) -> pl.DataFrame:
     )
 
 
-def told(folder: Path, seeds: int) -> tuple[Table, dict[str, str]]:
+def table_of(folder: Path, seeds: int) -> tuple[Table, dict[str, str]]:
     """Returns the table of a configuration with this number of seeds, and its cells by heading."""
     for seed in range(1, seeds + 1):
         tables: dict[str, Rows | pl.DataFrame] = {
@@ -49,7 +49,7 @@ def told(folder: Path, seeds: int) -> tuple[Table, dict[str, str]]:
 
 
 def test_single_run_shows_statistics_after_warm_up(tmp_path: Path) -> None:
-    table, cells = told(tmp_path, 1)
+    table, cells = table_of(tmp_path, 1)
     steady_values = steady(processes(1))
     mean, error = (
         steady_values["steady_turnaround_mean_ns"],

@@ -95,7 +95,7 @@ def test_setups_are_matched_by_their_facts(tmp_path: Path) -> None:
     assert runs.one("second", "mlfq", 1) is None
 
 
-def kept_twice(tmp_path: Path, **second: object) -> list[Path]:
+def stored_twice(tmp_path: Path, **second: object) -> list[Path]:
     """Two directories have the run of seed 1, the second with other facts; the first also has
     seed 2.
     """
@@ -110,16 +110,16 @@ def kept_twice(tmp_path: Path, **second: object) -> list[Path]:
 
 def test_duplicate_run_counts_once(tmp_path: Path) -> None:
     """Otherwise its interval would be too narrow."""
-    assert [run.seed for run in collection.read(kept_twice(tmp_path))] == [1, 2]
+    assert [run.seed for run in collection.read(stored_twice(tmp_path))] == [1, 2]
 
 
 def test_the_same_run_of_another_kernel_is_refused(tmp_path: Path) -> None:
     """Such runs are compared, not averaged."""
     with pytest.raises(WrongUsage, match="different kernel"):
-        collection.read(kept_twice(tmp_path, kernel_sha256="bb"))
+        collection.read(stored_twice(tmp_path, kernel_sha256="bb"))
 
 
 @pytest.mark.parametrize("facts", [{"repeatable": False}, {"status": "hung"}])
 def test_a_repetition_that_can_differ_counts(tmp_path: Path, facts: dict[str, object]) -> None:
     """The machine is not repeatable, or one of the two runs failed."""
-    assert [run.seed for run in collection.read(kept_twice(tmp_path, **facts))] == [1, 2, 1]
+    assert [run.seed for run in collection.read(stored_twice(tmp_path, **facts))] == [1, 2, 1]

@@ -61,7 +61,7 @@ def test_different_contents_of_one_name_are_ranked_separately(edited: Path) -> N
     by_seeds = {value.seeds: value for value in values}
     for seeds, text in (((1, 2), WORKLOAD), ((2, 3), EDITED)):
         sha256 = hashlib.sha256(text.encode()).hexdigest()
-        assert by_seeds[seeds].apart == f"workload file {sha256[:12]}"
+        assert by_seeds[seeds].distinction == f"workload file {sha256[:12]}"
     short, long = (ranking.ranked(by_seeds[seeds], objective)[0] for seeds in ((1, 2), (2, 3)))
     assert long.value.mean > 3 * short.value.mean
     titles = [str(table.title) for table in best.tables(edited, [objective], 5)]
@@ -123,7 +123,7 @@ def test_old_data_set_is_marked_unknown(tmp_path: Path, edited: Path) -> None:
     for path in dataset.parts(folder, "runs"):
         pl.read_parquet(path).filter(pl.col("seed") == 1).write_parquet(path)
     (values,) = ranking.read_values(folder, [parse("turnaround")])
-    assert values.apart == "made of what is unknown"
+    assert values.distinction == "made of what is unknown"
     types = dataset.read_table(folder, "runs").schema
     assert dict(types) == columns.schema(columns.runs_table(()))
 

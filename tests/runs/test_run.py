@@ -64,7 +64,7 @@ def carry_out(plan: Plan, machine: ScriptMachine, slots: int = 2) -> list[runnin
 
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "evaluate", lambda folder, outcome, *, kept: (None, outcome))
+    monkeypatch.setattr(worker, "evaluate", lambda folder, outcome, *, store: (None, outcome))
 
 
 def test_a_plan_is_the_product_of_all_choices(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ import sys
 from pathlib import Path
 sys.path[:0] = [{tests!r}]
 import test_run as t
-t.worker.evaluate = lambda folder, outcome, *, kept: (None, outcome)
+t.worker.evaluate = lambda folder, outcome, *, store: (None, outcome)
 out = Path({out!r})
 script = 'test $1 = 1 && exit 0; (trap "" TERM INT; echo $$ >>{pids}; sleep 300 & sleep 300)'
 try:

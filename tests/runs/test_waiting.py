@@ -19,7 +19,7 @@ def waiting_of(**cpus: int) -> Waiting:
     return Waiting(tasks, lambda task: task.run.cpus)
 
 
-def begun(waiting: Waiting, free: int) -> list[str]:
+def started_titles(waiting: Waiting, free: int) -> list[str]:
     keys = []
     while cpus := waiting.next_cpus(free):
         keys.append(waiting.take(cpus).key)
@@ -29,19 +29,19 @@ def begun(waiting: Waiting, free: int) -> list[str]:
 
 def test_the_first_come_first_as_far_as_cpus_go() -> None:
     waiting = waiting_of(a=1, b=1, c=1, d=1, e=1)
-    assert begun(waiting, 2) == ["a", "b"]
-    assert begun(waiting, 0) == []
-    assert begun(waiting, 1) == ["c"]
-    assert begun(waiting, 2) == ["d", "e"]
+    assert started_titles(waiting, 2) == ["a", "b"]
+    assert started_titles(waiting, 0) == []
+    assert started_titles(waiting, 1) == ["c"]
+    assert started_titles(waiting, 2) == ["d", "e"]
     assert not waiting
 
 
 def test_one_that_needs_less_overtakes() -> None:
     waiting = waiting_of(a=3, b=4, c=1, d=2)
-    assert begun(waiting, 4) == ["a", "c"]
-    assert begun(waiting, 1) == []
-    assert begun(waiting, 4) == ["b"]
-    assert begun(waiting, 4) == ["d"]
+    assert started_titles(waiting, 4) == ["a", "c"]
+    assert started_titles(waiting, 1) == []
+    assert started_titles(waiting, 4) == ["b"]
+    assert started_titles(waiting, 4) == ["d"]
 
 
 def test_requeued_tasks_are_first() -> None:
@@ -49,4 +49,4 @@ def test_requeued_tasks_are_first() -> None:
     first = waiting.take(1)
     waiting.put_back([first], 1)
     assert len(waiting) == 3
-    assert begun(waiting, 4) == ["a", "b", "c"]
+    assert started_titles(waiting, 4) == ["a", "b", "c"]

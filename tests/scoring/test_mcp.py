@@ -32,7 +32,7 @@ class Client:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.asked = 0
+        self.request_count = 0
         answer = self.ask(
             "initialize",
             protocolVersion="2025-06-18",
@@ -48,20 +48,20 @@ class Client:
         self.process.stdin.flush()
 
     def ask(self, method: str, **given: Any) -> Any:
-        self.asked += 1
-        self.send({"id": self.asked, "method": method, "params": given})
+        self.request_count += 1
+        self.send({"id": self.request_count, "method": method, "params": given})
         assert self.process.stdout
         while line := self.process.stdout.readline():
             answer = json.loads(line)
-            if answer.get("id") == self.asked:
+            if answer.get("id") == self.request_count:
                 return answer["result"]
         raise EOFError
 
-    def tell_call(self, tool: str, **given: Any) -> None:
+    def send_call(self, tool: str, **given: Any) -> None:
         """Sends a call without awaiting the answer."""
-        self.asked += 1
+        self.request_count += 1
         params = {"name": tool, "arguments": given}
-        self.send({"id": self.asked, "method": "tools/call", "params": params})
+        self.send({"id": self.request_count, "method": "tools/call", "params": params})
 
     def call(self, tool: str, **given: Any) -> tuple[bool, str]:
         """Returns whether a call succeeded, and its result."""
@@ -122,7 +122,7 @@ def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path:
         assert words in text
     names = [f"many-{number}" for number in range(16)]
     for name in names:  # no call waits for the previous answer
-        client.tell_call("write_policy", name=name, source=RR)
+        client.send_call("write_policy", name=name, source=RR)
     for name in names:
         good, text = client.call("write_policy", name=name, source=RR)
         assert good, text

@@ -134,7 +134,7 @@ def test_who_dominates(other: Sequence[Sequence[float]], dominated: bool, surely
     assert ("other" in policy_card.surely_dominated_by) is surely
 
 
-def told(shown: Measured, hidden: Measured) -> str:
+def score_text(shown: Measured, hidden: Measured) -> str:
     gap = gaps(shown, hidden, "rr", "mine")
     console = Console(file=io.StringIO(), width=160)
     for part in command._listing(SMALL, QUICK, b"k" * 32, carded(shown), carded(hidden), gap):
@@ -146,11 +146,11 @@ def told(shown: Measured, hidden: Measured) -> str:
 def test_overfitted_policy_is_reported() -> None:
     shown = made_up(mine=[[2.9, 3, 3.1], [1, 1.01, 0.99]])
     hidden = made_up(mine=[[1.1, 1, 0.9], [1, 1.02, 0.98]])
-    text = told(shown, hidden)
+    text = score_text(shown, hidden)
     assert "Fitted to what is shown: x;" in text
     assert "mine is on the Pareto front with shown variants." in text
     assert "3.01 [2." in text
-    assert "Fitted" not in told(shown, shown)
+    assert "Fitted" not in score_text(shown, shown)
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def golden_file(policy: str, cpus: int) -> Path:
     return GOLDEN / f"ties-{policy.replace(':', '-')}-{cpus}.txt"
 
 
-def told(events: trace.Trace, policy: str, cpus: int) -> str:
+def schedule_text(events: trace.Trace, policy: str, cpus: int) -> str:
     """Returns the story of a trace, with a heading."""
     heading = f"# {policy}, {cpus} CPU{'s' if cpus > 1 else ''}: tick, CPU, what happens"
     return "\n".join(["# SPDX-License-Identifier: MIT", heading, *Story(events).lines(), ""])
@@ -80,16 +80,16 @@ def built(program: Path) -> Path:
     return program
 
 
-def told_by_model(folder: Path, scenario: str, policy: str, cpus: int) -> tuple[str, bool]:
+def model_schedule(folder: Path, scenario: str, policy: str, cpus: int) -> tuple[str, bool]:
     """Returns the model's story, and whether two CPUs acted at the same time."""
     path = folder / "model.bin"
     command = [str(built(MODEL)), scenario, policy, str(cpus), "1", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode in (0, ACTED_TOGETHER), done.stderr
-    return told(sound_trace(path), policy, cpus), done.returncode == ACTED_TOGETHER
+    return schedule_text(sound_trace(path), policy, cpus), done.returncode == ACTED_TOGETHER
 
 
-def told_by_simulator(
+def simulator_schedule(
     folder: Path, scenario: str, policy: str, cpus: int, costs: str = "none"
 ) -> str:
     """Returns the simulator's story. It checks for lost and doubled processes after each tick."""
@@ -97,4 +97,4 @@ def told_by_simulator(
     command = [str(built(SIMULATOR)), scenario, policy, str(cpus), "1", str(path), costs]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    return told(sound_trace(path), policy, cpus)
+    return schedule_text(sound_trace(path), policy, cpus)

@@ -41,7 +41,7 @@ def run_guest(
     image: Path = IMAGE,
     traced: bool = False,
     typed: str = "",
-    instead: tuple[str, str] | None = None,
+    replacement: tuple[str, str] | None = None,
     host_seconds: float = 300,
     options: Sequence[str] = (),
 ) -> Guest:
@@ -50,7 +50,7 @@ def run_guest(
     `options`: further options of the machine's program.
 
     Without a command init runs the shell, which reads `typed`. In the command that starts the
-    machine, the first part of `instead` is replaced by the second.
+    machine, the first part of `replacement` is replaced by the second.
     """
     build_once("kernel", "image")
     words = [arguments, f"limit={limit}"]
@@ -60,7 +60,7 @@ def run_guest(
     program, *start = kernel_machine(machine).command(boot)
     start = [program, *options, *start]
     done = subprocess.run(
-        [word.replace(*instead) if instead else word for word in start],
+        [word.replace(*replacement) if replacement else word for word in start],
         cwd=folder,
         input=typed,
         stdout=subprocess.PIPE,
@@ -81,11 +81,13 @@ def traced(
     *,
     tick_ns: int = TICK_NS,
     seed: int = 1,
-    instead: tuple[str, str] | None = None,
+    replacement: tuple[str, str] | None = None,
 ) -> trace.Trace:
     """Returns the sound trace of a successful run on Spike."""
     boot = f"tick={tick_ns}ns seed={seed} {arguments}"
-    guest = run_guest(folder, command, cpus=cpus, arguments=boot, traced=True, instead=instead)
+    guest = run_guest(
+        folder, command, cpus=cpus, arguments=boot, traced=True, replacement=replacement
+    )
     assert guest.status == 0, guest.console
     return sound_trace(guest.trace)
 

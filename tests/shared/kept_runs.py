@@ -153,7 +153,7 @@ def keep_figures(
     groups: Sequence[str] = ("cpu",),
     wakeups: int = 1,
     ideal_share: float = 1.0,
-    told: Sequence[tuple[str, int]] = (),
+    reported_values: Sequence[tuple[str, int]] = (),
     trace: bytes | None = None,
     manifest: Mapping[str, Any] | None = None,
     **summary: float | None,
@@ -169,12 +169,12 @@ def keep_figures(
     tables: dict[str, pl.DataFrame] = {}
     if succeeded:
         count = len(responses)
-        summary_table = _whole(count, count if finished is None else finished, summary)
+        summary_table = _summary_table(count, count if finished is None else finished, summary)
         tables = {
             "summary": summary_table,
             "groups": _groups(summary_table, groups, ideal_share, share_error),
             "processes": _processes(responses, groups, wakeups),
-            "values": _values(told),
+            "values": _values(reported_values),
         }
     content = {
         "label": experiment,
@@ -192,7 +192,9 @@ def keep_figures(
     return folder
 
 
-def _whole(processes: int, finished: int, summary: Mapping[str, float | None]) -> pl.DataFrame:
+def _summary_table(
+    processes: int, finished: int, summary: Mapping[str, float | None]
+) -> pl.DataFrame:
     counts = {"processes": processes, "finished": finished}
     others = {name: pl.Float64 for name in summary if name not in _NUMBERS}
     return pl.DataFrame(

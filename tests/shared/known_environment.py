@@ -12,7 +12,7 @@ import re
 import signal
 import time
 
-_KEPT = re.compile(
+_KEPT_VARIABLES = re.compile(
     r"PATH|HOME|USER|LOGNAME|TMPDIR|LD_LIBRARY_PATH"  # paths and their owners
     r"|(?:XDG|SCHEDLAB|PYTEST|PIP|SSL|PLAYWRIGHT)_.*|(?:https?|all|no)_proxy"
     r"|PYTHON(?:UTF8|SAFEPATH)",  # python/start.py sets both
@@ -23,7 +23,7 @@ _KNOWN = {"LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 def settle(environment: dict[str, str]) -> None:
     """Sets this process's environment, signals and umask. `environment`: additional variables."""
-    for name in [name for name in os.environ if not _KEPT.fullmatch(name)]:
+    for name in [name for name in os.environ if not _KEPT_VARIABLES.fullmatch(name)]:
         del os.environ[name]
     os.environ |= {**_KNOWN, **environment}
     time.tzset()

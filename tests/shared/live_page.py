@@ -59,7 +59,7 @@ class LivePage:
             raise Refused(answer["error"])
         return answer.get("result")
 
-    async def said(self, what: str) -> Any:
+    async def received(self, what: str) -> Any:
         """Returns a part of its state."""
         return await self.page.evaluate(f"() => lab.{what}")
 
@@ -69,11 +69,11 @@ class LivePage:
         """Waits for a frame that meets the condition, and returns it."""
         limit = time.monotonic() + PATIENCE_S
         while time.monotonic() < limit:
-            frame = (await self.said("frames")).get(letter)
+            frame = (await self.received("frames")).get(letter)
             if frame and is_so(frame):
                 result: dict[str, Any] = frame
                 return result
-            assert await self.said("errors") == []
+            assert await self.received("errors") == []
             await asyncio.sleep(0.02)
         raise AssertionError("it did not come to that")
 

@@ -31,7 +31,7 @@ class AuthorsMistake:
 
     phase: str
     mistake: str
-    says: str
+    headline: str
     at: str = ""
     hook: str = ""
     task: bool = False
@@ -59,6 +59,7 @@ def read_mistakes(*phases: str) -> list[AuthorsMistake]:
 
 def _entry(phase: str, node: dict[str, object]) -> AuthorsMistake:
     others = node.pop("and", {})
+    node["headline"] = node.pop("says")
     changes = {node.pop("from"): node.pop("to"), **others} if "from" in node else {}  # type: ignore[dict-item]
     return AuthorsMistake(phase, changes=changes, **node)  # type: ignore[arg-type]
 
@@ -76,5 +77,5 @@ def _rows() -> Iterator[str]:
         names += [*(["task"] if entry.task else [])]
         at_end = entry.phase == "run" and not entry.within
         phase_text = "end of a setup" if at_end else _PHASES[entry.phase].format(entry.within)
-        message = entry.says.strip(" ,:").replace("|", "\\|")
+        message = entry.headline.strip(" ,:").replace("|", "\\|")
         yield f"| {entry.mistake} | `{message}` | {', '.join(names) or '-'} | {phase_text} |"

@@ -94,9 +94,9 @@ class StandIn(PlayedSystem):
         self.repeatable = played
         self.no_branches = "it is a stand-in"
         self.header, self.records = trace or recorded(cpus=setup.cpus)
-        self.own_pids = frozenset({1})
+        self.monitor_pids = frozenset({1})
         self.record_cost_ns = 100.0
-        self.asked: list[str] = []
+        self.commands: list[str] = []
         self.ended = 0
         self.slowness = 1.0
         """The fraction of the requested time that it advances."""
@@ -146,7 +146,7 @@ class StandIn(PlayedSystem):
         self._log.append(line)
 
     async def read_status(self) -> Status:
-        self.asked.append("status")
+        self.commands.append("status")
         return Status("rr", {"slice": 2}, (StatusRow("init", 1, "blocked", 5, None, 1),), "")
 
     async def read_tunables(self) -> tuple[TunableNow, ...]:
@@ -155,32 +155,32 @@ class StandIn(PlayedSystem):
     # --- its input
 
     async def set_policy(self, policy: str) -> None:
-        self.asked.append(f"policy {policy}")
+        self.commands.append(f"policy {policy}")
 
     async def set_tunable(self, name: str, value: int) -> None:
         if name != "slice":
             raise Refused(f"there is no tunable {name}")
-        self.asked.append(f"tunable {name}={value}")
+        self.commands.append(f"tunable {name}={value}")
 
     async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None:
-        self.asked.append(f"{kind.name.lower()} {pid} {value}")
+        self.commands.append(f"{kind.name.lower()} {pid} {value}")
 
     async def start_workload(self, name: str) -> int:
-        self.asked.append(f"start {name}")
+        self.commands.append(f"start {name}")
         return 77
 
     async def kill(self, pid: int) -> None:
         if pid == 404:
             raise Refused("no process 404")
-        self.asked.append(f"kill {pid}")
+        self.commands.append(f"kill {pid}")
 
     async def pause(self) -> None:
-        self.asked.append("pause")
+        self.commands.append("pause")
         await super().pause()
-        self._stands_ns, self._since = self.now_ns, None
+        self._position_ns, self._since = self.now_ns, None
 
     async def resume(self) -> None:
-        self.asked.append("resume")
+        self.commands.append("resume")
         if Ability.PACE in self.abilities:
             await super().resume()
         else:
@@ -191,12 +191,12 @@ class StandIn(PlayedSystem):
     @property
     def now_ns(self) -> int:
         if self._since is None:
-            return self._stands_ns
-        return self._stands_ns + int((time.monotonic() - self._since) * SECOND * self.slowness)
+            return self._position_ns
+        return self._position_ns + int((time.monotonic() - self._since) * SECOND * self.slowness)
 
     async def advance(self, until_ns: int, patience_s: float) -> None:
-        ahead = max(until_ns - self._stands_ns, 0)
-        self._stands_ns += int(ahead * self.slowness)
+        ahead = max(until_ns - self._position_ns, 0)
+        self._position_ns += int(ahead * self.slowness)
         await asyncio.sleep(0)
 
 

@@ -50,7 +50,7 @@ class Life:
     status: int | None = None
     spans: list[Span] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
-    tells: str | None = None
+    value_name: str | None = None
     reserved: dict[int, int] = field(default_factory=dict)
     """Its runtime, deadline and period."""
     job: int | None = None
@@ -105,7 +105,7 @@ class Naive:
         self.attributes_used: set[int] = set()
         self.policy = ""
         self.shares_by: int | None = None
-        self.told: list[tuple[Life, int, str | None, int]] = []
+        self.reported_values: list[tuple[Life, int, str | None, int]] = []
         for row, record in enumerate(records):
             self.take(row, record)
         for life in self.lives:
@@ -190,11 +190,11 @@ class Naive:
             life.label = record.second.to_bytes(8, "little").rstrip(b"\0").decode()
         elif kind == Kind.MARK and record.first == MarkKind.NAME:
             assert life
-            life.tells = record.second.to_bytes(8, "little").rstrip(b"\0").decode()
+            life.value_name = record.second.to_bytes(8, "little").rstrip(b"\0").decode()
         elif kind == Kind.MARK and record.first == MarkKind.VALUE:
             assert life
             value = record.second - (1 << 64) if record.second >> 63 else record.second
-            self.told.append((life, time, life.tells, value))
+            self.reported_values.append((life, time, life.value_name, value))
         elif kind == Kind.MARK and record.first == MarkKind.JOB:
             assert life
             if record.second:
@@ -522,7 +522,7 @@ class Naive:
                 "name": name,
                 "value": value,
             }
-            for life, time, name, value in self.told
+            for life, time, name, value in self.reported_values
         ]
 
     def said(self) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ class Script:
     """All processes end before the trace does."""
     pids: int = 0
     """PIDs above 1 are reused once this many have been assigned; 0: never."""
-    found: int = 0
+    initial_tasks: int = 0
     """The number of processes at the start of the trace."""
     shares_by: int | None = None
     """The attribute in POLICY and TUNABLE records; None: any."""
@@ -94,13 +94,13 @@ class Simulator:
         self.cycles = [self.random.randrange(1000) for _ in range(cpus)]
         self.count = [0] * cpus
         self.draining = False
-        self.begun_by = 0
+        self.began_by_pid = 0
         self.ended = False
 
     def run(self) -> list[Record]:
         """Returns the whole trace, from START to END of all CPUs."""
         cpus = range(self.script.cpus)
-        existing_count = self.script.found
+        existing_count = self.script.initial_tasks
         running = self.random.randrange(existing_count + 1) if existing_count else 0
         for cpu in self.random.sample(cpus, len(cpus)):
             self.emit(cpu, Kind.START, 0, 0, self.cycles[cpu])
@@ -225,7 +225,7 @@ class Simulator:
             self.remark(cpu, pid)
         elif chance < 0.60:
             never = {BlockReason.NONE, BlockReason.EXIT}
-            if not self.script.found:
+            if not self.script.initial_tasks:
                 never.add(BlockReason.OTHER)  # only in traces of Linux
             reasons = [reason for reason in BlockReason if reason not in never]
             self.emit(cpu, Kind.BLOCK, pid, self.random.choice(reasons))
@@ -286,10 +286,10 @@ class Simulator:
                 (MarkKind.JOB, self.random.choice((0, self.time, self.time + 4000))),
             )
             self.emit(cpu, Kind.MARK, pid, *self.random.choice(choices))
-        elif self.script.marks and not self.begun_by:
-            self.begun_by = pid
+        elif self.script.marks and not self.began_by_pid:
+            self.began_by_pid = pid
             self.emit(cpu, Kind.MARK, pid, MarkKind.BEGIN)
-        elif self.begun_by == pid and not self.ended and self.random.random() < 0.2:
+        elif self.began_by_pid == pid and not self.ended and self.random.random() < 0.2:
             self.ended = True
             self.emit(cpu, Kind.MARK, pid, MarkKind.END)
 

@@ -95,13 +95,13 @@ class Story:
         entries: list[tuple[int, int, str]] = []
         for record in scenario_records(self.trace):
             tick = record.time_ns // self.trace.header.tick_ns - SCENARIO_START
-            what = self.tell(record)
+            what = self.line_of(record)
             if what:
                 entries.append((tick, record.cpu, what))
         entries.sort(key=lambda line: line[:2])
         return [f"{tick:>3} {cpu} {what}" for tick, cpu, what in entries]
 
-    def tell(self, record: Record) -> str:
+    def line_of(self, record: Record) -> str:
         """Returns the line of a record, or nothing if the record is irrelevant to readers."""
         teller = _TELLERS.get(Kind(record.kind))
         return teller(self, record) if teller else ""

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-BESIDE = ("scipy.stats",)
+LATER_IMPORTS = ("scipy.stats",)
 """Third-party modules that commands import late."""
 LEFT_OUT = ("__main__", "benchmarks", "documents", "soak", "sweep")
 """Parts of names of modules that few commands need, or that compute during import."""
@@ -123,7 +123,7 @@ def import_all() -> None:
     for module in pkgutil.walk_packages(schedlab.__path__, "schedlab."):
         if not any(part in module.name for part in LEFT_OUT):
             importlib.import_module(module.name)
-    for name in BESIDE:
+    for name in LATER_IMPORTS:
         importlib.import_module(name)
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
     assert POOL not in threads, f"a module computes when it is imported: {LEFT_OUT} has to name it"

@@ -27,7 +27,7 @@ PROCESSES = 64
 """Maximum number of processes alive at once."""
 INIT = 2**32 - 1
 """The program of init."""
-MOST_TOLD = 3
+FAILURES_SHOWN_MAX = 3
 
 
 class LawBroken(AssertionError):
@@ -173,4 +173,6 @@ class Case:
     def fail(self, violations: list[str]) -> None:
         """Reports the failure."""
         self.failed = True
-        raise LawBroken("\n".join([*violations[:MOST_TOLD], "", self.text, str(self.setup)]))
+        raise LawBroken(
+            "\n".join([*violations[:FAILURES_SHOWN_MAX], "", self.text, str(self.setup)])
+        )

@@ -127,7 +127,7 @@ def test_failed_run_is_reported(tmp_path: Path) -> None:
 # --- reasons
 
 REASON = Reason("why", "Because.")
-OWN = Known(EXPERIMENT, "rr", "1", "completion", REASON)
+KNOWN_DIFFERENCE = Known(EXPERIMENT, "rr", "1", "completion", REASON)
 CLASS = Known("s1-*", "rr", "*", "*", REASON)
 
 
@@ -139,12 +139,12 @@ SPANS = Range(90 * MS, 160 * MS)
     [
         (100.5, None, None, "near", False),
         (100.5, CLASS, None, "near", False),
-        (100.5, OWN, None, "near after all", True),
+        (100.5, KNOWN_DIFFERENCE, None, "near after all", True),
         (101.0, None, SPANS, "near", False),
         (150.0, None, None, "off", True),
-        (150.0, OWN, None, "known", False),
+        (150.0, KNOWN_DIFFERENCE, None, "known", False),
         (150.0, CLASS, None, "known", False),
-        (150.0, OWN, SPANS, "known", False),
+        (150.0, KNOWN_DIFFERENCE, SPANS, "known", False),
         (150.0, CLASS, SPANS, "microseconds", False),
         (150.0, None, SPANS, "microseconds", False),
         (150.0, None, Range(101.9 * MS, 160 * MS), "microseconds", False),
@@ -221,7 +221,9 @@ def test_runs_diverge_if_the_machines_pick_differently(tmp_path: Path) -> None:
     assert divergence.time_ns == min(divergence.one.time_ns, divergence.other.time_ns)
     assert {divergence.one.group, divergence.other.group} <= {"root", "one", "two"}
     assert divergence.one.pid != divergence.other.pid
-    assert "switches alike, CPU 0 turns to" in divergence.told("on the kernel", "in the simulator")
+    assert "switches alike, CPU 0 turns to" in divergence.describe(
+        "on the kernel", "in the simulator"
+    )
 
 
 # --- printed tables

@@ -381,14 +381,14 @@ def library_of(folder: Path, headers: str) -> Path:
     return path
 
 
-def own_headers() -> str:
+def header_text() -> str:
     names = re.findall(r'"(.*\.h)"', (ROOT / "sim/declarations.S").read_text())
     assert len(names) == 5
     return "".join((ROOT / name).read_text() for name in names)
 
 
 def test_a_layout_that_changed_is_followed(tmp_path: Path) -> None:
-    headers = own_headers()
+    headers = header_text()
     changed = headers.replace("    int32_t parent;\n", "").replace(
         "    uint64_t run_time; /* ns", "    int32_t parent;\n    uint64_t run_time; /* ns"
     )
@@ -414,7 +414,7 @@ def test_a_layout_that_changed_is_followed(tmp_path: Path) -> None:
     ],
 )
 def test_drift_is_detected(tmp_path: Path, old: str, new: str, words: str) -> None:
-    headers = own_headers()
+    headers = header_text()
     assert old in headers
     path = library_of(tmp_path, headers.replace(old, new))
     with pytest.raises(LibraryUnusable, match=re.escape(words)):

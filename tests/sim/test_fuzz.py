@@ -103,7 +103,7 @@ program a
   give c all
   run 300us
 """
-BEFORE_TOLD = 96
+REPORTED_FROM = 96
 """Bytes of a checkpoint's header that the fuzzer computes itself, except the last 8."""
 
 
@@ -119,7 +119,7 @@ def checkpoints(folder: Path) -> list[bytes]:
         assert done.returncode == 0, done.stderr
         content = (folder / "saved").read_bytes()
         header_bytes = int.from_bytes(content[12:16], "little")
-        snapshots.append(content[BEFORE_TOLD : header_bytes - 8] + content[header_bytes:])
+        snapshots.append(content[REPORTED_FROM : header_bytes - 8] + content[header_bytes:])
     return snapshots
 
 

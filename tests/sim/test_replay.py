@@ -462,7 +462,7 @@ def program(replayed: Replayed, name: str) -> list[str]:
     return [line.strip() for line in body.split("\n")[1:] if line.strip()]
 
 
-def wanted(folder: Path, *lines: str, others: str = "") -> list[str]:
+def replay_lines(folder: Path, *lines: str, others: str = "") -> list[str]:
     """Returns the inferred program of a process that does this, without `exit 0`."""
     text = "program root\nfork one\nrun 1ms\nsleep 90ms\nprogram one\n" + "\n".join(lines) + "\n"
     replayed = replay_of(folder, text + others, "--cpus", "2")
@@ -490,7 +490,7 @@ def wanted(folder: Path, *lines: str, others: str = "") -> list[str]:
 )
 def test_lines(tmp_path: Path, lines: list[str], expected: list[str]) -> None:
     two = "program two\nrun 5ms\n" if "fork two" in lines else ""
-    assert wanted(tmp_path, *lines, others=two) == expected
+    assert replay_lines(tmp_path, *lines, others=two) == expected
 
 
 def test_what_competes_until_the_window_ends_does_so_again(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def first_fork(events: trace.Trace) -> int:
     return int(forks[forks > begin][0])
 
 
-def begun_together(
+def started_together(
     folder: Path,
     kernel_trace: trace.Trace,
     text: str,
@@ -181,7 +181,7 @@ def test_processes_that_are_forked(tmp_path: Path, test: str, policy: str, cpus:
     completion_times = []
     for change in (-FORK_KNOWN_NS, FORK_KNOWN_NS):
         costs = forks_of(policy, change)
-        simulated_trace = begun_together(
+        simulated_trace = started_together(
             tmp_path, kernel_trace, study_test(test), policy, cpus, costs
         )
         completion_times.append(metrics.compute(simulated_trace).summary["completion_ns"][0])

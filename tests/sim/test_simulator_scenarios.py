@@ -16,9 +16,9 @@ from golden_stories import (
     MEASURING,
     golden_file,
     is_pinned,
+    model_schedule,
     policies_and_presets,
-    told_by_model,
-    told_by_simulator,
+    simulator_schedule,
 )
 
 CPUS = (1, 2, 3, 4, 5, 8, 16)
@@ -40,7 +40,7 @@ FOUND = (
 @pytest.mark.parametrize("cpus", [1, 2])
 @pytest.mark.parametrize("policy", policies_and_presets())
 def test_ties_are_settled_as_pinned(tmp_path: Path, policy: str, cpus: int) -> None:
-    story = told_by_simulator(tmp_path, "ties", policy, cpus)
+    story = simulator_schedule(tmp_path, "ties", policy, cpus)
     if is_pinned(policy):
         assert story == golden_file(policy, cpus).read_text()
 
@@ -52,13 +52,13 @@ def test_ties_are_settled_as_pinned(tmp_path: Path, policy: str, cpus: int) -> N
 )
 def test_costs_settle_no_tie(tmp_path: Path, policy: str, cpus: int) -> None:
     """On the kernel all steps also take time, and CPUs tick at the same moment for this purpose."""
-    story = told_by_simulator(tmp_path, "ties", policy, cpus, "kernel,stagger=0")
+    story = simulator_schedule(tmp_path, "ties", policy, cpus, "kernel,stagger=0")
     assert story == golden_file(policy, cpus).read_text()
 
 
 def check_scenario(folder: Path, scenario: str, policy: str, cpus: int) -> None:
-    by_model, _ = told_by_model(folder, scenario, policy, cpus)
-    by_simulator = told_by_simulator(folder, scenario, policy, cpus)
+    by_model, _ = model_schedule(folder, scenario, policy, cpus)
+    by_simulator = simulator_schedule(folder, scenario, policy, cpus)
     assert by_simulator == by_model, f"scenario {scenario}, {policy}, {cpus} CPUs"
 
 

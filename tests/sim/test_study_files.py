@@ -69,7 +69,7 @@ def test_files_run_under_all_policies(tmp_path: Path, name: str) -> None:
         policy.split()[0]
         for experiment, study_file in FILES.items()
         if study_file.name == name
-        for policy in EXPERIMENTS[experiment].own
+        for policy in EXPERIMENTS[experiment].study_policies
     }
     tick = 10 * TICK_NS if name.startswith("lottery-original") else TICK_NS
     text = text_of(described.read("quick"), 1, tick)

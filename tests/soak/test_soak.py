@@ -184,7 +184,7 @@ def soaking(out: Path, script: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def kept_in(out: Path) -> dict[str, Any]:
+def stored_in(out: Path) -> dict[str, Any]:
     """Returns the findings; none of the processes mentioned still runs."""
     content: dict[str, Any] = json.loads((out / "soak.json").read_text())
     figures = {row["figure"]: row for row in content["figures"]}
@@ -206,7 +206,7 @@ def test_a_signal_ends_it_with_what_was_seen(
     with soaking(out, TELLS) as process:
         process.send_signal(number)
         text, _ = process.communicate(timeout=60)
-    content = kept_in(out)
+    content = stored_in(out)
     assert content["ended_early_by"] == number.name
     assert content["problems"] == {"load": []}
     assert "Kept in" in text
@@ -221,7 +221,7 @@ def test_a_second_signal_ends_what_is_stubborn(tmp_path: Path) -> None:
         assert process.poll() is None
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
-    assert kept_in(out)["problems"] == {"load": ["part was ended by force, at a second signal"]}
+    assert stored_in(out)["problems"] == {"load": ["part was ended by force, at a second signal"]}
     assert process.returncode == 1
 
 

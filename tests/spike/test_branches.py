@@ -243,7 +243,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     pytest.fail("it did not come")
 
 
-def has_begun(folder: Path) -> bool:
+def has_started(folder: Path) -> bool:
     console = folder / CONSOLE
     return console.exists() and console.stat().st_size > 0
 
@@ -268,7 +268,7 @@ def test_branches_end_with_the_machine(tmp_path: Path, number: int) -> None:
             stdout=console,
             stderr=console,
         )
-    wait_for(lambda: all(has_begun(tmp_path / name) for name in ("one", "other")))
+    wait_for(lambda: all(has_started(tmp_path / name) for name in ("one", "other")))
     children = Path(f"/proc/{machine.pid}/task/{machine.pid}/children").read_text().split()
     assert len(children) == 2, "as many as --jobs says"
     os.kill(machine.pid, number)

@@ -20,7 +20,7 @@ from guest_machine import run_guest
 from schedlab.base.files.whole import file_hash
 from schedlab.base.toolchain.tools import compiler
 
-KEPT = ROOT / "tests" / "golden" / "traces.txt"
+GOLDEN_TRACES = ROOT / "tests" / "golden" / "traces.txt"
 POLICIES = ("rr", "mlfq", "lottery", "stride", "cfs")
 
 
@@ -33,8 +33,8 @@ def test_mixed_has_the_trace_of_every_other_machine(tmp_path: Path) -> None:
         f"{trace_hash(tmp_path / policy, policy)}  mixed, {policy}, 2 CPUs" for policy in POLICIES
     ]
     if os.environ.get("SCHEDLAB_GOLDEN") == "write":
-        KEPT.write_text("".join(f"{line}\n" for line in lines))
-    assert lines == KEPT.read_text().splitlines()
+        GOLDEN_TRACES.write_text("".join(f"{line}\n" for line in lines))
+    assert lines == GOLDEN_TRACES.read_text().splitlines()
 
 
 def trace_hash(folder: Path, policy: str) -> str:

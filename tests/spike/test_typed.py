@@ -50,18 +50,18 @@ class Terminal:
             words, cwd=folder, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
         os.close(theirs)
-        self.said = b""
+        self.output = b""
 
     def hear(self) -> bytes:
         assert self.process.stdout
-        assert select.select([self.process.stdout], [], [], PATIENCE_S)[0], self.said
+        assert select.select([self.process.stdout], [], [], PATIENCE_S)[0], self.output
         more = os.read(self.process.stdout.fileno(), 65536)
-        self.said += more
+        self.output += more
         return more
 
     def until(self, words: bytes, times: int = 1) -> None:
-        while self.said.count(words) < times:
-            assert self.hear(), self.said
+        while self.output.count(words) < times:
+            assert self.hear(), self.output
 
     def type(self, text: str) -> None:
         os.write(self.end, text.encode())
@@ -72,7 +72,7 @@ class Terminal:
             pass
         status = self.process.wait(60)
         os.close(self.end)
-        return status, self.said
+        return status, self.output
 
 
 def type_oddly(terminal: Terminal) -> None:

@@ -123,9 +123,9 @@ def test_numbers_stand_in_the_texts() -> None:
 def test_contradictions_stand_in_the_study(study: int, contradiction: Contradiction) -> None:
     """All numbers and terms of a statement are in one paragraph or one row of its place."""
     for statement in contradiction.statements:
-        assert stands(study, statement), statement
+        assert is_supported(study, statement), statement
         changed = [*statement.numbers[:-1], "".join(statement.numbers[-1:]) + "07"]
-        assert not stands(study, replace(statement, numbers=tuple(changed)))
+        assert not is_supported(study, replace(statement, numbers=tuple(changed)))
 
 
 @pytest.mark.parametrize("preset", study_presets(), ids=lambda preset: preset.policy)
@@ -135,10 +135,10 @@ def test_rules_of_presets_stand_in_the_study(preset: StudyPreset) -> None:
         other = re.match(r"study (\d), ", statement.place)
         study = int(other[1]) if other else preset.study.number
         text = section(study, statement.place.rpartition("section ")[2])
-        assert numbers(statement.says) <= numbers(text), statement
+        assert numbers(statement.statement) <= numbers(text), statement
 
 
-def stands(study: int, statement: Statement) -> bool:
+def is_supported(study: int, statement: Statement) -> bool:
     """Returns True if the place contains the statement."""
     kind, _, number = statement.place.partition(" ")
     if kind == "table":

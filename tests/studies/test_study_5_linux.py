@@ -17,7 +17,7 @@ from schedlab.machines.folder import CONSOLE
 from schedlab.report.build import make_report, page_maker
 from schedlab.report.model import Page
 from schedlab.report.studies import study_5
-from schedlab.report.studies.linux_waits import told, waits_of
+from schedlab.report.studies.linux_waits import running_threads_text, waits_of
 from schedlab.runs.collection import read
 from schedlab.studies import published
 from schedlab.studies.experiments import EXPERIMENTS
@@ -25,7 +25,7 @@ from schedlab.studies.linux_experiments import (
     FAIR,
     FREE_RUNNING,
     LINUX,
-    OWN,
+    STUDY_SCHEDULERS,
     SYSBENCH,
     SYSBENCH_8,
     SYSBENCH_FREE,
@@ -55,7 +55,7 @@ def on_linux(experiment: str) -> dict[str, Any]:
 
 
 def keep_sysbench(place: Path) -> None:
-    for policy in OWN:
+    for policy in STUDY_SCHEDULERS:
         for seed in SEEDS:
             summary = [{"context_switches": 40 + seed, "migrations": 3}]
             tables = {"summary": summary}
@@ -71,7 +71,7 @@ def page_of(place: Path) -> Page:
     return page
 
 
-def asked(place: Path) -> study_5.Queries:
+def queries_of(place: Path) -> study_5.Queries:
     """Returns a page's content for these runs."""
     return study_5.Queries(study_numbered(5), read([place]))
 
@@ -123,7 +123,7 @@ def test_what_may_be_chance_is_called_so(tmp_path: Path) -> None:
     assert measured_change.startswith("-10.00 [-")
     assert verdict.startswith("hardly (p")
     assert rows["longest latency, ms", "WRR − CFS"][1].startswith("+0.00 [")
-    order = asked(tmp_path).linux_order(SYSBENCH, "throughput", True)
+    order = queries_of(tmp_path).linux_order(SYSBENCH, "throughput", True)
     assert order == "WRR ≈ CFS > Lottery"
     assert order in texts_of(page)
     assert order in opening_of(page)
@@ -132,7 +132,7 @@ def test_what_may_be_chance_is_called_so(tmp_path: Path) -> None:
 
 def test_full_report_from_linux_alone(tmp_path: Path) -> None:
     """Its other pages include the experiments, too; and a policy that is not built in."""
-    for policy in OWN:
+    for policy in STUDY_SCHEDULERS:
         for seed in (1, 2):
             folder = tmp_path / f"{policy.replace(':', '-')}-{seed}"
             how = {**on_linux(SYSBENCH_8), "workload": EXPERIMENTS[SYSBENCH_8].command, **STARTED}
@@ -201,6 +201,6 @@ def test_who_ran_while_the_thread_waited(tmp_path: Path) -> None:
         (FAIR, 3, other_waits),
         (FAIR, 4, replace(other_waits, meanwhile={})),
     ]
-    assert told(rows) == (
+    assert running_threads_text(rows) == (
         "schedlab's own, which reads the trace (2 runs) and threads of the kernel (1 run)"
     )

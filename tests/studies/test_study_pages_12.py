@@ -190,7 +190,7 @@ def made(page: Page | None) -> Page:
     return page
 
 
-def asked(place: Path) -> study_1.Queries:
+def queries_of(place: Path) -> study_1.Queries:
     """Returns a page's content for these runs."""
     return study_1.Queries(study_numbered(1), read([place]))
 
@@ -315,8 +315,8 @@ def test_table_2_is_compared_in_a_row_and_without_the_deleted_bursts(tmp_path: P
         SUITES[2][1],
         tables={"values": values},
     )
-    queries = asked(tmp_path)
-    assert queries.told("priority", "io-bound", 1, their_costs=True).mean == 28.0
+    queries = queries_of(tmp_path)
+    assert queries.reported_time("priority", "io-bound", 1, their_costs=True).mean == 28.0
     page = made(page_maker(1)(read([tmp_path])))
     assert counted(page)["near, study costs"] == 1
     cells = cells_under(page, "study-1-table-2")

@@ -373,7 +373,7 @@ def keep_study_5(place: Path) -> None:
             for seed in SEEDS:
                 keep_run(
                     place, experiment, policy, seed,
-                    tables={"summary": [benchmark_summary()], "values": told(policy, seed)},
+                    tables={"summary": [benchmark_summary()], "values": value_rows(policy, seed)},
                 )  # fmt: skip
 
 
@@ -392,7 +392,7 @@ def rate_of(policy: str, seed: int) -> int:
     return {"rr": 1000, "wrr:linux": 1100, "lottery:linux": 1200, "cfs": 1300}[policy] + seed
 
 
-def told(policy: str, seed: int) -> list[dict[str, Any]]:
+def value_rows(policy: str, seed: int) -> list[dict[str, Any]]:
     """Half a second; two latencies, of 1 and of `seed` + 1 ms."""
     rows = [("events", rate_of(policy, seed)), ("elapsed", 10**9)]
     rows += [("latency", 10**6), ("latency", (seed + 1) * 10**6)]

@@ -131,14 +131,14 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     started.touch()
     script = f'echo "$1" >>"{started}"; echo >trace.bin; test ! -e "{tmp_path}/fail-$1"'
     monkeypatch.setattr(planning, "machine_named", lambda name: ScriptMachine(script, name=name))
-    monkeypatch.setattr(worker, "evaluate", lambda folder, outcome, *, kept: (None, outcome))
+    monkeypatch.setattr(worker, "evaluate", lambda folder, outcome, *, store: (None, outcome))
     monkeypatch.setattr(perform, "Board", board_without_memory(tmp_path))
     return started
 
 
 def board_without_memory(folder: Path) -> Callable[..., Board]:
-    return lambda runs, slots, whole: Board(
-        runs, slots, Durations(folder / "durations.json"), whole
+    return lambda runs, slots, overall: Board(
+        runs, slots, Durations(folder / "durations.json"), overall
     )
 
 

@@ -101,7 +101,7 @@ def test_a_run_is_in_it_once(tmp_path: Path) -> None:
     filled(tmp_path, (result("c"), result("d")))
     assert keys(tmp_path) == ["a", "b", "c", "d"]
     assert keys(tmp_path, dataset.GROUPS) == ["a", "a", "b", "b", "c", "c", "d", "d"]
-    assert keys(tmp_path, dataset.TOLD) == ["a", "b", "c", "d"]
+    assert keys(tmp_path, dataset.REPORTED) == ["a", "b", "c", "d"]
 
 
 def test_what_an_interruption_left_is_taken_away(tmp_path: Path) -> None:

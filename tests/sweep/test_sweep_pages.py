@@ -76,7 +76,7 @@ def test_two_sweeps_are_compared_as_runs_are(tmp_path: Path) -> None:
     assert len(comparison.alone_after) == 3
     assert all(match.paired and match.seeds == (1, 2) for match in comparison.matches)
     rows = [row for match in comparison.matches for row in match.rows if row.group is None]
-    assert [row.found.relative for row in rows] == pytest.approx([0.1] * 12)
+    assert [row.difference.relative for row in rows] == pytest.approx([0.1] * 12)
     groups = [row for match in comparison.matches for row in match.rows if row.group == "quick"]
     assert {row.verdict for row in groups} == {"same"}
 

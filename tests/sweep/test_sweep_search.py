@@ -67,7 +67,7 @@ def tried(search: Search, value: Callable[[Setup], Values] = measured) -> list[S
     tried_configurations: list[Setup] = []
     for chosen in search.rounds():
         tried_configurations += chosen
-        search.tell([value(configuration) for configuration in chosen])
+        search.report_results([value(configuration) for configuration in chosen])
     return tried_configurations
 
 

@@ -36,7 +36,7 @@ SCRIPTS = st.builds(
     steps=st.integers(0, 200),
     marks=st.booleans(),
     pids=st.sampled_from([0, 4]),
-    found=st.sampled_from([0, 0, 3]),
+    initial_tasks=st.sampled_from([0, 0, 3]),
 )
 
 
@@ -168,7 +168,7 @@ def test_files_are_read_only_with_permission(runs: list[Run], tmp_path: Path) ->
     (tmp_path / "own.csv").write_text("a\n7\n")
     sql = f"SELECT a, count(*) AS n FROM '{tmp_path}/own.csv', runs GROUP BY a"
     assert query(runs, sql, allow_files=True).to_dicts() == [{"a": 7, "n": 2}]
-    status, text = asked(runs[0].folder, sql, "--allow-files", "--format", "csv")
+    status, text = query_output(runs[0].folder, sql, "--allow-files", "--format", "csv")
     assert (status, text.split()) == (0, ["a,n", "7,1"])
     done = CliRunner().invoke(cli, ["query", str(runs[0].folder), sql])
     assert isinstance(done.exception, WrongUsage)
@@ -207,12 +207,12 @@ def test_the_documents_queries_work(
 )
 def test_values_of_any_type_are_shown(value: str, expected: object, runs: list[Run]) -> None:
     place, sql = runs[0].folder, f'SELECT {value} AS "a ""b""", 2 AS c'
-    status, text = asked(place, sql, "--format", "json")
+    status, text = query_output(place, sql, "--format", "json")
     assert (status, json.loads(text)) == (0, [{'a "b"': expected, "c": 2}])
-    assert [asked(place, sql)[0], asked(place, sql, "--format", "csv")[0]] == [0, 0]
+    assert [query_output(place, sql)[0], query_output(place, sql, "--format", "csv")[0]] == [0, 0]
 
 
-def asked(*words: str | Path) -> tuple[int, str]:
+def query_output(*words: str | Path) -> tuple[int, str]:
     done = CliRunner().invoke(cli, ["query", *map(str, words)])
     return done.exit_code, done.output
 
@@ -223,19 +223,19 @@ def test_command_writes_the_requested_files(runs: list[Run], tmp_path: Path) -> 
         "SELECT run, count(*) AS n FROM waits GROUP BY run ORDER BY 1",
     )
     expected = [{"run": run.folder.name, "n": len(run.waits)} for run in runs]
-    status, text = asked(place, sql, "--format", "json")
+    status, text = query_output(place, sql, "--format", "json")
     assert (status, json.loads(text)) == (0, expected)
-    status, text = asked(place, sql, "--format", "csv")
+    status, text = query_output(place, sql, "--format", "csv")
     lines = [f"{row['run']},{row['n']}" for row in expected]
     assert (status, text.split()) == (0, ["run,n", *lines])
     file = tmp_path / "found.parquet"
-    assert asked(place, sql, "--format", "parquet", "--out", file)[0] == 0
+    assert query_output(place, sql, "--format", "parquet", "--out", file)[0] == 0
     assert pl.read_parquet(file).to_dicts() == expected
-    status, text = asked(place, sql)
+    status, text = query_output(place, sql)
     assert status == 0
     shown = [line.split() for line in text.splitlines()]
     assert all([row["run"], f"{row['n']:,}"] in shown for row in expected)
-    status, text = asked("--tables")
+    status, text = query_output("--tables")
     assert status == 0
     assert {"runs:", "tunables", "waits:"} <= set(text.split())
 

@@ -99,10 +99,10 @@ class Machine:
     """The state of all CPUs and processes."""
 
     def __init__(self, has_visits: bool) -> None:
-        self.tells_visits = has_visits
+        self.has_visits = has_visits
         self.cpus: dict[int, Cpu] = {}
         self.state: dict[int, str] = {}
-        self.where: dict[int, int] = {}
+        self.last_cpu: dict[int, int] = {}
         self.sets: dict[int, set[int]] = {}
         """The CPU sets of processes that may not run on all CPUs."""
 
@@ -161,7 +161,7 @@ class Machine:
     def scheduler(self, cpu: Cpu, record: Record) -> bool:
         """Scheduler entries and exits alternate, and switches occur only inside."""
         if record.kind == Kind.SWITCH:
-            return cpu.inside or not self.tells_visits
+            return cpu.inside or not self.has_visits
         if record.kind in (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT, Kind.START):
             if record.second < cpu.cycles:
                 return False

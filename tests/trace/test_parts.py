@@ -23,14 +23,14 @@ SCRIPTS = st.builds(
     first_sequence=st.sampled_from([0, 2**32 - 100]),
     drain=st.booleans(),
     pids=st.sampled_from([0, 4]),
-    found=st.sampled_from([0, 0, 3, 7]),
+    initial_tasks=st.sampled_from([0, 0, 3, 7]),
     queues=st.booleans(),
 )
 SIZES = st.integers(1, 60)
 FIELDS = ("time", "process", "kind", "cpu", "first", "second")
 
 
-def as_a_whole(path: Path) -> dict[str, Any] | str:
+def read_at_once(path: Path) -> dict[str, Any] | str:
     """Returns the metrics, or the error."""
     try:
         trace = read(path)
@@ -59,7 +59,7 @@ def check(records: list[Record], script: Script, size: int, cut: int | None = No
         path = write(Path(directory) / "trace.bin", records, script, 8)
         if cut is not None:
             path.write_bytes(path.read_bytes()[:cut])
-        assert by_parts(path, size) == as_a_whole(path)
+        assert by_parts(path, size) == read_at_once(path)
 
 
 @settings(PATIENT, max_examples=40)

@@ -34,7 +34,7 @@ SCRIPTS = st.builds(
     steps=st.integers(0, 250),
     first_sequence=st.sampled_from([0, 2**32 - 100]),
     pids=st.sampled_from([0, 4]),
-    found=st.sampled_from([0, 0, 3, 7]),
+    initial_tasks=st.sampled_from([0, 0, 3, 7]),
     queues=st.booleans(),
 )
 

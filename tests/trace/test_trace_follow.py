@@ -25,7 +25,7 @@ SCRIPTS = st.builds(
     cpus=st.integers(1, 4),
     steps=st.integers(0, 200),
     first_sequence=st.sampled_from([0, 7, 2**31 - 50, 2**32 - 100]),
-    found=st.sampled_from([0, 3]),
+    initial_tasks=st.sampled_from([0, 3]),
 )
 
 

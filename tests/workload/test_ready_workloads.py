@@ -13,7 +13,7 @@ import pytest
 from built_once import build_once
 from conftest import Command
 from schedlab.paths import BUILD, ROOT
-from schedlab.runs.request import found
+from schedlab.runs.request import resolve_workload
 from schedlab.workload.palette import palette
 from schedlab.workload.programs import disk_programs
 
@@ -43,7 +43,7 @@ def test_a_name_alone_is_a_program_or_a_ready_file(
     workload: str, programs: frozenset[str] | None, runs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    assert found(workload, programs) == runs
+    assert resolve_workload(workload, programs) == runs
 
 
 @pytest.mark.parametrize(

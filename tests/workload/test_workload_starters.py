@@ -127,7 +127,7 @@ def test_so_many_times_can_be_drawn(time: Drawn, choices: int) -> None:
     step = time.step.nanoseconds(TICK)
     span = last.nanoseconds(TICK) - first.nanoseconds(TICK)
     assert span == (choices - 1) * step
-    assert last.in_ticks == time.whole_ticks
+    assert last.in_ticks == time.in_full_ticks
 
 
 def test_drawing_processes_have_separate_programs(tmp_path: Path) -> None:

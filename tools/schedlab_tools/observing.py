@@ -114,7 +114,7 @@ def observe(trace: Trace, by_cycles: bool) -> Observed:
 
 class _Reader:
     def __init__(self, observed: Observed, cpus: int) -> None:
-        self.found = observed
+        self.observed = observed
         self.cpus = [_Cpu() for _ in range(cpus)]
         self.seen: set[int] = set()
         self.note = 0
@@ -144,9 +144,9 @@ class _Reader:
             new = cpu.pid not in self.seen
             self.seen.add(cpu.pid)
             stay = Stay(cpu.pid, cpu.note, began, time, cycles - before, new, cpu.again, events)
-            self.found.stays.append(stay)
+            self.observed.stays.append(stay)
             if cpu.called_ns >= 0 and not cpu.pid:
-                self.found.called.append((cpu.called_ns, stay))
+                self.observed.called.append((cpu.called_ns, stay))
         cpu.called_ns = -1
         cpu.cause = events[-1][0] if events else None
         cpu.began = (time, cycles)
@@ -155,7 +155,7 @@ class _Reader:
     def leave(self, cpu: _Cpu, time: int, process: int, cycles: int) -> None:
         if cpu.began:
             began, before = cpu.began
-            self.found.visits.append(
+            self.observed.visits.append(
                 Visit(self.note, began, time, cycles - before, cpu.pid, process, cpu.cause)
             )
         cpu.again = process == cpu.pid

@@ -72,22 +72,22 @@ class _Edits:
         elif isinstance(node, ast.Constant):
             yield from self._constant(node)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            yield from self._whole(node, self._text(node.operand))
+            yield from self._replacing(node, self._text(node.operand))
         elif isinstance(node, (ast.If, ast.While, ast.IfExp)):
-            yield from self._whole(node.test, f"not ({self._text(node.test)})")
+            yield from self._replacing(node.test, f"not ({self._text(node.test)})")
         elif isinstance(node, ast.Return) and node.value:
-            yield from self._whole(node, "return None")
+            yield from self._replacing(node, "return None")
         elif isinstance(node, _REMOVED) or self._is_effect(node):
-            yield from self._whole(node, "pass")
+            yield from self._replacing(node, "pass")
         elif isinstance(node, ast.Call):
             yield from self._without_keywords(node)
 
     def _constant(self, node: ast.Constant) -> Iterator[_Edit]:
         if isinstance(node.value, bool):
-            yield from self._whole(node, str(not node.value))
+            yield from self._replacing(node, str(not node.value))
         elif isinstance(node.value, int):
-            yield from self._whole(node, str(node.value + 1))
-            yield from self._whole(node, str(node.value - 1))
+            yield from self._replacing(node, str(node.value + 1))
+            yield from self._replacing(node, str(node.value - 1))
 
     @staticmethod
     def _is_effect(node: ast.AST) -> bool:
@@ -110,7 +110,7 @@ class _Edits:
         span = self._span(node)
         return self._lines[span[0]][span[1] : span[2]] if span else ""
 
-    def _whole(self, node: ast.AST, text: str) -> Iterator[_Edit]:
+    def _replacing(self, node: ast.AST, text: str) -> Iterator[_Edit]:
         if span := self._span(node):
             yield (*span, text)
 

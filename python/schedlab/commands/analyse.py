@@ -75,7 +75,7 @@ def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
     finally:
         measured = [run for run in finished if run.metrics]
         if as_json:
-            echo_json({**asdict(verdict), "runs": [_told(verdict, run) for run in measured]})
+            echo_json({**asdict(verdict), "runs": [verdict_json(verdict, run) for run in measured]})
         else:
             for line in verdict.lines():
                 results().print(line, soft_wrap=True)
@@ -86,7 +86,7 @@ def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
 def _run_policies(request: Request, place: Path) -> list[Finished]:
     """Runs the workload under each policy."""
     plan = replace(request, out=request.out or place).plan()
-    return perform(plan, kept=request.out is not None)
+    return perform(plan, keep_runs=request.out is not None)
 
 
 def _groups(finished: Finished) -> dict[str, dict[str, Any]]:
@@ -95,7 +95,7 @@ def _groups(finished: Finished) -> dict[str, dict[str, Any]]:
     return {row["group"]: row for row in finished.metrics.groups.to_dicts()}
 
 
-def _told(verdict: Verdict, finished: Finished) -> dict[str, Any]:
+def verdict_json(verdict: Verdict, finished: Finished) -> dict[str, Any]:
     """Returns a run's verdict and measurements for JSON."""
     names = ("jobs", "misses", "job_response_max_ns", "lateness_max_ns")
     rows = _groups(finished)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab import __version__
-from schedlab.base.display.terminal import results, say, tell
+from schedlab.base.display.terminal import print_result, results, say
 from schedlab.commands.carrying_out import ended_by_signal, print_planned
 from schedlab.commands.options import (
     EXISTING_PATH,
@@ -155,13 +155,13 @@ def show(
     if not any(since):
         say(f"schedlab: the measured window ended before {time}")
     if same:
-        tell(f"{UNCHANGED} is {history.folder}, byte for byte")
+        print_result(f"{UNCHANGED} is {history.folder}, byte for byte")
     else:
         say(
             f"schedlab: {UNCHANGED} differs from {history.folder}: the rerun diverged "
             "before the branch point, because the kernel or the machine changed"
         )
-    tell(f"Kept in {finished[0].folder.parent}")
+    print_result(f"Kept in {finished[0].folder.parent}")
 
 
 def heading(history: Past, at_ns: int, future: Future) -> str:

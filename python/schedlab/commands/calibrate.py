@@ -78,7 +78,7 @@ def calibrate(
         if dry_run:
             print_plan(plan.runs, as_json)
             return
-        profile = _profile(perform(plan, kept=False), machine)
+        profile = _profile(perform(plan, keep_runs=False), machine)
     drifts = calibration.drifts(costs.read(costs.SHIPPED), profile)
     if out:
         costs.write(out, profile)

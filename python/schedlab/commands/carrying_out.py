@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import say, say_progress, tell
+from schedlab.base.display.terminal import print_result, say, say_progress
 from schedlab.commands.options import FOLDER, echo_json
 from schedlab.paths import COMMAND
 
 if TYPE_CHECKING:
     from schedlab.machines.spec import RunSpec
     from schedlab.runs.carrying_out import Finished, Interrupted
-    from schedlab.runs.parts import Instead
+    from schedlab.runs.parts import PartReplacements
     from schedlab.runs.plan import Plan
 
 
@@ -39,25 +39,25 @@ out_option = click.option(
 
 def perform(
     plan: Plan,
-    kept: bool = True,
-    instead: Instead | None = None,
+    keep_runs: bool = True,
+    replacements: PartReplacements | None = None,
     with_metrics: bool = True,
 ) -> list[Finished]:
     """Executes a plan. If it is interrupted, reports the finished runs.
 
-    `kept`: the folder remains afterwards.
+    `keep_runs`: the folder remains afterwards.
     """
     from schedlab.runs import perform as performing
 
     def describe_finished(interruption: Interrupted) -> str:
         count = len(interruption.finished)
         finished_text = f"; {count} of {len(plan.runs)} runs were finished"
-        if not kept:
+        if not keep_runs:
             return finished_text
         return f"{finished_text} and are kept" + (f"\n  in {plan.folder}" if count else "")
 
     with ended_by_signal(describe_finished):
-        return performing.perform(plan, with_metrics=with_metrics, instead=instead)
+        return performing.perform(plan, with_metrics=with_metrics, replacements=replacements)
 
 
 def print_planned(count: int, some: Sequence[str], as_json: bool, **more: object) -> None:
@@ -65,9 +65,9 @@ def print_planned(count: int, some: Sequence[str], as_json: bool, **more: object
     if as_json:
         echo_json({"runs": count, **more, "some": list(some)})
         return
-    tell(f"{counted(count, 'run')}{', such as' if len(some) < count else ''}:")
+    print_result(f"{counted(count, 'run')}{', such as' if len(some) < count else ''}:")
     for title in some:
-        tell(f"  {title}")
+        print_result(f"  {title}")
 
 
 def print_plan(runs: Sequence[RunSpec], as_json: bool) -> None:
@@ -103,7 +103,7 @@ def carried_out(make: Callable[[Path], Plan], out: Path | None) -> Iterator[list
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         plan = make(Path(folder))
         plan.check()
-        yield perform(plan, kept=False)
+        yield perform(plan, keep_runs=False)
 
 
 def check_finished(runs: list[Finished], measured: bool = False) -> None:
@@ -125,7 +125,7 @@ def print_findings(findings: Sequence[str]) -> None:
     """Prints the report's findings without Markdown's markup."""
     for finding in findings:
         plain = re.sub(r"\\(.)|[*`]", lambda mark: mark[1] or "", finding)
-        tell(textwrap.fill(plain, _WIDTH, initial_indent="- ", subsequent_indent="  "))
+        print_result(textwrap.fill(plain, _WIDTH, initial_indent="- ", subsequent_indent="  "))
 
 
 def print_next_steps(runs: Sequence[Path]) -> None:

@@ -7,7 +7,7 @@ import click
 
 from schedlab.base.display.names import visible
 from schedlab.base.display.numbers import size
-from schedlab.base.display.terminal import new_table, results, tell
+from schedlab.base.display.terminal import new_table, print_result, results
 from schedlab.commands.options import echo_json, json_option
 from schedlab.errors import WrongUsage
 
@@ -46,7 +46,7 @@ def clean(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
         echo_json({"cache": str(cache_folder()), "bytes": sizes, "removed": chosen})
         return
     if chosen:
-        tell(f"{size(freed)} freed in {cache_folder()}")
+        print_result(f"{size(freed)} freed in {cache_folder()}")
     else:
         _show(
             {
@@ -66,8 +66,8 @@ def _show(sizes: dict[str, int]) -> None:
         table.add_row(name, part.about, size(sizes[name]), part.again)
     results().print(table)
     for name in strangers():
-        tell(f"{visible(name)}: not schedlab's, stays")
+        print_result(f"{visible(name)}: not schedlab's, stays")
     shared = shared_cache()
     if shared:
-        tell(f"{shared} is shared ({SHARED}): nothing of it is listed or removed")
-    tell("Remove some: ./schedlab clean PART...; all: ./schedlab clean --all")
+        print_result(f"{shared} is shared ({SHARED}): nothing of it is listed or removed")
+    print_result("Remove some: ./schedlab clean PART...; all: ./schedlab clean --all")

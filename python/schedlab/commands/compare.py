@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import results, say, tell
+from schedlab.base.display.terminal import print_result, results, say
 from schedlab.commands.carrying_out import out_option, print_plan
 from schedlab.commands.options import (
     EXISTING_PATH,
@@ -88,7 +88,7 @@ def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
         )
         write_baseline(place, side_data.runs, instructions)
         count = len(side_data.runs)
-    tell(
+    print_result(
         f"{counted(count, 'run')} {'is' if count == 1 else 'are'} kept in {place}, {place.stat().st_size:,} bytes"
     )
 

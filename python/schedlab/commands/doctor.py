@@ -194,7 +194,7 @@ def for_tests(name: str) -> Finding:
     Tests install it if the release has it.
     """
     needed = PROGRAMS[name]
-    if needed.found():
+    if needed.is_installed():
         return Finding(needed.what, needed.purpose, "ok")
     return Finding(
         needed.what,
@@ -302,7 +302,7 @@ def linux_packages() -> Finding:
     from schedlab.machines.linux import packages
 
     name, purpose = "Linux kernel", "of guests, with their programs"
-    stored = packages.kept()
+    stored = packages.cached_packages()
     if stored:
         return Finding(
             name, purpose, "ok", stored.kernel.release, str(stored.tree), "schedlab's cache"

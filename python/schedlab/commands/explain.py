@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.numbers import duration, milliseconds, percent
-from schedlab.base.display.terminal import new_table, print_full_width, say, tell
+from schedlab.base.display.terminal import new_table, print_full_width, print_result, say
 from schedlab.commands.options import (
     EXISTING_PATH,
     Number,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Instead:
+class RerunChanges:
     """The changes of a rerun."""
 
     without: Sequence[str] = ()
@@ -70,7 +70,7 @@ class Rerun:
 
 
 @contextmanager
-def rerun(opened: Run, experiment: Instead, begin_ns: int | None) -> Iterator[Rerun]:
+def rerun(opened: Run, experiment: RerunChanges, begin_ns: int | None) -> Iterator[Rerun]:
     """Gives the reruns of `opened` without and with the changes;
     their files exist within the block.
 
@@ -94,7 +94,7 @@ def _has_branches(opened: Run) -> bool:
     return known and not {"branch", "recorded_from_ns"} & manifest.keys()
 
 
-def _branched(opened: Run, experiment: Instead, begin_ns: int, place: Path) -> Rerun:
+def _branched(opened: Run, experiment: RerunChanges, begin_ns: int, place: Path) -> Rerun:
     from schedlab.commands.carrying_out import ended_by_signal
     from schedlab.runs import branching
     from schedlab.runs.branches import past
@@ -108,7 +108,7 @@ def _branched(opened: Run, experiment: Instead, begin_ns: int, place: Path) -> R
     return Rerun(how, _trace(unchanged.folder), _trace(changed.folder))
 
 
-def _replayed(opened: Run, experiment: Instead, place: Path) -> Rerun:
+def _replayed(opened: Run, experiment: RerunChanges, place: Path) -> Rerun:
     from schedlab.commands.carrying_out import check_finished, perform
     from schedlab.runs.request import of_recording
 
@@ -122,13 +122,13 @@ def _replayed(opened: Run, experiment: Instead, place: Path) -> Rerun:
     )
     traces = []
     for name, request in (("unchanged", question), ("changed", changed)):
-        finished = perform(replace(request, out=place / name).plan(), kept=False)
+        finished = perform(replace(request, out=place / name).plan(), keep_runs=False)
         check_finished(finished)
         traces.append(_trace(finished[0].folder))
     return Rerun("a replay in the simulator (docs/replay.md says how far to trust it)", *traces)
 
 
-def _replay_changes(opened: Run, experiment: Instead) -> ReplayChanges:
+def _replay_changes(opened: Run, experiment: RerunChanges) -> ReplayChanges:
     from schedlab.runs.replay import ReplayChanges
 
     idle = frozenset(life for task in experiment.without for life in opened.lives(task))
@@ -243,13 +243,13 @@ def explain(
     machine has branches, else as a replay. docs/explain.md has examples.
     """
     from schedlab.analysis.explanation.explained import WaitQuery
-    from schedlab.analysis.explanation.explained import explain as take_apart
+    from schedlab.analysis.explanation.explained import explain as explain_waits
     from schedlab.analysis.explanation.waits import QUEUED
     from schedlab.analysis.tables import open_run
     from schedlab.base.toolchain.policies import known_policies
 
     question = WaitQuery(kinds=kinds or QUEUED, **which)
-    experiment = Instead(without, policies[0] if policies else None, attributes)
+    experiment = RerunChanges(without, policies[0] if policies else None, attributes)
     _check_times(question, experiment)
     if len(policies) > 1:
         raise WrongUsage("--policy: the run is repeated under one policy; name one")
@@ -257,7 +257,7 @@ def explain(
     if path is not None:
         _show_path(opened.trace, path, as_json)
         return
-    answer = take_apart(opened.trace, question, known_policies())
+    answer = explain_waits(opened.trace, question, known_policies())
     if as_json:
         rerun_result = (
             _again(opened, question, experiment, answer).to_dict() if experiment else None
@@ -269,7 +269,7 @@ def explain(
         _show_again(_again(opened, question, experiment, answer), question.by)
 
 
-def _check_times(question: WaitQuery, experiment: Instead) -> None:
+def _check_times(question: WaitQuery, experiment: RerunChanges) -> None:
     begin_ns, end_ns = question.begin_ns, question.end_ns
     if begin_ns is not None and end_ns is not None and end_ns < begin_ns:
         raise WrongUsage(
@@ -297,7 +297,7 @@ class Again:
         return {"what": self.title, "how": self.how, "waiting": self.difference.to_dicts()}
 
 
-def _again(opened: Run, question: WaitQuery, experiment: Instead, answer: Explained) -> Again:
+def _again(opened: Run, question: WaitQuery, experiment: RerunChanges, answer: Explained) -> Again:
     from schedlab.analysis.explanation.delays import confirmed, difference
 
     begin_ns = opened.window.begin_ns if question.begin_ns is None else question.begin_ns
@@ -328,15 +328,15 @@ def _show_again(again: Again, by: str) -> None:
             row["waiting"], duration(before), duration(after), duration(before - after), *more
         )
     print_full_width(table)
-    tell(f"Carried out again as {again.how}.")
+    print_result(f"Carried out again as {again.how}.")
 
 
 def _show(answer: Explained, by: str) -> None:
 
     if not answer.waits:
-        tell("No process waited so.")
+        print_result("No process waited so.")
         return
-    if answer.wakeups_untold:
+    if answer.wakeups_unknown:
         say(
             "schedlab: the trace does not record wake-ups, so waits after a wake-up "
             "are not included"
@@ -347,7 +347,7 @@ def _show(answer: Explained, by: str) -> None:
         else ""
     )
     waits = "1 wait" if answer.waits == 1 else f"{answer.waits:,} waits"
-    tell(f"{waits}, {duration(answer.waited_ns)} in all{idle_note}.")
+    print_result(f"{waits}, {duration(answer.waited_ns)} in all{idle_note}.")
     if len(answer.delays):
         print_full_width(_delays_table(answer.delays, by))
     for number, wait in enumerate(answer.longest, 1):
@@ -365,10 +365,10 @@ def _delays_table(delays: pl.DataFrame, by: str) -> Table:
     )
     total = pl.col("duration_ns").sum().over("waiting")
     last = None
-    for row in delays.with_columns(whole=total).iter_rows(named=True):
+    for row in delays.with_columns(total_ns=total).iter_rows(named=True):
         shown = row["waiting"] if row["waiting"] != last else ""
         last = row["waiting"]
-        part = row["duration_ns"] / row["whole"] if row["whole"] else 0.0
+        part = row["duration_ns"] / row["total_ns"] if row["total_ns"] else 0.0
         table.add_row(shown, row["because_of"], duration(row["duration_ns"]), percent(part))
     return table
 
@@ -377,10 +377,10 @@ def _show_wait(number: int, explained: ExplainedWait, names: Names) -> None:
 
     wait = explained.wait
     title = f"{number}. {explained.name}, {wait.kind}, at {milliseconds(wait.begin_ns, 4)}:"
-    tell(f"{title} {duration(wait.duration_ns)}")
+    print_result(f"{title} {duration(wait.duration_ns)}")
     _show_shares(explained.shares, wait.duration_ns)
     for cpu, spent in explained.idle_elsewhere_ns.items():
-        tell(f"        meanwhile CPU {cpu} idled for {duration(spent)}")
+        print_result(f"        meanwhile CPU {cpu} idled for {duration(spent)}")
     _show_choices(explained.choices, names)
 
 
@@ -389,11 +389,11 @@ def _show_shares(shares: Sequence[Share], total_ns: int) -> None:
     for share in shares[:_SHARES_SHOWN]:
         often = f" ({share.parts:,} times)" if share.parts > 1 else ""
         part = percent(share.duration_ns / total_ns) if total_ns else ""
-        tell(f"    {duration(share.duration_ns):>9} {part:>7}  {share.words}{often}")
+        print_result(f"    {duration(share.duration_ns):>9} {part:>7}  {share.words}{often}")
     rest = shares[_SHARES_SHOWN:]
     if rest:
         spent = sum(share.duration_ns for share in rest)
-        tell(
+        print_result(
             f"    {duration(spent):>9} {percent(spent / total_ns):>7}  {len(rest)} more; --json has them"
         )
 
@@ -401,9 +401,11 @@ def _show_shares(shares: Sequence[Share], total_ns: int) -> None:
 def _show_choices(choices: Sequence[Choice], names: Names) -> None:
     hidden = len(choices) - _CHOICES_SHOWN
     if hidden > 0:
-        tell(f"        of {len(choices)} choices meanwhile, the last {_CHOICES_SHOWN}:")
+        print_result(f"        of {len(choices)} choices meanwhile, the last {_CHOICES_SHOWN}:")
     for choice in choices[-_CHOICES_SHOWN:]:
-        tell(f"        {milliseconds(choice.time_ns, 4)}, CPU {choice.cpu}: {choice.told(names)}")
+        print_result(
+            f"        {milliseconds(choice.time_ns, 4)}, CPU {choice.cpu}: {choice.describe(names)}"
+        )
 
 
 def _show_path(trace: Trace, task: str, as_json: bool) -> None:
@@ -413,5 +415,5 @@ def _show_path(trace: Trace, task: str, as_json: bool) -> None:
     if as_json:
         echo_json({"duration_ns": total_ns, "parts": [asdict(share) for share in shares]})
         return
-    tell(f"{task}, from its fork to its end: {duration(total_ns)}")
+    print_result(f"{task}, from its fork to its end: {duration(total_ns)}")
     _show_shares(shares, total_ns)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.base.display.names import json_text
-from schedlab.base.display.terminal import messages, new_table, print_full_width, say, tell
+from schedlab.base.display.terminal import messages, new_table, print_full_width, print_result, say
 from schedlab.base.display.working import working
 from schedlab.base.files.whole import written
 from schedlab.base.host.processor import host_processors
@@ -186,15 +186,19 @@ def test_lab(lab: Lab, options: Options) -> None:
         table.add_row(lab.folder.name, *map(str, numbers))
         print_full_width(table)
         for mutant in tried.unkilled:
-            tell(
+            print_result(
                 f"line {mutant.mutant.line}: {mutant.status}"
                 if mutant.mutant.line
                 else "usual mistake:"
             )
-            tell(_set_in(f"{mutant.mutant.before}\n{mutant.mutant.after}"))
+            print_result(_set_in(f"{mutant.mutant.before}\n{mutant.mutant.after}"))
             if mutant.example:
-                tell(_set_in(f"{mutant.difference}, in this test:\n{json_text(mutant.example)}"))
-        tell(f"Equivalent mutants have the solution's traces on {WORKLOADS:,} random workloads.")
+                print_result(
+                    _set_in(f"{mutant.difference}, in this test:\n{json_text(mutant.example)}")
+                )
+        print_result(
+            f"Equivalent mutants have the solution's traces on {WORKLOADS:,} random workloads."
+        )
     if not tried.passed:
         raise SystemExit(1)
 
@@ -244,7 +248,7 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
                 submission.name, submission.shown(submission.points), *tests, submission.note
             )
         print_full_width(table)
-        tell(f"The teacher's page: {out / PAGE}")
+        print_result(f"The teacher's page: {out / PAGE}")
     if not all(graded.is_graded for graded in results_list):
         raise SystemExit(NotGraded.exit_status)
     if any(graded.points < lab.points for graded in results_list):
@@ -280,16 +284,16 @@ def show(verdict: Verdict, keep: Path, to_students: bool) -> None:
     """
     from schedlab.courses.grading.verdict import shown
 
-    tell(
+    print_result(
         f"{verdict.lab}: {shown(verdict.points)} of {shown(verdict.most)} points for {verdict.submission}"
     )
     if verdict.refused:
-        tell(f"\nIt does not compile:\n{_set_in(verdict.refused)}")
+        print_result(f"\nIt does not compile:\n{_set_in(verdict.refused)}")
         return
     table = new_table("", "test", ">points", ">of", "what it is about")
     for test in verdict.tests:
         name = f"{test.name} (hidden)" if test.hidden else test.name
-        table.add_row(name, shown(test.points), shown(test.most), test.says)
+        table.add_row(name, shown(test.points), shown(test.most), test.title)
     print_full_width(table)
     for test in verdict.tests:
         if test.lost and not (test.hidden and to_students):
@@ -300,20 +304,22 @@ def show_lost(test: TestVerdict, folder: Path) -> None:
     """Prints why a test lost points, and how to inspect its run."""
     from schedlab.courses.grading.verdict import picture_of, shown
 
-    tell(f"{test.name}:")
+    print_result(f"{test.name}:")
     if test.broken:
-        tell(_set_in(f"no points: {test.broken}") + "\n")
+        print_result(_set_in(f"no points: {test.broken}") + "\n")
         return
     for number, part in enumerate(test.scored):
         if part.points < part.most:
-            tell(_set_in(f"{shown(part.points)} of {shown(part.most)}: {part.title}\n{part.why}"))
+            print_result(
+                _set_in(f"{shown(part.points)} of {shown(part.most)}: {part.title}\n{part.why}")
+            )
             if part.picture:
-                tell("\n" + _set_in(_set_in(part.picture)))
+                print_result("\n" + _set_in(_set_in(part.picture)))
             if (folder / picture_of(number)).is_file():
-                tell("\n" + _set_in(f"As a picture: {folder / picture_of(number)}"))
-            tell("")
+                print_result("\n" + _set_in(f"As a picture: {folder / picture_of(number)}"))
+            print_result("")
     if folder.is_dir():
-        tell(_set_in(f"See it: ./schedlab monitor {shlex.quote(str(folder))}") + "\n")
+        print_result(_set_in(f"See it: ./schedlab monitor {shlex.quote(str(folder))}") + "\n")
 
 
 def _set_in(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.base.display.terminal import results, say, tell
+from schedlab.base.display.terminal import print_result, results, say
 from schedlab.base.toolchain.policies import parse_choices
 from schedlab.commands.options import PLACE, TICK, Parsed, echo_json, json_option, quiet_option
 from schedlab.errors import SchedlabError
@@ -85,4 +85,4 @@ def _show(made: Imported) -> None:
             results().print(table)
     for note in made.notes:
         say(f"schedlab: {note}")
-    tell(f"Kept in {made.folder}")
+    print_result(f"Kept in {made.folder}")

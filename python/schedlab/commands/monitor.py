@@ -262,7 +262,7 @@ def session(
         record=request.record,
         page_plays=page_with is not None,
         begins_paused=bool(request.run or lesson),
-        lesson=lesson.told if lesson else None,
+        lesson=lesson.json_object if lesson else None,
         software=software,
     )
 

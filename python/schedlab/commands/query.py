@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import click
 
 from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import new_table, print_full_width, say, tell
+from schedlab.base.display.terminal import new_table, print_full_width, print_result, say
 from schedlab.commands.options import FILE, echo_json
 from schedlab.errors import WrongUsage
 
@@ -105,7 +105,7 @@ def _of_a_sweep(folder: Path, sql: str, allow_files: bool) -> pl.DataFrame:
     from schedlab.analysis.tables.query import query_tables
     from schedlab.sweep import dataset
 
-    names = (dataset.RUNS, dataset.GROUPS, dataset.TOLD)
+    names = (dataset.RUNS, dataset.GROUPS, dataset.REPORTED)
     tables = {name: partial(dataset.read_table, folder, name) for name in names}
     return query_tables(tables, sql, allow_files)
 
@@ -149,7 +149,7 @@ def _write(rows: pl.DataFrame, file_format: str, out: Path | None) -> None:
             write_csv(rows, new)
         else:
             rows.write_parquet(new)
-    tell(f"{place}: {counted(len(rows), 'row')}")
+    print_result(f"{place}: {counted(len(rows), 'row')}")
 
 
 def _rows(rows_table: pl.DataFrame) -> list[dict[str, object]]:

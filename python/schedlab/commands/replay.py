@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from schedlab.base.display.terminal import new_table, print_full_width, say, tell
+from schedlab.base.display.terminal import new_table, print_full_width, print_result, say
 from schedlab.base.files.placing import check_file
 from schedlab.base.toolchain.policies import FAIR, PolicyChoice, check_choices, read_catalogue
 from schedlab.commands.options import (
@@ -48,7 +48,7 @@ AS_RECORDED = "as recorded"
 @request_options(
     machine=SIMULATOR,
     without=("changes", "kernel", "memory", "ignore_limits"),
-    otherwise=AS_RECORDED,
+    recorded_default=AS_RECORDED,
 )
 @decide_option
 @click.option(
@@ -170,7 +170,7 @@ def run_what_if(
     for name in (REPLAYS, PAGE):
         if (place / name).exists():
             raise WrongUsage(f"--out {place}: already contains {name}; name another folder")
-    answer = _found(folder, policies, place / REPLAYS, unchecked, notes)
+    answer = what_if_report(folder, policies, place / REPLAYS, unchecked, notes)
     replays = (load_run(folder) for replay in answer.replays for folder in replay.folders)
     runs = Collection([*answer.recorded, *replays])
     report = Report(TITLE, (page(answer),), facts(runs), answer.findings)
@@ -199,7 +199,7 @@ def _imported(file: Path, out: Path | None, tick: int | None) -> tuple[Path, Pat
     return place, made.folder, list(made.notes)
 
 
-def _found(
+def what_if_report(
     folder: Path,
     policies: tuple[PolicyChoice, ...] | None,
     place: Path,
@@ -235,7 +235,7 @@ def _found(
                 policies=(recorded_policy,),
                 settings=source.settings,
                 replay=source.with_switches(),
-                beside=tuple(run.with_switches() for run in others),
+                other_recordings=tuple(run.with_switches() for run in others),
             ),
         )
     measured = pooled([metrics.load(run.measured) for run in recorded])
@@ -314,15 +314,15 @@ def _nearest(recorded: Metrics, replays: Sequence[Replay]) -> Replay:
 
 def _show(answer: WhatIf, written: Path) -> None:
     from schedlab.commands.carrying_out import print_findings
-    from schedlab.report.what_if import told
+    from schedlab.report.what_if import row_texts
 
     policy, *numbers = _SHOWN
     headings = (f">{heading}".replace(", ", "\n").replace("up ", "up\n") for heading in numbers)
     table = new_table("The same demand under each policy", policy, *headings)
     for row in (answer.as_recorded, *answer.rows):
-        cells = told(row)
+        cells = row_texts(row)
         table.add_row(*(cells[heading] for heading in _SHOWN))
     print_full_width(table)
     print_findings([answer.trust, *answer.findings])
-    tell(f"Kept in {shlex.quote(str(written.parents[1]))}")
-    tell(f"Page: {written}")
+    print_result(f"Kept in {shlex.quote(str(written.parents[1]))}")
+    print_result(f"Page: {written}")

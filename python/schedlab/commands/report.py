@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import tell
+from schedlab.base.display.terminal import print_result
 from schedlab.commands.options import EXISTING_PATH, PLACE, echo_json, json_option
 from schedlab.errors import WrongUsage
 
@@ -82,9 +82,11 @@ def report(
     if as_json:
         echo_json(made)
     else:
-        tell(f"{made['report']}: {counted(made['runs'], 'run')}, {len(made['failed'])} failed")
+        print_result(
+            f"{made['report']}: {counted(made['runs'], 'run')}, {len(made['failed'])} failed"
+        )
         if artifact:
-            tell(f"{artifact}: prove it by ./schedlab verify {artifact}")
+            print_result(f"{artifact}: prove it by ./schedlab verify {artifact}")
 
 
 def _of_a_sweep(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab import __version__
-from schedlab.base.display.terminal import tell
+from schedlab.base.display.terminal import print_result
 from schedlab.base.toolchain.policies import unknown
 from schedlab.commands.carrying_out import print_plan
 from schedlab.commands.options import (
@@ -129,12 +129,12 @@ def reproduce(
         )
         echo_json({"schedlab": __version__, **place, "runs": runs, **decided})
     else:
-        tell(f"Kept in {done.folder}")
+        print_result(f"Kept in {done.folder}")
         if done.contests is not None:
             print_decided(done.contests)
         print_findings(findings_in(done.report.parent))
         print_next_steps([run.folder for run in done.runs if run.succeeded])
-        tell(f"Report: {done.report}")
+        print_result(f"Report: {done.report}")
     if not done.succeeded:
         raise SystemExit(1)
 

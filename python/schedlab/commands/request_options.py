@@ -87,16 +87,16 @@ def request_options(
     costs: str = KERNEL.name,
     without: tuple[str, ...] = (),
     only: tuple[str, ...] = (),
-    otherwise: str = "",
+    recorded_default: str = "",
 ) -> Callable[[T], T]:
     """Adds the options to a command, except those for the parameters
     `without`, or only those for `only`.
 
     The other arguments are defaults that the help shows. `cpus`: "" for the machine's number of
-    CPUs. `otherwise`: the help's text for defaults that a recording provides.
+    CPUs. `recorded_default`: the help's text for defaults that a recording provides.
     """
     cpus_default = cpus or "1-4; on linux as many as this host has, on host all of them"
-    shown = otherwise or True
+    shown = recorded_default or True
     options = {
         "changes": click.option(
             "--with",
@@ -128,7 +128,7 @@ def request_options(
             type=CPUS,
             default=cpus or None,
             help="Numbers of CPUs: 4, 1,2,8, 1-4, 1-3,7 or 1-64*2. [default: "
-            f"{otherwise or cpus_default}]",
+            f"{recorded_default or cpus_default}]",
         ),
         "machine": click.option(
             "--machine",
@@ -151,7 +151,7 @@ def request_options(
             "--limit",
             type=LIMIT,
             help="Time of the guest after which a run is ended.  [default: "
-            f"{otherwise or '60s; of a workload file with a longer duration, that and half a minute'}]",
+            f"{recorded_default or '60s; of a workload file with a longer duration, that and half a minute'}]",
         ),
         "seed": click.option(
             "--seed",
@@ -163,14 +163,14 @@ def request_options(
         "tick": click.option(
             "--tick",
             type=TICK,
-            help=f"Length of a tick.  [default: {otherwise or '1ms; linux has 4ms and no other'}]",
+            help=f"Length of a tick.  [default: {recorded_default or '1ms; linux has 4ms and no other'}]",
         ),
         "costs": click.option(
             "--costs",
             metavar="PROFILE",
             help="Costs of operations on sim: kernel, none, textbook, or a profile of "
             "./schedlab calibrate, with changes: kernel,fork=20000. [default: "
-            f"{otherwise or costs}]",
+            f"{recorded_default or costs}]",
         ),
         "delays": click.option(
             "--delay",

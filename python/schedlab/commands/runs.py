@@ -13,7 +13,7 @@ import click
 
 from schedlab.base.display.names import visible, visible_line
 from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import new_table, print_full_width, say, tell
+from schedlab.base.display.terminal import new_table, print_full_width, print_result, say
 from schedlab.base.files import placing
 from schedlab.commands.options import EXISTING_FOLDER, echo_json, json_option
 from schedlab.errors import SchedlabError, WrongUsage
@@ -35,7 +35,7 @@ def list_(place: Path | None, as_json: bool) -> None:
     PLACE is a folder of runs, or one that holds such folders, or sweeps. [default: runs/]
     """
     place = place or RUNS
-    is_complete = results.is_whole(place)
+    is_complete = results.is_complete(place)
     entries = [place] if is_complete else sorted(place.iterdir()) if place.is_dir() else []
     rows: list[dict[str, Any]] = [
         {"folder": str(entry), **facts_of(folders)}
@@ -52,7 +52,7 @@ def list_(place: Path | None, as_json: bool) -> None:
     if rows:
         print_full_width(table)
     else:
-        tell(f"{place} holds no run")
+        print_result(f"{place} holds no run")
 
 
 @runs.command()
@@ -84,7 +84,9 @@ def show(places: tuple[Path, ...], as_json: bool) -> None:
     for run in runs:
         setup = run.setup
         title = f"{setup.experiment} on {setup.machine}: {setup.policy_title}"
-        tell(f"{title}, {counted(setup.cpus, 'CPU')}, seed {run.seed}: {run.status}; {run.folder}")
+        print_result(
+            f"{title}, {counted(setup.cpus, 'CPU')}, seed {run.seed}: {run.status}; {run.folder}"
+        )
     print_metrics(
         [
             (
@@ -124,7 +126,7 @@ def rm(places: tuple[Path, ...], yes: bool) -> None:
         for place in sorted(set(places), key=lambda place: len(place.parts), reverse=True):
             if place.is_dir() and not place.is_symlink() and not any(place.iterdir()):
                 place.rmdir()
-        tell(f"{remaining} removed")
+        print_result(f"{remaining} removed")
     if retained:
         raise SchedlabError(f"{summarize_refusals(list(retained))} kept")
 
@@ -181,7 +183,7 @@ def stored_run_folders(place: Path) -> Iterator[Path]:
     """
     if place.is_symlink() or not place.is_dir():
         return
-    if results.is_whole(place):
+    if results.is_complete(place):
         yield place
         return
     for entry in sorted(os.scandir(place), key=lambda entry: entry.name):

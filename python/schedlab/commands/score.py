@@ -181,7 +181,7 @@ def _carry_out(runs: Sequence[RunSpec], folder: Path) -> Path:
 
     plan = Plan(folder, tuple(runs))
     plan.check()
-    perform(plan, kept=False)
+    perform(plan, keep_runs=False)
     return folder
 
 

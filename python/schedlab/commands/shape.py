@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from schedlab.base.display.terminal import results, say, tell
+from schedlab.base.display.terminal import print_result, results, say
 from schedlab.base.files.whole import written
 from schedlab.commands.options import FILE, SHAPE, echo_json, json_option
 from schedlab.errors import WrongUsage
@@ -60,7 +60,7 @@ def _make(folder: Path, out: Path | None) -> None:
         return
     with written(out) as new:
         new.write_text(text)
-    tell(f"Wrote {out}: {_words(made)}")
+    print_result(f"Wrote {out}: {_words(made)}")
 
 
 def _words(shape: Shape) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.base.display.numbers import host_time
-from schedlab.base.display.terminal import messages, new_table, results, say, tell
+from schedlab.base.display.terminal import messages, new_table, print_result, results, say
 from schedlab.commands.options import FOLDER, echo_json, for_option, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import new_runs_folder
@@ -71,7 +71,7 @@ def soak(names: tuple[str, ...], duration_ns: int, out: Path | None, as_json: bo
         echo_json(content)
     else:
         results().print(_table(rows, seen.seconds))
-        tell(f"Kept in {place}")
+        print_result(f"Kept in {place}")
     problems = [f"{name}: {text}" for name, texts in seen.problems.items() for text in texts]
     problems += [
         f"{name}: {len(left)} temporary files were left: {', '.join(left[:5])}"

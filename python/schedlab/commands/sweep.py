@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import results, say, tell
+from schedlab.base.display.terminal import print_result, results, say
 from schedlab.commands.carrying_out import SHOWN, ended_by_signal, print_planned
 from schedlab.commands.options import (
     EXISTING_FOLDER,
@@ -296,7 +296,7 @@ def search_for(
             echo_json({"runs": setups * seeds, "setups": setups, "grid_setups": size})
             return
         per_point = f"{counted(seeds, 'seed')} each"
-        tell(
+        print_result(
             f"at most {counted(setups, 'setup')} with {per_point}, of {search.rounded(size)} in the full grid"
         )
         return
@@ -306,7 +306,7 @@ def search_for(
         show_answers(request, folder, objectives, None, {"search": outcome.to_dict()})
     if not request.as_json:
         for line in outcome.lines(objectives[0]):
-            tell(line)
+            print_result(line)
         show(outcome.done, False)
     if outcome.done.failed:
         raise SystemExit(1)
@@ -458,4 +458,4 @@ def show(done: Done, as_json: bool) -> None:
         )  # fmt: skip
         return
     failed = f", {done.failed} failed" if done.failed else ""
-    tell(f"{counted(done.runs, 'run')}{failed}. Kept in {done.folder}")
+    print_result(f"{counted(done.runs, 'run')}{failed}. Kept in {done.folder}")

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import click
 
-from schedlab.base.display.terminal import say, tell
+from schedlab.base.display.terminal import print_result, say
 from schedlab.base.files.whole import written
 from schedlab.commands.options import EXISTING_PATH, FILE, PLACE, echo_json, given, json_option
 from schedlab.errors import SchedlabError, WrongUsage
@@ -80,7 +80,7 @@ def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -
         content = {"file": str(place), "records": len(read.events), "lost": read.lost}
         echo_json({**content, "problem": problem})
     else:
-        tell(f"{place}: {len(read.events):,} records")
+        print_result(f"{place}: {len(read.events):,} records")
     if problem:
         raise SchedlabError(f"{folder}: its trace is invalid: {problem}")
 
@@ -97,7 +97,7 @@ def export_workload(context: click.Context, run: Path, file: Path, as_json: bool
     if as_json:
         echo_json({"file": str(file.absolute()), "replay_of": workload.facts})
     else:
-        tell(f"{file.absolute()}: {workload.title}")
+        print_result(f"{file.absolute()}: {workload.title}")
     for note in workload.notes:
         say(f"schedlab: {run}: {note}")
 

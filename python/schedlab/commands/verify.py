@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.names import visible
-from schedlab.base.display.terminal import say, tell
+from schedlab.base.display.terminal import print_result, say
 from schedlab.base.files.whole import file_hash
 from schedlab.commands.carrying_out import ended_by_signal, perform, print_plan
 from schedlab.commands.options import (
@@ -42,7 +42,7 @@ Traces = Mapping[Path, str | None]
 class Check:
     """A stored run and the result of its repetition."""
 
-    kept: Path
+    stored: Path
     again: Path
     same: bool
     """True if the traces are identical byte for byte and both runs ended alike."""
@@ -53,7 +53,7 @@ class Check:
     def to_dict(self) -> dict[str, object]:
         """Returns the check for JSON."""
         return {
-            "folder": str(self.kept),
+            "folder": str(self.stored),
             "again": str(self.again),
             "same": self.same,
             "repeatable": self.repeatable,
@@ -61,7 +61,7 @@ class Check:
         }
 
     @property
-    def told(self) -> str:
+    def difference_text(self) -> str:
         """Describes a run whose repetition differs, in one line."""
         if not self.repeatable:
             reason = "its machine has the host's time, and is never the same twice"
@@ -105,7 +105,7 @@ def verify(
         echo_json({"folder": str(folder), "runs": [check.to_dict() for check in checks]})
     else:
         _print_checks(checks)
-        tell(f"Kept in {folder}")
+        print_result(f"Kept in {folder}")
     if not _all_same(checks):
         raise SystemExit(1)
 
@@ -130,16 +130,16 @@ def _prove(file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: 
         if (folder / FIGURES).exists():
             raise WrongUsage(f"--out {folder}: already contains {FIGURES}; name another folder")
         checks = _carry_out(planned, folder, traces)
-        again = {check.kept: check.again for check in checks}
+        again = {check.stored: check.again for check in checks}
         figures = proof.hold(artifact, again, folder / FIGURES)
         if as_json:
             figure_rows = [{**vars(figure.figure), "same": figure.same} for figure in figures]
-            runs = [{**check.to_dict(), "folder": f"runs/{check.kept.name}"} for check in checks]
+            runs = [{**check.to_dict(), "folder": f"runs/{check.stored.name}"} for check in checks]
             echo_json({"folder": str(folder), "runs": runs, "figures": figure_rows})
         else:
             _print_checks(checks)
             _print_figures(figures, _why(checks, other))
-            tell(f"Kept in {folder}")
+            print_result(f"Kept in {folder}")
     if not _all_same(checks) or not all(figure.same for figure in figures):
         raise SystemExit(1)
 
@@ -150,9 +150,9 @@ def _folder(place: Path, out: Path | None) -> Path:
 
 def _runs_in(place: Path) -> list[Path]:
     """Returns the folder itself if it is a run, else the runs in it."""
-    if results.is_whole(place):
+    if results.is_complete(place):
         return [place]
-    run_folders = sorted(entry for entry in place.iterdir() if results.is_whole(entry))
+    run_folders = sorted(entry for entry in place.iterdir() if results.is_complete(entry))
     if not run_folders:
         raise WrongUsage(f"{place}: contains no run; name a folder of runs")
     return run_folders
@@ -279,7 +279,7 @@ def _all_same(checks: Sequence[Check]) -> bool:
 def _print_checks(checks: Sequence[Check]) -> None:
     for check in checks:
         if not check.same:
-            say(check.told)
+            say(check.difference_text)
     count = sum(check.same for check in checks)
     click.echo(f"{count} of {len(checks)} runs came out the same, byte for byte.")
 

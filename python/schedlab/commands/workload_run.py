@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.base.display.terminal import new_table, print_full_width, results, say, tell
+from schedlab.base.display.terminal import new_table, print_full_width, print_result, results, say
 from schedlab.commands.carrying_out import perform, print_next_steps, print_plan
 from schedlab.errors import WrongUsage
 from schedlab.report.deciding import FEWEST_SEEDS
@@ -17,7 +17,7 @@ from schedlab.report.deciding import FEWEST_SEEDS
 if TYPE_CHECKING:
     from schedlab.report.deciding import Budget, Contest
     from schedlab.runs.carrying_out import Finished
-    from schedlab.runs.parts import Instead
+    from schedlab.runs.parts import PartReplacements
     from schedlab.runs.plan import Plan
     from schedlab.runs.request import Request
 
@@ -37,7 +37,7 @@ def run_workload(
     if dry_run:
         print_plan(plan.runs, as_json)
         return
-    finished = perform(plan, instead=kernel_request)
+    finished = perform(plan, replacements=kernel_request)
     if budget:
         contests = decide(plan, budget, kernel_request, finished)
         show_decided(finished, contests, as_json)
@@ -51,7 +51,7 @@ def check_decidable(request: Request) -> None:
     """Raises WrongUsage if there are fewer than two policies, or seeds cannot be added."""
     if len(set(request.policies)) < 2:
         raise WrongUsage("--decide: needs several policies; name them in --policy")
-    if request.beside:
+    if request.other_recordings:
         raise WrongUsage(
             "--decide: a recording is replayed once, with its own seed; leave out "
             "--decide, or name one recording"
@@ -70,7 +70,7 @@ def show(finished: list[Finished], as_json: bool) -> None:
 
 
 def decide(
-    requested: Plan, budget: Budget, kernel_request: Instead, finished: list[Finished]
+    requested: Plan, budget: Budget, kernel_request: PartReplacements, finished: list[Finished]
 ) -> list[Contest]:
     """Adds runs with other seeds until the budget is used, and appends them to `finished`.
 
@@ -82,7 +82,7 @@ def decide(
 
     def perform_added(added: Plan) -> None:
         added.check_new()
-        finished.extend(perform(added, instead=kernel_request))
+        finished.extend(perform(added, replacements=kernel_request))
 
     def compared(plan: Plan) -> list[Suite]:
         return suites(Collection(load_run(plan.place(run)) for run in plan.runs))
@@ -107,7 +107,9 @@ def show_decided(finished: list[Finished], contests: list[Contest], as_json: boo
         print_full_width(table)
         print_decided(contests)
         folder = finished[0].folder.parent
-        tell(f"Kept in {folder}; pages with charts: ./schedlab report {shlex.quote(str(folder))}")
+        print_result(
+            f"Kept in {folder}; pages with charts: ./schedlab report {shlex.quote(str(folder))}"
+        )
     show_failures(finished)
 
 
@@ -138,5 +140,5 @@ def show_tables(finished: list[Finished]) -> None:
             for run in measured
         ]
         print_figures([(heading, output) for heading, output in output_by_run if output])
-    tell(f"Kept in {finished[0].folder.parent}")
+    print_result(f"Kept in {finished[0].folder.parent}")
     print_next_steps([run.folder for run in measured])

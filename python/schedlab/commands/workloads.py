@@ -92,9 +92,9 @@ def write_played(
 
 def read_file(file: Path, changes: tuple[tuple[str, str], ...]) -> WorkloadFile:
     """Returns a workload file, and reports parts without effect on standard error."""
-    from schedlab.runs.request import found, workload_file
+    from schedlab.runs.request import resolve_workload, workload_file
 
-    name = found(str(file), frozenset())
+    name = resolve_workload(str(file), frozenset())
     read = workload_file(name, changes) if Path(name).is_file() else None
     if not read:
         raise WrongUsage(

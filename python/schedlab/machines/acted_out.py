@@ -33,9 +33,9 @@ class Act:
 
 @dataclass
 class _Task:
-    """A task: `begun` is its start (µs), `events` are its phases."""
+    """A task: `start_us` is its start (µs), `events` are its phases."""
 
-    begun: int
+    start_us: int
     events: list[dict[str, Any]] = field(default_factory=list)
     asleep: bool = False
     ended: bool = False
@@ -102,7 +102,7 @@ def _attribute(name: str, number: int) -> dict[str, Any]:
 def _written(task: _Task, end: int) -> dict[str, Any]:
     last = {"sleep": _until(end)} if task.asleep else {"run": _until(end)}
     events = [*task.events, *([] if task.ended else [last])]
-    return {"delay": task.begun, "loop": 1, "phases": dict(_phases(events))}
+    return {"delay": task.start_us, "loop": 1, "phases": dict(_phases(events))}
 
 
 def _phases(events: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:

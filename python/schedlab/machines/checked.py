@@ -248,7 +248,7 @@ def _run(source: Path, arguments: list[str]) -> Passed:
     if done.returncode == WrongUsage.exit_status and "contradicts itself" not in done.stderr:
         raise RuleBroken(f"policy {policy_of(source)}: its check failed: {done.stderr.strip()}")
     if done.returncode:
-        raise RuleBroken(told(source, program, done.stderr.splitlines()))
+        raise RuleBroken(failure_text(source, program, done.stderr.splitlines()))
     counts: dict[str, Any] = {
         name: int(value) for name, value in map(str.split, done.stdout.splitlines())
     }
@@ -275,7 +275,7 @@ def sanitizer_environment() -> dict[str, str]:
     return environment
 
 
-def told(source: Path, program: Path, lines: list[str]) -> str:
+def failure_text(source: Path, program: Path, lines: list[str]) -> str:
     """Returns the checked simulator's output as a headline with details below it."""
     hook = next((match[1] for line in lines if (match := _HOOK.match(line))), "")
     rule = _rule(source, program, lines, hook)

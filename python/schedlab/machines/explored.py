@@ -20,10 +20,10 @@ from schedlab.errors import BuildFailed, RuleBroken, SchedlabError, WrongUsage
 from schedlab.machines.acted_out import TICK_US, acts_of, workload_of
 from schedlab.machines.checked import (
     built_alone,
+    failure_text,
     run_workload,
     sanitizer_environment,
     sources_of,
-    told,
 )
 from schedlab.machines.outcome import BROKEN_RULE, indent
 from schedlab.paths import BUILD, ROOT
@@ -308,7 +308,7 @@ def _seconds(lines: list[str]) -> float:
 def _counterexample(source: Path, lines: list[str], complaints: list[str]) -> str:
     """Returns the broken rule, the operations that lead to it, and the details."""
     steps = [line for line in lines if _OPERATION.match(line)]
-    headline, _, circumstances = told(source, _program(source), complaints).partition("\n")
+    headline, _, circumstances = failure_text(source, _program(source), complaints).partition("\n")
     count = sum(1 for step in steps if not step.startswith("     then"))
     shown_steps = [f"no shorter sequence of operations breaks a rule than {count}:", *steps]
     if not steps:

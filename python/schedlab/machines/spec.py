@@ -197,7 +197,7 @@ class Branch:
     """Value before the branch, as for the next two fields."""
     settings: tuple[tuple[str, int], ...]
     seed: int
-    told: tuple[str, ...]
+    command_lines: tuple[str, ...]
     """Commands to the kernel, in the format of abi/machine_commands.h; empty if nothing changes."""
     title: str = ""
     """Description of the changes; empty if nothing changes."""
@@ -205,7 +205,7 @@ class Branch:
     @property
     def commands(self) -> str:
         """The commands as one text."""
-        return "".join(f"{line}\n" for line in self.told)
+        return "".join(f"{line}\n" for line in self.command_lines)
 
     def manifest(self) -> dict[str, Any]:
         """Returns the manifest's fields of a branch."""
@@ -218,7 +218,7 @@ class Branch:
                 "policy": str(self.policy),
                 "tunables": dict(self.settings),
                 "seed": self.seed,
-                "told": list(self.told),
+                "told": list(self.command_lines),
             },
         }
 

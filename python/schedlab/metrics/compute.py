@@ -18,11 +18,11 @@ from schedlab.metrics.said import late_arrivals, printed_values_of, remarks, unr
 from schedlab.metrics.shares import Weights, attributes_set, with_shares
 from schedlab.metrics.summary import groups_of, summary_of
 from schedlab.metrics.untold import (
+    NEED_WAKEUPS,
     SHARES,
     UNKNOWN_PART,
-    UNTOLD,
     drop_unknown,
-    wakeups_untold,
+    wakeups_unknown,
     without_unknown,
 )
 from schedlab.metrics.window import Window, measured_window, window_since
@@ -129,8 +129,8 @@ class _Books:
             said=pl.concat([remarks(trace, window), late, unknown]),
             attributes=attributes_set(trace, window),
         )
-        if wakeups_untold(trace):
-            return drop_unknown(result, UNTOLD)
+        if wakeups_unknown(trace):
+            return drop_unknown(result, NEED_WAKEUPS)
         much = self._cpus.unknown_ns > UNKNOWN_PART * trace.header.cpus * window.elapsed_ns
         return drop_unknown(result, SHARES) if much else result
 

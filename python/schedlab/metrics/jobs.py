@@ -8,7 +8,7 @@ import polars as pl
 
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import LifeTable, attribute_at, lives
-from schedlab.metrics.people import people
+from schedlab.metrics.people import process_table
 from schedlab.metrics.window import Window, measured_window
 from schedlab.trace import AttributeKind, Facts, Kind, MarkKind, Trace
 from schedlab.trace.model import Integers
@@ -33,7 +33,7 @@ def jobs(trace: Trace) -> pl.DataFrame:
     `lateness_ns` is the lateness at that end.
     """
     who, window = lives(trace), measured_window(trace)
-    workload = people(trace, who, window).filter(pl.col("role") == "workload")
+    workload = process_table(trace, who, window).filter(pl.col("role") == "workload")
     return workload.select("life", "pid", "group").join(
         jobs_of(trace, who, window), on="life", how="inner", maintain_order="left_right"
     )

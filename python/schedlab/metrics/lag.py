@@ -8,7 +8,7 @@ import polars as pl
 
 from schedlab.metrics.intervals import state_intervals
 from schedlab.metrics.lives import Lives, attribute_at, lives
-from schedlab.metrics.people import people
+from schedlab.metrics.people import process_table
 from schedlab.metrics.shares import (
     ATTRIBUTE_DEFAULTS,
     IN_GROUPS,
@@ -63,7 +63,7 @@ def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
 
 def _ready(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
     """Returns the intervals when the workload's processes ran or waited, within the window."""
-    workload = people(trace, who, window).filter(pl.col("role") == "workload").select("life")
+    workload = process_table(trace, who, window).filter(pl.col("role") == "workload").select("life")
     return (
         state_intervals(trace, who)
         .filter(pl.col("state") != "blocked")

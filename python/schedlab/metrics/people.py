@@ -35,7 +35,7 @@ def called_by(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
     )
 
 
-def people(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
+def process_table(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
     """Returns the processes alive in the window, one row each: names, groups, roles and times."""
     return processes_by_name(trace, who, window, called_by(trace, who, window))
 
@@ -43,7 +43,7 @@ def people(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
 def processes_by_name(
     trace: Facts, who: LifeTable, window: Window, called: pl.DataFrame
 ) -> pl.DataFrame:
-    """Like `people`, with names and groups that `called_by` already computed."""
+    """Like `process_table`, with names and groups that `called_by` already computed."""
 
     def at(name: str, row: Integers) -> Integers:
         return trace.at(name, row) if len(trace) else row

@@ -43,7 +43,7 @@ Grain = Literal["none", "clock", "mean of clock", "whole"]
 ANYWHERE: Within = (-math.inf, math.inf)
 POSITIVE: Within = (0, math.inf)
 PART: Within = (0, 1)
-TOLD = "told-"
+REPORTED_PREFIX = "told-"
 """Prefix of a value that a program reported, where that value is a metric."""
 
 
@@ -73,7 +73,7 @@ _KINDS = (
     ("share_error.*", Kind(POINTS, "none", POSITIVE, three_digits)),
     (".*_per_second", Kind(PER_SECOND, "none", POSITIVE, three_digits)),
     (".*_per_.*", Kind(NUMBER, "none", POSITIVE, three_digits)),
-    (f"{TOLD}.*", Kind(NUMBER, "none", ANYWHERE, three_digits)),
+    (f"{REPORTED_PREFIX}.*", Kind(NUMBER, "none", ANYWHERE, three_digits)),
     (".*", Kind(NUMBER, "whole", POSITIVE, _count)),
 )
 """The first pattern that matches a column's name decides its kind."""

@@ -12,7 +12,7 @@ from schedlab.metrics.model import Metrics
 from schedlab.trace import Facts, Kind
 from schedlab.trace.format import LossKind
 
-UNTOLD = re.compile(
+NEED_WAKEUPS = re.compile(
     r"(waiting|longest_wait|blocked|wakeup_latency|demand|ideal_share|share_error|fairness_share).*"
 )
 """Columns that depend on wake-ups: a seemingly blocked process may have been waiting for a CPU."""
@@ -44,7 +44,7 @@ def without_unknown(processes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def wakeups_untold(trace: Facts) -> bool:
+def wakeups_unknown(trace: Facts) -> bool:
     """True if wake-up times are unknown. Each WAKEUP record is then where its process ran next."""
     return bool((trace.at("first", trace.rows(Kind.LOST)) == LossKind.OF_WAKEUPS).any())
 
@@ -59,7 +59,7 @@ def drop_unknown(metrics: Metrics, pattern: re.Pattern[str]) -> Metrics:
     )
 
 
-def without_columns(table: pl.DataFrame, pattern: re.Pattern[str] = UNTOLD) -> pl.DataFrame:
+def without_columns(table: pl.DataFrame, pattern: re.Pattern[str] = NEED_WAKEUPS) -> pl.DataFrame:
     """Returns the table with null in the columns that match."""
     return table.with_columns(
         pl.lit(None, table.schema[column]).alias(column)

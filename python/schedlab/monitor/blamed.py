@@ -79,7 +79,7 @@ def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
                     {
                         "time_ns": choice.time_ns,
                         "cpu": choice.cpu,
-                        "words": choice.told(explanation.names),
+                        "words": choice.describe(explanation.names),
                     }
                     for choice in entry.choices[-_CHOICES:]
                 ],

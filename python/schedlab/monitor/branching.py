@@ -69,7 +69,7 @@ async def what_if(
     letters = await session.show_futures(
         system, [recorded_setup(place) for place in folders], at_ns
     )
-    session.kept.append(out)
+    session.recorded_folders.append(out)
     return {
         "unchanged": letters[0] if len(letters) > 1 else system.letter,
         "changed": letters[-1],
@@ -103,7 +103,7 @@ def _manifest(
     """Returns a branch's manifest: that of a recording, plus its source, branch point and change."""
     assert system.tape and system.system
     now = _state_at(folder, at_ns)
-    facts = facts_of(system.setup, system.workload, "", system.tape.standing, session.software)
+    facts = facts_of(system.setup, system.workload, "", system.tape.state, session.software)
     settings = {} if change.policy else dict(now.tunables)
     what = ", ".join([change.policy, *(f"{name}={value}" for name, value in change.settings)])
     return {
@@ -119,7 +119,7 @@ def _manifest(
             "tunables": dict(system.setup.settings),
             "seed": system.setup.seed,
             "told": change.commands.splitlines(),
-            "own": sorted(system.system.own_pids),
+            "own": sorted(system.system.monitor_pids),
         },
         "host": platform.node(),
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),

@@ -98,7 +98,7 @@ def _text(message: Message, key: str) -> str:
     return value
 
 
-def whole(message: Message, key: str) -> int:
+def integer(message: Message, key: str) -> int:
     """Returns a 64-bit integer of a message. Raises WrongUsage if it has none."""
     value = message.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
@@ -146,10 +146,10 @@ def _pids(message: Message) -> list[int]:
     """Returns the PIDs of a message, which has either `pid` or `pids`."""
     pids = message.get("pids")
     if pids is None:
-        return [whole(message, "pid")]
+        return [integer(message, "pid")]
     if not isinstance(pids, list) or not pids:
         raise WrongUsage(f"pids: expected a list of whole numbers, not {pids!r}")
-    return [whole({"pids": pid}, "pids") for pid in pids]
+    return [integer({"pids": pid}, "pids") for pid in pids]
 
 
 # --- of each system
@@ -163,7 +163,7 @@ async def _policy(session: Session, target: Watched, message: Message) -> None:
 
 
 async def _tunable(session: Session, target: Watched, message: Message) -> None:
-    name, value = _text(message, "name"), whole(message, "value")
+    name, value = _text(message, "name"), integer(message, "value")
     async with target.asking(Ability.POLICY) as system:
         await target.steer(f"tunable {name}={value}", system.set_tunable(name, value))
 
@@ -187,7 +187,7 @@ async def _status(session: Session, system: Watched, message: Message) -> dict[s
 async def _attribute(session: Session, system: Watched, message: Message) -> int:
     kind = _one_of(message, "kind", list(ATTRIBUTES))
     limits = ATTRIBUTES[kind]
-    value = whole(message, "value")
+    value = integer(message, "value")
     if not limits.least <= value <= limits.most:
         raise WrongUsage(f"{kind}: expected {limits.least} to {limits.most}, not {value}")
     return await system.set_attribute(_pids(message), AttributeKind[kind.upper()], value)
@@ -226,18 +226,18 @@ async def _follow(session: Session, system: Watched, message: Message) -> None:
     wrong = [act for act in acts if not _ACT.fullmatch(act)]
     if wrong:
         raise WrongUsage(f"acts: expected texts such as `120000000 tickets 5 77`, not {wrong[0]!r}")
-    await system.follow(setup, acts, whole(message, "time_ns"))
+    await system.follow(setup, acts, integer(message, "time_ns"))
 
 
 async def _text_of(session: Session, system: Watched, message: Message) -> str:
     """Returns the text of a workload, for a page that runs it in the browser."""
     name = _text(message, "workload")
     session.choices.check_workloads([name])
-    tick_ns = whole(message, "tick_ns")
+    tick_ns = integer(message, "tick_ns")
     if not TICK_NS[0] <= tick_ns <= TICK_NS[1]:
         raise WrongUsage(f"tick_ns: expected {TICK_NS[0]} to {TICK_NS[1]}, not {tick_ns}")
     entry = session.choices.palette[name]
-    return await asyncio.to_thread(workload_text, entry, whole(message, "seed"), tick_ns)
+    return await asyncio.to_thread(workload_text, entry, integer(message, "seed"), tick_ns)
 
 
 async def _restart(session: Session, system: Watched, message: Message) -> None:
@@ -255,7 +255,7 @@ async def _restart(session: Session, system: Watched, message: Message) -> None:
 
 def _changed(setup: Setup, message: Message) -> Setup:
     changes: dict[str, Any] = {
-        key: whole(message, key)
+        key: integer(message, key)
         for key in ("cpus", "seed", "tick_ns")
         if message.get(key) is not None
     }
@@ -275,10 +275,10 @@ async def _perfetto(session: Session, system: Watched, message: Message) -> str:
 
 async def _blame(session: Session, system: Watched, message: Message) -> dict[str, Any]:
     kinds = _texts(message, "kinds")
-    time_ns = min(max(whole(message, "time_ns"), 0), system.now_ns)
-    at_ns = None if message.get("at_ns") is None else whole(message, "at_ns")
+    time_ns = min(max(integer(message, "time_ns"), 0), system.now_ns)
+    at_ns = None if message.get("at_ns") is None else integer(message, "at_ns")
     begin_ns = max(time_ns - session.window_ns, 0)
-    question = Question(whole(message, "pid"), kinds, time_ns, begin_ns, at_ns)
+    question = Question(integer(message, "pid"), kinds, time_ns, begin_ns, at_ns)
     explanation = await system.blame(session.scratch, question, session.choices.catalogue)
     return all_visible(explanation)
 
@@ -392,7 +392,7 @@ async def _branch(
     settings = one_value_per_option("settings", _settings(message))
     if not policy and not settings:
         raise WrongUsage("branch: nothing to change; choose a policy or set a tunable")
-    at_ns = whole(message, "time_ns")
+    at_ns = integer(message, "time_ns")
     return await what_if(session, system, at_ns, Change(policy, settings), show)
 
 

@@ -19,7 +19,7 @@ from schedlab.base.display.working import begin_display
 from schedlab.base.host.supervision import cancelled_by_signals
 from schedlab.errors import SchedlabError
 from schedlab.monitor.session import Session
-from schedlab.monitor.way_in import way_in
+from schedlab.monitor.way_in import redirecting_file
 
 if TYPE_CHECKING:
     from schedlab.monitor.server import Server
@@ -58,7 +58,7 @@ async def _watch(make: Callable[[], Session], front: Front) -> int:
     with cancelled_by_signals(waiting) as caught:
         await asyncio.wait([waiting])
         await _close(session, tasks)
-    for folder in session.kept:
+    for folder in session.recorded_folders:
         results().print(f"Kept in {folder}", markup=False, soft_wrap=True)
     for task in tasks:
         if not task.cancelled() and task.exception():
@@ -98,7 +98,7 @@ def page(how: Page) -> Front:
 async def _open_browser(server: Server) -> None:
     """Opens a browser with a private file that holds the address, and waits for the page."""
     try:
-        with way_in(server.url) as file:
+        with redirecting_file(server.url) as file:
             # `webbrowser.open` may block until the browser exits, so it runs in a daemon thread.
             Thread(target=webbrowser.open, args=[file], daemon=True).start()
             await server.entered.wait()

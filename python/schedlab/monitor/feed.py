@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 
-from schedlab.monitor.said import Said
+from schedlab.monitor.said import History
 from schedlab.monitor.system import Records, Status
 from schedlab.monitor.tape import Tape
 from schedlab.monitor.watched import Watched
@@ -44,7 +44,7 @@ class Feed:
         self._sent = 0
         self._is_introduced = False
         """True once the page has the system's state, which precedes the trace."""
-        self._log: Said[str] | None = None
+        self._log: History[str] | None = None
         self._lines = self._notes = 0
         self._status: Status | None = None
 
@@ -109,7 +109,7 @@ class Feed:
             "starts": watched.starts,
             "origin_ns": watched.origin_ns,
             "reached_ns": self._reached_ns(),
-            "own": sorted(system.own_pids) if system else [],
+            "own": sorted(system.monitor_pids) if system else [],
             "record_cost_ns": system.record_cost_ns if system else 0.0,
             "log": log,
             "marks": marks,
@@ -119,7 +119,12 @@ class Feed:
     def _reached_ns(self) -> int | None:
         """Returns the time (ns) that the system has reached without further events, or None if unknown."""
         watched = self.watched
-        if self.behind or watched.tape is not self._tape or not watched.is_on or watched.held:
+        if (
+            self.behind
+            or watched.tape is not self._tape
+            or not watched.is_on
+            or watched.waits_for_others
+        ):
             return None
         return watched.known_ns if watched.setup.machine != _SEPARATE_CLOCK else None
 

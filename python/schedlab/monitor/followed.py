@@ -16,7 +16,7 @@ from schedlab.monitor.frames import Mark, State
 from schedlab.monitor.making import PLAYED, RECORDED, Choices, Maker
 from schedlab.monitor.rates import HostClock, Rate
 from schedlab.monitor.recorder import Recorder
-from schedlab.monitor.said import Said
+from schedlab.monitor.said import History
 from schedlab.monitor.system import Ability, Life, Played, Records, Setup, Status, System
 from schedlab.monitor.tape import Tape
 from schedlab.monitor.trace_file import begin_of_work
@@ -41,7 +41,7 @@ class Terms:
     """Called when a new hello message is needed."""
     first: Callable[[str], None]
     """Called with the system's letter at each start, before its workloads' records are taken."""
-    kept: list[Path]
+    recorded_folders: list[Path]
     """Folders of everything that was recorded."""
     pace: Callable[[], float]
     """The speed of systems whose clock the monitor drives."""
@@ -77,7 +77,7 @@ class Followed:
         self.system: System | None = None
         self.tape: Tape | None = None
         self.paused = False
-        self.held = False
+        self.waits_for_others = False
         """True while the system waits because it was ahead of the others."""
         self.failure = ""
         """Why the system was abandoned; empty if it was not."""
@@ -87,8 +87,8 @@ class Followed:
         """The system's time (ns) at the zero of the time shared by all systems."""
         self.clock = HostClock()
         self.speed, self.events = Rate(), Rate()
-        self.log: Said[str] = Said(LOG_MAX)
-        self.notes: Said[Mark] = Said(_NOTES_MAX)
+        self.log: History[str] = History(LOG_MAX)
+        self.notes: History[Mark] = History(_NOTES_MAX)
         """Marks that are not in the trace."""
         self.status: Status | None = None
         """The latest output of sched_status."""
@@ -140,7 +140,7 @@ class Followed:
         """The time (ns) that the system has reached, on its own clock."""
         if self.is_played:
             return self.played.now_ns
-        taken = self.tape.standing.time_ns if self.tape else 0
+        taken = self.tape.state.time_ns if self.tape else 0
         if not self.is_on:
             return taken
         return max(taken, self.clock.time_ns(time.monotonic()) - _SILENT_NS)
@@ -166,7 +166,7 @@ class Followed:
         cpus = f"{self.setup.cpus} CPU{'s' if self.setup.cpus > 1 else ''}"
         if self.setup.machine == RECORDED and self.setup.source:
             return self.setup.title or f"{self.setup.source.name}, recorded"
-        policy = (self.tape and self.tape.standing.policy) or str(self.setup.policy)
+        policy = (self.tape and self.tape.state.policy) or str(self.setup.policy)
         return f"{policy} on {self.setup.machine}, {cpus}"
 
     def fail(self, error: BaseException) -> None:
@@ -209,7 +209,7 @@ class Followed:
         self._take_part(records)
         now = time.monotonic()
         self.speed.note(now, self.now_ns)
-        self.events.note(now, self.tape.standing.count)
+        self.events.note(now, self.tape.state.count)
 
     def _before_work(self, records: Records) -> Records:
         """Adds the records before the first workload, which recordings omit, to the tape.
@@ -219,8 +219,8 @@ class Followed:
         assert self.tape and self.system
         at = 0
         if self.setup.workloads:
-            begin = begin_of_work(records, self.system.own_pids)
-            if begin is None and self.tape.standing.count + len(records) < _NO_WORK:
+            begin = begin_of_work(records, self.system.monitor_pids)
+            if begin is None and self.tape.state.count + len(records) < _NO_WORK:
                 return records
             at = begin or 0
         self._take_part(records[:at])
@@ -236,7 +236,7 @@ class Followed:
             self.tape.add(records)
         except OSError as error:
             self.note(f"the recording was abandoned: {error}")
-        self.clock.heard(time.monotonic(), self.tape.standing.time_ns)
+        self.clock.heard(time.monotonic(), self.tape.state.time_ns)
 
     def _take_log(self, lines: list[str]) -> None:
         self.log.add(lines)
@@ -258,5 +258,5 @@ class Followed:
 
     def note(self, text: str) -> None:
         """Adds a note to the timeline."""
-        time_ns = self.tape.standing.time_ns if self.tape else 0
+        time_ns = self.tape.state.time_ns if self.tape else 0
         self.notes.add([{"time_ns": time_ns, "kind": "note", "text": text, "pid": 0}])

@@ -16,7 +16,7 @@ from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, unknown
 from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.units import parse_time
-from schedlab.workload.values import by_key, members, real, whole, wrong
+from schedlab.workload.values import by_key, integer, members, real, wrong
 
 FOLDER = Path(__file__).parent / "lessons"
 """The built-in lessons."""
@@ -40,7 +40,7 @@ class Lesson:
     seed: int
     settings: tuple[tuple[str, int], ...]
     workloads: tuple[str, ...]
-    told: Mapping[str, Any]
+    json_object: Mapping[str, Any]
 
 
 def ready() -> list[str]:
@@ -83,12 +83,12 @@ def _lesson(node: Node) -> Lesson:
     )
     return Lesson(
         policies=parse_choices(_text(node_fields["policies"])),
-        cpus=whole(node_fields["cpus"], 1, 1024) if "cpus" in node_fields else 1,
+        cpus=integer(node_fields["cpus"], 1, 1024) if "cpus" in node_fields else 1,
         tick_ns=parse_time(_text(node_fields["tick"]) if "tick" in node_fields else "10ms"),
-        seed=whole(node_fields["seed"], 0, _INTEGERS[1]) if "seed" in node_fields else 1,
-        settings=tuple((name, whole(value, *_INTEGERS)) for name, value in settings),
+        seed=integer(node_fields["seed"], 0, _INTEGERS[1]) if "seed" in node_fields else 1,
+        settings=tuple((name, integer(value, *_INTEGERS)) for name, value in settings),
         workloads=tuple(_text(name) for name in names),
-        told=_plain(node),
+        json_object=_plain(node),
     )
 
 
@@ -105,7 +105,7 @@ def _check_step(step: Node) -> None:
     act = by_key(node_fields["act"], "an object", _ACTS) if "act" in node_fields else {}
     for key, value in act.items():
         if key == "value":
-            whole(value, *_INTEGERS)
+            integer(value, *_INTEGERS)
         elif key == "pace":
             real(value, 1e-9, 1000)
         else:

@@ -66,7 +66,7 @@ class Model:
     ) -> None:
         """Raises ValueError if the header is invalid."""
         self.header = header
-        self._own_pids: frozenset[int] = frozenset()
+        self._monitor_pids: frozenset[int] = frozenset()
         self._record_cost_ns = 0.0
         self._ffi, self._c = _library()
         self._get_memory()
@@ -82,7 +82,7 @@ class Model:
         """Returns a copy of the model with its current state."""
         other = object.__new__(Model)
         other.header, other._ffi, other._c = self.header, self._ffi, self._c
-        other._own_pids, other._record_cost_ns = self._own_pids, self._record_cost_ns
+        other._monitor_pids, other._record_cost_ns = self._monitor_pids, self._record_cost_ns
         other._get_memory()
         self._c.model_copy(other._model, self._model)
         return other
@@ -95,15 +95,15 @@ class Model:
         )
 
     @property
-    def own_pids(self) -> frozenset[int]:
+    def monitor_pids(self) -> frozenset[int]:
         """PIDs that belong to the monitor; set it again when they change."""
-        return self._own_pids
+        return self._monitor_pids
 
-    @own_pids.setter
-    def own_pids(self, pids: Iterable[int]) -> None:
+    @monitor_pids.setter
+    def monitor_pids(self, pids: Iterable[int]) -> None:
         pids = frozenset(pids)
-        if pids != self._own_pids:
-            self._own_pids = pids
+        if pids != self._monitor_pids:
+            self._monitor_pids = pids
             self._c.model_own(self._model, sorted(pids), len(pids))
 
     @property

@@ -16,7 +16,7 @@ from schedlab.monitor.frames import (
 )
 from schedlab.monitor.making import Choices
 from schedlab.monitor.model import Model
-from schedlab.monitor.said import Said
+from schedlab.monitor.said import History
 from schedlab.monitor.system import Refused, Setup, Status
 from schedlab.monitor.tape import Tape
 from schedlab.monitor.watched import Watched
@@ -37,7 +37,7 @@ class Picture:
         self.skipped = 0
         """Frames dropped because drawing was too slow."""
         self._begin(None, 0)
-        self._log: Said[str] = watched.log
+        self._log: History[str] = watched.log
         self._lines = self._marks = 0
         """Log lines and notes already shown."""
 
@@ -77,7 +77,7 @@ class Picture:
             self.model.feed(piece)
             self._fed += len(piece)
         self._hear(self.model)
-        if not self.behind and self.watched.is_on and not self.watched.held:
+        if not self.behind and self.watched.is_on and not self.watched.waits_for_others:
             self._reach(self.model)
         return bool(self.behind)
 
@@ -88,7 +88,7 @@ class Picture:
             model.set_window(window_ns)
         system = self.watched.system
         if system:
-            model.own_pids = frozenset(system.own_pids)
+            model.monitor_pids = frozenset(system.monitor_pids)
             model.record_cost_ns = system.record_cost_ns
 
     def _hear(self, model: Model) -> None:

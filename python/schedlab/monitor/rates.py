@@ -43,12 +43,12 @@ class HostClock:
         self._heard: deque[tuple[float, float]] = deque()
         """Pairs of running time (s) and clock offset (ns)."""
 
-    def runs(self, now_s: float) -> None:
+    def start(self, now_s: float) -> None:
         """Starts the clock."""
         if self._since is None:
             self._since = now_s
 
-    def stands(self, now_s: float) -> None:
+    def stop(self, now_s: float) -> None:
         """Stops the clock."""
         self._ran_s = self._ran(now_s)
         self._since = None

@@ -11,20 +11,20 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Said(Generic[T]):
+class History(Generic[T]):
     """The last `most` items."""
 
     def __init__(self, most: int) -> None:
         self.end = 0
         """Number of items ever added."""
-        self._kept: deque[T] = deque(maxlen=most)
+        self._items: deque[T] = deque(maxlen=most)
 
     def add(self, items: Iterable[T]) -> None:
         """Appends items."""
         for item in items:
-            self._kept.append(item)
+            self._items.append(item)
             self.end += 1
 
     def since(self, number: int) -> list[T]:
         """Returns the kept items after the first `number` items."""
-        return list(islice(self._kept, max(number - (self.end - len(self._kept)), 0), None))
+        return list(islice(self._items, max(number - (self.end - len(self._items)), 0), None))

@@ -93,7 +93,7 @@ class Session:
         self._disk = DiskWatch(self.scratch)
         self._looked_s = 0.0
         """Time of the last disk check."""
-        self.kept: list[Path] = []
+        self.recorded_folders: list[Path] = []
         """Folders of all recordings."""
         self._terms = Terms(
             choices,
@@ -101,7 +101,7 @@ class Session:
             self.scratch,
             self.announce_change,
             self._first,
-            self.kept,
+            self.recorded_folders,
             lambda: self.pace,
             page_plays,
         )
@@ -120,7 +120,7 @@ class Session:
         self._listeners: list[Listener] = []
         self._asking: dict[str, asyncio.Task[None]] = {}
         """Status requests in progress, by system."""
-        self._asked_at_s: dict[str, float] = {}
+        self._status_requested_s: dict[str, float] = {}
         self._titles: list[tuple[str, bool]] = []
         """Titles in the last hello message, and whether each trace is still missing."""
         self.publish: Callable[[Path], str] = str
@@ -296,7 +296,7 @@ class Session:
             **content,
             "trace": watched.address,
             "records": system.length,
-            "own": sorted(system.own_pids),
+            "own": sorted(system.monitor_pids),
             "message": system.message,
         }
 
@@ -337,9 +337,13 @@ class Session:
         for system in free:
             ahead_ns = system.common_ns - slowest
             try:
-                if system.held and ahead_ns <= limit_ns / 4 and not system.lock.locked():
+                if (
+                    system.waits_for_others
+                    and ahead_ns <= limit_ns / 4
+                    and not system.lock.locked()
+                ):
                     await system.resume_stopped()
-                elif not system.held and ahead_ns > limit_ns:
+                elif not system.waits_for_others and ahead_ns > limit_ns:
                     await system.hold()
             except Exception as error:  # a broken adapter fails this system only
                 system.fail(error)
@@ -350,11 +354,13 @@ class Session:
         for letter, system in self.systems.items():
             if letter in self._asking or not system.is_on or not self._listeners:
                 continue
-            if system.held or (system.paused and (self.page_plays or not system.is_played)):
+            if system.waits_for_others or (
+                system.paused and (self.page_plays or not system.is_played)
+            ):
                 continue
             period_s = float(getattr(system.system, "status_period_s", _STATUS_S))
-            if now >= self._asked_at_s.get(letter, 0.0) + period_s:
-                self._asked_at_s[letter] = now
+            if now >= self._status_requested_s.get(letter, 0.0) + period_s:
+                self._status_requested_s[letter] = now
                 self._asking[letter] = asyncio.create_task(self._ask(system))
 
     async def _ask(self, system: Watched) -> None:

@@ -36,7 +36,7 @@ _SELDOM = (Kind.FORK, Kind.EXIT, Kind.ATTRIBUTE, Kind.TASK_GROUP, Kind.TEXT, *TE
 
 
 @dataclass
-class Person:
+class ProcessFacts:
     """A live process."""
 
     name: str = ""
@@ -48,7 +48,7 @@ class Person:
     status: int = 0
     """Exit status, between its EXIT record and its end."""
 
-    def child(self, thread_of: int) -> Person:
+    def child(self, thread_of: int) -> ProcessFacts:
         """Returns the state that a child inherits at a fork."""
         return replace(self, thread_of=thread_of, attributes=dict(self.attributes), status=0)
 
@@ -83,7 +83,7 @@ class TraceState:
         """Tunables set since the current policy was activated."""
         self.task_groups: dict[tuple[int, int], int] = {}
         """Values of task groups by group number and GroupField."""
-        self.people: dict[int, Person] = {}
+        self.processes: dict[int, ProcessFacts] = {}
         self.state: dict[int, int] = {}
         """State of each live process: ProcessState or EXITING."""
         self.queued: dict[int, Queued] = {}
@@ -169,7 +169,7 @@ class TraceState:
             zip(pid_column.tolist(), np.concatenate(after)[order].tolist(), strict=True)
         )
         for pid in {0, *pid_column.tolist()}:
-            if pid not in self.people:
+            if pid not in self.processes:
                 self.state.pop(pid, None)
                 self.queued.pop(pid, None)
 
@@ -196,7 +196,7 @@ class TraceState:
             elif kind == Kind.FOUND:
                 self._found(cpu, process, first, second, texts[at])
             elif kind == Kind.EXEC:
-                self._person(process).name = texts[at]
+                self._facts_of(process).name = texts[at]
             elif kind == Kind.POLICY:
                 self.policy, self.shares_by, self.tunables = texts[at], process, {}
             elif kind == Kind.TUNABLE:
@@ -204,31 +204,31 @@ class TraceState:
                 self.tunables[texts[at]] = signed(second)
 
     def _fork(self, parent: int, child: int, thread_of: int) -> None:
-        self.people[child] = self.people.get(parent, _NOBODY).child(thread_of)
+        self.processes[child] = self.processes.get(parent, _NOBODY).child(thread_of)
 
     def _exit(self, process: int, status: int, _: int) -> None:
-        self._person(process).status = status
+        self._facts_of(process).status = status
 
     def _end(self, _: int, ended: int, __: int) -> None:
-        self.people.pop(ended, None)
+        self.processes.pop(ended, None)
 
     def _attribute(self, process: int, kind: int, value: int) -> None:
-        self._person(process).attributes[kind] = value
+        self._facts_of(process).attributes[kind] = value
 
     def _task_group(self, number: int, field: int, value: int) -> None:
         self.task_groups[number, field] = value
 
     def _group(self, process: int, _: int, label: int) -> None:
-        self._person(process).group = label
+        self._facts_of(process).group = label
 
     def _found(self, cpu: int, process: int, state: int, thread_of: int, name: str) -> None:
-        self.people[process] = Person(name, thread_of)
+        self.processes[process] = ProcessFacts(name, thread_of)
         if state == ProcessState.RUNNING:
             self.running[cpu] = process
 
-    def _person(self, pid: int) -> Person:
+    def _facts_of(self, pid: int) -> ProcessFacts:
         """Returns a process; if the trace has not introduced it, a default that is not stored."""
-        return self.people.get(pid) or Person()
+        return self.processes.get(pid) or ProcessFacts()
 
     # --- openings
 
@@ -241,7 +241,7 @@ class TraceState:
         return _OpeningWriter(self, frozenset(excluded_pids)).write()
 
 
-_NOBODY = Person()
+_NOBODY = ProcessFacts()
 
 
 def _texts(rows: Iterable[tuple[int, int, int, int, int]]) -> dict[int, str]:
@@ -262,25 +262,25 @@ class _OpeningWriter:
     """Writes START, the running process and its pending events for each CPU; all other state goes to CPU 0."""
 
     def __init__(self, state: TraceState, excluded_pids: frozenset[int]) -> None:
-        self.standing = state
-        self.own = excluded_pids
+        self.state = state
+        self.excluded_pids = excluded_pids
         self.time = state.time_ns
         self.rows: list[tuple[int, ...]] = []
         self.running = [int(pid) for pid in state.running]
 
     def write(self) -> Opening:
-        for cpu in range(self.standing.cpus):
+        for cpu in range(self.state.cpus):
             self._begin(cpu)
         self._in_force()
-        for pid in sorted(set(self.standing.people) - set(self.running)):
+        for pid in sorted(set(self.state.processes) - set(self.running)):
             self._found(0, pid)
         self._attributes()
         self._queued()
-        for cpu in range(self.standing.cpus):
+        for cpu in range(self.state.cpus):
             self._middle(cpu)
         groups = {
             pid: person.group
-            for pid, person in self.standing.people.items()
+            for pid, person in self.state.processes.items()
             if person.group and pid not in self.running
         }
         return Opening(np.array(self.rows, RECORD), self.time, groups)
@@ -295,22 +295,22 @@ class _OpeningWriter:
             self._add(cpu, text_record, process, low, high)
 
     def _begin(self, cpu: int) -> None:
-        self._add(cpu, Kind.START, second=int(self.standing.cycles[cpu]))
+        self._add(cpu, Kind.START, second=int(self.state.cycles[cpu]))
         pid = self.running[cpu]
-        if pid in self.standing.people:
+        if pid in self.state.processes:
             self._found(cpu, pid)
 
     def _found(self, cpu: int, pid: int) -> None:
-        person = self.standing.people[pid]
-        state = self.standing.state.get(pid, ProcessState.BLOCKED)
+        person = self.state.processes[pid]
+        state = self.state.state.get(pid, ProcessState.BLOCKED)
         state = ProcessState.RUNNING if state == EXITING else state
         name = person.name
-        if pid in self.own and not name.startswith("["):
+        if pid in self.excluded_pids and not name.startswith("["):
             name = f"[{name}]"
         self._add_text(Kind.FOUND, name, cpu, pid, state, person.thread_of)
 
     def _in_force(self) -> None:
-        state = self.standing
+        state = self.state
         if state.policy:
             self._add_text(Kind.POLICY, state.policy, 0, state.shares_by)
         for name, value in state.tunables.items():
@@ -318,14 +318,14 @@ class _OpeningWriter:
             self._add_text(Kind.TUNABLE, name, 0, state.shares_by, second=unsigned)
 
     def _attributes(self) -> None:
-        for (number, group_field), value in sorted(self.standing.task_groups.items()):
+        for (number, group_field), value in sorted(self.state.task_groups.items()):
             self._add(0, Kind.TASK_GROUP, number, group_field, value)
-        for pid, person in sorted(self.standing.people.items()):
+        for pid, person in sorted(self.state.processes.items()):
             for kind, value in sorted(person.attributes.items()):
                 self._add(0, Kind.ATTRIBUTE, pid, AttributeKind(kind), value)
 
     def _queued(self) -> None:
-        state = self.standing
+        state = self.state
         # A process that is about to leave its CPU is queued before the switch.
         runs = dict(zip(state.running.tolist(), state.switched.tolist(), strict=True))
         waiting = [
@@ -341,10 +341,10 @@ class _OpeningWriter:
     def _middle(self, cpu: int) -> None:
         """Adds a CPU's unfinished events: its process's exit, its scheduler's decision."""
         pid = self.running[cpu]
-        person = self.standing.people.get(pid)
+        person = self.state.processes.get(pid)
         if person and person.group:
             self._add(cpu, Kind.MARK, pid, MarkKind.GROUP, person.group)
-        if person and self.standing.state.get(pid) == EXITING:
+        if person and self.state.state.get(pid) == EXITING:
             self._add(cpu, Kind.EXIT, pid, person.status)
-        if self.standing.deciding[cpu]:
-            self._add(cpu, Kind.SCHEDULER_ENTER, pid, second=int(self.standing.cycles[cpu]))
+        if self.state.deciding[cpu]:
+            self._add(cpu, Kind.SCHEDULER_ENTER, pid, second=int(self.state.cycles[cpu]))

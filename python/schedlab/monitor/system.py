@@ -148,7 +148,7 @@ class System(Protocol):
         ...
 
     @property
-    def own_pids(self) -> frozenset[int]:
+    def monitor_pids(self) -> frozenset[int]:
         """PIDs that belong to the monitor and not to a workload."""
         ...
 

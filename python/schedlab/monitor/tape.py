@@ -40,7 +40,7 @@ class Tape:
     def __init__(self, header: Header, setup: Setup) -> None:
         self.header = header
         self.setup = setup
-        self.standing = TraceState(header.cpus)
+        self.state = TraceState(header.cpus)
         self.recorder: Recorder | None = None
         self.recent = Recent(header)
         self._steered: list[str] = []
@@ -52,7 +52,7 @@ class Tape:
 
         Raises OSError if they cannot be recorded, which ends the recording.
         """
-        self.standing.apply(records)
+        self.state.apply(records)
         self.recent.add(records)
         if self.recorder:
             self._record(lambda recorder: recorder.add(records))
@@ -86,12 +86,12 @@ class Tape:
         the earlier console output, which only a recording from the start includes.
         """
         setup = replace(self.setup, tick_ns=self.header.tick_ns, seed=self.header.seed)
-        facts = facts_of(setup, workload, request.label, self.standing, request.software)
+        facts = facts_of(setup, workload, request.label, self.state, request.software)
         name = f"{request.prefix}{facts['policy']}-{facts['cpus']}cpu-seed{setup.seed}"
         place = free_name(request.folder / name.replace(":", "-"))
         # Marks of a recording delimit its original measurement.
         marks = setup.machine == RECORDED
-        self.recorder = Recorder(place, self.header, facts, self.standing, excluded_pids, marks)
+        self.recorder = Recorder(place, self.header, facts, self.state, excluded_pids, marks)
         self._steered = []
         self._from_start = request.from_start
         if request.from_start:
@@ -128,7 +128,7 @@ class Tape:
 
         `place` is the path without a suffix.
         """
-        if self.standing.count == 0:
+        if self.state.count == 0:
             raise Refused("no record has arrived yet; try again")
         trace = place.with_suffix(".bin")
         if self.recorder:

@@ -59,7 +59,7 @@ class Watched(Followed):
                     await system.end()
             return
         self.system = system
-        self.clock.runs(time.monotonic())
+        self.clock.start(time.monotonic())
         self.paused = self.is_played_by_page
         if self.is_played and not self.paused:
             self.played.speed = self.terms.pace()
@@ -100,7 +100,7 @@ class Watched(Followed):
         """
         async with self.lock:
             system = self._able(*abilities)
-            if self.held:
+            if self.waits_for_others:
                 await self.resume_stopped()
             yield system
 
@@ -172,10 +172,10 @@ class Watched(Followed):
             return
         async with self.lock:
             system = self._able(Ability.PAUSE)
-            if not self.held:
+            if not self.waits_for_others:
                 await limited(system.pause())
-                self.clock.stands(time.monotonic())
-            self.held = False
+                self.clock.stop(time.monotonic())
+            self.waits_for_others = False
             self.paused = True
 
     async def resume(self) -> None:
@@ -185,25 +185,25 @@ class Watched(Followed):
         async with self.lock:
             if self.system:
                 await limited(self.system.resume())
-                self.clock.runs(time.monotonic())
+                self.clock.start(time.monotonic())
             self.paused = False
 
     async def hold(self) -> None:
         """Holds the system until the others catch up; does nothing during another operation."""
-        if self.lock.locked() or self.held:
+        if self.lock.locked() or self.waits_for_others:
             return
         async with self.lock:
             if self.system and self.is_on and not self.paused:
                 await limited(self.system.pause())
-                self.clock.stands(time.monotonic())
-                self.held = True
+                self.clock.stop(time.monotonic())
+                self.waits_for_others = True
 
     async def resume_stopped(self) -> None:
         """Releases a held system. The caller holds the lock, or no other task does."""
-        if self.held and self.system:
+        if self.waits_for_others and self.system:
             await limited(self.system.resume())
-            self.clock.runs(time.monotonic())
-        self.held = False
+            self.clock.start(time.monotonic())
+        self.waits_for_others = False
 
     async def stand(self) -> None:
         """Pauses the system if it can be paused."""
@@ -220,7 +220,7 @@ class Watched(Followed):
         fails.
         """
         async with self.following:
-            await limited(self._begun())
+            await limited(self._wait_until_started())
             self.take()
             if setup != self.setup or not self.is_on or not self.played.is_past(acts):
                 await self.restart(setup)
@@ -241,7 +241,7 @@ class Watched(Followed):
                 assert self.tape
                 self.tape.note_steering(word)
 
-    async def _begun(self) -> None:
+    async def _wait_until_started(self) -> None:
         while self.system is None and not self.failure:
             await asyncio.sleep(_LOOK_S)
 
@@ -256,7 +256,7 @@ class Watched(Followed):
         """Starts a recording. Raises Refused if there is no trace yet."""
         tape = self._full_tape("record")
         assert self.system
-        tape.record(request, self.workload, self.system.own_pids, self.log.since(0))
+        tape.record(request, self.workload, self.system.monitor_pids, self.log.since(0))
         self.note("recording begins")
 
     async def stop_recording(self) -> Path | None:
@@ -268,10 +268,10 @@ class Watched(Followed):
         outcome = Outcome("failed", self.message) if failed else Outcome("success")
         ended = self.life is Life.ENDED
         repeatable = ended and self.system is not None and self.system.repeatable
-        files: list[Path] = getattr(self.system, "kept_files", [])
+        files: list[Path] = getattr(self.system, "recorded_files", [])
         folder = await self.tape.stop(outcome, self.workload, repeatable, files)
         if folder:
-            self.terms.kept.append(folder)
+            self.terms.recorded_folders.append(folder)
         return folder
 
     async def export(self, folder: Path) -> Path:
@@ -279,7 +279,7 @@ class Watched(Followed):
         tape = self._full_tape("show")
         assert self.system
         self._exports += 1
-        excluded_pids = self.system.own_pids
+        excluded_pids = self.system.monitor_pids
         file = await tape.export(folder / f"{self.letter}-{self._exports}", excluded_pids)
         old = file.with_name(f"{self.letter}-{self._exports - _EXPORTS_MAX}{file.suffix}")
         old.unlink(missing_ok=True)
@@ -295,7 +295,7 @@ class Watched(Followed):
             assert self.system
             place = folder / f"{self.letter}-waits.bin"
             try:
-                tape.recent.write(place, self.system.own_pids, TIME_MAX, question.time_ns)
+                tape.recent.write(place, self.system.monitor_pids, TIME_MAX, question.time_ns)
                 return await asyncio.to_thread(blamed, place, question, known)
             except ValueError as error:
                 raise Refused(str(error)) from None

@@ -28,7 +28,7 @@ _PAGE = """<!doctype html>
 
 
 @contextmanager
-def way_in(url: str) -> Iterator[str]:
+def redirecting_file(url: str) -> Iterator[str]:
     """Yields the address of the redirecting file and deletes it afterwards.
 
     Raises OSError if there is no place for it.

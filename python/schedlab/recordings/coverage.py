@@ -29,17 +29,15 @@ class Coverage:
     """True if only some threads were recorded: a CPU's activity is known only while one of them runs."""
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """True if the activity of all CPUs was recorded."""
         return not self.unrecorded and not self.by_thread
 
 
-def coverage_of(
-    events: Events, cpus: int, command: str = "", whole_machine: bool = False
-) -> Coverage:
+def coverage_of(events: Events, cpus: int, command: str = "", all_cpus: bool = False) -> Coverage:
     """Returns what a recording of a machine with `cpus` CPUs covers.
 
-    `command`: perf's command line, if the file contains it. `whole_machine`: the tool always
+    `command`: perf's command line, if the file contains it. `all_cpus`: the tool always
     records all CPUs. Otherwise a CPU without events counts as unrecorded.
     """
     silent = set(range(cpus)) - {event.cpu for event in events.events}
@@ -47,13 +45,11 @@ def coverage_of(
     if chosen := _CPU_OPTION.search(words):
         return Coverage(frozenset(range(cpus)) - frozenset(_numbers(chosen[1])))
     if _ALL_CPUS.search(words):
-        whole_machine = True
+        all_cpus = True
     elif _RECORD.search(words):
         return Coverage(frozenset(silent), by_thread=True)
     by_thread = _is_broken(events)
-    return Coverage(
-        frozenset() if whole_machine and not by_thread else frozenset(silent), by_thread
-    )
+    return Coverage(frozenset() if all_cpus and not by_thread else frozenset(silent), by_thread)
 
 
 def _numbers(text: str) -> Iterator[int]:

@@ -56,7 +56,7 @@ def read_perfetto(path: Path) -> tuple[Events, int, dict[str, str]]:
 class _Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.found = Events()
+        self.collected = Events()
         self.cpus = 0
         self.facts: dict[str, str] = {}
         self.running: dict[int, _Thread] = {}
@@ -73,12 +73,12 @@ class _Reader:
                 self.tree(packet.process_tree)
             elif packet.HasField("system_info"):
                 self.system(packet.system_info)
-        if WAKEUPS[0] in self.found.seen:  # a wake-up counts once, at its sched_waking
+        if WAKEUPS[0] in self.collected.seen:  # a wake-up counts once, at its sched_waking
             for place in self.wakeups:
-                self.found.events[place] = Woken(*self.found.events[place][:3])
-        self.found.events.sort(key=lambda event: event[0])
-        finish(self.found)
-        return self.found, self.cpus, self.facts
+                self.collected.events[place] = Woken(*self.collected.events[place][:3])
+        self.collected.events.sort(key=lambda event: event[0])
+        finish(self.collected)
+        return self.collected, self.cpus, self.facts
 
     def packets(self, data: bytes) -> Iterator[Any]:
         """Yields all packets, including compressed ones."""
@@ -116,11 +116,11 @@ class _Reader:
             kernels = process.is_kthread or (
                 process.pid == 2 and list(process.cmdline) == ["kthreadd"]
             )
-            if kernels or (process.ppid == 2 and 2 in self.found.of_kernel):
-                self.found.of_kernel.add(process.pid)
+            if kernels or (process.ppid == 2 and 2 in self.collected.of_kernel):
+                self.collected.of_kernel.add(process.pid)
         for thread in tree.threads:
             if thread.tid != thread.tgid:
-                self.found.leader[thread.tid] = thread.tgid
+                self.collected.leader[thread.tid] = thread.tgid
 
     def system(self, system: Any) -> None:
         self.cpus = max(self.cpus, system.num_cpus)
@@ -130,7 +130,7 @@ class _Reader:
 
     def bundle(self, bundle: Any) -> None:
         cpu = bundle.cpu
-        begin = len(self.found.events)
+        begin = len(self.collected.events)
         if bundle.lost_events:
             self.running.pop(cpu, None)
         if bundle.HasField("compact_sched"):
@@ -138,15 +138,15 @@ class _Reader:
         for event in bundle.event:
             self.event(cpu, event)
         if bundle.lost_events:
-            times = [event.time_ns for event in self.found.events[begin:]]
+            times = [event.time_ns for event in self.collected.events[begin:]]
             self.add("lost", Loss(min(times, default=0), cpu, 1))
 
     def count(self, what: str) -> None:
-        self.found.seen[what] = self.found.seen.get(what, 0) + 1
+        self.collected.seen[what] = self.collected.seen.get(what, 0) + 1
 
     def add(self, what: str, event: Event) -> None:
         self.count(what)
-        self.found.events.append(event)
+        self.collected.events.append(event)
 
     # --- individual events
 
@@ -155,7 +155,7 @@ class _Reader:
         if what is None or not hasattr(self, what):
             return
         if what != "sched_switch" and event.HasField("pid"):
-            self.found.see(time, cpu, event.pid)
+            self.collected.see(time, cpu, event.pid)
         getattr(self, what)(time, cpu, event, getattr(event, what))
 
     def sched_switch(self, time: int, cpu: int, header: Any, event: Any) -> None:
@@ -164,7 +164,7 @@ class _Reader:
         following = (event.next_pid, _text(event.next_comm), event.next_prio)
         self.running[cpu] = following
         self.count("sched_switch")
-        self.found.add_switch(Switch(time, cpu, *previous, state, *following), header.pid)
+        self.collected.add_switch(Switch(time, cpu, *previous, state, *following), header.pid)
 
     def sched_waking(self, time: int, cpu: int, event: Any, waking: Any) -> None:
         self.woken(
@@ -198,7 +198,7 @@ class _Reader:
 
     def task_newtask(self, time: int, cpu: int, event: Any, new_task: Any) -> None:
         if new_task.clone_flags & _THREAD:
-            self.found.leader[new_task.pid] = self.found.leader.get(event.pid, event.pid)
+            self.collected.leader[new_task.pid] = self.collected.leader.get(event.pid, event.pid)
         self.forked("task_newtask", time, cpu, event.pid, new_task.pid)
 
     def sched_migrate_task(self, time: int, cpu: int, _: Any, event: Any) -> None:
@@ -208,13 +208,13 @@ class _Reader:
         self, what: str, time: int, cpu: int, pid: int, name: str, target: int, flags: int
     ) -> None:
         if what != WAKEUPS[0]:
-            self.wakeups.append(len(self.found.events))
+            self.wakeups.append(len(self.collected.events))
         self.add(what, Wakeup(time, cpu, pid, name, target, bool(flags & _IN_INTERRUPT)))
 
     def forked(self, what: str, time: int, cpu: int, parent: int, child: int) -> None:
         self.add(what, Fork(time, cpu, parent, child))
-        if parent in self.found.of_kernel and parent == 2:
-            self.found.of_kernel.add(child)
+        if parent in self.collected.of_kernel and parent == 2:
+            self.collected.of_kernel.add(child)
 
     # --- compact events
 
@@ -244,7 +244,7 @@ class _Reader:
             previous: _Thread = self.running.get(cpu, (-1, "", priority))
             self.running[cpu] = following
             self.count("sched_switch")
-            self.found.add_switch(Switch(time, cpu, *previous, str(state), *following), -1)
+            self.collected.add_switch(Switch(time, cpu, *previous, str(state), *following), -1)
 
     @staticmethod
     def named(names: list[str], at: int) -> str:

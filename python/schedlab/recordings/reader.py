@@ -145,7 +145,7 @@ def _read(path: Path) -> Recording:
     highest = max(highest, *(cpu for cpu in targets if cpu < _CPUS_MAX), 0)
     cpus = max(min(recording.cpus, _CPUS_MAX), highest + 1)
     command = recording.facts.get("command", "")
-    coverage = coverage_of(recording.events, cpus, command, whole_machine=recording.cpus > 0)
+    coverage = coverage_of(recording.events, cpus, command, all_cpus=recording.cpus > 0)
     return Recording(recording.events, cpus, recording.facts, recording.tool, coverage)
 
 

@@ -419,7 +419,7 @@ class Story:
         if self.coverage.by_thread:
             for cpu in set(range(len(self.current))) - self.dark:
                 self.lose_cpu(cpu)
-        if not self.coverage.is_whole:
+        if not self.coverage.is_complete:
             for pid in [pid for pid, state in self.state.items() if state in (RUNNABLE, BLOCKED)]:
                 self.lose_thread(pid)
 

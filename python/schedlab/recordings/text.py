@@ -78,7 +78,7 @@ def parse(text: str) -> Events:
 
 class _Parser:
     def __init__(self) -> None:
-        self.found = Events()
+        self.collected = Events()
         self.wakeup_name = WAKEUPS[0]
         self.time_ns = 0
         """The time of the previous line."""
@@ -107,14 +107,14 @@ class _Parser:
                     self.lose(losses.pop())
         for loss in reversed(losses):
             self.lose(loss)
-        self.found.events.sort(key=lambda event: event[0])
+        self.collected.events.sort(key=lambda event: event[0])
         self.forget_earlier_forks()
-        finish(self.found)
-        return self.found
+        finish(self.collected)
+        return self.collected
 
     def forget_earlier_forks(self) -> None:
         """Removes perf's own forks, which happen before tracing starts."""
-        events = self.found.events
+        events = self.collected.events
         begin = 0
         for event in events:
             if not (isinstance(event, Fork) and event.by_recorder):
@@ -136,23 +136,23 @@ class _Parser:
                 self.time_ns = int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0")[:9])
                 self.thread = _thread_of(line)
                 if self.thread >= 0 and what in _TRACEPOINTS:
-                    self.found.see(self.time_ns, int(cpu), self.thread)
+                    self.collected.see(self.time_ns, int(cpu), self.thread)
                 make(int(cpu), match.groups(), flags)
                 return
-        if len(self.found.unreadable) < _UNREADABLE_SHOWN:
-            self.found.unreadable.append(f"{what}: {rest}")
+        if len(self.collected.unreadable) < _UNREADABLE_SHOWN:
+            self.collected.unreadable.append(f"{what}: {rest}")
 
     def count(self, what: str) -> None:
-        self.found.seen[what] = self.found.seen.get(what, 0) + 1
+        self.collected.seen[what] = self.collected.seen.get(what, 0) + 1
 
     def add(self, event: Event) -> None:
-        self.found.events.append(event)
+        self.collected.events.append(event)
 
     def switch(self, cpu: int, values: Values, _flags: str | None) -> None:
         name, pid, priority, state, next_name, next_pid, next_priority = values
         previous, following = int(pid), int(next_pid)
         of_next = (following, next_name, int(next_priority))
-        self.found.add_switch(
+        self.collected.add_switch(
             Switch(self.time_ns, cpu, previous, name, int(priority), state, *of_next), self.thread
         )
 
@@ -170,7 +170,7 @@ class _Parser:
     def fork(self, cpu: int, values: Values, _flags: str | None) -> None:
         parent, child = int(values[1]), int(values[3])
         self.add(Fork(self.time_ns, cpu, parent, child))
-        self.found.mark_kernel_thread(child, parent)
+        self.collected.mark_kernel_thread(child, parent)
 
     def move(self, cpu: int, values: Values, _flags: str | None) -> None:
         self.add(Move(self.time_ns, cpu, int(values[1]), int(values[3]), int(values[4])))
@@ -179,10 +179,10 @@ class _Parser:
         """Handles a record of perf: at time 0, threads that already exist; later, forks."""
         leader, thread, _, parent = map(int, values)
         if thread != leader:
-            self.found.leader[thread] = leader
+            self.collected.leader[thread] = leader
         if self.time_ns:
             self.add(Fork(self.time_ns, cpu, parent, thread, by_recorder=True))
-        self.found.mark_kernel_thread(thread, parent)
+        self.collected.mark_kernel_thread(thread, parent)
 
     def recorded_loss(self, cpu: int, values: Values, _flags: str | None) -> None:
         self.add(Loss(self.time_ns, cpu, int(values[0])))

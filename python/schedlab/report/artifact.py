@@ -41,7 +41,7 @@ from schedlab.report.workload_tables import workloads
 from schedlab.runs import results
 from schedlab.runs.again import command_of
 from schedlab.runs.collection import Collection, StoredRun
-from schedlab.runs.results import LOOKS, sequential_checks_json
+from schedlab.runs.results import EVALUATIONS_FILE, sequential_checks_json
 from schedlab.studies.experiments import EXPERIMENTS
 
 FORMAT = 1
@@ -148,8 +148,8 @@ def write_artifact(
         "README.md": _readme(place.name, figures, runs, sources).encode(),
         "schedlab.bib": citation().encode(),
         **({CHANGES: patch} if patch else {}),
-        f"runs/{LOOKS}": sequential_checks_json(
-            max((run.looks for run in runs), default=1)
+        f"runs/{EVALUATIONS_FILE}": sequential_checks_json(
+            max((run.evaluations_max for run in runs), default=1)
         ).encode(),
     }
     for figure in figures:

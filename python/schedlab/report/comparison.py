@@ -23,8 +23,8 @@ from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.report import turns
 from schedlab.report.comparison_charts import chooser, relative, trade_off
 from schedlab.report.comparison_stills import (
-    each_metric,
-    each_user_workload,
+    charts_by_metric,
+    charts_by_workload,
     means_of_user_workloads,
 )
 from schedlab.report.findings import FEW_POLICIES, Score, contests, score
@@ -107,7 +107,7 @@ def _never_worse(contest: Sequence[Suite]) -> str:
 
 def _best_section(contest: Sequence[Suite]) -> Section:
     tables = (_digest(contest), _distances(contest), _winners(contest))
-    checks = max(suite.looks for suite in contest)
+    checks = max(suite.evaluations_max for suite in contest)
     added = (Text(prose("looks", looks=str(checks))),) if checks > 1 else ()
     return Section("Best for what", (Text(prose("contest")), *added, *tables))
 
@@ -282,12 +282,12 @@ def _pictures(suites: Sequence[Suite]) -> Section:
             " workload that is of no study has its pictures."
         ),
         replace(chooser(suites, measures), still=means_of_user_workloads(suites, measures)),
-        replace(behind, still=each_metric(behind, suites, measures)),
+        replace(behind, still=charts_by_metric(behind, suites, measures)),
     ]
     both = [suite for suite in suites if len(suite.measures) > 1]
     if both:
         two = trade_off(both, _measures(both))
-        blocks.append(replace(two, still=each_user_workload(two, both)))
+        blocks.append(replace(two, still=charts_by_workload(two, both)))
     return Section("To look at", tuple(blocks))
 
 

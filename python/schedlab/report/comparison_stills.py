@@ -86,7 +86,7 @@ def _means(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Cha
         )
 
 
-def each_metric(
+def charts_by_metric(
     chart: Chart, suites: Sequence[Suite], measures: Sequence[Measure]
 ) -> tuple[Chart, ...]:
     """Returns the chart of distances from the best, for each metric that a user's workload has."""
@@ -104,7 +104,7 @@ def each_metric(
     )
 
 
-def each_user_workload(chart: Chart, suites: Sequence[Suite]) -> tuple[Chart, ...]:
+def charts_by_workload(chart: Chart, suites: Sequence[Suite]) -> tuple[Chart, ...]:
     """Returns the trade-off chart for each user's workload that has both metrics."""
     across, up = (
         next(parameter["value"] for parameter in chart.plain["params"] if parameter["name"] == name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from schedlab.analysis.comparison.statistics import unseen_rate
 from schedlab.base.display.names import visible
 from schedlab.base.display.numbers import counted, percent
-from schedlab.base.display.terminal import say, tell
+from schedlab.base.display.terminal import print_result, say
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.runs.results import write_sequential_checks
@@ -49,10 +49,10 @@ class Budget:
         after = min(max(2 * seeds, FEWEST_SEEDS), self.seeds)
         return after if after > seeds else None
 
-    def looks(self, first: int) -> int:
+    def evaluations_max(self, first: int) -> int:
         """Returns the maximum number of evaluations, if the first one has `first` seeds."""
         after = self.after(first)
-        return 1 if after is None else 1 + self.looks(after)
+        return 1 if after is None else 1 + self.evaluations_max(after)
 
 
 def parse_budget(text: str) -> Budget:
@@ -113,7 +113,9 @@ def decide(
     """
     began = time.monotonic()
     all_suites = suites(plan)
-    checks = budget.looks(min((len(suite.seeds) for suite in all_suites), default=budget.seeds))
+    checks = budget.evaluations_max(
+        min((len(suite.seeds) for suite in all_suites), default=budget.seeds)
+    )
     write_sequential_checks(plan.folder, checks)
     all_suites = suites(plan)
     while True:
@@ -174,12 +176,12 @@ def print_decided(contests: Sequence[Contest]) -> None:
     """Prints the decided comparisons, and the first of the undecided ones."""
 
     if not contests:
-        tell("Nothing to decide: no test ran under several policies that differ.")
+        print_result("Nothing to decide: no test ran under several policies that differ.")
         return
     undecided = [contest for contest in contests if not contest.decided]
     best = sum(contest.decided and len(contest.left) == 1 for contest in contests)
     alike = len(contests) - len(undecided) - best
-    tell(
+    print_result(
         f"Of {counted(len(contests), 'contest')} (a goal, on a test and a number of CPUs), {best}"
         f" {'has' if best == 1 else 'have'} one best policy; in {alike}, the best are surely less than 1 % apart;"
         f" {len(undecided)} {'is' if len(undecided) == 1 else 'are'} not decided."
@@ -190,16 +192,16 @@ def print_decided(contests: Sequence[Contest]) -> None:
             for contest in contests
             if contest.decided and not contest.left[1:]
         )
-        tell(
+        print_result(
             "This assumes that no policy loses much in rare seeds that did not run:"
             f" {fewest} seeds may all miss a loss that occurs in {percent(unseen_rate(fewest), 0)} of seeds."
         )
     for contest in undecided[:_SHOWN]:
         suite = contest.suite
         more = f" and {len(contest.left) - _NAMED} more" if len(contest.left) > _NAMED else ""
-        tell(
+        print_result(
             f"- {contest.measure.title}, {suite.experiment}, {counted(suite.cpus, 'CPU')}:"
             f" {', '.join(contest.left[:_NAMED])}{more} ({len(suite.seeds)} seeds)"
         )
     if len(undecided) > _SHOWN:
-        tell(f"- and {len(undecided) - _SHOWN} more")
+        print_result(f"- and {len(undecided) - _SHOWN} more")

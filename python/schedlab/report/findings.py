@@ -178,7 +178,7 @@ def is_better(suite: Suite, measure: Measure, policy: str, other: str) -> bool:
     values = {name: sample for name, (sample, _) in samples.items()}
     finest = max(resolution for _, resolution in samples.values())
     pair = ranking(values, measure.better or "lower", finest)
-    return pair.beaten[other] * (len(having) - 1) < level_of(suite.looks)
+    return pair.beaten[other] * (len(having) - 1) < level_of(suite.evaluations_max)
 
 
 def _gain(suite: Suite, measure: Measure, policy: str, other: str) -> float:
@@ -280,7 +280,7 @@ def _have(number: int) -> str:
     return "has" if number == 1 else "have"
 
 
-def telling(contest: Sequence[Suite], *measures: Measure) -> Suite | None:
+def clearest_suite(contest: Sequence[Suite], *measures: Measure) -> Suite | None:
     """Returns the suite to show for these metrics, or None if no suite has all of them.
 
     That is the suite with the most policies that are worse; of several, the suite with the largest
@@ -310,7 +310,7 @@ def seeds_to_decide(suite: Suite, measure: Measure) -> int | None:
     """
     best, *others = suite.as_good(measure)
     best_values = np.asarray(suite.samples[best, measure.name][0])
-    level = level_of(suite.looks) / max(1, len(suite.having(measure)) - 1)
+    level = level_of(suite.evaluations_max) / max(1, len(suite.having(measure)) - 1)
     needed = len(suite.seeds)
     for other in others:
         difference = np.asarray(suite.samples[other, measure.name][0]) - best_values

@@ -23,12 +23,12 @@ from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.report.charts.parts import CUT, NUMBERS, Reach, Styles, chart_of, reach_of, sentences
 from schedlab.report.charts.theme import ANNOTATION, BLUE, SMALL_TEXT_SIZE, WIDTH
 from schedlab.report.findings import (
+    clearest_suite,
     contenders,
     contests,
     goals,
     score,
     suite_label,
-    telling,
     undecided,
 )
 from schedlab.report.model import Chart
@@ -96,18 +96,18 @@ def _pair(contest: Sequence[Suite]) -> tuple[Measure, Measure] | None:
     """Returns two goals of one suite where policies differ, or None if no suite has two."""
     for names in _PAIRS:
         across, up = (BY_NAME[name] for name in names)
-        if telling(contest, across, up):
+        if clearest_suite(contest, across, up):
             return across, up
     order = _by_interest(contest)
     several = ((one, other) for one in order for other in order if one is not other)
-    return next((measures for measures in several if telling(contest, *measures)), None)
+    return next((measures for measures in several if clearest_suite(contest, *measures)), None)
 
 
 # --- one goal by policy
 
 
 def _means(contest: Sequence[Suite], measure: Measure) -> Chart:
-    suite = telling(contest, measure)
+    suite = clearest_suite(contest, measure)
     assert suite, "a goal is one in which policies differ somewhere"
     names = suite.order(measure)
     unit = _unit(suite, measure)
@@ -168,7 +168,7 @@ def _points(data: pl.DataFrame, names: list[str], reach: Reach, title: str) -> A
 
 
 def _trade_off(contest: Sequence[Suite], across: Measure, up: Measure) -> Chart:
-    suite = telling(contest, across, up)
+    suite = clearest_suite(contest, across, up)
     assert suite, "the pair was chosen so"
     names = [policy for policy in suite.having(across) if policy in suite.having(up)]
     units = _unit(suite, across), _unit(suite, up)

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from schedlab.base.display.names import json_in_script, slug
 from schedlab.base.files.whole import written
 from schedlab.base.host.addresses import chart_library
-from schedlab.base.toolchain.kept import kept_vega
+from schedlab.base.toolchain.kept import committed_vega
 from schedlab.paths import in_caches
 from schedlab.report import files, layout, markup, playing, trials
 from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
@@ -326,7 +326,7 @@ def vega_script() -> str:
     """Returns Vega from the standalone page if that has been built, since a bundle takes
     seconds and fetched libraries.
     """
-    return kept_vega() or vega_bundle()
+    return committed_vega() or vega_bundle()
 
 
 def vega_bundle() -> str:

@@ -83,7 +83,7 @@ def opened(path: Path) -> Iterator[Artifact]:
         check_format(path, listing, FORMAT, "an artifact")
         artifact = Artifact(folder, read_object(folder / LISTING, _FIELDS))
         for run in artifact.runs:
-            if not results.is_whole(run):
+            if not results.is_complete(run):
                 raise FileRefused(f"{path}: {run.relative_to(folder)} is listed but is not a run")
         _check_hashes(path, artifact)
         yield artifact

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from schedlab.base.display.terminal import say, say_progress
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
-from schedlab.machines.linux.packages import MEGABYTES, kept
+from schedlab.machines.linux.packages import MEGABYTES, cached_packages
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import new_runs_folder
 from schedlab.report.deciding import Budget, Contest, decide
@@ -26,7 +26,7 @@ from schedlab.runs.collection import Collection, StoredRun, load_run
 from schedlab.runs.perform import perform, still_to_run, unfinished
 from schedlab.runs.plan import Plan
 from schedlab.runs.progress import Durations, OverallProgress
-from schedlab.runs.results import is_whole
+from schedlab.runs.results import is_complete
 from schedlab.studies.experiment import TICK_NS, Depth
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.linux_experiments import LINUX, SYSBENCH
@@ -212,7 +212,9 @@ def carry_out(plans: Mapping[str, Plan], plan: Plan) -> None:
         progress_of_all = OverallProgress(done, later, len(plan.runs), began)
         if part.runs:
             select = partial(unfinished_of, part)
-            report_failures(perform(plans[name], select, with_metrics=False, whole=progress_of_all))
+            report_failures(
+                perform(plans[name], select, with_metrics=False, overall=progress_of_all)
+            )
 
 
 def unfinished_of(part: Plan, plan: Plan, base: Software) -> Plan:
@@ -297,7 +299,7 @@ def at_hand(request: Request) -> list[str]:
 
 def need_guest(request: Request) -> None:
     """Raises MachineUnfit if the guest is not fetched and was not requested."""
-    if request.with_column and not kept():
+    if request.with_column and not cached_packages():
         raise MachineUnfit(
             "the Linux guest has not been fetched; run `./schedlab reproduce "
             f"study-{LINUX_STUDY}` ({MEGABYTES} MB)"
@@ -308,7 +310,7 @@ def carried_out(plan: Plan) -> Iterator[StoredRun]:
     """Yields the finished runs of a plan."""
     for run in plan.runs:
         place = plan.place(run)
-        if is_whole(place):
+        if is_complete(place):
             yield load_run(place)
 
 

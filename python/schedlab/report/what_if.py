@@ -56,7 +56,7 @@ class WhatIf:
     explained: Explained
     """The explanation of the first recording."""
     replays: Sequence[Replay]
-    own: Replay
+    reference: Replay
     """The replay under the recording's policy, or the nearest replay
     if that policy is not built in.
     """
@@ -67,7 +67,7 @@ class WhatIf:
     @cached_property
     def groups(self) -> pl.DataFrame:
         """Groups of the reference replay (see nearness)."""
-        return visible_frame(nearness(self.measured, self.own.metrics))
+        return visible_frame(nearness(self.measured, self.reference.metrics))
 
     @cached_property
     def errors(self) -> Mapping[str, float | None]:
@@ -92,7 +92,7 @@ class WhatIf:
         `change`: mean waiting relative to the reference replay. `is_told`: the
         change exceeds the replay's error.
         """
-        base = figures(self.measured, self.own.metrics)["waiting_mean_ns"]
+        base = figures(self.measured, self.reference.metrics)["waiting_mean_ns"]
         off = self.errors["waiting"]
         table_rows = []
         for replay in self.replays:
@@ -117,11 +117,11 @@ class WhatIf:
         """How far the replays can be trusted."""
         policy, nearest = (
             literal(str(self.recorded[0].manifest["policy"])),
-            literal(self.own.policy),
+            literal(self.reference.policy),
         )
         whose = f"The recording, replayed under its own policy, {policy}, is off"
         if not self.is_of_user:
-            choice = self.own.choice
+            choice = self.reference.choice
             likewise = known_policies()[choice.name].shares_under(choice.preset) == "nice"
             of = "ours that shares the CPU likewise" if likewise else "those that were asked for"
             whose = (
@@ -182,10 +182,10 @@ class WhatIf:
 
     @property
     def _best(self) -> str:
-        others = [row for row in self.rows if row["policy"] != self.own.policy]
+        others = [row for row in self.rows if row["policy"] != self.reference.policy]
         best = next((row for row in others if row["change"] is not None), None)
         off = self.errors["waiting"]
-        against = f"{literal(self.own.policy)}, replayed"
+        against = f"{literal(self.reference.policy)}, replayed"
         if best is None:
             return "**Under another policy** nothing can be said of waiting."
         change = f"{percent(abs(best['change']))} {'less' if best['change'] < 0 else 'more'}"
@@ -206,7 +206,7 @@ class WhatIf:
             },
             "explained": self.explained.to_dict(),
             "own_policy": {
-                "policy": self.own.policy,
+                "policy": self.reference.policy,
                 "is_own": self.is_of_user,
                 "error": dict(self.errors),
                 "groups": self.groups.to_dicts(),
@@ -304,7 +304,7 @@ COLUMNS: Mapping[str, str] = {
 """Times in the table of policies."""
 
 
-def told(row: Mapping[str, Any]) -> dict[str, str]:
+def row_texts(row: Mapping[str, Any]) -> dict[str, str]:
     """Returns a row of the table of policies as text, by heading."""
     fairness, change = row["fairness_turnaround"], row["change"]
     return {
@@ -322,9 +322,9 @@ CHANGE = "waiting, change"
 
 def _policies(answer: WhatIf) -> Iterator[Block]:
     yield Text(answer.trust, "note")
-    rows = [tuple(map(Cell, told(answer.as_recorded).values()))]
+    rows = [tuple(map(Cell, row_texts(answer.as_recorded).values()))]
     for row in answer.rows:
-        policy, *numbers, change = told(row).values()
+        policy, *numbers, change = row_texts(row).values()
         tone: Tone = ("good" if row["change"] < 0 else "bad") if row["is_told"] else "muted"
         rows.append((Cell(policy), *map(Cell, numbers), Cell(change, tone)))
     yield Table(
@@ -332,13 +332,13 @@ def _policies(answer: WhatIf) -> Iterator[Block]:
         title="The same demand under each policy",
         columns=tuple(
             Column(heading, align="left" if heading == "policy" else "right")
-            for heading in told(answer.as_recorded)
+            for heading in row_texts(answer.as_recorded)
         ),
         rows=tuple(rows),
         data=pl.DataFrame(answer.rows),
         sections=(1,),
         caption=(
-            f"The change is against {literal(answer.own.policy)}, replayed. All is of processes whose groups the"
+            f"The change is against {literal(answer.reference.policy)}, replayed. All is of processes whose groups the"
             " recording measured, except switches, which are those of the whole machine."
             f" {counted(len(answer.recorded), 'replay')} each in the simulator, as long as the recording where that is"
             " of a whole machine. A change that is smaller than the replay's own error is grey."
@@ -352,7 +352,7 @@ def _near(answer: WhatIf) -> Table:
     groups = answer.groups.sort("waiting_ns", descending=True, nulls_last=True)
     return Table(
         name="nearness",
-        title=f"How near the replay under {answer.own.policy} comes to the recording",
+        title=f"How near the replay under {answer.reference.policy} comes to the recording",
         columns=(
             Column("group", align="left"),
             Column("processes"),
@@ -388,6 +388,6 @@ def _commands(answer: WhatIf) -> str:
         (
             f"./schedlab explain {folder}",
             f"./schedlab monitor {folder}",
-            f"./schedlab compare {folder} {answer.own.folders[0]}",
+            f"./schedlab compare {folder} {answer.reference.folders[0]}",
         )
     )

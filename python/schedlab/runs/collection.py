@@ -60,7 +60,7 @@ class StoredRun:
     manifest: Mapping[str, Any]
     metrics_folder: Path | None = None
     """The folder of its metrics, if it differs from the default."""
-    apart: str = ""
+    distinction: str = ""
     """What distinguishes its inputs from those of other runs with the same names."""
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class StoredRun:
         return self.metrics_folder or self.folder / results.METRICS
 
     @property
-    def looks(self) -> int:
+    def evaluations_max(self) -> int:
         """The most evaluations of the runs in its folder, with more seeds each time."""
         return read_sequential_checks(self.folder.parent)
 
@@ -80,7 +80,7 @@ class StoredRun:
     def setup(self) -> Setup:
         title = self.manifest.get("label") or workload_title(self.manifest)
         return Setup(
-            f"{title} ({self.apart})" if self.apart else title,
+            f"{title} ({self.distinction})" if self.distinction else title,
             self.manifest["policy"],
             tuple(self.manifest["tunables"].items()),
             self.manifest["cpus"],
@@ -340,7 +340,7 @@ def distinguish(runs: Sequence[StoredRun], parts: Mapping[str, str]) -> Iterator
         if keys and run.manifest.get("label"):
             _refuse(*_two_that_differ(by_setup[run.setup], keys[0]), parts[keys[0]])
         words = ", ".join(f"{parts[key]} {results.shown(key, run.manifest)}" for key in keys)
-        yield replace(run, apart=words) if words else run
+        yield replace(run, distinction=words) if words else run
 
 
 def _two_that_differ(runs: Sequence[StoredRun], key: str) -> tuple[StoredRun, StoredRun]:
@@ -387,13 +387,13 @@ def _is_sweep(run: StoredRun) -> bool:
 
 def _runs_in(place: Path) -> Iterator[StoredRun]:
     """Yields the runs in a folder, and the data sets of sweeps, which may also contain folders of runs."""
-    if results.is_whole(place):
+    if results.is_complete(place):
         run = load_run(place)
         if not _is_sweep(run):
             yield run
             return
     for folder in sorted(_folders(place)):
-        if results.is_whole(folder):
+        if results.is_complete(folder):
             yield load_run(folder)
 
 

@@ -140,7 +140,7 @@ class _Conductor:
         self.waiting = Waiting(tasks, workers.cpus)
         self.suspects: deque[Task] = deque()
         """Runs of batches whose worker died; they are executed one by one at the end."""
-        self.under_way: dict[Batch, tuple[list[Task], int]] = {}
+        self.running_batches: dict[Batch, tuple[list[Task], int]] = {}
         """Batches in progress, with their CPUs. 0: the batch runs alone, so if its worker dies, its
         run is the cause.
         """
@@ -148,22 +148,24 @@ class _Conductor:
         """Typical duration of runs in seconds, by their main properties."""
 
     def conduct(self, is_stopped: Callable[[], bool]) -> None:
-        while (self.waiting or self.suspects or self.under_way) and not is_stopped():
+        while (self.waiting or self.suspects or self.running_batches) and not is_stopped():
             self.fill()
             self.take_all()
             self.observer.poll()
-        if self.under_way:
+        if self.running_batches:
             self.workers.stop()
-            wait(self.under_way, _END_SECONDS)
+            wait(self.running_batches, _END_SECONDS)
             self.take_all(stopped=True)
 
     # --- assigning
 
     def fill(self) -> None:
         slots = self.workers.slots()
-        while cpus := self.waiting.next_cpus(slots - sum(n for _, n in self.under_way.values())):
+        while cpus := self.waiting.next_cpus(
+            slots - sum(n for _, n in self.running_batches.values())
+        ):
             self.give(self.next_batch(cpus, slots), cpus)
-        if slots and self.suspects and not self.waiting and not self.under_way:
+        if slots and self.suspects and not self.waiting and not self.running_batches:
             self.give([self.suspects.popleft()], 0)
 
     def next_batch(self, cpus: int, slots: int) -> list[Task]:
@@ -182,16 +184,16 @@ class _Conductor:
     def give(self, tasks: list[Task], cpus: int) -> None:
         for task in tasks:
             self.observer.started(task)
-        self.under_way[self.workers.give(tasks)] = tasks, cpus
+        self.running_batches[self.workers.give(tasks)] = tasks, cpus
 
     # --- collecting
 
     def take_all(self, *, stopped: bool = False) -> None:
-        if not self.under_way:
+        if not self.running_batches:
             time.sleep(_POLL_SECONDS)  # there are no workers
-        done, _ = wait(self.under_way, 0 if stopped else _POLL_SECONDS, FIRST_COMPLETED)
-        for batch in sorted(done, key=[*self.under_way].index):
-            tasks, cpus = self.under_way.pop(batch)
+        done, _ = wait(self.running_batches, 0 if stopped else _POLL_SECONDS, FIRST_COMPLETED)
+        for batch in sorted(done, key=[*self.running_batches].index):
+            tasks, cpus = self.running_batches.pop(batch)
             try:
                 results = batch.result()
             except CancelledError:  # the worker was lost with its results

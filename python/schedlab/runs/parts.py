@@ -12,11 +12,11 @@ from schedlab.errors import WrongUsage, parameter
 from schedlab.paths import ROOT
 
 LINUX_KERNEL = "linux_kernel"
-Instead = Mapping[str, Path]
+PartReplacements = Mapping[str, Path]
 """The user's files, by the names of the parts they replace."""
 
 
-def supply(names: Iterable[str], replacement: Instead | None = None) -> dict[str, Path]:
+def supply(names: Iterable[str], replacement: PartReplacements | None = None) -> dict[str, Path]:
     """Returns the parts in the order of the names, built if necessary."""
     supplied = dict(replacement or {})
     for name, path in supplied.items():

@@ -26,7 +26,7 @@ from schedlab.machines.spec import RunSpec
 from schedlab.paths import INSTALLED
 from schedlab.runs import results
 from schedlab.runs.carrying_out import Finished, Software, carry_out, inputs, software
-from schedlab.runs.parts import Instead, check_parts_exist, supply
+from schedlab.runs.parts import PartReplacements, check_parts_exist, supply
 from schedlab.runs.plan import Plan
 from schedlab.runs.progress import Board, OverallProgress
 
@@ -38,10 +38,10 @@ def perform(
     plan: Plan,
     select: Selection | None = None,
     with_metrics: bool = True,
-    instead: Instead | None = None,
-    whole: OverallProgress | None = None,
+    replacements: PartReplacements | None = None,
+    overall: OverallProgress | None = None,
 ) -> list[Finished]:
-    """Performs the plan, or the selected part of it, and returns the runs in order. `whole`: what
+    """Performs the plan, or the selected part of it, and returns the runs in order. `overall`: what
     the plan is a part of.
 
     Raises Interrupted (schedlab.runs.carrying_out) on a signal.
@@ -57,12 +57,12 @@ def perform(
     if not plan.unchecked:
         check_changed(plan)
     tools = machine.tools if any(run.file for run in plan.runs) else ()
-    parts = supply((*machine.parts, *tools), instead)
+    parts = supply((*machine.parts, *tools), replacements)
     slots = host_processors()
     machine_parts = {name: parts.pop(name) for name in machine.parts}
     with software(machine_parts, sitting(), parts) as base:
         left = select(plan, base) if select else plan
-        with Board(left.runs, slots, whole=whole) as board:
+        with Board(left.runs, slots, overall=overall) as board:
             return carry_out(left, base, slots, board, with_metrics)
 
 
@@ -116,7 +116,7 @@ def still_to_run(plan: Plan) -> Iterator[RunSpec]:
     """Yields the runs that are missing or failed, whichever inputs the others had."""
     for run in plan.runs:
         place = plan.place(run)
-        if not (results.is_whole(place) and results.succeeded(results.read_manifest(place))):
+        if not (results.is_complete(place) and results.succeeded(results.read_manifest(place))):
             yield run
 
 
@@ -132,7 +132,7 @@ def _is_done(plan: Plan, run: RunSpec, base: Software) -> bool:
     place = plan.place(run)
     if not place.exists():
         return False
-    if not results.is_whole(place):
+    if not results.is_complete(place):
         raise WrongUsage(
             f"{run.name} in it is not a run",
             what=parameter("out", plan.folder),

@@ -128,15 +128,15 @@ class Board:
         runs: Sequence[RunSpec],
         slots: int,
         durations: Durations | None = None,
-        whole: OverallProgress | None = None,
+        overall: OverallProgress | None = None,
         total: int | None = None,
     ) -> None:
         """`total`: the number of runs, if they are too many for individual estimates; `runs` is then empty."""
         self.runs = runs
         self.slots = slots
-        self.whole = whole or OverallProgress()
+        self.overall = overall or OverallProgress()
         self.foresees = total is None
-        self.all = self.whole.done + (total or len(runs)) + len(self.whole.later)
+        self.all = self.overall.done + (total or len(runs)) + len(self.overall.later)
         self.durations = durations or Durations()
         self.running: dict[RunSpec, tuple[float, Path | None]] = {}
         self.done = self.failed = 0
@@ -170,12 +170,12 @@ class Board:
     def started(self, run: RunSpec, place: Path | None = None) -> None:
         """Records the start of a run. `place`: the run's future folder."""
         self.running[run] = (time.monotonic(), place)
-        self.update(self.under_way())
+        self.update(self.progress_text())
 
     def ended(self, run: RunSpec, outcome: Outcome, seconds: float) -> None:
         self.running.pop(run, None)
         self.done += 1
-        self.update(self.under_way())
+        self.update(self.progress_text())
         if outcome.succeeded:
             self.learn(run, seconds)
         else:
@@ -191,7 +191,7 @@ class Board:
             if self.failed == _FAILURES_SHOWN < self.all and not outcome.succeeded:
                 say_progress("more runs that fail are not shown here")
         elif self.steps(self.done) > self.steps(self.done - 1):
-            so_far = host_time(time.monotonic() - self.whole.began)
+            so_far = host_time(time.monotonic() - self.overall.began)
             say_progress(f"{self.count()} {run.title}  {so_far}{self.ahead()}")
 
     def exist_already(self, count: int) -> None:
@@ -216,20 +216,20 @@ class Board:
             return seconds
         return seconds * self.busy
 
-    def under_way(self) -> str:
+    def progress_text(self) -> str:
         """Returns which runs are in progress, as text."""
         titles = [run.title for run in islice(self.running, _TITLES_SHOWN)]
         return f"running {self.count()}: {'; '.join(titles)}"
 
     def count(self) -> str:
-        return f"[{self.whole.done + self.done}/{self.all}]"
+        return f"[{self.overall.done + self.done}/{self.all}]"
 
     def steps(self, done: int) -> int:
         """Returns the progress in twentieths."""
-        return (self.whole.done + done) * _STEPS // max(1, self.all)
+        return (self.overall.done + done) * _STEPS // max(1, self.all)
 
     def ahead(self) -> str:
-        left = self.left() if self.whole.done + self.done < self.all else None
+        left = self.left() if self.overall.done + self.done < self.all else None
         if left is None:
             return ""
         rate = self.done / max(time.monotonic() - self.began, 1e-3)
@@ -238,7 +238,7 @@ class Board:
 
     def closing(self) -> float:
         """Returns the estimated duration of the following report in seconds."""
-        return self.whole.reported * (self.durations.report_s or _REPORT_S) * self.busy
+        return self.overall.reported * (self.durations.report_s or _REPORT_S) * self.busy
 
     @property
     def busy(self) -> float:
@@ -250,12 +250,12 @@ class Board:
         now = time.monotonic()
         known: list[float] = []
         if self.foresees:
-            waiting = (*self.runs[self.done + len(self.running) :], *self.whole.later)
+            waiting = (*self.runs[self.done + len(self.running) :], *self.overall.later)
             known = [seconds for run in waiting if (seconds := self.estimate(run)) is not None]
             for run, (began, _) in self.running.items():
                 if (seconds := self.estimate(run)) is not None:
                     known.append(max(0.0, seconds - (now - began)))
-        unknown = self.all - self.whole.done - self.done - len(known)
+        unknown = self.all - self.overall.done - self.done - len(known)
         if unknown > 0:
             if not self.done:
                 return None
@@ -282,7 +282,7 @@ class Board:
             name.truncate(room, overflow="ellipsis")
             grid.add_row(name, bar, host_time(elapsed), guest)
         ahead = self.ahead().removeprefix(", ")
-        done = self.whole.done + self.done
+        done = self.overall.done + self.done
         bar = ProgressBar(total=self.all, completed=done, width=_BAR)
         outer = Table.grid(padding=(0, 2))
         outer.add_row(f"{done:,} of {self.all:,} runs", bar, ahead)

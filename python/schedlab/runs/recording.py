@@ -52,7 +52,7 @@ class Recording:
     """The machine's costs if they are known; otherwise those of the schedlab kernel on Spike."""
     keep_switches: bool = False
     """True to repeat changes of policies and tunables during the recording."""
-    otherwise: ReplayChanges | None = None
+    replay_changes: ReplayChanges | None = None
     """Changed properties or behaviour of processes."""
     changes: str = ""
     """The changes as text."""
@@ -101,7 +101,7 @@ class Recording:
         from schedlab.runs.replay import AS_RECORDED, charges, workload_of
 
         paid = charges(self.costs.text, str(self.policy))
-        change = self.otherwise or AS_RECORDED
+        change = self.replay_changes or AS_RECORDED
         return workload_of(trace.read(self.path), paid, self.keep_switches, change)
 
     @property
@@ -118,7 +118,7 @@ class Recording:
 
     def but(self, change: ReplayChanges, changes: str) -> Recording:
         """Returns the recording with changed properties or behaviour of processes; `changes` describes them."""
-        return replace(self, otherwise=change, changes=changes)
+        return replace(self, replay_changes=change, changes=changes)
 
     def with_switches(self) -> Recording:
         """Returns the recording with changes of the policy included."""

@@ -65,7 +65,7 @@ class Request:
     kernel: Path | None = None
     replay: Recording | None = None
     out: Path | None = None
-    beside: tuple[Recording, ...] = ()
+    other_recordings: tuple[Recording, ...] = ()
     """Other recordings of the same configuration as `replay`, with other seeds; each is replayed with its seed."""
     ignore_limits: bool = False
     unchecked: bool = False
@@ -119,7 +119,7 @@ class Request:
         values = one_value_per_option("settings", self.settings)
         workload = self.workload
         if not self.replay:
-            workload = found(workload, self.machine.programs)
+            workload = resolve_workload(workload, self.machine.programs)
         file = None if self.replay else workload_file(workload, self.changes)
         recorded_costs = self.replay.costs if self.replay and not self.costs else None
         return RunSpec(
@@ -158,7 +158,7 @@ class Request:
             base,
             *(
                 replace(base, replay=recording.replay, seed=recording.seed)
-                for recording in self.beside
+                for recording in self.other_recordings
             ),
         ]
         runs = (
@@ -230,7 +230,7 @@ def of_recording(place: Path, **given: Any) -> Request:
         "seed": first.seed,
         "limit": first.limit_ns,
     }
-    fixed = {"workload": first.title, "replay": first, "beside": tuple(others)}
+    fixed = {"workload": first.title, "replay": first, "other_recordings": tuple(others)}
     return Request(**{**recorded, **given, **fixed}).filled()
 
 
@@ -252,7 +252,7 @@ def _check_policy(place: Path, recorded: Recording) -> None:
         )
 
 
-def found(workload: str, programs: frozenset[str] | None) -> str:
+def resolve_workload(workload: str, programs: frozenset[str] | None) -> str:
     """Returns the workload to run: if no program has this name, the predefined workload file with the name.
 
     `programs`: None if any program may exist.

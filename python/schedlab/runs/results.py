@@ -16,7 +16,16 @@ from typing import Any
 from schedlab.base.display.names import json_text
 from schedlab.base.files import placing
 from schedlab.base.files.formats import check_format
-from schedlab.base.files.kept import Field, by_name, checked, flag, number, read_object, text, whole
+from schedlab.base.files.kept import (
+    Field,
+    by_name,
+    checked,
+    flag,
+    integer,
+    number,
+    read_object,
+    text,
+)
 from schedlab.base.files.whole import written
 from schedlab.base.outputs import Figures, OutputError, figures
 from schedlab.errors import WrongUsage
@@ -80,7 +89,11 @@ def new_folder(place: Path) -> Iterator[Path]:
         yield folder
         placing.write_list(folder)
         folder.chmod(0o755)
-        if not placing.strange(place) and is_whole(place) and not succeeded(read_manifest(place)):
+        if (
+            not placing.strange(place)
+            and is_complete(place)
+            and not succeeded(read_manifest(place))
+        ):
             placing.remove(place)
         os.rename(folder, place)
     except BaseException:
@@ -97,7 +110,9 @@ def write_json(path: Path, content: Any) -> None:
 
 def runs_in(path: Path) -> list[Path]:
     """Returns the folders of complete runs with a trace in a folder, sorted by name."""
-    return sorted(entry.parent for entry in path.glob(f"*/{TRACE_FILE}") if is_whole(entry.parent))
+    return sorted(
+        entry.parent for entry in path.glob(f"*/{TRACE_FILE}") if is_complete(entry.parent)
+    )
 
 
 def find_run(path: Path) -> Path:
@@ -128,7 +143,7 @@ def shown(key: str, manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_SHOWN_MAX]
 
 
-def is_whole(folder: Path) -> bool:
+def is_complete(folder: Path) -> bool:
     """True if a run's folder is complete."""
     return not folder.name.startswith(UNFINISHED) and (folder / MANIFEST).is_file()
 
@@ -179,16 +194,16 @@ def _are_delays(value: object) -> bool:
 
 _TEXT, _NAME = text(), text(required=True, empty=False)
 _SOME_TEXT = text(empty=False)
-_NANOSECONDS = whole(0, 10**18)
+_NANOSECONDS = integer(0, 10**18)
 _BITS = 64
 _TUNABLES = by_name(
-    "whole numbers", whole(-(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1).sound, required=True
+    "whole numbers", integer(-(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1).sound, required=True
 )
 _BRANCH_FIELDS: Mapping[str, Field] = {
     "policy": _NAME,
     "tunables": _TUNABLES,
-    "seed": whole(0, 2**_BITS - 1),
-    "at_ns": whole(0, 10**18, required=True),
+    "seed": integer(0, 2**_BITS - 1),
+    "at_ns": integer(0, 10**18, required=True),
     "run": _SOME_TEXT,
     "trace_sha256": _SOME_TEXT,
     "told": Field(
@@ -211,12 +226,12 @@ FIELDS: Mapping[str, Field] = {
         ),
     ),
     "replay_of": Field("an object: what was recorded", lambda value: isinstance(value, dict)),
-    "processes": whole(1, 2**24),
-    "cpus": whole(1, 2**16, required=True),
-    "seed": whole(0, 2**_BITS - 1, required=True),
-    "tick_ns": whole(0, 10**18, required=True),
+    "processes": integer(1, 2**24),
+    "cpus": integer(1, 2**16, required=True),
+    "seed": integer(0, 2**_BITS - 1, required=True),
+    "tick_ns": integer(0, 10**18, required=True),
     "limit_ns": _NANOSECONDS,
-    "memory_mib": whole(0, 2**40),
+    "memory_mib": integer(0, 2**40),
     "host_seconds": number(),
     "with": by_name("texts", _TEXT.sound),
     "delays": Field("operations and times, such as fork=380us", _are_delays),
@@ -233,26 +248,26 @@ FIELDS: Mapping[str, Field] = {
 
 # --- number of evaluations of a folder of runs
 
-LOOKS = "looks.json"
+EVALUATIONS_FILE = "looks.json"
 """The file with the planned number of evaluations of a folder of runs.
 
 Adding seeds until policies differ significantly means several tests, each with a chance of error.
 Conclusions must account for their number (docs/comparing.md). It is stored, because later
 evaluations need it, too.
 """
-_CHECKS_FIELDS: dict[str, Field] = {"looks": whole(1, 100, required=True)}
+_CHECKS_FIELDS: dict[str, Field] = {"looks": integer(1, 100, required=True)}
 
 
 def read_sequential_checks(folder: Path) -> int:
     """Returns the stored number of evaluations; 1 by default. Raises FileRefused."""
-    place = folder / LOOKS
+    place = folder / EVALUATIONS_FILE
     return int(read_object(place, _CHECKS_FIELDS)["looks"]) if place.is_file() else 1
 
 
 def write_sequential_checks(folder: Path, checks: int) -> None:
     """Stores the number of evaluations if it is larger than before."""
     if checks > read_sequential_checks(folder):
-        with written(folder / LOOKS) as new:
+        with written(folder / EVALUATIONS_FILE) as new:
             new.write_text(sequential_checks_json(checks))
 
 

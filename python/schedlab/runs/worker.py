@@ -127,7 +127,7 @@ class Laboratory:
                 "started": started,
                 "host_seconds": round(time.monotonic() - began, 3),
             }
-            metrics, outcome = evaluate(folder, outcome, kept=task.place is not None)
+            metrics, outcome = evaluate(folder, outcome, store=task.place is not None)
             if self.stopping:
                 raise Stopped
             manifest.update(status=outcome.status, message=outcome.message)
@@ -205,29 +205,29 @@ def ended(
 
 
 def evaluate(
-    folder: Path, outcome: Outcome, place: Path | None = None, *, kept: bool = True
+    folder: Path, outcome: Outcome, place: Path | None = None, *, store: bool = True
 ) -> tuple[Metrics | None, Outcome]:
     """Checks the trace and computes the metrics, if the run left enough data.
 
-    Unless `kept` is false, they are written to `place` (None: the run's folder).
+    Unless `store` is false, they are written to `place` (None: the run's folder).
     """
     if outcome.status not in MEASURED:
         return None, outcome
     from polars.exceptions import PanicException  # not a subclass of Exception
 
     try:
-        return measure(folder, place, kept=kept), outcome
+        return measure(folder, place, store=store), outcome
     except (Exception, PanicException) as error:  # any kind of error: the other runs must continue
         words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
         message = f"the trace could not be measured: {words}"
         return None, replace(outcome, status="unmeasured", message=message)
 
 
-def measure(folder: Path, place: Path | None = None, *, kept: bool = True) -> Metrics:
-    """Checks a trace and computes its metrics. If `kept`, writes them to `place`, or to the run's folder."""
+def measure(folder: Path, place: Path | None = None, *, store: bool = True) -> Metrics:
+    """Checks a trace and computes its metrics. If `store`, writes them to `place`, or to the run's folder."""
     from schedlab import metrics
 
     computed = metrics.measure(folder / TRACE_FILE)
-    if kept:
+    if store:
         computed.write(place or folder / results.METRICS)
     return computed

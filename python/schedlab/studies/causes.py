@@ -27,7 +27,7 @@ class Cause:
 
     study: int
     name: str
-    says: str
+    statement: str
     """The cause in a sentence."""
     run: str
     """The experiment with the cause; if it has several policies, a blank and the policy follow."""
@@ -59,7 +59,7 @@ class Cause:
             f"{column}: {before:g} → {after:g}" for column, (before, after) in self.effects.items()
         )
         runs = f"without it ({code(self.without)}) and with it ({code(self.run)})"
-        return f"{self.says} {self.measured.capitalize()} {runs}: {effects}."
+        return f"{self.statement} {self.measured.capitalize()} {runs}: {effects}."
 
 
 def causes(study: int, folder: Path = STUDIES) -> tuple[Cause, ...]:
@@ -84,4 +84,5 @@ def _cause(study: int, entry: Mapping[str, Any]) -> Cause:
         for column, (before, after) in entry["effects"].items()
     }
     lists = {name: tuple(entry.get(name, ())) for name in ("places", "rows")}
-    return Cause(**{**entry, **lists, "study": study, "effects": effects})
+    fields = {"statement" if name == "says" else name: value for name, value in entry.items()}
+    return Cause(**{**fields, **lists, "study": study, "effects": effects})

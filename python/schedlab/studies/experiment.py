@@ -39,7 +39,7 @@ class Experiment:
     study: int
     title: str
     command: str
-    own: tuple[str, ...]
+    study_policies: tuple[str, ...]
     """Policies that correspond to those of the study."""
     quick: tuple[Part, ...]
     full: tuple[Part, ...]
@@ -79,12 +79,12 @@ class Experiment:
 
     def on_their_costs(self, quick: Share, full: Share, *policies: str) -> Experiment:
         """Returns the experiment repeated with the study's costs; by default under its own policies."""
-        study_policies = policies or self.own
+        study_policies = policies or self.study_policies
         return replace(
             self,
             name=on_their_costs(self.name),
             title=f"{self.title}, study costs",
-            own=study_policies,
+            study_policies=study_policies,
             quick=(Part(study_policies, quick),),
             full=(Part(study_policies, full),),
             repeats=self.name,
@@ -96,8 +96,8 @@ class Experiment:
             self,
             name=without_cost(self.name, cost),
             title=f"{self.title}, without {cost}",
-            quick=(Part(self.own, quick),),
-            full=(Part(self.own, full),),
+            quick=(Part(self.study_policies, quick),),
+            full=(Part(self.study_policies, full),),
             without=cost,
         )
 

@@ -118,7 +118,7 @@ class TimingTest:
         shared = completion([self.rounds * work] * self.computing + [light], cpus) + self.pause
         return self.batches * max(alone, shared, self.sleeping)
 
-    def told(self, cpus: int) -> float:
+    def reported(self, cpus: int) -> float:
         """Returns the smallest possible value that the study reports, in ticks."""
         return self.sleeping if self.reports_sleepers else self.completion(cpus)
 
@@ -151,7 +151,7 @@ def ideal_completion(table: int, row: str, cpus: int) -> float:
 
 def ideal_printed(table: int, row: str, cpus: int) -> float:
     """Returns the ideal value of the cell in ticks. In Mixed Load, it is the shortest time of the sleepers."""
-    return _timing_test(table, row).told(cpus)
+    return _timing_test(table, row).reported(cpus)
 
 
 def _timing_test(table: int, row: str) -> TimingTest:

@@ -13,7 +13,7 @@ FAIR = "fair"
 LINUX, FREE_RUNNING = LINUX_MACHINES
 """The same kernel, driven by counted instructions or by the host's time."""
 
-OWN = (FAIR, "wrr:linux", "lottery:linux")
+STUDY_SCHEDULERS = (FAIR, "wrr:linux", "lottery:linux")
 """The study's three schedulers."""
 SYSBENCH = "s5-linux-sysbench"
 SYSBENCH_8 = "s5-linux-sysbench-8"
@@ -50,8 +50,8 @@ _TIME = "--time=10"
 
 def linux_experiments(others: Sequence[str]) -> Iterable[Experiment]:
     """Yields the experiments. `others`: policies to compare with the study's own."""
-    every = tuple(dict.fromkeys((*OWN, *others)))
-    few = (*OWN, "rr", "mlfq")
+    every = tuple(dict.fromkeys((*STUDY_SCHEDULERS, *others)))
+    few = (*STUDY_SCHEDULERS, "rr", "mlfq")
     yield from _sysbench(every, few)
     yield _experiment(
         WAKEUPS,
@@ -65,7 +65,7 @@ def linux_experiments(others: Sequence[str]) -> Iterable[Experiment]:
         HACKBENCH,
         "hackbench: 80 processes pass messages through pipes",
         "hackbench --pipe --groups 2 --loops 200",
-        quick=Part(OWN, Share((_ONE,), 3)),
+        quick=Part(STUDY_SCHEDULERS, Share((_ONE,), 3)),
         full=Part(every, Share((_ONE,), 5)),
     )
     for name, what in STRESSORS.items():
@@ -96,7 +96,7 @@ def _sysbench(every: tuple[str, ...], few: tuple[str, ...]) -> Iterable[Experime
         SYSBENCH,
         "sysbench cpu, one thread",
         command(1),
-        quick=Part(OWN, Share((_ONE,), 3)),
+        quick=Part(STUDY_SCHEDULERS, Share((_ONE,), 3)),
         full=Part(every, Share((_ONE,), 3)),
         quick_options=" --time=2",
     )
@@ -112,8 +112,8 @@ def _sysbench(every: tuple[str, ...], few: tuple[str, ...]) -> Iterable[Experime
         SYSBENCH_FREE,
         "sysbench cpu, one thread, by this host's time",
         command(1),
-        quick=Part(OWN, Share((_ONE,), 3)),
-        full=Part(OWN, Share((_ONE,), 5)),
+        quick=Part(STUDY_SCHEDULERS, Share((_ONE,), 3)),
+        full=Part(STUDY_SCHEDULERS, Share((_ONE,), 5)),
         quick_options=" --time=2",
         machine=FREE_RUNNING,
     )
@@ -133,7 +133,7 @@ def _experiment(
         5,
         title,
         command,
-        OWN,
+        STUDY_SCHEDULERS,
         quick=(quick,) if quick else (),
         full=(full,),
         scaled=False,

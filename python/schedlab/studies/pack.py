@@ -35,7 +35,7 @@ class Statement:
 
     place: str
     """`table 3` or `section 5.3`."""
-    says: str
+    statement: str
     numbers: tuple[str, ...] = ()
     """Numbers that occur together there: in this row of the table, or in one paragraph of the section."""
     row: str = ""
@@ -44,11 +44,13 @@ class Statement:
     """Terms that occur in that paragraph."""
 
     def __str__(self) -> str:
-        """Returns the statement, with the numbers that `says` omits."""
+        """Returns the statement, with the numbers that its sentence omits."""
         more = [
-            number for number in self.numbers if number not in re.findall(r"[\d.]*\d", self.says)
+            number
+            for number in self.numbers
+            if number not in re.findall(r"[\d.]*\d", self.statement)
         ]
-        return f"{self.place}: {self.says}" + (f" ({', '.join(more)})" if more else "")
+        return f"{self.place}: {self.statement}" + (f" ({', '.join(more)})" if more else "")
 
 
 @dataclass(frozen=True)
@@ -158,10 +160,12 @@ def _contradiction(read_from: dict[str, Any]) -> Contradiction:
     if read_from["sort"] not in get_args(Sort):
         raise ValueError(f"{read_from['name']}: unknown sort {read_from['sort']}")
     return Contradiction(
-        **{**read_from, "statements": tuple(map(_statement, read_from["statements"]))}
+        **{**read_from, "statements": tuple(map(read_statement, read_from["statements"]))}
     )
 
 
-def _statement(read_from: dict[str, Any]) -> Statement:
-    lists = {name: tuple(read_from.get(name, ())) for name in ("numbers", "words")}
-    return Statement(**{**read_from, **lists})
+def read_statement(entry: dict[str, Any]) -> Statement:
+    """Returns the statement of an entry of a study's files, where its sentence is called `says`."""
+    fields = {"statement" if name == "says" else name: value for name, value in entry.items()}
+    lists = {name: tuple(entry.get(name, ())) for name in ("numbers", "words")}
+    return Statement(**{**fields, **lists})

@@ -93,7 +93,7 @@ def collection(folder: Path) -> Swept:
     tables = {
         "summary": runs,
         "groups": dataset.read_table(folder, dataset.GROUPS),
-        "values": dataset.read_table(folder, dataset.TOLD).select(_KEY, "name", value="mean"),
+        "values": dataset.read_table(folder, dataset.REPORTED).select(_KEY, "name", value="mean"),
     }
     return Swept(distinguish(stored, results.MADE_OF), tables)
 

@@ -46,7 +46,7 @@ _UNITS = {
     "_mib": "MiB",
 }
 
-TEXT, WHOLE, NUMBER = pl.String, pl.Int64, pl.Float64
+TEXT, INTEGER, NUMBER = pl.String, pl.Int64, pl.Float64
 
 KEY = Column("key", TEXT, "the run: a hash of all that decides what comes of it")
 IDENTITY = (
@@ -57,11 +57,11 @@ IDENTITY = (
     Column("changes", TEXT, "values of the workload file that were changed, likewise"),
     Column("machine", TEXT, "sim, spike or qemu"),
     Column("costs", TEXT, "what things take, on sim; null elsewhere"),
-    Column("cpus", WHOLE, "how many CPUs"),
-    Column("tick_ns", WHOLE, "length of a tick"),
-    Column("limit_ns", WHOLE, "after which a run is ended"),
-    Column("memory_mib", WHOLE, "the machine's; null on sim"),
-    Column("seed", WHOLE, "of all randomness"),
+    Column("cpus", INTEGER, "how many CPUs"),
+    Column("tick_ns", INTEGER, "length of a tick"),
+    Column("limit_ns", INTEGER, "after which a run is ended"),
+    Column("memory_mib", INTEGER, "the machine's; null on sim"),
+    Column("seed", INTEGER, "of all randomness"),
     Column(
         "made_of",
         TEXT,
@@ -85,37 +85,37 @@ def _measured(table: str) -> tuple[Column, ...]:
 
 
 def _wide(dtype: pl.DataType) -> Any:
-    return WHOLE if dtype.is_integer() else type(dtype)
+    return INTEGER if dtype.is_integer() else type(dtype)
 
 
 def _derived(names: Iterable[str]) -> Iterator[Column]:
     """Yields columns of metrics derived from a run's tables."""
     for name in names:
-        yield Column(name, WHOLE if name == "steady_jobs" else NUMBER, BY_COLUMN[name].meaning)
+        yield Column(name, INTEGER if name == "steady_jobs" else NUMBER, BY_COLUMN[name].meaning)
 
 
-_KEPT = {*tails.COLUMNS, *steady.COLUMNS}
+_LISTED_SEPARATELY = {*tails.COLUMNS, *steady.COLUMNS}
 METRICS = (
     *_measured("summary"),
     *_derived(tails.COLUMNS),
     *_derived(
         metric.column
         for metric in registry.METRICS
-        if metric.derived and metric.column not in _KEPT
+        if metric.derived and metric.column not in _LISTED_SEPARATELY
     ),
     *_derived(steady.COLUMNS),
 )
 GROUP_METRICS = (*_measured("groups"), *_derived((*tails.COLUMNS, *steady.COLUMNS)))
-TOLD = (
+REPORTED = (
     Column("name", TEXT, "what a program told of itself"),
-    Column("count", WHOLE, "how often"),
+    Column("count", INTEGER, "how often"),
     Column("mean", NUMBER, "of the values; the workload says what they are"),
     Column("least", NUMBER, "of the values"),
     Column("most", NUMBER, "of the values"),
 )
 
 GROUPS_TABLE = (KEY, *GROUP_METRICS)
-TOLD_TABLE = (KEY, *TOLD)
+REPORTED_TABLE = (KEY, *REPORTED)
 
 
 def runs_table(dimensions: Iterable[str]) -> tuple[Column, ...]:
@@ -125,7 +125,7 @@ def runs_table(dimensions: Iterable[str]) -> tuple[Column, ...]:
 
 
 def _type_of(dimension: str) -> Any:
-    return WHOLE if dimension.startswith(TUNABLE) else TEXT
+    return INTEGER if dimension.startswith(TUNABLE) else TEXT
 
 
 def _meaning_of(dimension: str) -> str:

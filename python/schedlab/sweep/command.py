@@ -139,14 +139,14 @@ class Execution:
         workers: Workers,
         board: Board,
     ) -> None:
-        self.wanted, self.make, self.data_set = plan, make, data_set
+        self.plan, self.make, self.data_set = plan, make, data_set
         self.workers, self.board = workers, board
         self.traces = traces_of(doing)
         check = partial(check_worker, make.to_dict(), self.traces)
         self.laboratory = Laboratory(make.programs, rows_of, check)
-        self.said = sitting()
+        self.sitting_id = sitting()
         self.finished: list[tuple[Mapping[str, Any], Result]] = []
-        self.began = self.kept = time.monotonic()
+        self.began_s = self.last_write_s = time.monotonic()
 
     def run(self, points: Mapping[str, expanding.Point]) -> None:
         """Executes points by key. Raises Interrupted; finished runs are then in the data set."""
@@ -162,14 +162,14 @@ class Execution:
     def task(self, key: str, point: expanding.Point) -> Task:
         if not self.traces:
             return Task(key, point.run)
-        manifest = manifest_of(point, self.make, self.said)
+        manifest = manifest_of(point, self.make, self.sitting_id)
         return Task(key, point.run, manifest, self.traces / f"{point.run.name}-{key[:8]}")
 
     def started(self, task: Task) -> None:
         pass
 
     def ended(self, task: Task, result: Result) -> None:
-        identity = self.wanted.identity(self.points[task.key], self.make, self.data_set.dimensions)
+        identity = self.plan.identity(self.points[task.key], self.make, self.data_set.dimensions)
         # Uses the plan's key object; each result has a copy, which would add up in a long sweep.
         self.finished.append((identity, replace(result, key=task.key)))
         self.board.ended(task.run, result.outcome, result.seconds)
@@ -178,14 +178,14 @@ class Execution:
         """Writes finished runs: the first ones soon, later ones in larger parts."""
         now = time.monotonic()
         least, most = _KEEP_SECONDS
-        due = min(most, max(least, (now - self.began) / 20))
-        if len(self.finished) >= _KEEP_ROWS or now - self.kept >= due:
+        due = min(most, max(least, (now - self.began_s) / 20))
+        if len(self.finished) >= _KEEP_ROWS or now - self.last_write_s >= due:
             self.keep()
 
     def keep(self) -> None:
         finished, self.finished = self.finished, []
         self.data_set.add(finished)
-        self.kept = time.monotonic()
+        self.last_write_s = time.monotonic()
 
 
 def traces_of(doing: Doing) -> Path | None:

@@ -37,8 +37,8 @@ from schedlab.sweep.columns import (
     CHANGE,
     FORMAT,
     GROUPS_TABLE,
+    REPORTED_TABLE,
     SHAPE,
-    TOLD_TABLE,
     TUNABLE,
     Column,
     frame,
@@ -48,7 +48,7 @@ from schedlab.sweep.origin import Origin
 from schedlab.sweep.rows import Rows
 
 MANIFEST = results.MANIFEST
-RUNS, GROUPS, TOLD = "runs", "groups", "told"
+RUNS, GROUPS, REPORTED = "runs", "groups", "told"
 TRACES = "traces"
 FILES = "made-of"
 """Folder of sweep files and workload files, by hash."""
@@ -75,11 +75,11 @@ class DataSet:
 
     def tables(self) -> dict[str, tuple[Column, ...]]:
         """Returns the columns by table; runs are last."""
-        return {GROUPS: GROUPS_TABLE, TOLD: TOLD_TABLE, RUNS: runs_table(self.dimensions)}
+        return {GROUPS: GROUPS_TABLE, REPORTED: REPORTED_TABLE, RUNS: runs_table(self.dimensions)}
 
     def add(self, finished: Sequence[tuple[Mapping[str, Any], Result]]) -> None:
         """Writes a part with these runs and their identities; skips existing runs."""
-        rows: dict[str, list[Mapping[str, Any]]] = {RUNS: [], GROUPS: [], TOLD: []}
+        rows: dict[str, list[Mapping[str, Any]]] = {RUNS: [], GROUPS: [], REPORTED: []}
         for identity, result in finished:
             if result.key in self.statuses:
                 continue
@@ -87,7 +87,7 @@ class DataSet:
             rows[RUNS].append(_row(identity, result))
             measured = result.data or Rows()
             rows[GROUPS] += [{**row, "key": result.key} for row in measured.groups]
-            rows[TOLD] += [{**row, "key": result.key} for row in measured.told]
+            rows[REPORTED] += [{**row, "key": result.key} for row in measured.reported]
         if not rows[RUNS]:
             return
         name = self.next_part()
@@ -116,7 +116,7 @@ class DataSet:
 
     def drop_strangers(self, name: str, runs: pl.DataFrame) -> None:
         """Deletes rows of a part's other tables that belong to none of its runs."""
-        for table in (GROUPS, TOLD):
+        for table in (GROUPS, REPORTED):
             path = self.folder / table / name
             if path.exists():
                 stored = read_tables([path], {"key": pl.String()})
@@ -153,11 +153,11 @@ class DataSet:
 
     def repair(self) -> None:
         """Cleans up after an interrupted write."""
-        for table in (RUNS, GROUPS, TOLD):
+        for table in (RUNS, GROUPS, REPORTED):
             for path in (self.folder / table).glob(f"*{_NEW}"):
                 path.unlink()
         names = {path.name for path in parts(self.folder, RUNS)}
-        for table in (GROUPS, TOLD):
+        for table in (GROUPS, REPORTED):
             for path in parts(self.folder, table):
                 if path.name not in names:
                     path.unlink()
@@ -195,7 +195,7 @@ def parts(folder: Path, table: str) -> list[Path]:
 
 _DATA_SET_FILE = re.compile(
     rf"\.?{re.escape(MANIFEST)}({_NEW})?|{FILES}/[0-9a-f]{{64}}\.(json|yaml)"
-    rf"|({RUNS}|{GROUPS}|{TOLD})/\.?part-\d{{6,}}\.parquet({_NEW})?"
+    rf"|({RUNS}|{GROUPS}|{REPORTED})/\.?part-\d{{6,}}\.parquet({_NEW})?"
 )
 """Names of a data set's files, except traces."""
 
@@ -216,7 +216,7 @@ def remove(folder: Path) -> None:
     for name, path in placing.entries(folder).items():
         if _DATA_SET_FILE.fullmatch(name) and path.is_file() and not path.is_symlink():
             path.unlink()
-    for place in (*(folder / name for name in (RUNS, GROUPS, TOLD, FILES, TRACES)), folder):
+    for place in (*(folder / name for name in (RUNS, GROUPS, REPORTED, FILES, TRACES)), folder):
         with suppress(OSError):
             place.rmdir()
 
@@ -247,7 +247,7 @@ def opened(
         )
     manifest = {} if new else read_manifest(folder)
     check_fit(folder, manifest, make)
-    for table in (RUNS, GROUPS, TOLD, FILES):
+    for table in (RUNS, GROUPS, REPORTED, FILES):
         (folder / table).mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         before = manifest.get("dimensions", [])
@@ -413,7 +413,7 @@ def read_table(folder: Path, table: str) -> pl.DataFrame:
     columns = {
         RUNS: runs_table(manifest["dimensions"]),
         GROUPS: GROUPS_TABLE,
-        TOLD: TOLD_TABLE,
+        REPORTED: REPORTED_TABLE,
     }[table]
     types = frame([], columns).schema
     tables = [read_tables([path], types).select(types.names()) for path in parts(folder, table)]

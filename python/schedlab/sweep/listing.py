@@ -37,8 +37,8 @@ def scene_title(values: Values) -> str:
     ]
     if scene_values["costs"] not in (None, "kernel"):
         parts.append(f"costs {scene_values['costs']}")
-    if values.apart:
-        parts.append(values.apart)
+    if values.distinction:
+        parts.append(values.distinction)
     return visible_line(", ".join(parts))
 
 
@@ -180,7 +180,7 @@ def _scene_dict(values: Values) -> dict[str, Any]:
     left_out = [{**_choice_dict(choice), "why": why} for choice, why in values.left_out.items()]
     return {
         **dict(zip(SCENE, values.scene, strict=True)),
-        "apart": values.apart,
+        "apart": values.distinction,
         "seeds": list(values.seeds),
         "left_out": left_out,
     }

@@ -123,8 +123,8 @@ class Search:
             )
 
     def rounds(self) -> Iterator[list[Setup]]:
-        """Yields the setups of each round; `tell` must be called before the next one."""
-        self.asked: list[Trial] = []
+        """Yields the setups of each round; `report_results` must be called before the next one."""
+        self.open_trials: list[Trial] = []
         if not self.study:
             yield self.first
             return
@@ -137,18 +137,18 @@ class Search:
                 return
             yield proposals
 
-    def tell(self, values: Sequence[Values]) -> None:
+    def report_results(self, values: Sequence[Values]) -> None:
         """Reports the results of the round's setups, in order."""
         if self.study is None:
             return
         from optuna.trial import TrialState
 
-        for trial, value in zip(self.asked, values[-len(self.asked) :], strict=True):
+        for trial, value in zip(self.open_trials, values[-len(self.open_trials) :], strict=True):
             if value is None:
                 self.study.tell(trial, state=TrialState.FAIL)
             else:
                 self.study.tell(trial, list(value))
-        self.asked = []
+        self.open_trials = []
 
     def _start(self) -> Iterator[tuple[int, Settings]]:
         """Returns the initial setups, from Sobol' sequences."""
@@ -175,7 +175,7 @@ class Search:
         trial = self.study.ask()
         setup = self._setup(trial)
         assert setup == (number, settings)
-        self.asked.append(trial)
+        self.open_trials.append(trial)
         self.tried[setup] = None
         return entry, settings
 
@@ -189,7 +189,7 @@ class Search:
                 trial = self.study.ask()
                 number, settings = self._setup(trial)
                 if self._is_new(number, settings):
-                    self.asked.append(trial)
+                    self.open_trials.append(trial)
                     self.tried[number, settings] = None
                     yield self.entries[number], settings
                     break

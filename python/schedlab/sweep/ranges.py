@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from schedlab.base.files.json_lines import JsonError, Node, Object
 from schedlab.sweep.yaml_lines import scalar_of
 from schedlab.units import RANGE, numbers_in
-from schedlab.workload.values import by_key, whole, wrong
+from schedlab.workload.values import by_key, integer, wrong
 
 VALUES_MAX = 100_000
 """Maximum number of values of a grid's dimension."""
@@ -133,7 +133,7 @@ def _listed(values: Values) -> tuple[Scalar, ...]:
 
 
 def _integer(node: Node) -> Scalar:
-    return whole(node, -NUMBER_MAX, NUMBER_MAX, EXPECTED)
+    return integer(node, -NUMBER_MAX, NUMBER_MAX, EXPECTED)
 
 
 def _any_scalar(node: Node) -> Scalar:
@@ -153,8 +153,8 @@ def _range_of_keys(node: Node) -> Values:
     fields = by_key(node, EXPECTED, _KEYS)
     if "from" not in fields or "to" not in fields or len(fields) > 3:
         raise wrong(node, "a range: {from: 1, to: 8}, with at most one of step, factor, log")
-    first = whole(fields["from"], -NUMBER_MAX, NUMBER_MAX)
-    last = whole(fields["to"], -NUMBER_MAX, NUMBER_MAX)
+    first = integer(fields["from"], -NUMBER_MAX, NUMBER_MAX)
+    last = integer(fields["to"], -NUMBER_MAX, NUMBER_MAX)
     if "log" in fields and fields["log"].value is not False:
         if fields["log"].value is not True:
             raise wrong(fields["log"], "true or false")
@@ -165,8 +165,8 @@ def _range_of_keys(node: Node) -> Values:
             )
         return Logarithmic(first, last)
     if "factor" in fields:
-        return _range(fields["factor"], first, last, "*", whole(fields["factor"], 2, NUMBER_MAX))
-    step = whole(fields["step"], 1, NUMBER_MAX) if "step" in fields else 1
+        return _range(fields["factor"], first, last, "*", integer(fields["factor"], 2, NUMBER_MAX))
+    step = integer(fields["step"], 1, NUMBER_MAX) if "step" in fields else 1
     return _range(node, first, last, "+", step)
 
 

@@ -51,7 +51,7 @@ class Values:
     """Resolution of each objective: the smallest possible difference between values."""
     left_out: dict[Choice, str]
     """Setups without complete values, and the reasons."""
-    apart: str = ""
+    distinction: str = ""
     """What distinguishes the scene from others with the same names; empty if there are none."""
 
 
@@ -85,7 +85,7 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
     for part in parts.values():
         _check_once(folder, part)
     return [
-        replace(_scene(scene, part, objectives), apart=distinguishing[scene])
+        replace(_scene(scene, part, objectives), distinction=distinguishing[scene])
         for scene, part in parts.items()
     ]
 

@@ -33,7 +33,7 @@ from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.palette import palette
 from schedlab.workload.shapes.model import Shape
 from schedlab.workload.shapes.reading import choose as choose_shape
-from schedlab.workload.values import by_key, whole, wrong
+from schedlab.workload.values import by_key, integer, wrong
 from schedlab.workload.workload_files import is_workload_file
 
 KEYS = (
@@ -181,7 +181,7 @@ class _Reader:
 
     def memory(self) -> int:
         node = self.members.get("memory")
-        return whole(node, *MEMORY_MIB) if node else _STANDARD_MEMORY_MIB
+        return integer(node, *MEMORY_MIB) if node else _STANDARD_MEMORY_MIB
 
     def costs(self) -> tuple[str, ...]:
         node = self.members.get("costs")
@@ -330,8 +330,8 @@ class _Reader:
             raise wrong(node, _SAMPLE)
         if fields["method"].value not in sampling.METHODS:
             raise wrong(fields["method"], f"one of {', '.join(sampling.METHODS)}")
-        seed = whole(fields["seed"], 0, SEED_MAX) if "seed" in fields else 1
-        return Sample(str(fields["method"].value), whole(fields["count"], 1, SAMPLE_MAX), seed)
+        seed = integer(fields["seed"], 0, SEED_MAX) if "seed" in fields else 1
+        return Sample(str(fields["method"].value), integer(fields["count"], 1, SAMPLE_MAX), seed)
 
 
 # --- what several values have in common

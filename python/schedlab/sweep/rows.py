@@ -24,7 +24,7 @@ class Rows:
 
     summary: Row = field(default_factory=dict)
     groups: tuple[Row, ...] = ()
-    told: tuple[Row, ...] = ()
+    reported: tuple[Row, ...] = ()
 
 
 def rows_of(run_metrics: metrics.Metrics) -> Rows:

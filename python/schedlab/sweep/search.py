@@ -171,26 +171,26 @@ def _searched(request: SearchRequest, doing: Doing) -> tuple[list[Setup], Done]:
     with (
         dataset.opened(
             doing.out, first.dimensions, make.to_dict(), first.title, origin, command.standards
-        ) as there,
+        ) as data_set,
         signals_caught() as caught,  # also between two rounds
         command.workers_of(doing, most) as (workers, board),
     ):
-        execution = command.Execution(first, make, there, doing, workers, board)
+        execution = command.Execution(first, make, data_set, doing, workers, board)
         while chosen:
             tried += chosen
             points = _points(request, chosen)
             keys = {key_of(point.run, make): point for point in points}
-            left = {key: point for key, point in keys.items() if key not in there.statuses}
+            left = {key: point for key, point in keys.items() if key not in data_set.statuses}
             already += len(keys) - len(left)
             board.exist_already(len(keys) - len(left))
             if left:
                 execution.run(left)
             if caught.number:
                 raise Interrupted(caught.number)
-            search.tell(_measured(request, doing.out, points, make))
+            search.report_results(_measured(request, doing.out, points, make))
             chosen = next(rounds, [])
         tried_keys = [key_of(point.run, make) for point in _points(request, tried)]
-        failed = sum(there.statuses[key] != "success" for key in tried_keys)
+        failed = sum(data_set.statuses[key] != "success" for key in tried_keys)
         return tried, Done(doing.out, len(tried_keys), already, failed)
 
 

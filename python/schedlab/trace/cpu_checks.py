@@ -55,7 +55,7 @@ def _count_check(stories: Stories, ends: Integers) -> Iterator[Breach]:
     cpu = stories.columns.cpu[ends]
     first = stories.begins
     begin_of = first[np.searchsorted(stories.columns.cpu[first], cpu)]
-    counted = ends - begin_of + 1 + stories.told[cpu]
+    counted = ends - begin_of + 1 + stories.records_before[cpu]
     counts = dict(
         zip(ends.tolist(), zip(stated.tolist(), counted.tolist(), strict=True), strict=True)
     )

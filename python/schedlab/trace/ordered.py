@@ -40,7 +40,7 @@ class OrderedRecords:
     """For each place in the order, the position of its record in the file; None if the file is in order."""
     missing: int
     """Number of missing sequence numbers between the first and the last."""
-    whole: bool
+    last_record_complete: bool
     """True if the last record is complete."""
 
     def __len__(self) -> int:
@@ -94,7 +94,7 @@ def read_records(path: str | Path, look: Look | None = None) -> OrderedRecords:
         count=count,
         order=order,
         missing=missing,
-        whole=record_bytes % RECORD.itemsize == 0,
+        last_record_complete=record_bytes % RECORD.itemsize == 0,
     )
 
 

@@ -79,7 +79,7 @@ class Outline:
     end_ns: int
     clock_step_ns: int
     missing: int
-    whole: bool
+    last_record_complete: bool
     """True if the last record is complete."""
 
     def __len__(self) -> int:
@@ -88,7 +88,10 @@ class Outline:
     @cached_property
     def truncated(self) -> bool:
         """See Trace."""
-        return not self.whole or len(np.unique(self._of(Kind.END)["cpu"])) < self.header.cpus
+        return (
+            not self.last_record_complete
+            or len(np.unique(self._of(Kind.END)["cpu"])) < self.header.cpus
+        )
 
     @cached_property
     def lost(self) -> int:
@@ -150,7 +153,7 @@ class _Gathered:
 
     def __init__(self) -> None:
         self._rows = [np.empty(0, np.int64)]
-        self._held = [np.empty(0, RECORD)]
+        self._needed_records = [np.empty(0, RECORD)]
         self._kinds: set[Kind] = set()
         self._begins: list[int] = []
         self._ends: list[int] = []
@@ -162,7 +165,7 @@ class _Gathered:
         time = records["time"].copy().view(np.int64)
         few = np.flatnonzero(~is_kind(kind, *_MANY))
         self._rows.append(few + begin)
-        self._held.append(gather(records, few))
+        self._needed_records.append(gather(records, few))
         self._kinds |= {one for one in set(Kind) - self._kinds if is_kind(kind, one).any()}
         self._begins.append(int(time.min()))
         self._ends.append(int(time.max()))
@@ -176,11 +179,11 @@ class _Gathered:
             header=source.header,
             length=len(source),
             row=np.concatenate(self._rows),
-            records=np.concatenate(self._held),
+            records=np.concatenate(self._needed_records),
             kinds=frozenset(self._kinds),
             begin_ns=min(self._begins, default=0),
             end_ns=max(self._ends, default=0),
             clock_step_ns=clock_step(self._sample),
             missing=source.missing,
-            whole=source.whole,
+            last_record_complete=source.last_record_complete,
         )

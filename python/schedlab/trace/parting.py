@@ -48,7 +48,7 @@ class Parting:
         """The earlier of the two times."""
         return min(pick.time_ns for pick in (self.one, self.other) if pick)
 
-    def told(self, one: str, other: str) -> str:
+    def describe(self, one: str, other: str) -> str:
         """Describes the difference in words; `one` and `other` name the runs: "on the kernel"."""
         return (
             f"after {self.same} switches alike, CPU {self.cpu} turns to {_pick_text(self.one)} {one}, to"

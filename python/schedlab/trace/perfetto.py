@@ -59,7 +59,7 @@ class _Converter:
             row: visible_line(text) for row, text in trace.texts.iter_rows()
         }
         self.names: dict[int, str] = {}
-        self.told_as: dict[int, str] = {}
+        self.value_names: dict[int, str] = {}
         """The name of the values that each process reports."""
         self.groups: dict[int, int] = {}
         """The process of each thread."""
@@ -239,9 +239,9 @@ class _Converter:
                 f"{self.name(process, cpu)} ({process}) joins {visible_line(mark_text(second))}",
             )
         elif first == MarkKind.NAME:
-            self.told_as[process] = visible_line(mark_text(second))
+            self.value_names[process] = visible_line(mark_text(second))
         elif first == MarkKind.VALUE:
-            what = f"{self.told_as.get(process, '')} = {signed(second)}"
+            what = f"{self.value_names.get(process, '')} = {signed(second)}"
             self.instant(time, f"{self.name(process, cpu)} ({process}) tells {what}")
         elif first == MarkKind.JOB:
             self.instant(time, f"job of {self.name(process, cpu)} ({process}) done")

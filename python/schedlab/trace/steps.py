@@ -49,7 +49,7 @@ class Steps(Timeline):
         return replace(self, **chosen)
 
     @cached_property
-    def kept(self) -> Mask:
+    def needed_later(self) -> Mask:
         """Marks the steps that later parts depend on."""
         keep = ~same_as_next(self.pid)
         ended = is_kind(self.step, Step.ENDED)
@@ -86,7 +86,7 @@ class ProcessOrder:
         life = self._lives_of(pid, step, order, row >= begin)
         cpu = (facts >> 16).astype(np.uint16)
         steps = Steps(pid, row, step, after, life, time, cpu, begin)
-        self._last = steps.of(np.flatnonzero(steps.kept))
+        self._last = steps.of(np.flatnonzero(steps.needed_later))
         return steps
 
     def rest(self) -> Steps:

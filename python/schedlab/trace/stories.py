@@ -31,7 +31,7 @@ class Stories:
     row: Integers
     """Row in the trace."""
     columns: Columns
-    told: Integers
+    records_before: Integers
     """For each CPU of the machine, the number of its records before those in `row`."""
 
     @cached_property
@@ -45,7 +45,7 @@ class Stories:
         return np.append(self.begins[1:], len(self.row))[: len(self.begins)]
 
     @cached_property
-    def found_running(self) -> Integers:
+    def initially_running(self) -> Integers:
         """Indices of records that name the process running on a CPU when the trace began."""
         initial = np.flatnonzero(is_kind(self.columns.kind, Kind.FOUND))
         return initial[is_kind(self.columns.first[initial], ProcessState.RUNNING)]
@@ -60,7 +60,7 @@ class Stories:
         )
         if of_cpu.any():
             at = np.sort(np.concatenate((at, lost[of_cpu])))
-        return self._with_found_running(at)
+        return self._with_initially_running(at)
 
     @cached_property
     def unseen(self) -> Mask:
@@ -87,10 +87,14 @@ class Stories:
     @cached_property
     def visits(self) -> Integers:
         """Indices of records where the CPU enters or leaves its scheduler."""
-        return self._with_found_running(self.counted)
+        return self._with_initially_running(self.counted)
 
-    def _with_found_running(self, at: Integers) -> Integers:
-        return np.sort(np.concatenate((at, self.found_running))) if len(self.found_running) else at
+    def _with_initially_running(self, at: Integers) -> Integers:
+        return (
+            np.sort(np.concatenate((at, self.initially_running)))
+            if len(self.initially_running)
+            else at
+        )
 
     @cached_property
     def current(self) -> npt.NDArray[np.uint32]:
@@ -115,11 +119,15 @@ class Stories:
         """Returns the next of the sorted indices on the same CPU; −1 if there is none."""
         return np.where(same_as_next(self.columns.cpu[at]), np.roll(at, -1), -1)
 
-    def kept(self) -> Mask:
+    def needed_later(self) -> Mask:
         """Marks the records that later parts depend on: the last of each CPU in each set of indices."""
         keep = np.zeros(len(self.row), bool)
         keep[self.ends - 1] = True
-        for at in (self.entries, self.counted, *([self.visits] if len(self.found_running) else [])):
+        for at in (
+            self.entries,
+            self.counted,
+            *([self.visits] if len(self.initially_running) else []),
+        ):
             keep[self._last_of_cpus(at)] = True
         words = ~is_kind(self.columns.kind, Kind.TEXT)
         if not words.all():
@@ -138,7 +146,7 @@ class Stories:
 
     def _unfinished(self, last_words: Integers) -> Integers:
         """Returns the indices of the TEXT records at the end of each CPU's records."""
-        last = np.full(len(self.told), -1)
+        last = np.full(len(self.records_before), -1)
         last[self.columns.cpu[last_words]] = last_words
         texts = np.flatnonzero(is_kind(self.columns.kind, Kind.TEXT))
         unfinished: Integers = texts[texts > last[self.columns.cpu[texts]]]
@@ -163,7 +171,7 @@ class CpuOrder:
         old = np.flatnonzero(order < known)
         row[old] = self._row[order[old]]
         stories = Stories(begin, row, Columns.of(records), self._runnable_counts)
-        keep = np.flatnonzero(stories.kept())
+        keep = np.flatnonzero(stories.needed_later())
         self._open, self._row = gather(records, keep), row[keep]
         last_values = np.zeros_like(self._runnable_counts)
         last_values[stories.columns.cpu[stories.begins]] = stories.ends - stories.begins

@@ -20,7 +20,7 @@ from schedlab.base.files.whole import written
 from schedlab.base.toolchain.policies import is_choice, unknown
 from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.paths import ROOT
-from schedlab.workload.values import by_key, members, whole, wrong
+from schedlab.workload.values import by_key, integer, members, wrong
 
 SUFFIX = ".json"
 FORMAT = 1
@@ -243,7 +243,7 @@ def profile_of(node: Node) -> Profile:
         base,
         _text(fields, "description"),
         _text(fields, "machine"),
-        whole(tick, 0, NANOSECONDS_MAX) if tick else 0,
+        integer(tick, 0, NANOSECONDS_MAX) if tick else 0,
     )
 
 
@@ -260,12 +260,12 @@ def _cost(name: str, node: Node) -> Cost:
     if problem:
         raise JsonError(node.line, f"{node.path}: {problem}")
     if not isinstance(node.value, Object):
-        return Cost(whole(node, 0, NANOSECONDS_MAX, _expected()))
+        return Cost(integer(node, 0, NANOSECONDS_MAX, _expected()))
     fields = by_key(node, _expected(), _COST_KEYS)
     if "ns" not in fields:
         raise wrong(node, "the key ns in it")
     numbers = {
-        key: whole(fields[key], 0, NANOSECONDS_MAX)
+        key: integer(fields[key], 0, NANOSECONDS_MAX)
         for key in ("ns", "spread_ns", "events")
         if key in fields
     }

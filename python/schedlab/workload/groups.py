@@ -7,7 +7,7 @@ import re
 
 from schedlab.base.files.json_lines import JsonError, Node, Object
 from schedlab.workload.model import GROUPS_MAX, TaskGroup
-from schedlab.workload.values import by_key, members, time, whole, wrong
+from schedlab.workload.values import by_key, integer, members, time, wrong
 
 _PATH = re.compile(r"(?:/[A-Za-z0-9_+:-][A-Za-z0-9_.+:-]*)+")
 _PATH_MAX = 64
@@ -42,11 +42,11 @@ class Groups:
     """Assigns numbers to paths; a parent has a lower number than its children."""
 
     def __init__(self) -> None:
-        self._found: dict[str, TaskGroup] = {}
+        self._by_path: dict[str, TaskGroup] = {}
 
     def all(self) -> tuple[TaskGroup, ...]:
         """Returns all groups, parents before their children."""
-        return tuple(sorted(self._found.values(), key=lambda group: group.number))
+        return tuple(sorted(self._by_path.values(), key=lambda group: group.number))
 
     def declare(self, node: Node) -> None:
         """Reads the section `groups`."""
@@ -61,10 +61,10 @@ class Groups:
                 raise wrong(given["weight"], "no weight, because the root has no siblings")
             if "period" in given and "quota" not in given:
                 raise wrong(given["period"], "a `quota` with it")
-            self._found[path] = TaskGroup(
+            self._by_path[path] = TaskGroup(
                 number,
-                self._found[path].parent if number else 0,
-                whole(given["weight"], 1, _WEIGHT_MAX) if "weight" in given else None,
+                self._by_path[path].parent if number else 0,
+                integer(given["weight"], 1, _WEIGHT_MAX) if "weight" in given else None,
                 _length(given.get("quota"), _QUOTA_MOST),
                 _length(given.get("period"), _PERIOD_MOST),
             )
@@ -77,14 +77,14 @@ class Groups:
         if not isinstance(path, str) or len(path) > _PATH_MAX or not _PATH.fullmatch(path):
             hint = "; the object `groups` says what a group has" if isinstance(path, Object) else ""
             raise JsonError(node.line, f"{node.path}: expected {_PATH_WORDS}{hint}")
-        if path in self._found:
-            return self._found[path].number
+        if path in self._by_path:
+            return self._by_path[path].number
         above = path.rpartition("/")[0]
         parent = self._number(above, node) if above else 0
-        number = sum(1 for path in self._found if path != "/") + 1
+        number = sum(1 for path in self._by_path if path != "/") + 1
         if number >= GROUPS_MAX:
             raise wrong(node, f"at most {GROUPS_MAX - 1} groups in addition to the root")
-        self._found[path] = TaskGroup(number, parent)
+        self._by_path[path] = TaskGroup(number, parent)
         return number
 
 

@@ -41,12 +41,12 @@ from schedlab.workload.values import (
     by_key,
     distribution,
     drawn,
+    integer,
     members,
     number,
     rounds,
     time,
     times,
-    whole,
     wrong,
 )
 
@@ -178,7 +178,7 @@ class TaskReader:
         self.timers: dict[str, int] = {}
         """Numbers of the task's own timers."""
         self.barriers: set[str] = set()
-        self.held: set[str] = set()
+        self.locks_held: set[str] = set()
         """The locks that the task holds at the current event."""
         self.scheduling_class = shared.scheduling_class
         """rt-app's `policy` of the task or its last phase."""
@@ -197,25 +197,25 @@ class TaskReader:
             "barrier": self.barrier,
             "suspend": self.suspend,
             "resume": self.resume,
-            "yield": self.give_way,
+            "yield": self.yield_cpu,
             "fork": self.fork,
             "await": self.wait_for_children,
             "mem": self.write,
             "iorun": self.write,
             "sem_post": lambda node: (Step(f"give {self.semaphore(node)}"),),
             "sem_wait": lambda node: (Step(f"take {self.semaphore(node)}"),),
-            "take": lambda node: (Step(f"take {self.things(node)}"),),
-            "give": lambda node: (Step(f"give {self.things(node)}"),),
+            "take": lambda node: (Step(f"take {self.item_channel(node)}"),),
+            "give": lambda node: (Step(f"give {self.item_channel(node)}"),),
             "mark": self.mark,
             "window": lambda node: (Step("window", time(node)),),
-            "call": lambda node: looped(whole(node, 1, COUNT_MAX), (CALL,)),
-            "exit": lambda node: (Step(f"exit {whole(node, 0, 255)}"),),
+            "call": lambda node: looped(integer(node, 1, COUNT_MAX), (CALL,)),
+            "exit": lambda node: (Step(f"exit {integer(node, 0, 255)}"),),
         }
         if startable:
             self.events["start"] = self.start
 
     def task(self) -> Task:
-        properties, body = self.whole(TASK_KEYS, standard=-1)
+        properties, body = self.process_properties(TASK_KEYS, standard=-1)
         if self.shared.has_starter:
             for key in {"delay", "arrivals"} & properties.keys():
                 raise JsonError(
@@ -223,7 +223,7 @@ class TaskReader:
                     f"{properties[key].path}: expected none, because the `starter` starts it",
                 )
         drawn_ones = self.drawn(properties)
-        result = self.told(properties, body)
+        result = self.runtime_attribute(properties, body)
         given = result | self.attributes(
             {
                 key: node
@@ -243,7 +243,9 @@ class TaskReader:
             drawn=drawn_ones,
         )
 
-    def told(self, properties: dict[str, Node], body: tuple[Item, ...]) -> dict[str, int]:
+    def runtime_attribute(
+        self, properties: dict[str, Node], body: tuple[Item, ...]
+    ) -> dict[str, int]:
         """Returns the runtime of a process if it is its total work ("work"); otherwise {}."""
         node = properties.get(_RUNTIME.key)
         if node is None or node.value != "work":
@@ -270,7 +272,7 @@ class TaskReader:
             raise wrong(self.node, expected)
         return Device(
             self.name,
-            self.things(fields["give"]),
+            self.item_channel(fields["give"]),
             self.instances(fields.get("instance"), arrivals),
             time(fields["delay"]) if "delay" in fields else Time(0),
             arrivals,
@@ -288,11 +290,11 @@ class TaskReader:
         return drawn_values
 
     def starter(self) -> Starter:
-        properties, body = self.whole(STARTER_KEYS, standard=1)
+        properties, body = self.process_properties(STARTER_KEYS, standard=1)
         delay = time(properties["delay"]) if "delay" in properties else Time(0)
         return Starter(delay, self.attributes(properties), body)
 
-    def whole(
+    def process_properties(
         self, keys: tuple[str, ...], standard: int
     ) -> tuple[dict[str, Node], tuple[Item, ...]]:
         """Returns the properties, and the behaviour of a process. `standard`: the default of `loop`."""
@@ -448,7 +450,7 @@ class TaskReader:
     def instances(self, node: Node | None, arrivals: Arrivals | None) -> int:
         """Returns the number of instances; by default 1, or the number of given arrivals."""
         if node is not None:
-            return whole(node, 0, INSTANCES_MAX)
+            return integer(node, 0, INSTANCES_MAX)
         listed = arrivals is not None and not arrivals.gaps
         return len(arrivals.times) * max(arrivals.batch.values) if arrivals and listed else 1
 
@@ -472,7 +474,7 @@ class TaskReader:
             raise wrong(node, _ARRIVALS)
         gaps = distribution(node, ("batch",))
         mean = gaps.moments_ns(10**9)[0]
-        count = whole(instances, 0, INSTANCES_MAX) if instances else 1
+        count = integer(instances, 0, INSTANCES_MAX) if instances else 1
         if mean * count > ARRIVALS_MAX:
             raise wrong(
                 given.get("mean", node), "a shorter time: these arrivals would last for years"
@@ -503,24 +505,24 @@ class TaskReader:
 
     def give_lock(self, node: Node) -> tuple[Item, ...]:
         lock = self.lock(node)
-        self.held.discard(lock)
+        self.locks_held.discard(lock)
         return (Step(f"give {lock}"),)
 
     def take_lock(self, node: Node) -> tuple[Item, ...]:
         if not isinstance(node.value, Object):
-            self.held.add(self.lock(node))
+            self.locks_held.add(self.lock(node))
             return (Step(f"lock {self.lock(node)}"),)
         fields = by_key(node, _LOCK, ("ref", "ceiling"))
         if len(fields) < 2:
             raise wrong(node, _LOCK)
-        ceiling = whole(fields["ceiling"], _PRIORITY.least, _PRIORITY.most)
-        self.held.add(self.lock(fields["ref"]))
+        ceiling = integer(fields["ceiling"], _PRIORITY.least, _PRIORITY.most)
+        self.locks_held.add(self.lock(fields["ref"]))
         return (Step(f"lock {self.lock(fields['ref'])} ceiling {ceiling}"),)
 
     def condition(self, node: Node) -> str:
         return self.channel("cond", self.name_in(node, "the name of what is waited for"), 0)
 
-    def things(self, node: Node) -> str:
+    def item_channel(self, node: Node) -> str:
         """Returns a channel that is empty at first."""
         return self.channel("of", self.name_in(node, "the name of what is given and taken"), 0)
 
@@ -578,7 +580,7 @@ class TaskReader:
         condition, lock = self.wait_objects(node)
         wait = (Step(f"take {condition} releasing {lock}"), Step(f"lock {lock}"))
         steps = (Step(f"give {condition} waiting"), *wait)
-        if lock in self.held:
+        if lock in self.locks_held:
             return steps
         return (Step(f"lock {lock}"), *steps, Step(f"give {lock}"))
 
@@ -587,7 +589,7 @@ class TaskReader:
 
     def write(self, node: Node) -> tuple[Item, ...]:
         self.shared.notes.add(node, AS_TIME)
-        return (Step("run", Time(whole(node, 0, NANOSECONDS_MAX))),)
+        return (Step("run", Time(integer(node, 0, NANOSECONDS_MAX))),)
 
     def suspend(self, node: Node) -> tuple[Item, ...]:
         """Waits until `resume` uses the same name. An empty name means the task's name."""
@@ -600,7 +602,7 @@ class TaskReader:
         self.shared.resumed.setdefault(label, node)
         return (Step(f"give {self.channel('task', label, 0)} all"),)
 
-    def give_way(self, node: Node) -> tuple[Item, ...]:
+    def yield_cpu(self, node: Node) -> tuple[Item, ...]:
         """Ignores the value, as rt-app does."""
         return (Step("yield"),)
 
@@ -623,13 +625,13 @@ class TaskReader:
     def wait_for_children(self, node: Node) -> tuple[Item, ...]:
         if node.value == "all":
             return (AwaitAll(),)
-        count = whole(node, 1, COUNT_MAX, '"all", or a number of children')
+        count = integer(node, 1, COUNT_MAX, '"all", or a number of children')
         return looped(count, (Step("wait"),))
 
     def mark(self, node: Node) -> tuple[Item, ...]:
         if node.value in ("begin", "end"):
             return (Step(f"mark {node.value}"),)
-        return (Step(f"mark note {whole(node, 0, NOTE_MAX, _MARK)}"),)
+        return (Step(f"mark note {integer(node, 0, NOTE_MAX, _MARK)}"),)
 
     def other_task(self, node: Node) -> str:
         task = self.name_in(node, _TASK)

@@ -162,7 +162,7 @@ class _Writer:
         self.attribute_names = file.attributes
         self.parties = file.parties()
         self.bodies = {task.name: awaiting(task.body)[0] for task in file.tasks}
-        self.own: list[tuple[str, list[Line | Rounds]]] = []
+        self.process_programs: list[tuple[str, list[Line | Rounds]]] = []
         """Programs for single processes."""
         self.work: dict[str, int] = {}
         """The total computing time of each program whose runtime is its total work, in nanoseconds."""
@@ -176,7 +176,7 @@ class _Writer:
         ]
         starter = self.file.starter
         root = list(self.starter(starter) if starter else self.root())
-        return [(ROOT, root), *shared, *self.own]
+        return [(ROOT, root), *shared, *self.process_programs]
 
     # --- the first process
 
@@ -285,9 +285,9 @@ class _Writer:
         child = numbers.child() if numbers else None
         if name not in self.drawing:
             return name
-        program_name = f"{name}@{len(self.own) + 1}"
+        program_name = f"{name}@{len(self.process_programs) + 1}"
         lines: list[Line | Rounds] = []
-        self.own.append((program_name, lines))  # the programs of its children follow
+        self.process_programs.append((program_name, lines))  # the programs of its children follow
         lines += self.program(self.tasks[name], program_name, child)
         return program_name
 
@@ -386,7 +386,7 @@ class _Writer:
             time = time.draw(numbers.below, self.tick_ns)
         if time is None:
             return _line(f"{step.words} {step.after}".strip())
-        if step.words == "sleep" and time.whole_ticks:
+        if step.words == "sleep" and time.in_full_ticks:
             return ("sleep {}ticks", int(time.number), "")
         words = f"{step.words} {{}}ns {step.after}" if step.after else f"{step.words} {{}}ns"
         return (words, time.nanoseconds(self.tick_ns), "")

@@ -19,7 +19,7 @@ class Time:
     in_ticks: bool = False
 
     @property
-    def whole_ticks(self) -> bool:
+    def in_full_ticks(self) -> bool:
         return self.in_ticks and self.number == int(self.number)
 
     def nanoseconds(self, tick_ns: int) -> int:
@@ -37,13 +37,13 @@ class Drawn:
     """True if the end itself may be drawn."""
 
     @property
-    def whole_ticks(self) -> bool:
-        return self.first.whole_ticks and self.step.whole_ticks
+    def in_full_ticks(self) -> bool:
+        return self.first.in_full_ticks and self.step.in_full_ticks
 
     def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
         """Draws a time. `below` returns an integer from 0 to one less than its argument."""
         drawn = below(self.choices(tick_ns))
-        if self.whole_ticks:
+        if self.in_full_ticks:
             return Time(self.first.number + drawn * self.step.number, in_ticks=True)
         return Time(self.first.nanoseconds(tick_ns) + drawn * self.step.nanoseconds(tick_ns))
 

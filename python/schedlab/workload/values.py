@@ -127,7 +127,7 @@ def by_key(
     return by_name
 
 
-def whole(node: Node, least: int, most: int, expected: str | None = None) -> int:
+def integer(node: Node, least: int, most: int, expected: str | None = None) -> int:
     value = node.value
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise wrong(node, expected or f"a whole number from {least} to {most}")
@@ -281,14 +281,14 @@ def weights(node: Node | None, count: int) -> tuple[float, ...]:
 def number(node: Node, least: int, most: int) -> IntegerDistribution:
     """Returns a whole number, or a distribution of whole numbers."""
     if not isinstance(node.value, Object):
-        return IntegerDistribution((whole(node, least, most),), (1.0,))
+        return IntegerDistribution((integer(node, least, most),), (1.0,))
     expected = 'a whole number, or an object such as {"values": [1, 5], "weights": [9, 1]}'
     fields = by_key(node, expected, ("values", "weights", "from", "to"))
     if fields.keys() == {"from", "to"}:
-        first = whole(fields["from"], least, most)
-        last = whole(fields["to"], first, min(most, first + VALUES_MAX - 1))
+        first = integer(fields["from"], least, most)
+        last = integer(fields["to"], first, min(most, first + VALUES_MAX - 1))
         return IntegerDistribution(tuple(range(first, last + 1)), (1.0,) * (last - first + 1))
-    values = tuple(whole(item, least, most) for item in _several(_needed(node, fields, "values")))
+    values = tuple(integer(item, least, most) for item in _several(_needed(node, fields, "values")))
     return IntegerDistribution(values, weights(fields.get("weights"), len(values)))
 
 
@@ -341,7 +341,7 @@ def rounds(node: Node | None, standard: int) -> float:
     elif node.value == 0:
         raise wrong(node, "-1 (forever), or a number of at least 1")
     else:
-        number = whole(node, -1, COUNT_MAX, "-1, which is for ever, or a number from 1 on")
+        number = integer(node, -1, COUNT_MAX, "-1, which is for ever, or a number from 1 on")
     return math.inf if number == -1 else number
 
 
@@ -360,7 +360,7 @@ def _cpus(node: Node) -> int:
     value = node.value
     ranges: list[tuple[int, int]] = []
     if isinstance(value, tuple):
-        numbers = [whole(item, 0, CPUS_MAX - 1, expected) for item in value]
+        numbers = [integer(item, 0, CPUS_MAX - 1, expected) for item in value]
         ranges = [(number, number) for number in numbers]
     elif isinstance(value, str) and _CPU_LIST.fullmatch(value):
         bounds = [part.partition("-") for part in value.split(",")]
@@ -380,7 +380,7 @@ def _attribute(node: Node, attribute: Attribute) -> int:
     if isinstance(attribute, CpuSet):
         return _cpus(node)
     if not attribute.is_time:
-        return whole(node, attribute.least, attribute.most)
+        return integer(node, attribute.least, attribute.most)
     value = time(node)
     if value.in_ticks or value.number > attribute.most:
         raise wrong(node, "a time of at most 1000 seconds, and not in ticks")

@@ -49,7 +49,7 @@ class Rounds:
     lines: tuple[Line, ...]
     numbers: npt.NDArray[np.uint64]
 
-    def each(self) -> Iterator[Line]:
+    def all_lines(self) -> Iterator[Line]:
         """Yields all lines."""
         for row in self.numbers.tolist():
             yield from (
@@ -65,7 +65,7 @@ def iterate_lines(lines: Lines) -> Iterator[Line]:
     """Yields lines, including those of repetitions."""
     for line in lines:
         if isinstance(line, Rounds):
-            yield from line.each()
+            yield from line.all_lines()
         else:
             yield line
 
@@ -292,7 +292,7 @@ class Assembly:
             self._templates.get(words) or self._template(words) for words, *_ in rounds.lines
         ]
         if any(template.text for template in templates):
-            for line in rounds.each():
+            for line in rounds.all_lines():
                 self.add(*line)
             return
         names = (name for *_, name in rounds.lines)

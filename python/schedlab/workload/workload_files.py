@@ -166,7 +166,7 @@ class _Reader:
             TaskReader(self.shared, key, node, tuple(task_nodes)).task()
             for key, node in task_nodes.items()
         )
-        tasks = self.told_apart(task_nodes, tasks)
+        tasks = self.with_distinct_groups(task_nodes, tasks)
         starter = self.starter(tasks, duration)
         devices = self.devices()
         self.check_barriers(tasks)
@@ -265,7 +265,9 @@ class _Reader:
             raise wrong(self.top["tasks"], "at least one task in it")
         return nodes
 
-    def told_apart(self, nodes: dict[str, Node], tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    def with_distinct_groups(
+        self, nodes: dict[str, Node], tasks: tuple[Task, ...]
+    ) -> tuple[Task, ...]:
         """Returns the tasks. If several have the same truncated group, a number makes their groups distinct."""
         taken = Counter(task.group for task in tasks)
         numbers: dict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))

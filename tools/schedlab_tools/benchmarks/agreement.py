@@ -11,7 +11,7 @@ from rich.table import Table
 
 from schedlab.analysis.agreement.known import Judged
 from schedlab.analysis.agreement.plan import Setting
-from schedlab.base.display.terminal import new_table, results, tell
+from schedlab.base.display.terminal import new_table, print_result, results
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.carrying_out import ended_by_signal
 from schedlab.commands.options import CPUS, FOLDER, echo_json, json_option, policy_option
@@ -66,7 +66,7 @@ def agreement(
         echo_json({"folder": str(folder), "cells": [as_dict(cell) for cell in cells]})
     else:
         show(cells, everything)
-        tell(f"Kept in {folder}")
+        print_result(f"Kept in {folder}")
     if wrong(cells):
         raise SystemExit(1)
 
@@ -95,9 +95,9 @@ def show(cells: Sequence[Judged], everything: bool) -> None:
     if shown:
         results().print(table([row(cell) for cell in shown]))
     for line in (summary(cells), *by_policy(cells)):
-        tell(line)
+        print_result(line)
     for reason in {cell.reason.name: cell.reason for cell in shown if cell.reason}.values():
-        tell(f"{reason.name}: {reason.text}")
+        print_result(f"{reason.name}: {reason.text}")
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> Table:

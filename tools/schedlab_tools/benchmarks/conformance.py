@@ -23,7 +23,7 @@ from schedlab.machines import MACHINES, machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.metrics import measured_window, state_intervals
 from schedlab.metrics.lives import lives
-from schedlab.metrics.people import people
+from schedlab.metrics.people import process_table
 from schedlab.paths import ROOT
 from schedlab.runs.carrying_out import Finished
 from schedlab.runs.plan import Plan
@@ -176,7 +176,7 @@ def stays_of(trace: Trace, begin_ms: float) -> list[tuple[str, float]]:
     Other programs or idle times do not divide a stay.
     """
     who, window = lives(trace), measured_window(trace)
-    groups = people(trace, who, window).filter(pl.col("role") == "workload")
+    groups = process_table(trace, who, window).filter(pl.col("role") == "workload")
     begin = window.begin_ns + int(begin_ms * 1e6)
     runs = (
         state_intervals(trace, who)

@@ -129,13 +129,13 @@ def measure() -> list[Measured]:
             trace = Path(folder) / "trace.bin"
             simulate(scene, trace)
             rounds = [follow(scene, trace) for _ in range(_ROUNDS)]
-            blame_ms = min(take_apart(trace) for _ in range(_ROUNDS))
+            blame_ms = min(explain_all_waits(trace) for _ in range(_ROUNDS))
         best = max(rounds, key=lambda one: one.records_per_second)
         times.append(replace(best, blame_ms=blame_ms))
     return times
 
 
-def take_apart(trace: Path) -> float:
+def explain_all_waits(trace: Path) -> float:
     """Returns the CPU time for explaining waits in milliseconds, as in a monitor that holds this many records."""
     follower = Follower(trace)
     records = follower.poll(_BLAMED)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from schedlab.base.display.terminal import new_table, results, tell
+from schedlab.base.display.terminal import new_table, print_result, results
 from schedlab.base.toolchain.policies import PolicyChoice, first_that_shares_by, read_catalogue
 from schedlab.commands.carrying_out import carried_out, check_finished, out_option
 from schedlab.commands.options import (
@@ -122,7 +122,7 @@ def shares(
         results().print(f"Measured over {tests.describe(setting)}")
         if not setting.original:
             for line in tests.summary(rows):
-                tell(line)
+                print_result(line)
     check_finished(finished, measured=True)
     if any(row.verdict == "off" and tests.as_shipped(row) for row in rows):
         raise SystemExit(1)

@@ -39,7 +39,7 @@ def address_in(log: Path) -> str:
     raise TimeoutError(f"the monitor told no address within {PATIENCE_S} s")
 
 
-def tell(session: Any, frames: int) -> None:
+def report_progress(session: Any, frames: int) -> None:
     """Prints the page's memory use after garbage collection."""
     session.send("HeapProfiler.collectGarbage")
     heap = session.send("Runtime.getHeapUsage")
@@ -79,7 +79,7 @@ def main(browser: str, log: Path) -> int:
         session = page.context.new_cdp_session(page)
         steered, next_steer = 0, time.monotonic() + STEER_S
         while not ended and not trouble:
-            tell(session, steered)
+            report_progress(session, steered)
             if time.monotonic() >= next_steer:
                 steer(choice, steered)
                 steered, next_steer = steered + 1, next_steer + STEER_S

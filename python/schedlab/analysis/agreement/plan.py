@@ -182,7 +182,7 @@ def policies_compared(full: bool) -> tuple[PolicyChoice, ...]:
         name
         for experiment in EXPERIMENTS.values()
         if experiment.study in _STUDIES
-        for name in experiment.own
+        for name in experiment.study_policies
     }
     presets = (
         PolicyChoice(policy.name, preset) for policy in known.values() for preset in policy.presets

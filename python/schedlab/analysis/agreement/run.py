@@ -122,7 +122,7 @@ def _throw_away_others(plan: Plan, base: Software) -> None:
     """Discards runs of another version of the simulator."""
     for run in plan.runs:
         place = plan.place(run)
-        if results.is_whole(place):
+        if results.is_complete(place):
             manifest, now = results.read_manifest(place), inputs(run, base)
             if any(manifest.get(key) != now.get(key) for key in results.DECISIVE):
                 placing.check_folder("out", place)

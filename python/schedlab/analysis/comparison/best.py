@@ -62,7 +62,7 @@ def ranking(
     values: Mapping[str, Sequence[float] | Floats],
     better: Better = "lower",
     resolution: float = 0,
-    looks: int = 1,
+    evaluations_max: int = 1,
 ) -> Ranking:
     """Ranks policies by their values, which must be for the same seeds in the same order.
 
@@ -84,7 +84,10 @@ def ranking(
     worse = _worse(costs, resolution)
     beaten = np.minimum(1.0, worse.min(axis=1) * max(1, len(names) - 1))
     return Ranking(
-        order, dict(zip(names, beaten.tolist(), strict=True)), matrix.shape[1], level_of(looks)
+        order,
+        dict(zip(names, beaten.tolist(), strict=True)),
+        matrix.shape[1],
+        level_of(evaluations_max),
     )
 
 

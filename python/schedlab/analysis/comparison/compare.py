@@ -17,7 +17,7 @@ from schedlab.analysis.comparison.measures import (
     TAILS,
     Measure,
     measured,
-    told,
+    reported_value_measure,
 )
 from schedlab.analysis.comparison.setups import (
     DIMENSIONS,
@@ -40,7 +40,7 @@ from schedlab.analysis.comparison.statistics import (
 )
 from schedlab.base.display.numbers import POINTS
 from schedlab.errors import WrongUsage, parameter
-from schedlab.metrics.registry import TOLD
+from schedlab.metrics.registry import REPORTED_PREFIX
 from schedlab.runs.collection import Collection, Repeated, StoredRun
 
 MATTERS = 0.01
@@ -72,7 +72,7 @@ class Row:
 
     measure: Measure
     group: str | None
-    found: Difference
+    difference: Difference
     chance: float | None
     """The p-value, Holm-corrected over the metrics of the workload or group; None for a single seed."""
     verdict: Verdict
@@ -89,20 +89,20 @@ class Row:
     @property
     def at_floor(self) -> bool:
         """True if the p-value is the smallest possible one for this number of seeds."""
-        result = self.found
+        result = self.difference
         floor = floor_of_chance(result.count) if result.paired else 0.0
         return result.chance is not None and 0 < result.chance <= floor * (1 + NOISE)
 
     @property
     def improves(self) -> bool | None:
         """True if the mean improved; None if it is unchanged or the metric has no direction."""
-        if self.measure.better is None or not self.found.change:
+        if self.measure.better is None or not self.difference.change:
             return None
-        return (self.found.change < 0) == (self.measure.better == "lower")
+        return (self.difference.change < 0) == (self.measure.better == "lower")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the row for JSON. Numbers are unscaled: nanoseconds, fractions of 1."""
-        result = self.found
+        result = self.difference
         return {
             "metric": self.measure.name,
             "title": self.measure.title,
@@ -171,7 +171,7 @@ class Comparison:
     matches: tuple[Match, ...]
     matters: float = MATTERS
     """Threshold: smaller relative changes of a mean do not matter."""
-    asked: tuple[str, ...] = ()
+    requested_metrics: tuple[str, ...] = ()
     """Names of the requested metrics; empty for all."""
     alone_before: tuple[Repeated, ...] = field(default=())
     alone_after: tuple[Repeated, ...] = field(default=())
@@ -241,9 +241,9 @@ def compare(
 def check_metrics(names: Iterable[str]) -> None:
     known = {measure.name for measure in (*MEASURES, *GROUP_MEASURES)}
     for name in names:
-        if name not in known and not name.startswith(TOLD):
+        if name not in known and not name.startswith(REPORTED_PREFIX):
             raise WrongUsage(
-                f"unknown metric; choose one of {', '.join(sorted(known))}, or {TOLD}NAME "
+                f"unknown metric; choose one of {', '.join(sorted(known))}, or {REPORTED_PREFIX}NAME "
                 "for a value that programs report",
                 what=parameter("metrics", name),
             )
@@ -385,8 +385,8 @@ def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
     for measure in MEASURES:
         if (None, measure.name) in common:
             yield None, measure
-    for name in sorted(name for group, name in common if name.startswith(TOLD)):
-        yield None, told(name)
+    for name in sorted(name for group, name in common if name.startswith(REPORTED_PREFIX)):
+        yield None, reported_value_measure(name)
     for group, measure in product(groups, GROUP_MEASURES):
         if (group, measure.name) in common:
             yield group, measure

@@ -12,7 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.analysis.comparison.compare import Comparison, Match, Row, Verdict
-from schedlab.analysis.comparison.measures import BY_NAME, GROUP_MEASURES, MEASURES, Measure, told
+from schedlab.analysis.comparison.measures import (
+    BY_NAME,
+    GROUP_MEASURES,
+    MEASURES,
+    Measure,
+    reported_value_measure,
+)
 from schedlab.analysis.comparison.printed import as_text, change_as_text
 from schedlab.analysis.comparison.setups import DIMENSIONS, Fact, key_of
 from schedlab.analysis.comparison.statistics import FEW
@@ -61,7 +67,7 @@ def listing(comparison: Comparison, everything: bool) -> Iterator[RenderableType
             yield from match_table(same_match, comparison.across, everything)
             yield from more_seeds(same_match, comparison.matters)
             yield from only_one_side(same_match)
-            yield from on_no_side(same_match, comparison.asked)
+            yield from on_no_side(same_match, comparison.requested_metrics)
     yield from _notes(comparison)
 
 
@@ -191,7 +197,7 @@ def more_seeds(match: Match, matters: float) -> Iterator[Text]:
     needed = [
         (row.seeds_needed, row.measure.title)
         for row in match.rows
-        if row.group is None and row.seeds_needed and row.seeds_needed > row.found.count
+        if row.group is None and row.seeds_needed and row.seeds_needed > row.difference.count
     ]
     if needed:
         shown = [f"{count:,} ({metric})" for count, metric in sorted(needed)]
@@ -224,7 +230,7 @@ def on_no_side(match: Match, metrics: Sequence[str]) -> Iterator[Text]:
 def _part(group: str | None, metric: str | None) -> str:
     if metric is None:
         return f"the group {group}"
-    title = _TITLES.get(metric) or told(metric).title
+    title = _TITLES.get(metric) or reported_value_measure(metric).title
     return title if group is None else f"{title}, of the group {group}"
 
 
@@ -255,7 +261,7 @@ def _left_out(match: Match) -> str:
 
 
 def _cells(row: Row, first: bool) -> tuple[str | Text, ...]:
-    measure, difference = row.measure, row.found
+    measure, difference = row.measure, row.difference
     group = "all" if row.group is None else row.group
     return (
         Text(group if first else "", "bold"),
@@ -280,8 +286,8 @@ def _verdict_text(row: Row) -> Text:
 
 def side_text(row: Row, measure: Measure, side: str) -> str:
     """Returns a mean with its interval. A single seed has no interval; the table's title mentions it."""
-    estimate = row.found.before if side == "before" else row.found.after
-    if not estimate.bounded and row.found.paired:
+    estimate = row.difference.before if side == "before" else row.difference.after
+    if not estimate.bounded and row.difference.paired:
         return number_as_text(estimate.mean, measure.quantity)
     return as_text(estimate, measure.quantity)
 
@@ -309,7 +315,7 @@ def _notes(comparison: Comparison) -> Iterator[Text]:
             "dim",
         )
     if "perhaps" in verdicts:
-        few = any(row.verdict == "perhaps" and row.found.count < FEW for row in rows)
+        few = any(row.verdict == "perhaps" and row.difference.count < FEW for row in rows)
         yield Text(
             "Perhaps: more than chance if it were the only metric; of so many, one may be so by"
             f" chance.{' More seeds would tell (`seeds=10`).' if few else ''}",

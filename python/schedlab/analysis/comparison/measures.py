@@ -13,7 +13,7 @@ from schedlab.analysis.comparison.statistics import Floats, contributions
 from schedlab.base.display.numbers import Quantity, Within
 from schedlab.metrics import interquartile_range
 from schedlab.metrics.derived import SHARE_ERROR, event_rates
-from schedlab.metrics.registry import METRICS, TOLD, Better, Grain, Of, kind_of
+from schedlab.metrics.registry import METRICS, REPORTED_PREFIX, Better, Grain, Of, kind_of
 from schedlab.metrics.steady import COLUMNS as STEADY_COLUMNS
 from schedlab.metrics.steady import steady_of
 from schedlab.metrics.tails import COLUMNS as TAIL_COLUMNS
@@ -80,12 +80,12 @@ BY_NAME = {measure.name: measure for measure in MEASURES}
 OF_ENDED = frozenset(metric.name for metric in METRICS if metric.name and metric.of_ended)
 
 
-def told(name: str) -> Measure:
+def reported_value_measure(name: str) -> Measure:
     """Returns the measure of a name such as `told-ticks`: the run's mean of a value that programs reported.
 
     It has no direction, because only the program knows which values are good.
     """
-    title = f"told by the program: {name.removeprefix(TOLD)}"
+    title = f"told by the program: {name.removeprefix(REPORTED_PREFIX)}"
     return measure_of(name, title, name, None, "what the program says")
 
 
@@ -161,7 +161,7 @@ def _printed_values(values: pl.DataFrame) -> pl.DataFrame:
         .select(
             *who,
             group=pl.lit(None, pl.String),
-            measure=TOLD + pl.col("name"),
+            measure=REPORTED_PREFIX + pl.col("name"),
             value=pl.col("value").cast(pl.Float64),
             resolution=pl.lit(0.0),
         )

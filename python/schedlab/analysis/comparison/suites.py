@@ -68,7 +68,7 @@ class Suite:
     samples: Mapping[tuple[str, str], Sample]
     """Samples by policy and metric, where every seed has a value."""
     means: Mapping[tuple[str, str], Estimate]
-    looks: int = 1
+    evaluations_max: int = 1
     """How often the results are evaluated at most, with more seeds each time."""
 
     @property
@@ -104,7 +104,7 @@ class Suite:
         samples = {policy: self.samples[policy, measure.name] for policy in self.having(measure)}
         finest = max(resolution for _, resolution in samples.values())
         values = {policy: sample for policy, (sample, _) in samples.items()}
-        return ranking(values, measure.better or "lower", finest, self.looks)
+        return ranking(values, measure.better or "lower", finest, self.evaluations_max)
 
     def as_good(self, measure: Measure) -> list[str]:
         """Returns the policies tied for best or within 1 % of the best, the best first. With one
@@ -135,7 +135,9 @@ class Suite:
         floor = self._floor(best, measure)
         worst = mean / MARGIN if measure.better == "higher" else MARGIN * max(mean, floor)
         sample, other = (self.samples[name, measure.name][0] for name in (best, policy))
-        return probability_of_difference(sample, other, abs(worst - mean)) < level_of(self.looks)
+        return probability_of_difference(sample, other, abs(worst - mean)) < level_of(
+            self.evaluations_max
+        )
 
     def withstands_rare_losses(self, measure: Measure) -> bool:
         """True if losses in seeds that were not drawn cannot change the ranking.
@@ -306,7 +308,7 @@ def _suite(key: Key, setups: Sequence[Repeated], seeds: tuple[int, ...], samples
                     max(resolution for _, resolution in values),
                 )
     title = "; ".join(_commands(setups, seeds))
-    checks = max(run.looks for setup in setups for run in setup.runs)
+    checks = max(run.evaluations_max for setup in setups for run in setup.runs)
     return Suite(
         *key, title, tuple(in_policy_order(by_policy)), seeds, failed, policy_samples, {}, checks
     )

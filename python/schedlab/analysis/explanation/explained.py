@@ -25,7 +25,7 @@ from schedlab.analysis.explanation.waits import (
 from schedlab.analysis.explanation.words import Names, Share, described
 from schedlab.analysis.tables.trace_tables import TraceTables
 from schedlab.base.toolchain.policies import Policy
-from schedlab.metrics.untold import wakeups_untold
+from schedlab.metrics.untold import wakeups_unknown
 from schedlab.metrics.window import measured_window
 from schedlab.trace import Trace
 
@@ -71,13 +71,13 @@ class Explained:
     waits: int
     waited_ns: int
     """Total duration of the selected waits."""
-    beside_idle_ns: int
+    waited_while_idle_ns: int
     """Part of the waits for a CPU during which another CPU idled. CPU affinity is ignored."""
     delays: pl.DataFrame
     """Delays by cause (schedlab.analysis.explanation.delays), for waits of runnable processes."""
     longest: Sequence[ExplainedWait]
     names: Names
-    wakeups_untold: bool
+    wakeups_unknown: bool
     """True if the trace lacks wake-ups: waits after wake-ups are then missing."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,8 +85,8 @@ class Explained:
         return {
             "waits": self.waits,
             "waited_ns": self.waited_ns,
-            "beside_idle_ns": self.beside_idle_ns,
-            "wakeups_untold": self.wakeups_untold,
+            "beside_idle_ns": self.waited_while_idle_ns,
+            "wakeups_untold": self.wakeups_unknown,
             "delays": self.delays.to_dicts(),
             "longest": [
                 {
@@ -152,7 +152,7 @@ def explain(
         delays(blames, waits["at"].drop_nulls(), question.by),
         [split_wait(wait) for wait in waits_of(waits.head(question.worst))],
         names,
-        wakeups_untold(trace),
+        wakeups_unknown(trace),
     )
 
 

@@ -32,7 +32,7 @@ class Choice:
     words: str
     """The reason; "" if the policy gives none."""
 
-    def told(self, names: Called) -> str:
+    def describe(self, names: Called) -> str:
         """Returns the choice as a clause: "typist 7 was picked, 2 waited: level 2"."""
         about = names[self.life] if self.life is not None else "no process"
         picked = "" if self.waiting is None else f" was picked, {self.waiting} waited"

@@ -38,28 +38,28 @@ class Count:
 class Gate:
     """The verdict of the gate."""
 
-    found: Comparison
+    comparison: Comparison
     counts: tuple[Count, ...] = field(default=())
 
     def rows(self, *verdicts: str) -> list[tuple[Match, Row]]:
         """Returns all rows with one of these verdicts."""
         return [
             (match, row)
-            for match in self.found.matches
+            for match in self.comparison.matches
             for row in match.rows
             if row.verdict in verdicts
         ]
 
     @property
     def worse_counts(self) -> list[Count]:
-        return [count for count in self.counts if count.is_worse(self.found.matters)]
+        return [count for count in self.counts if count.is_worse(self.comparison.matters)]
 
     def unjudged(self) -> Iterator[str]:
         """Yields what can no longer be compared, in words. A gate that ignored it could be passed by failing."""
-        for alone in self.found.alone_before:
+        for alone in self.comparison.alone_before:
             yield f"{', '.join(key_of(alone)[:4])}: it was not run"
-        for match in self.found.matches:
-            name = title(match, self.found.across)
+        for match in self.comparison.matches:
+            name = title(match, self.comparison.across)
             for run in match.failed:
                 yield f"{name}, seed {run.seed}: {run.manifest.get('message') or run.status}"
             for group, metric in match.only_before:
@@ -79,13 +79,13 @@ class Gate:
         worse = len(self.rows("worse")) + len(self.worse_counts)
         better = len(self.rows("better"))
         open_ones = len(self.rows("perhaps"))
-        same = sum(match.identical for match in self.found.matches)
+        same = sum(match.identical for match in self.comparison.matches)
         parts = [
             f"{worse} worse",
             f"{better} better",
             *([f"{open_ones} perhaps"] if open_ones else []),
             *(
-                [f"{same} of {len(self.found.matches)} setups the same byte for byte"]
+                [f"{same} of {len(self.comparison.matches)} setups the same byte for byte"]
                 if same
                 else []
             ),
@@ -102,10 +102,10 @@ class Gate:
             "summary": self.summary,
             "unjudged": list(self.unjudged()),
             "instructions": [
-                {**vars(count), "worse": count.is_worse(self.found.matters)}
+                {**vars(count), "worse": count.is_worse(self.comparison.matters)}
                 for count in self.counts
             ],
-            "comparison": self.found.to_dict(),
+            "comparison": self.comparison.to_dict(),
         }
 
 
@@ -146,10 +146,10 @@ def markdown(gate: Gate) -> str:
 
 
 def _lines(gate: Gate) -> Iterator[str]:
-    across = gate.found.across
+    across = gate.comparison.across
     yield f"### schedlab: {gate.summary}"
     shown = [*gate.rows("worse"), *gate.rows("better"), *gate.rows("perhaps")]
-    drawn = [row for row in shown if row[1].found.before.mean]
+    drawn = [row for row in shown if row[1].difference.before.mean]
     if drawn:
         yield from ("", listing("\n".join(picture(_by_setup(drawn[:_ROWS_MAX], across))), "text"))
     if len(drawn) > _ROWS_MAX:
@@ -167,7 +167,7 @@ def _lines(gate: Gate) -> Iterator[str]:
             "",
             "</details>",
         )
-    differs = [fact for fact in gate.found.facts if fact.differs]
+    differs = [fact for fact in gate.comparison.facts if fact.differs]
     yield from _listed(
         "What differs",
         (f"{count.name}: {_some(count.before)} → {_some(count.after)}" for count in differs),
@@ -194,13 +194,13 @@ def picture(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
     for name, setup_rows in rows.items():
         yield name
         for row in setup_rows:
-            change = row.found.change / abs(row.found.before.mean)
+            change = row.difference.change / abs(row.difference.before.mean)
             yield f"  {_name(row):{width - 2}}  {_bar(_logarithms(row), most)}  {percent_change(change)} {row.verdict}"
 
 
 def _logarithms(row: Row) -> tuple[float, float, float]:
     """Returns the logarithms of three factors: low bound, mean and high bound."""
-    difference = row.found
+    difference = row.difference
     scale = abs(difference.before.mean)
     low, change, high = (
         math.log1p(max(value / scale, _LEAST))

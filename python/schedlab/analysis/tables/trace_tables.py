@@ -18,7 +18,7 @@ from schedlab.metrics import cpu_intervals, scheduler_intervals, state_intervals
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import Lives, lives
 from schedlab.metrics.people import called_by
-from schedlab.metrics.untold import unseen, wakeups_untold, without_columns, without_unknown
+from schedlab.metrics.untold import unseen, wakeups_unknown, without_columns, without_unknown
 from schedlab.metrics.window import measured_window
 from schedlab.trace import Kind, MarkKind, Trace, annotation_text, mark_text
 from schedlab.trace.format import signed
@@ -169,7 +169,7 @@ class TraceTables:
             frame = without_unknown(
                 frame.with_columns(begin_ns=begins).with_columns(unknown_ns=end - begin - known)
             ).drop("begin_ns", "unknown_ns")
-        return without_columns(frame) if wakeups_untold(self.trace) else frame
+        return without_columns(frame) if wakeups_unknown(self.trace) else frame
 
     @cached_property
     def stays(self) -> pl.DataFrame:
@@ -197,7 +197,7 @@ class TraceTables:
             cpu=pl.Series(self._start_rows(table)),
             ran=pl.col("end_row").is_not_null(),
         )
-        if wakeups_untold(self.trace):
+        if wakeups_unknown(self.trace):
             return table.filter(pl.col("kind") != "wake-up")
         return table
 

@@ -133,7 +133,7 @@ def say_progress(text: str) -> None:
         say(text)
 
 
-def tell(text: str) -> None:
+def print_result(text: str) -> None:
     """Prints one line of a result."""
     note_words()
     results().print(text, soft_wrap=True)

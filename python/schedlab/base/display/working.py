@@ -54,7 +54,7 @@ class _Work:
                     self.show(self.texts[-1][0])
 
 
-_begun = threading.Event()
+_display_began = threading.Event()
 """Set once the command's voice is to end."""
 
 
@@ -66,7 +66,7 @@ def going_on(command: str) -> Iterator[None]:
     """
     note_words(time.process_time())
     voice = (
-        _begun.wait,
+        _display_began.wait,
         lambda: f"{command}: {'working' if _past.is_set() else 'starting'}",
         lambda: not _outer,
     )
@@ -79,7 +79,7 @@ def going_on(command: str) -> Iterator[None]:
 
 def begin_display() -> None:
     """Notes that the command now has the terminal, waits for its user, or has a program show its work."""
-    _begun.set()
+    _display_began.set()
 
 
 _past = threading.Event()

@@ -53,7 +53,7 @@ class JsonError(ValueError):
 
 def parse(text: str) -> Node:
     """Parses a complete text. Raises JsonError."""
-    return _Parser(text).whole()
+    return _Parser(text).document()
 
 
 def parse_first(text: str, bare: tuple[str, ...] = ()) -> tuple[Node, int]:
@@ -79,7 +79,7 @@ class _Parser:
         self.counted = 0
         self.lines = 1
 
-    def whole(self) -> Node:
+    def document(self) -> Node:
         node = self.node("")
         if self.next():
             raise self.unexpected("the end of the file")

@@ -56,7 +56,7 @@ def flag(*, required: bool = False) -> Field:
     return Field("true or false", lambda value: isinstance(value, bool), required)
 
 
-def whole(least: int, most: int, *, required: bool = False) -> Field:
+def integer(least: int, most: int, *, required: bool = False) -> Field:
     """An integer from `least` to `most`, both included."""
     return Field(
         f"a whole number from {least} to {most}",

@@ -55,7 +55,7 @@ def committed_module() -> bytes | None:
     return base64.b64decode(page.partition(f'id="{MODULE}">')[2].partition("</script>")[0])
 
 
-def kept_vega() -> str | None:
+def committed_vega() -> str | None:
     """Returns Vega's JavaScript that the page has, whose modules find it by `vega`, `vegaLite` and `vegaEmbed`; None if
     there is no page."""
     _, begin, script = (_text_of(PAGE) or "").partition("<script>")

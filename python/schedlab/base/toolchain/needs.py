@@ -43,7 +43,7 @@ class Program:
 
     what: str
     purpose: str
-    found: Callable[[], bool]
+    is_installed: Callable[[], bool]
     apt: str
     dnf: str = ""
     pacman: str = ""
@@ -263,7 +263,7 @@ def package_manager() -> str:
 
 
 def _missing(names: Iterable[str]) -> list[str]:
-    return [name for name in dict.fromkeys(names) if not PROGRAMS[name].found()]
+    return [name for name in dict.fromkeys(names) if not PROGRAMS[name].is_installed()]
 
 
 def _known(name: str) -> bool:

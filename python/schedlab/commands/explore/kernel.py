@@ -10,7 +10,7 @@ from shlex import quote
 
 import click
 
-from schedlab.base.display.terminal import tell
+from schedlab.base.display.terminal import print_result
 from schedlab.base.display.working import working
 from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, parse_choices
@@ -147,7 +147,7 @@ def _print_no_failure(options: Options, workloads: list[str], seeds: int) -> Non
     if options.as_json:
         echo_json({"seeds": seeds, "workloads": workloads, "found": None})
     else:
-        tell(
+        print_result(
             f"{', '.join(workloads)} under {options.policy} on {options.cpus} CPUs: nothing broke with"
             f" {seeds} {'seed' if seeds == 1 else 'seeds'}"
         )
@@ -186,5 +186,5 @@ def _print_failure(options: Options, finding: object) -> None:
             }
         )
         return
-    tell("\n".join(lines))
-    tell(f"\nAgain:  {again}\nSee it: ./schedlab monitor {quote(str(place))}")
+    print_result("\n".join(lines))
+    print_result(f"\nAgain:  {again}\nSee it: ./schedlab monitor {quote(str(place))}")

@@ -10,7 +10,7 @@ from shlex import quote
 
 import click
 
-from schedlab.base.display.terminal import say, tell
+from schedlab.base.display.terminal import print_result, say
 from schedlab.base.display.working import Update, working
 from schedlab.base.files.whole import written
 from schedlab.base.host.addresses import need_all_addresses
@@ -125,7 +125,7 @@ class Request:
 @quiet_option
 @json_option
 @as_object(Request)
-def policy(wanted: Request) -> None:
+def policy(request: Request) -> None:
     """Try every sequence of operations on a policy: tasks start, wake, are picked, preempted or moved, block, end,
     yield, tick, change attributes, and time passes.
 
@@ -140,7 +140,7 @@ def policy(wanted: Request) -> None:
             "AddressSanitizer's library is missing: install clang-19, lld-19, llvm-19"
             " and libclang-rt-19-dev"
         )
-    broken = [error for choice in wanted.choices if (error := _explore(choice, wanted))]
+    broken = [error for choice in request.choices if (error := _explore(choice, request))]
     for error in broken:
         say(f"schedlab: {error}")
     if broken:
@@ -166,7 +166,7 @@ def _explore(choice: PolicyChoice | Path, request: Request) -> RuleBroken | None
     if request.as_json:
         echo_json({"policy": name, **asdict(request.limits), **asdict(explored)})
     else:
-        tell("\n".join(_result_lines(name, request.limits, explored)))
+        print_result("\n".join(_result_lines(name, request.limits, explored)))
     return None
 
 

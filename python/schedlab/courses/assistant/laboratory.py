@@ -18,7 +18,7 @@ from typing import Any
 
 from schedlab import __version__
 from schedlab.analysis.explanation.explained import WaitQuery
-from schedlab.analysis.explanation.explained import explain as take_apart
+from schedlab.analysis.explanation.explained import explain as explain_waits
 from schedlab.analysis.tables import open_run
 from schedlab.base.files import placing
 from schedlab.base.files.whole import written
@@ -151,7 +151,7 @@ class Laboratory:
                 f"run {run}: does not exist; choose from: {', '.join(folders) or 'none'}"
             )
         opened = open_run(self.folder / _RUNS / run)
-        return take_apart(opened.trace, WaitQuery(worst=worst), known_policies()).to_dict()
+        return explain_waits(opened.trace, WaitQuery(worst=worst), known_policies()).to_dict()
 
     def score_policy(self, name: str) -> dict[str, Any]:
         """Score a policy at the quick level of the score card (docs/score.md): its improvement

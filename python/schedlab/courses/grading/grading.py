@@ -103,7 +103,7 @@ class Grader:
                 for expectation in test.expectations
             ]
             scored = tuple(map(_scored, test.expectations, judged))
-            verdict = TestVerdict(test.name, test.says, test.hidden, scored)
+            verdict = TestVerdict(test.name, test.title, test.hidden, scored)
             if keep and verdict.lost:
                 lab, place = self.lab, keep / test.name
                 pictures = _pictures(test, verdict, seen, right)
@@ -229,4 +229,4 @@ def _nothing(test: LabTest, why: str) -> TestVerdict:
         Scored(expectation.title, Fraction(0), expectation.points, why)
         for expectation in test.expectations
     )
-    return TestVerdict(test.name, test.says, test.hidden, scored, why)
+    return TestVerdict(test.name, test.title, test.hidden, scored, why)

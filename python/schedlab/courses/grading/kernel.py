@@ -73,7 +73,7 @@ def judge(test: LabTest, expected: Expectation, policy: Compiled, trusted: bool)
 
 
 def _judged(expected: Expectation, simulated: Seen, done: Done, path: Path) -> Judged:
-    outcome = outcome_of(done.status, done.said)
+    outcome = outcome_of(done.status, done.output)
     if not outcome.succeeded:
         return Judged(Fraction(0), f"on the kernel: {outcome.message}")
     try:
@@ -84,7 +84,7 @@ def _judged(expected: Expectation, simulated: Seen, done: Done, path: Path) -> J
         return Judged(Fraction(0), f"the kernel's trace is none: {error}")
     if difference is None:
         return Judged(expected.points)
-    return Judged(Fraction(0), difference.told("on the kernel", "in the simulator"))
+    return Judged(Fraction(0), difference.describe("on the kernel", "in the simulator"))
 
 
 def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[Done, Path]:
@@ -123,7 +123,7 @@ def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[
         f" {WORK}/kernel.o {WORK}/policy.o {OUT}/table.o -o {OUT}/kernel.elf"
     )
     if linked.status:
-        raise NotCompiled(linked.said)
+        raise NotCompiled(linked.output)
     return sandbox.run(f"exec {shlex.join(_command(_run_of(policy, test)))}"), out / _TRACE
 
 

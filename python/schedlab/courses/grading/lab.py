@@ -24,7 +24,7 @@ from schedlab.paths import ROOT
 from schedlab.units import parse_time
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
-from schedlab.workload.values import by_key, is_number, members, whole, wrong
+from schedlab.workload.values import by_key, integer, is_number, members, wrong
 
 FILE, TEXT, START, SOLUTION = "lab.json", "README.md", "start.c", "solution.c"
 LAWS = {
@@ -92,7 +92,7 @@ class Expectation:
 class LabTest(Trial):
     """A run and its expectations."""
 
-    says: str
+    title: str
     hidden: bool
     expectations: tuple[Expectation, ...]
 
@@ -290,7 +290,7 @@ def _order(node_fields: _Fields, node: Node, points: Fraction, _tick_ns: int) ->
 
 
 def _levels(node_fields: _Fields, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
-    levels = _list(node_fields.get("are"), lambda fields: whole(fields, 0, 2**31))
+    levels = _list(node_fields.get("are"), lambda fields: integer(fields, 0, 2**31))
     if not levels:
         raise wrong(node, "beside it `are`: the levels in their order")
     return Expectation("levels", points, of=_text(node), levels=levels)
@@ -366,7 +366,7 @@ def _one_of(node: Node, choices: tuple[str, ...]) -> str:
 
 
 def _bounded_integer(node: Node | None, standard: int, least: int, most: int) -> int:
-    return standard if node is None else whole(node, least, most)
+    return standard if node is None else integer(node, least, most)
 
 
 def _truth(node: Node | None) -> bool:
@@ -391,7 +391,7 @@ def _settings(node: Node | None) -> dict[str, int]:
     if node is None:
         return {}
     entries = members(node, "an object of tunables")
-    return {name: whole(item, -(2**63), 2**63 - 1) for name, item in entries}
+    return {name: integer(item, -(2**63), 2**63 - 1) for name, item in entries}
 
 
 def _list(node: Node | None, read_one: Callable[[Node], Any]) -> tuple[Any, ...]:

@@ -303,7 +303,7 @@ class _Reference:
             first = parting(mutant, right, timed=True)
         if first is None:
             return "the decisions are alike, but not the levels, remarks, or calls of pick()"
-        return first.told("in the mutant", "in the solution")
+        return first.describe("in the mutant", "in the solution")
 
 
 @lru_cache(1)

@@ -39,7 +39,7 @@ class TestVerdict:
     """The result of one test; `broken` says why its run failed, "" if it did not."""
 
     name: str
-    says: str
+    title: str
     hidden: bool
     scored: tuple[Scored, ...]
     broken: str = ""
@@ -70,7 +70,7 @@ class TestVerdict:
     def to_dict(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "says": self.says,
+            "says": self.title,
             "hidden": self.hidden,
             "points": as_number(self.points),
             "most": as_number(self.most),
@@ -139,7 +139,7 @@ def gradescope(verdict: Verdict) -> dict[str, Any]:
                 "name": test.name,
                 "score": as_number(test.points),
                 "max_score": as_number(test.most),
-                "output": "\n".join(filter(None, (test.says, test.words()))),
+                "output": "\n".join(filter(None, (test.title, test.words()))),
                 "output_format": "text",
                 "visibility": "hidden" if test.hidden else "visible",
             }

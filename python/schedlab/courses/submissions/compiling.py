@@ -78,7 +78,7 @@ def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
         done = sandbox.run(_script(form))
         if done.status:
             raise NotCompiled(
-                _words(done.said, form, source) or f"the compiler ended with {done.status}"
+                _words(done.output, form, source) or f"the compiler ended with {done.status}"
             )
         names = variables_in((out / "kernel.map").read_text(errors="replace"))
         names += _MODULE_VARIABLE.findall((out / "module.map").read_text(errors="replace"))
@@ -102,7 +102,7 @@ def _subject(form: Form, source: Path, sandbox: Sandbox) -> Subject:
         OUT,
         (WORK, f"{WORK}/policies"),
         clang_command(),
-        lambda script: _PLACE.sub(place, sandbox.run(script).said),
+        lambda script: _PLACE.sub(place, sandbox.run(script).output),
     )
 
 
@@ -119,7 +119,7 @@ def _check_includes(sandbox: Sandbox, files: Mapping[str, Path]) -> None:
         raise NotCompiled("the preprocessor rejects it")
     known = {file.resolve() for file in files.values()}
     seen = (*map(Path, TOOLS), compiler().headers)
-    for name in _included(done.said):
+    for name in _included(done.output):
         file = (sandbox.out / name).resolve()
         if file not in known and not any(file.is_relative_to(folder) for folder in seen):
             raise NotCompiled(f"it includes {name}, which submissions cannot use")

@@ -49,7 +49,7 @@ class Done:
 
     status: int
     """Exit status, negative for a signal."""
-    said: str
+    output: str
     """The output, cut at 64 KiB."""
 
 
@@ -136,7 +136,7 @@ class Sandbox:
             finally:
                 os.close(status_write)
             if done.status > 0 and b"exit-code" not in report.read():
-                raise MachineUnfit(f"the sandbox could not be started: {done.said.strip()}")
+                raise MachineUnfit(f"the sandbox could not be started: {done.output.strip()}")
         return done
 
 

@@ -42,7 +42,7 @@ def check_command(line: str, available: frozenset[str] | None) -> None:
 @cache
 def guest_commands() -> frozenset[str] | None:
     """Returns the guest's programs other than schedlab's, or None before its packages are fetched."""
-    stored = packages.kept()
+    stored = packages.cached_packages()
     if not stored:
         return None
     listed = [str(stored.program("busybox")), "--list"]

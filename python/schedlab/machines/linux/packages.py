@@ -100,14 +100,14 @@ def packages() -> Packages:
 
     Raises MachineUnfit with the reason if it fails.
     """
-    stored = kept()
+    stored = cached_packages()
     if stored:
         return stored
     with alone(folder()):
-        return kept() or rebuild_packages(read_pins())
+        return cached_packages() or rebuild_packages(read_pins())
 
 
-def kept() -> Packages | None:
+def cached_packages() -> Packages | None:
     """Returns the packages of this cache or of a shared cache; None if neither is complete."""
     shared = shared_cache()
     for place in (folder(), *((shared / "linux",) if shared else ())):
@@ -304,10 +304,10 @@ def fetch_programs(source: PrivateApt, store: Store, tree: Path) -> list[Package
         program = search.unpacked(name) / path
         needs[program.name] = sorted(search.all_for(program, name))
         shutil.copy(program, places["programs"])
-    for name, library in search.found.items():
+    for name, library in search.libraries.items():
         shutil.copy(library.path, places["libraries"] / name)
     (tree / _NEEDS).write_text(json.dumps(needs))
-    owners = {*PROGRAMS, *(library.owner for library in search.found.values())}
+    owners = {*PROGRAMS, *(library.owner for library in search.libraries.values())}
     return [search.closure[name] for name in sorted(owners)]
 
 
@@ -324,7 +324,7 @@ class _Libraries:
         self.source = source
         self.store = store
         self.closure = closure
-        self.found: dict[str, _Library] = {}
+        self.libraries: dict[str, _Library] = {}
 
     def fetch(self, names: Iterable[str]) -> None:
         self.store.fetch(self.source, [self.closure[name] for name in names])
@@ -350,20 +350,20 @@ class _Libraries:
     def one(self, name: str, owner: str) -> _Library:
         """Returns a library from the nearest dependency of `owner`."""
         level, seen = [owner], {owner}
-        while name not in self.found and level:
+        while name not in self.libraries and level:
             self.fetch(level)
             for package in level:
                 path = self.file_in(package, name)
                 if path:
-                    self.found[name] = _Library(package, path)
+                    self.libraries[name] = _Library(package, path)
                     break
             level = sorted({library for one in level for library in self.depends(one)} - seen)
             seen.update(level)
-        if name not in self.found:
+        if name not in self.libraries:
             raise MachineUnfit(
                 f"no package that {owner} depends on contains {name}, which it needs"
             )
-        return self.found[name]
+        return self.libraries[name]
 
     def depends(self, name: str) -> set[str]:
         """Returns the direct dependencies of a package within the closure."""

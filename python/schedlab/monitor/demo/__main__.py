@@ -47,7 +47,7 @@ class _Page(BaseHTTPRequestHandler):
         super().__init__(*given)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        resource = self.found(self.path.partition("?")[0])
+        resource = self.resource(self.path.partition("?")[0])
         content, headers = resource or (b"", {})
         self.send_response(200 if resource else 404)
         for name, value in {**_HTML, **_HEADERS, **headers}.items():
@@ -56,7 +56,7 @@ class _Page(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def found(self, path: str) -> tuple[bytes, dict[str, str]] | None:
+    def resource(self, path: str) -> tuple[bytes, dict[str, str]] | None:
         """Returns the content and extra headers for a path, or None if the path is unknown."""
         if not self.installation:
             return (self.page, {}) if path == "/" else None

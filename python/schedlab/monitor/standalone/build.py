@@ -124,7 +124,7 @@ def page_of(module: bytes) -> str:
         "schedlab-session": bundled(MONITOR / "session" / "worker.js", {}),
         "schedlab-first": (PAGE / "first.json").read_text(),
         "schedlab-lessons": json.dumps(
-            {name: read_lesson(name).told for name in ready()}, ensure_ascii=False
+            {name: read_lesson(name).json_object for name in ready()}, ensure_ascii=False
         ),
         "schedlab-palette": json.dumps(list(workloads()), ensure_ascii=False),
     }

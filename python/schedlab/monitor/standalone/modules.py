@@ -32,14 +32,14 @@ def bundled(entry: Path, replacements: Mapping[Path, Path]) -> str:
 
 class _Bundle:
     def __init__(self, replacements: Mapping[Path, Path]) -> None:
-        self.instead = {old.resolve(): new.resolve() for old, new in replacements.items()}
+        self.replacements = {old.resolve(): new.resolve() for old, new in replacements.items()}
         self.parts: list[str] = []
         self.names: dict[Path, str] = {}
         """Variable of each module's exports; empty while the module is being added."""
 
     def add(self, path: Path) -> str:
         """Adds a module after its imports, once; returns the variable of its exports."""
-        path = self.instead.get(path.resolve(), path.resolve())
+        path = self.replacements.get(path.resolve(), path.resolve())
         if path in self.names:
             if not self.names[path]:
                 raise BuildFailed(f"{path}: it imports itself through other modules")

@@ -93,11 +93,11 @@ class KernelSystem(GuestSystem):
         self._boot: Boot | None = None
 
     @property
-    def own_pids(self) -> frozenset[int]:
+    def monitor_pids(self) -> frozenset[int]:
         return frozenset({INIT, self._steer_pid} - {0})
 
     @property
-    def kept_files(self) -> list[Path]:
+    def recorded_files(self) -> list[Path]:
         """Files added to recordings: the console input so far, if the machine can repeat it."""
         typed = self.folder / TYPED
         return [typed] if typed.exists() else []
@@ -203,7 +203,7 @@ class KernelSystem(GuestSystem):
         if not (is_choice(policy) or policy.isdecimal()):
             raise Refused(f"{what}: expected POLICY or POLICY:PRESET")
         try:
-            await self._steering_of().tell(f"write sched_status {policy}", what)
+            await self._steering_of().execute(f"write sched_status {policy}", what)
         except GuestError as error:
             raise self._policy_refused(error, policy) from None
 
@@ -223,7 +223,7 @@ class KernelSystem(GuestSystem):
         if not _NAME.fullmatch(name) or value not in _INTEGERS:
             raise Refused(f"{what}: expected a tunable and a 64-bit number")
         try:
-            await self._steering_of().tell(f"write sched_tunables {name} {value}", what)
+            await self._steering_of().execute(f"write sched_tunables {name} {value}", what)
         except GuestError as error:
             raise await self._tunable_refused(error, name, value) from None
 
@@ -251,7 +251,7 @@ class KernelSystem(GuestSystem):
 
     async def kill(self, pid: int) -> None:
         self._check_alive()
-        if pid in self.own_pids:
+        if pid in self.monitor_pids:
             raise Refused(
                 f"process {pid}: the machine needs it and ends without it; choose another"
             )
@@ -259,7 +259,7 @@ class KernelSystem(GuestSystem):
 
     async def _send_about(self, pid: int, command: str, what: str) -> None:
         try:
-            await self._steering_of().tell(command, what)
+            await self._steering_of().execute(command, what)
         except GuestError as error:
             if error.number == ESRCH:
                 raise Refused(f"{what}: process {pid} has ended") from None

@@ -18,14 +18,14 @@ class Family:
         self.founder = 0
         """PID of `steer`; 0 before it can start processes."""
         self._started: set[int] = set()
-        self._own: set[int] = set()
-        self._own_now: frozenset[int] | None = frozenset()
+        self._monitor_pids: set[int] = set()
+        self._monitor_pids_snapshot: frozenset[int] | None = frozenset()
 
     @property
-    def own(self) -> frozenset[int]:
-        if self._own_now is None:
-            self._own_now = frozenset(self._own)
-        return self._own_now
+    def monitor_pids(self) -> frozenset[int]:
+        if self._monitor_pids_snapshot is None:
+            self._monitor_pids_snapshot = frozenset(self._monitor_pids)
+        return self._monitor_pids_snapshot
 
     def feed(self, records: Records) -> None:
         """Processes the next records in sequence order."""
@@ -43,10 +43,12 @@ class Family:
         return self.founder != 0 and parent == self.founder and thread_of != self.founder
 
     def _add(self, pid: int, started: bool) -> None:
-        current, other = (self._started, self._own) if started else (self._own, self._started)
+        current, other = (
+            (self._started, self._monitor_pids) if started else (self._monitor_pids, self._started)
+        )
         current.add(pid)
         other.discard(pid)
-        self._own_now = None
+        self._monitor_pids_snapshot = None
 
 
 _FIELDS = ("kind", "process", "first", "second")

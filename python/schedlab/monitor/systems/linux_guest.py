@@ -59,9 +59,9 @@ class LinuxGuestSystem(GuestSystem):
         self._compiled = Compiled()
 
     @property
-    def own_pids(self) -> frozenset[int]:
+    def monitor_pids(self) -> frozenset[int]:
         """All processes that the monitor did not start."""
-        return self._family.own
+        return self._family.monitor_pids
 
     # --- beginning and end
 
@@ -136,14 +136,14 @@ class LinuxGuestSystem(GuestSystem):
 
     async def set_policy(self, policy: str) -> None:
         """Sets the policy. The first call takes seconds, because the guest's kernel verifies it."""
-        await self._commanded().tell(f"write sched_status {policy}", f"policy {policy}")
+        await self._commanded().execute(f"write sched_status {policy}", f"policy {policy}")
 
     async def set_tunable(self, name: str, value: int) -> None:
-        await self._commanded().tell(f"write sched_tunables {name}={value}", f"{name}={value}")
+        await self._commanded().execute(f"write sched_tunables {name}={value}", f"{name}={value}")
 
     async def set_attribute(self, pid: int, kind: AttributeKind, value: int) -> None:
         word = kind.name.lower()
-        await self._commanded().tell(
+        await self._commanded().execute(
             f"set {pid} {word} {value}", f"{word} {value} of process {pid}"
         )
 
@@ -151,9 +151,9 @@ class LinuxGuestSystem(GuestSystem):
         return await self._started(f"play {WORKLOADS}/{self._compiled.file(name).name}", name)
 
     async def kill(self, pid: int) -> None:
-        if pid in self.own_pids:
+        if pid in self.monitor_pids:
             raise Refused(f"process {pid}: the guest needs it; choose another")
-        await self._commanded().tell(f"kill {pid}", f"kill {pid}")
+        await self._commanded().execute(f"kill {pid}", f"kill {pid}")
 
 
 async def _hear_answers(reader: asyncio.StreamReader, steering: Steering) -> None:

@@ -32,8 +32,8 @@ from schedlab.monitor.systems.linux_kernel_log import KernelLog
 from schedlab.monitor.systems.linux_palette import Compiled, compile_palette
 from schedlab.monitor.systems.linux_server import (
     CONTROL,
-    HERE,
     PROGRAM,
+    THIS_HOST,
     ControlFiles,
     Places,
     Server,
@@ -50,13 +50,13 @@ START_PATIENCE_S = 150.0
 """Seconds for a start: the kernel's verifier may take two minutes for a policy."""
 _REFUSED = 2
 """The server's exit status if the machine or the request is unfit."""
-_OWN_PERIOD_S = 1.0
+_MONITOR_THREADS_PERIOD_S = 1.0
 
 
 class LinuxHostSystem(RealSystem):
     """See System. `folder` must exist and be empty; tests pass other `places`."""
 
-    def __init__(self, setup: Setup, folder: Path, places: Places = HERE) -> None:
+    def __init__(self, setup: Setup, folder: Path, places: Places = THIS_HOST) -> None:
         super().__init__(setup, folder)
         self.abilities = frozenset({Ability.POLICY, Ability.ATTRIBUTES, Ability.START})
         self._places = places
@@ -70,18 +70,20 @@ class LinuxHostSystem(RealSystem):
         self._compiled = Compiled()
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         """Started workloads by PID, which is also their session ID."""
-        self._own: frozenset[int] = frozenset()
-        self._own_s = 0.0
-        """Time when `_own` was computed."""
+        self._monitor_threads: frozenset[int] = frozenset()
+        self._monitor_threads_read_s = 0.0
+        """Time when `_monitor_threads` was computed."""
 
     @property
-    def own_pids(self) -> frozenset[int]:
+    def monitor_pids(self) -> frozenset[int]:
         """The threads of the server and of the monitor."""
-        if time.monotonic() - self._own_s > _OWN_PERIOD_S:
-            self._own_s = time.monotonic()
+        if time.monotonic() - self._monitor_threads_read_s > _MONITOR_THREADS_PERIOD_S:
+            self._monitor_threads_read_s = time.monotonic()
             ours = (os.getpid(), self._server.pid)
-            self._own = frozenset(tid for pid in ours for tid in threads_of(pid, self._places.proc))
-        return self._own
+            self._monitor_threads = frozenset(
+                tid for pid in ours for tid in threads_of(pid, self._places.proc)
+            )
+        return self._monitor_threads
 
     # --- beginning and end
 

@@ -41,7 +41,7 @@ class Places:
     """The root of the kernel's file systems."""
 
 
-HERE = Places()
+THIS_HOST = Places()
 
 
 def find_server(places: Places) -> Server | None:

@@ -39,7 +39,7 @@ class PlayedSystem:
         self.life = Life.STARTING
         self.message = ""
         self.speed = 1.0
-        self._stands_ns = 0
+        self._position_ns = 0
         """The system's time (ns)."""
         self._taken_ns: int | None = None
         """Time (ns) of the trace read so far, if more is available; None if all was read."""
@@ -49,7 +49,7 @@ class PlayedSystem:
     @property
     def now_ns(self) -> int:
         """The time (ns) reached, limited to the trace read so far."""
-        return self._stands_ns if self._taken_ns is None else self._taken_ns
+        return self._position_ns if self._taken_ns is None else self._taken_ns
 
     async def play_by_itself(self) -> None:
         """Starts the setup's workloads and the clock."""
@@ -75,7 +75,7 @@ class PlayedSystem:
             far_ns = int(since_s * self.speed * 1e9) if self.speed else _FAR_NS
             before_s = now_s
             try:
-                await self.advance(self._stands_ns + far_ns, _PATIENCE_S)
+                await self.advance(self._position_ns + far_ns, _PATIENCE_S)
             except OSError as error:  # the disk of the trace failed
                 self.life, self.message = Life.FAILED, str(error)
 

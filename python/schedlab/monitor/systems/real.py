@@ -288,7 +288,7 @@ class GuestSystem(RealSystem):
     async def _read_status_text(self) -> str:
         steering = self._commanded()
         for cost in self._costs.values():
-            cost.asked()
+            cost.note_request()
         text = await steering.read("sched_status")
         for cost in self._costs.values():
             cost.answered()
@@ -305,7 +305,7 @@ class GuestSystem(RealSystem):
         return self._steering_of()
 
     async def _started(self, command: str, name: str) -> int:
-        pid = await self._commanded().tell(f"start {command}", f"workload {name}")
+        pid = await self._commanded().execute(f"start {command}", f"workload {name}")
         if pid is None:
             raise Refused(f"workload {name}: started, but its PID is not known")
         return pid

@@ -80,7 +80,7 @@ class RecordedSystem(PlayedSystem):
         manifest = results.read_manifest(setup.source)
         ours = manifest.get("machine") in _OUR_MACHINES
         excluded_pids = manifest.get("branch_of", {}).get("own", [])
-        self.own_pids = frozenset({1, *excluded_pids}) if ours else frozenset()
+        self.monitor_pids = frozenset({1, *excluded_pids}) if ours else frozenset()
         self.no_branches = _no_branches(setup.source, manifest)
         self.path = setup.source / TRACE_FILE
         self._tape: _Tape | None = None
@@ -100,7 +100,7 @@ class RecordedSystem(PlayedSystem):
             raise SchedlabError(f"{self.path} cannot be played: {error}") from None
         self.end_ns = self._tape.end_ns
         self.message = self._tape.remark
-        self._stands_ns = self._tape.begin_ns
+        self._position_ns = self._tape.begin_ns
         self.life = Life.RUNNING
 
     @property
@@ -119,7 +119,7 @@ class RecordedSystem(PlayedSystem):
         """Returns the next records up to the clock; `now_ns` is their latest time."""
         if not self._tape or self.life is not Life.RUNNING:
             return np.empty(0, RECORD)
-        records = self._tape.until(self._taken, self._stands_ns)
+        records = self._tape.until(self._taken, self._position_ns)
         self._taken += len(records)
         is_complete = len(records) < PIECE
         self._taken_ns = None if is_complete else int(records["time"].max())
@@ -132,7 +132,7 @@ class RecordedSystem(PlayedSystem):
     async def advance(self, until_ns: int, patience_s: float) -> None:
         """Moves the clock; take() reads the records."""
         if self.end_ns is not None and self.life is Life.RUNNING:
-            self._stands_ns = max(self._stands_ns, min(until_ns, self.end_ns))
+            self._position_ns = max(self._position_ns, min(until_ns, self.end_ns))
 
     # ---- commands, which recordings reject
 
@@ -206,7 +206,7 @@ class _Tape:
             if place + PIECE > self.length:
                 break
         self.begin_ns, self.end_ns = min(times, default=0), max(times, default=0)
-        cut = not self.records.whole or len(ended) < self.header.cpus
+        cut = not self.records.last_record_complete or len(ended) < self.header.cpus
         remarks = ["the trace was cut off: the machine did not write all"] if cut else []
         if numbers:
             remarks.append(f"played up to what cannot be: {numbers}")

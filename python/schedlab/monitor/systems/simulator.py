@@ -69,7 +69,7 @@ class SimulatorSystem(PlayedSystem):
     """
 
     abilities = frozenset(Ability)
-    own_pids = frozenset({1, 2})
+    monitor_pids = frozenset({1, 2})
     """PIDs of init and of the sleeping process."""
 
     def __init__(self, setup: Setup, folder: Path, keep_trace: bool = False) -> None:
@@ -123,10 +123,10 @@ class SimulatorSystem(PlayedSystem):
             trace_queues=True,
             added_steps=ADDED_STEPS,
         )
-        while machine.counts().processes < len(self.own_pids):
+        while machine.counts().processes < len(self.monitor_pids):
             machine.run((machine.now // setup.tick_ns + 1) * setup.tick_ns)
         machine.flush()
-        self._stands_ns = machine.now
+        self._position_ns = machine.now
 
     async def play_by_itself(self) -> None:
         for name in self.setup.workloads:
@@ -151,7 +151,7 @@ class SimulatorSystem(PlayedSystem):
             return _NO_RECORDS
         records = self._follower.poll()
         is_complete = self._follower.unread_bytes < RECORD.itemsize or not len(records)
-        self._taken_ns = None if is_complete else min(int(records["time"].max()), self._stands_ns)
+        self._taken_ns = None if is_complete else min(int(records["time"].max()), self._position_ns)
         self._read_bytes += records.nbytes
         if self._read_bytes >= PUNCH_BYTES and not self.keep_trace:
             self._follower.punch()
@@ -214,7 +214,7 @@ class SimulatorSystem(PlayedSystem):
         elif kind == "tunable":
             machine.command("sched_tunables", first.replace("=", " "))
         elif kind == "kill":
-            if int(first) in self.own_pids:
+            if int(first) in self.monitor_pids:
                 raise Refused(f"process {first}: the monitor needs it; choose another")
             machine.kill(int(first))
         elif kind == "start":
@@ -232,7 +232,7 @@ class SimulatorSystem(PlayedSystem):
 
     def is_past(self, acts: Sequence[str]) -> bool:
         return self._acts[: self._done] == list(acts[: self._done]) and all(
-            _time_of(act) >= self._stands_ns for act in acts[self._done :]
+            _time_of(act) >= self._position_ns for act in acts[self._done :]
         )
 
     def expect(self, acts: Sequence[str]) -> None:
@@ -284,13 +284,13 @@ class SimulatorSystem(PlayedSystem):
                 raise Refused(f"the simulator has failed: {error}") from None
             finally:
                 if self.life is Life.RUNNING:
-                    self._stands_ns = machine.now
+                    self._position_ns = machine.now
 
         return await self._in_thread(do)
 
     def _fail(self, machine: Simulator, error: RunFailed) -> None:
         """Marks the machine as failed and ends its trace. Runs in the machine's thread."""
-        self._stands_ns = machine.now
+        self._position_ns = machine.now
         self.life = Life.FAILED
         self.message = str(error)
         self._log.append(f"simulator: {error}")

@@ -120,7 +120,7 @@ class Steering:
         pending = await self._ask(f"read {file}", f"{file} cannot be read")
         return "".join(f"{line}\n" for line in pending.lines)
 
-    async def tell(self, command: str, what: str) -> int | None:
+    async def execute(self, command: str, what: str) -> int | None:
         """Executes a command and returns the number in its answer, if any.
 
         Raises GuestError if the guest rejects the command, and Refused if it cannot be sent or is

@@ -28,7 +28,7 @@ class SteeringCost:
         """Sum of its leaving times minus the sum of its entering times on CPUs (ns)."""
         self._running = False
         self._now_ns = 0
-        self._asked: _Moment | None = None
+        self._last_request: _Moment | None = None
         self._period_s = 0.0
         """The interval (s) that follows from SHARE_MAX alone."""
         self._answer_s = 0.0
@@ -58,13 +58,13 @@ class SteeringCost:
         needed_s = max(self._period_s, self._answer_s / BUSY_MAX)
         return min(max(needed_s, PERIOD_S[0]), PERIOD_S[1])
 
-    def asked(self) -> None:
+    def note_request(self) -> None:
         """Notes a status request, and computes the interval from the cost of the previous one.
 
         An answer costs the same at any rate, so half the requests use half the share.
         """
         now = _Moment(time.monotonic(), self._now_ns, self.ran_ns)
-        last, self._asked = self._asked, now
+        last, self._last_request = self._last_request, now
         if last and now.theirs_ns > last.theirs_ns:
             share = (now.ran_ns - last.ran_ns) / (now.theirs_ns - last.theirs_ns)
             needed_s = (now.ours_s - last.ours_s) * share / SHARE_MAX
@@ -72,8 +72,8 @@ class SteeringCost:
 
     def answered(self) -> None:
         """Notes the arrival of the answer."""
-        if self._asked:
-            self._answer_s = time.monotonic() - self._asked.ours_s
+        if self._last_request:
+            self._answer_s = time.monotonic() - self._last_request.ours_s
 
 
 @dataclass(frozen=True)

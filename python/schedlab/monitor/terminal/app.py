@@ -27,9 +27,9 @@ from schedlab.monitor.screen import Screen
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused
 from schedlab.monitor.terminal import pictures
-from schedlab.monitor.terminal.dialogs import Ask, Choose, Tell
-from schedlab.monitor.terminal.kept import SystemView
+from schedlab.monitor.terminal.dialogs import Ask, Choose, TextDialog
 from schedlab.monitor.terminal.process_table import ProcessTable
+from schedlab.monitor.terminal.views import SystemView
 
 _SPANS_NS = tuple(step * 10**power for power in range(4, 11) for step in (1, 2, 5))
 """Lengths of the timeline (ns), from 10 µs to 50 s."""
@@ -97,13 +97,13 @@ class MonitorApp(App[None]):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.kept = {letter: SystemView(letter) for letter in session.systems}
-        self.current = next(iter(self.kept))
+        self.views = {letter: SystemView(letter) for letter in session.systems}
+        self.current = next(iter(self.views))
         self.span = _SPANS_NS.index(1_000_000_000)
         self.explanation: Explanation | None = None
         self.blamed: dict[str, Any] | None = None
         """The breakdown of the chosen process's longest waits."""
-        self._logged = dict.fromkeys(self.kept, 0)
+        self._logged = dict.fromkeys(self.views, 0)
         self._frames: Screen | None = None
 
     def compose(self) -> ComposeResult:
@@ -138,29 +138,31 @@ class MonitorApp(App[None]):
     def show(self, frames: Sequence[Frame]) -> None:
         """Takes the next frames and redraws."""
         for frame in frames:
-            self.kept[frame["system"]].take(frame)
+            self.views[frame["system"]].take(frame)
         if self.is_running:
             self.draw()
 
     # --- drawing
 
     @property
-    def here(self) -> SystemView:
+    def current_view(self) -> SystemView:
         """The system shown in detail."""
-        return self.kept[self.current]
+        return self.views[self.current]
 
     def draw(self) -> None:
         """Draws heads, meters and the open tab."""
-        heads = [pictures.head(system, system is self.here) for system in self.kept.values()]
+        heads = [
+            pictures.head(system, system is self.current_view) for system in self.views.values()
+        ]
         picture = heads[0]
         for head in heads[1:]:
             picture.append("\n").append_text(head)
         self.query_one("#heads", Static).update(picture)
         width = self.size.width - 4
-        self.query_one("#meters", Static).update(pictures.meters(self.here, width))
+        self.query_one("#meters", Static).update(pictures.meters(self.current_view, width))
         tab = self.query_one(TabbedContent).active
-        if tab == "processes" and self.here.frame is not None:
-            self.query_one(ProcessTable).show(self.here.frame["processes"])
+        if tab == "processes" and self.current_view.frame is not None:
+            self.query_one(ProcessTable).show(self.current_view.frame["processes"])
         elif tab == "console":
             self.draw_log()
         elif tab in self.pictures:
@@ -171,20 +173,24 @@ class MonitorApp(App[None]):
     def pictures(self) -> dict[str, Callable[[int], RenderableType]]:
         """Functions that draw each tab for a width in columns."""
         return {
-            "timeline": lambda width: pictures.time_line(self.here, width, _SPANS_NS[self.span]),
-            "queues": lambda width: pictures.queues(self.here),
-            "metrics": lambda width: pictures.figures(list(self.kept.values())),
+            "timeline": lambda width: pictures.time_line(
+                self.current_view, width, _SPANS_NS[self.span]
+            ),
+            "queues": lambda width: pictures.queues(self.current_view),
+            "metrics": lambda width: pictures.figures(list(self.views.values())),
             "waits": lambda width: pictures.waits(self.explanation, self.blamed, width),
-            "decisions": lambda width: pictures.decisions(self.here, max(self.size.height - 8, 5)),
+            "decisions": lambda width: pictures.decisions(
+                self.current_view, max(self.size.height - 8, 5)
+            ),
         }
 
     def draw_log(self) -> None:
         """Appends new log lines."""
         log = self.query_one("#log", RichLog)
-        new = self.here.lines - self._logged[self.current]
-        for line in list(self.here.log)[-new:] if new else []:
+        new = self.current_view.lines - self._logged[self.current]
+        for line in list(self.current_view.log)[-new:] if new else []:
             log.write(line)
-        self._logged[self.current] = self.here.lines
+        self._logged[self.current] = self.current_view.lines
 
     # --- commands
 
@@ -199,12 +205,12 @@ class MonitorApp(App[None]):
             self.notify(visible(str(error)), severity="error", timeout=10, markup=False)
             return None
 
-    def told(self, text: str) -> None:
+    def show_message(self, text: str) -> None:
         """Shows a notification."""
         self.notify(visible(text), timeout=4, markup=False)
 
     async def action_pause(self) -> None:
-        frame = self.here.frame
+        frame = self.current_view.frame
         await self.ask("resume" if frame is not None and frame["paused"] else "pause", "*")
 
     async def action_speed(self, by: int) -> None:
@@ -213,7 +219,7 @@ class MonitorApp(App[None]):
         speed = speeds[min(max(nearest + by, 0), len(speeds) - 1)]
         await self.ask("pace", "*", speed=speed)
         if self.session.pace == speed:
-            self.told("as fast as it goes" if speed == 0 else f"speed {speed:g}")
+            self.show_message("as fast as it goes" if speed == 0 else f"speed {speed:g}")
 
     def action_zoom(self, by: int) -> None:
         self.span = min(max(self.span + by, 0), len(_SPANS_NS) - 1)
@@ -225,7 +231,7 @@ class MonitorApp(App[None]):
             options.append((policy["name"], policy["meaning"]))
             for name, preset in policy["presets"].items():
                 options.append((f"{policy['name']}:{name}", preset["meaning"]))
-        frame = self.here.frame
+        frame = self.current_view.frame
         screen = Choose("policy", options, frame["policy"] if frame is not None else "")
         self.push_screen(screen, lambda chosen: self.soon(self.set_policy(chosen, system)))
 
@@ -236,7 +242,7 @@ class MonitorApp(App[None]):
     async def action_tunable(self, system: str) -> None:
         tunables = await self.ask("tunables")
         if not tunables:
-            self.told("the policy has no tunables")
+            self.show_message("the policy has no tunables")
             return
         options = [
             (
@@ -275,7 +281,7 @@ class MonitorApp(App[None]):
     def action_attribute(self) -> None:
         pid = self.query_one(ProcessTable).chosen
         if not pid:
-            self.told("choose a process in the table first")
+            self.show_message("choose a process in the table first")
             return
         self.push_screen(
             Choose(f"attribute of process {pid}", _ATTRIBUTES),
@@ -298,9 +304,9 @@ class MonitorApp(App[None]):
     async def action_kill(self) -> None:
         pid = self.query_one(ProcessTable).chosen
         if not pid:
-            self.told("choose a process in the table first")
+            self.show_message("choose a process in the table first")
         elif await self.ask("kill", pid=pid):
-            self.told(f"process {pid} was killed")
+            self.show_message(f"process {pid} was killed")
 
     def action_workload(self, system: str) -> None:
         options = [
@@ -313,7 +319,7 @@ class MonitorApp(App[None]):
 
     async def start_workload(self, name: str | None, system: str) -> None:
         if name and (pid := await self.ask("start", system, workload=name)):
-            self.told(f"{name} was started: process {pid}")
+            self.show_message(f"{name} was started: process {pid}")
 
     def action_cpus(self) -> None:
         cpus = str(self.session.systems[self.current].setup.cpus)
@@ -330,7 +336,7 @@ class MonitorApp(App[None]):
         recording = any(system.recorder for system in self.session.systems.values())
         result = await self.ask("record", "*", on=not recording)
         if result:
-            self.told(f"kept in {result}")
+            self.show_message(f"kept in {result}")
 
     # --- display
 
@@ -344,17 +350,19 @@ class MonitorApp(App[None]):
             table.filter = text
             table.rearrange()
 
-    def action_own(self) -> None:
+    def action_monitor_processes(self) -> None:
         table = self.query_one(ProcessTable)
-        table.with_own = not table.with_own
+        table.shows_monitor = not table.shows_monitor
         table.rearrange()
 
     def action_system(self, number: int) -> None:
-        if number < len(self.kept):
-            self.current = list(self.kept)[number]
+        if number < len(self.views):
+            self.current = list(self.views)[number]
             self.explanation = self.blamed = None
             self.query_one("#log", RichLog).clear()
-            self._logged[self.current] = max(self.here.lines - len(self.here.log), 0)
+            self._logged[self.current] = max(
+                self.current_view.lines - len(self.current_view.log), 0
+            )
             self.draw()
 
     def action_tab(self, name: str) -> None:
@@ -365,7 +373,7 @@ class MonitorApp(App[None]):
         self.draw()
 
     def action_help(self) -> None:
-        self.push_screen(Tell(HELP))
+        self.push_screen(TextDialog(HELP))
 
     async def on_process_table_selected(self, event: ProcessTable.Selected) -> None:
         await self.explain(event.pid)
@@ -379,11 +387,11 @@ class MonitorApp(App[None]):
         if pid and self._frames:
             with suppress(Refused):
                 self.explanation = self._frames.picture(self.current).explain(pid)
-        if pid and self.here.frame and self.query_one(TabbedContent).active == "waits":
+        if pid and self.current_view.frame and self.query_one(TabbedContent).active == "waits":
             self.blamed = None
-            self.soon(self.take_apart(pid, self.here.frame["now_ns"]))
+            self.soon(self.break_down_waits(pid, self.current_view.frame["now_ns"]))
 
-    async def take_apart(self, pid: int, now_ns: int) -> None:
+    async def break_down_waits(self, pid: int, now_ns: int) -> None:
         """Breaks down the waits up to `now_ns` and draws them."""
         request = {"do": "blame", "system": self.current, "pid": pid, "time_ns": now_ns}
         with suppress(SchedlabError):

@@ -94,10 +94,10 @@ class Ask(ModalScreen[str | None]):
         self.dismiss(event.value.strip())
 
 
-class Tell(ModalScreen[None]):
+class TextDialog(ModalScreen[None]):
     """Shows a text."""
 
-    DEFAULT_CSS = _STYLE.format(name="Tell")
+    DEFAULT_CSS = _STYLE.format(name="TextDialog")
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape,enter,q,question_mark", "dismiss", "leave"),
     ]

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from schedlab.base.display.numbers import NOTHING, duration, index, moment, percent, rate, times
 from schedlab.monitor.frames import CpuFrame, Explanation, Frame, Metrics
-from schedlab.monitor.terminal.kept import SystemView
+from schedlab.monitor.terminal.views import SystemView
 
 _COLOURS = ("bright_blue", "bright_red", "cyan", "magenta", "yellow", "green", "bright_magenta")
 """Colours of processes by PID; a letter distinguishes processes of the same colour."""

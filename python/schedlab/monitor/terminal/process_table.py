@@ -126,7 +126,7 @@ class ProcessTable(ScrollView, can_focus=True):
         self.sort_by = 0
         self.descending = False
         self.filter = ""
-        self.with_own = False
+        self.shows_monitor = False
         self.chosen = 0
         """PID."""
 
@@ -151,7 +151,7 @@ class ProcessTable(ScrollView, can_focus=True):
         rows = [
             row
             for row in range(len(self.columns["pid"]))
-            if (self.with_own or not self.columns["own"][row]) and self._matches(row)
+            if (self.shows_monitor or not self.columns["own"][row]) and self._matches(row)
         ]
         return np.asarray(rows, np.int64)
 

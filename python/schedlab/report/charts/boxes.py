@@ -64,8 +64,8 @@ def boxes(
                 "series": title,
                 **{name: values.quantile(part, "linear") for name, part in _FIGURES.items()},
             }
-            for each, title in titles.items()
-            for values in (rows.filter(pl.col("series") == each)["value"],)
+            for name, title in titles.items()
+            for values in (rows.filter(pl.col("series") == name)["value"],)
         ]
     )
     return Chart(

@@ -131,14 +131,14 @@ class _Axis:
         self.log = is_wide(values)
         above = values.filter(values > 0)
         self.least = least if least is not None else float(above.to_numpy().min(initial=np.inf))
-        self.apart = self.log and bool((values < self.least).any())
+        self.separates_low = self.log and bool((values < self.least).any())
         self.reach = reach_of(values.to_list(), log=self.log, zero=True)
-        if self.apart:
+        if self.separates_low:
             self.reach = Reach(self.least / 2, self.reach.high, log=True)
 
     @property
     def remark(self) -> str:
-        return f"Values below {self.least:,.3g} stand on the left." if self.apart else ""
+        return f"Values below {self.least:,.3g} stand on the left." if self.separates_low else ""
 
     def place(self, values: Floats) -> Floats:
         """Returns the position of each value, from 0 on the left to 1 on the right."""
@@ -150,7 +150,7 @@ class _Axis:
 
     def at(self) -> str:
         """Returns a Vega expression for the drawn value."""
-        return f"max(datum.value, {self.reach.low})" if self.apart else "datum.value"
+        return f"max(datum.value, {self.reach.low})" if self.separates_low else "datum.value"
 
     def x(self, title: str) -> alt.X:
         number = f"format(datum.value, '{NUMBERS}')"
@@ -159,10 +159,10 @@ class _Axis:
         if self.log:
             powers = 10.0 ** np.arange(-9, 10)
             within = powers[(powers >= self.reach.low) & (powers <= self.reach.high)]
-            within = within[within >= self.least] if self.apart else within
-            ticks = [*([self.reach.low] if self.apart else []), *within.tolist()]
+            within = within[within >= self.least] if self.separates_low else within
+            ticks = [*([self.reach.low] if self.separates_low else []), *within.tolist()]
             axis = alt.Axis(
-                labelExpr=less if self.apart else number,
+                labelExpr=less if self.separates_low else number,
                 grid=True,
                 **({"values": ticks} if len(within) > 1 else {"tickCount": 8}),
             )

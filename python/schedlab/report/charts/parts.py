@@ -16,7 +16,7 @@ import polars as pl
 from schedlab.analysis.comparison.statistics import estimates
 from schedlab.base.display.names import json_text, visible_in_chart
 from schedlab.base.toolchain.policies import in_policy_order
-from schedlab.report.charts.theme import MUTED, WIDTH, looks
+from schedlab.report.charts.theme import MUTED, WIDTH, styles_of
 from schedlab.report.model import Chart
 
 P = ParamSpec("P")
@@ -99,39 +99,41 @@ class Styles:
         loud = [name for name in series if name not in muted]
         grey = [name for name in series if name in muted]
         self.series = loud + grey
-        self.looks = looks(loud, policies=policies) + [MUTED] * len(grey)
+        self.line_styles = styles_of(loud, policies=policies) + [MUTED] * len(grey)
 
     def colour(self, **legend: Any) -> alt.Color:
         return alt.Color(
             "series:N",
-            scale=alt.Scale(domain=self.series, range=[look.colour for look in self.looks]),
+            scale=alt.Scale(domain=self.series, range=[look.colour for look in self.line_styles]),
             legend=self._legend(**legend),
         )
 
     def dash(self) -> alt.StrokeDash:
         return alt.StrokeDash(
             "series:N",
-            scale=alt.Scale(domain=self.series, range=[list(look.dash) for look in self.looks]),
+            scale=alt.Scale(
+                domain=self.series, range=[list(look.dash) for look in self.line_styles]
+            ),
             legend=self._legend(),
         )
 
     def shape(self, **legend: Any) -> alt.Shape:
         return alt.Shape(
             "series:N",
-            scale=alt.Scale(domain=self.series, range=[look.shape for look in self.looks]),
+            scale=alt.Scale(domain=self.series, range=[look.shape for look in self.line_styles]),
             legend=self._legend(**legend),
         )
 
     def channel(self, channel: Any) -> Any:
         """Returns the channel for colours (alt.Color, alt.Fill, alt.Stroke) without a legend."""
-        scale = alt.Scale(domain=self.series, range=[look.colour for look in self.looks])
+        scale = alt.Scale(domain=self.series, range=[look.colour for look in self.line_styles])
         return channel("series:N", scale=scale, legend=None)
 
     def only(self, series: Sequence[str]) -> Styles:
         """Returns the styles of some series, with an unchanged look."""
         fewer = copy(self)
         fewer.series = list(series)
-        fewer.looks = [self.looks[self.series.index(name)] for name in series]
+        fewer.line_styles = [self.line_styles[self.series.index(name)] for name in series]
         return fewer
 
     def _legend(self, **more: Any) -> alt.Legend | None:

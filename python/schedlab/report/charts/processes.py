@@ -13,7 +13,7 @@ import polars as pl
 from schedlab.base.display.numbers import duration
 from schedlab.metrics import Window, cpu_intervals, measured_window, state_intervals
 from schedlab.metrics.lives import Lives, lives, names
-from schedlab.metrics.people import people
+from schedlab.metrics.people import process_table
 from schedlab.report.charts.parts import NothingToDraw, chart_of
 from schedlab.report.charts.theme import WIDTH
 from schedlab.trace import Trace
@@ -94,7 +94,9 @@ def processes_of(trace: Trace) -> ChartProcesses:
     who = lives(trace)
     all_lives = pl.DataFrame({"life": range(len(who)), "pid": who.pid, "known": names(trace, who)},
                              schema={"life": pl.Int64, "pid": pl.Int64, "known": pl.String})  # fmt: skip
-    in_window = people(trace, who, window).select("life", "group", pl.col("role").cast(pl.String))
+    in_window = process_table(trace, who, window).select(
+        "life", "group", pl.col("role").cast(pl.String)
+    )
     role = pl.col("role").fill_null(OTHER)
     of_workload = role == "workload"
     all_processes = (

@@ -104,7 +104,7 @@ def _policy_colour(name: str) -> str:
     ]
 
 
-def looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
+def styles_of(series: Sequence[str], *, policies: bool = True) -> list[Look]:
     """Returns the look of each series: policies as in `policy_look`, others by their order."""
     if policies:
         return [policy_look(name) for name in series]

@@ -46,14 +46,14 @@ class MixedBenchmark(queries.Queries):
         """Returns the mean turnaround in whole ticks that programs
         report, with all rounds in one boot.
         """
-        rows = self._told_since("round")
+        rows = self._with_last("round")
         if len(rows):
             is_finish_time = (pl.col("round") == size) & (pl.col("name") == "finished")
             rows = rows.filter(is_finish_time & (pl.col("group") == self.kinds[kind]))
         experiment = on_their_costs(ROUNDS) if their_costs else ROUNDS
         return self.of(experiment, scheduler, pl.col("value").mean(), rows)
 
-    def here(self, kind: str, scheduler: str, size: int) -> Measured:
+    def compared_turnaround(self, kind: str, scheduler: str, size: int) -> Measured:
         """Returns the turnaround that is compared with the authors': of
         all rounds in one boot if run so.
 
@@ -68,12 +68,13 @@ class MixedBenchmark(queries.Queries):
         queue than under round-robin.
         """
         one, other = (
-            self.here("interactive", scheduler, size).mean for scheduler in ("MLFQ", "RR")
+            self.compared_turnaround("interactive", scheduler, size).mean
+            for scheduler in ("MLFQ", "RR")
         )
         return one is not None and other is not None and one < other
 
     def benchmark_runs(self) -> list[str]:
-        """Returns the experiments that `here` reads."""
+        """Returns the experiments that `compared_turnaround` reads."""
         if self.ran(ROUNDS):
             return [ROUNDS]
         return [f"s4-mixed-{size}" for size in self.sizes]
@@ -125,7 +126,10 @@ class MixedBenchmark(queries.Queries):
         experiment = next(
             (name for name, phase_size in self.phases.items() if phase_size == size), ""
         )
-        figure, ours = self.authors(kind, scheduler, size), self.here(kind, scheduler, size).mean
+        figure, ours = (
+            self.authors(kind, scheduler, size),
+            self.compared_turnaround(kind, scheduler, size).mean,
+        )
         if (kind, scheduler) != ("interactive", "MLFQ") or figure is None or ours is None:
             return ""
         if is_near(figure, ours) or not self.published_within_phases(
@@ -227,7 +231,7 @@ class AuthorsOutput(MixedBenchmark):
         setup = self.setup(experiment, scheduler)
         if setup is None or not setup.succeeded:
             return None
-        texts = self._told_since("round")
+        texts = self._with_last("round")
         if texts.is_empty():
             return {}
         rows = texts.filter(
@@ -248,7 +252,7 @@ class AuthorsOutput(MixedBenchmark):
             times.setdefault((groups[group], int(size)), []).append(value)
         return times
 
-    def each_process(self, what: str, scheduler: str, kind: str, their_costs: bool) -> Measured:
+    def near_tasks(self, what: str, scheduler: str, kind: str, their_costs: bool) -> Measured:
         """Compares single tasks in all rounds: `near`, the percentage of tasks with near times.
 
         Otherwise (`off`), the mean difference in percent.

@@ -80,7 +80,7 @@ class InversionQueries(Queries):
     def _stories(self) -> Mapping[str, Story]:
         return {
             policy: story_of(repeated)
-            for policy in (*EXPERIMENTS[_INVERSION].own, *self.shipped)
+            for policy in (*EXPERIMENTS[_INVERSION].study_policies, *self.shipped)
             if (repeated := self.collection.one(_INVERSION, policy, 1))
         }
 

@@ -31,7 +31,7 @@ class Waits:
     """The waits of the computing thread in the measured window."""
 
     count: int
-    whole_ms: float
+    total_ms: float
     longest_ms: float
     meanwhile: dict[str, float]
     """The threads that ran during the longest wait: times in ms by name."""
@@ -64,7 +64,7 @@ def waits_of(run: StoredRun, trace: Trace) -> Waits:
     )
 
 
-def told(rows: Sequence[Row]) -> str:
+def running_threads_text(rows: Sequence[Row]) -> str:
     """Returns in words which threads ran during the longest wait of each run."""
     kinds = Counter(waits.mostly for _, _, waits in rows if waits.meanwhile)
     parts = [f"{kind} ({counted(number, 'run')})" for kind, number in kinds.most_common()]
@@ -119,7 +119,7 @@ def table_of(queries: Queries, experiment: str, rows: Sequence[Row]) -> Table:
                 Cell(name),
                 Cell(str(seed)),
                 Cell(str(waits.count)),
-                Cell(f"{waits.whole_ms:.2f}"),
+                Cell(f"{waits.total_ms:.2f}"),
                 Cell(f"{waits.longest_ms:.2f}"),
                 Cell(_meanwhile_text(waits)),
             )
@@ -131,7 +131,7 @@ def table_of(queries: Queries, experiment: str, rows: Sequence[Row]) -> Table:
                     "scheduler": name,
                     "seed": seed,
                     "waits": waits.count,
-                    "whole_ms": waits.whole_ms,
+                    "whole_ms": waits.total_ms,
                     "longest_ms": waits.longest_ms,
                     "meanwhile": _meanwhile_text(waits),
                 }

@@ -152,7 +152,7 @@ class LotteryQueries(queries.Queries):
     def _mean(self, column: str, test: str, group: str, count: int) -> float | None:
         return self.counted(column, test, group, count).mean
 
-    def picks_each(self, test: str, group: str, count: int) -> Measured:
+    def picks_per_task(self, test: str, group: str, count: int) -> Measured:
         """Returns the mean number of picks of a task of a group."""
         return self._of_original(first("selections") / first("processes"), test, group, count)
 
@@ -353,7 +353,10 @@ class LotteryQueries(queries.Queries):
             if finished and processes and picked:
                 groups.append(
                     SimpleNamespace(
-                        group=group, finished=finished, of=processes, each=picked / processes
+                        group=group,
+                        finished=finished,
+                        of=processes,
+                        picks_per_task=picked / processes,
                     )
                 )
         return groups

@@ -133,7 +133,7 @@ def _published_layouts(q: Queries, test: str, count: int) -> str:
 
 def _work_had_ended(q: Queries, test: str, group: str, count: int) -> str:
     ended = "; ".join(
-        f"{e.finished:.3g} of {e.of:.0f} of {e.group} (picked {e.each:.0f} times each)"
+        f"{e.finished:.3g} of {e.of:.0f} of {e.group} (picked {e.picks_per_task:.0f} times each)"
         for e in q.ended(test, count)
     )
     return line(f"""The program's processes end after a set number of yields. Here, on {cpus([count])}, these had ended
@@ -176,7 +176,7 @@ def _on_one_cpu(q: Queries, test: str) -> str:
 
 def _the_program(q: Queries, test: str) -> str:
     computing, sleeping, mixed, short = (
-        q.picks_each(test, group, 1) for group in ("CPU", "I/O", "mixed", "short")
+        q.picks_per_task(test, group, 1) for group in ("CPU", "I/O", "mixed", "short")
     )
     return f"""**The table is the program, not the scheduler.** Of its processes, those that compute end after
     {computing:.0f} picks each, those that sleep from tick to tick are picked {sleeping:.0f} and {mixed:.0f} times each

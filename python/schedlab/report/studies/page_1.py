@@ -93,7 +93,8 @@ def _in_short(page: Writer, q: Queries) -> None:
         "As the study ran it, beside what it printed",
         {
             f"{q.rows[test]}, {q.policies[suite]}": Curve(
-                partial(q.told, suite, test, their_costs=True), partial(q.printed, suite, test)
+                partial(q.reported_time, suite, test, their_costs=True),
+                partial(q.printed, suite, test),
             )
             for suite in q.suites
             for test in ("io-bound", "starvation")
@@ -178,8 +179,8 @@ def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
             on_costs = GAVE_A_CONSTANT
         return Comparison(
             None if until_all_ended else q.printed(suite, test, count),
-            q.told(suite, test, count, until_all_ended),
-            q.told(suite, test, count, until_all_ended, True),
+            q.reported_time(suite, test, count, until_all_ended),
+            q.reported_time(suite, test, count, until_all_ended, True),
             costs_run=q.costs_run(suite, test),
             rerun=None if until_all_ended else q.printed(suite, test, count, source="rerun"),
             ideal=ideal,

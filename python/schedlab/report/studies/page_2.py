@@ -52,7 +52,7 @@ def _in_short(page: Writer, q: Queries) -> None:
         "ticks",
         {
             f"{q.rows[test]}, {when}": (
-                q.told(when, test, q.cpus, False, True),
+                q.reported_time(when, test, q.cpus, False, True),
                 value_of(q.printed(when, test)),
             )
             for test in q.tests
@@ -136,8 +136,8 @@ def _comparison(q: Queries, when: str, test: str, count: int) -> Comparison:
     why = cause.text if cause else _CONSTANT if q.is_constant(when, test) else ""
     return Comparison(
         printed,
-        q.told(when, test, count),
-        q.told(when, test, count, False, True),
+        q.reported_time(when, test, count),
+        q.reported_time(when, test, count, False, True),
         costs_run=q.experiment(when, test, True),
         ideal=ideal,
         near=q.near(ideal),

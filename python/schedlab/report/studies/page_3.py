@@ -451,7 +451,10 @@ def _two_readings(page: Writer, q: Queries) -> None:
     It does not say when a process returns. *At each tick*, as in xv6, a time slice is one tick and tasks of one level
     alternate (`mlfq:four-quanta`): the tables above. *When its quantum ends*, a time slice lasts 1, 2 or 4 ticks, and
     has no end on the lowest level (`mlfq:whole-quanta`). The study prints the last row.""")
-    readings = {"at each tick": q.schedulers["MLFQ"], "when its quantum ends": q.whole_quanta}
+    readings = {
+        "at each tick": q.schedulers["MLFQ"],
+        "when its quantum ends": q.uninterrupted_quanta,
+    }
 
     def published(name: str, workload: str) -> MeasuredCell:
         return MeasuredCell(
@@ -583,7 +586,7 @@ def _inversion(page: Writer, q: Queries) -> None:
         "priority",
         "rr:table-scan",
         "mlfq:four-quanta",
-        q.whole_quanta,
+        q.uninterrupted_quanta,
         "lottery",
         "stride",
         "wrr",
@@ -619,7 +622,7 @@ def _inverted(q: Queries, policy: str) -> str:
     if policy == "mlfq:four-quanta":
         return f"""a wait takes up to {q.wait(policy, "longest"):.1f} ticks. Writer and hogs are all demoted to the
         lowest level, where they alternate tick by tick."""
-    if policy == q.whole_quanta:
+    if policy == q.uninterrupted_quanta:
         return f"""a wait takes up to {q.wait(policy, "longest"):.1f} ticks. Writer and hogs are all demoted to the
         lowest level, whose quantum has no end: there a hog has the CPU for up to {q.hogs_turn(policy):.1f} ticks
         without a break."""

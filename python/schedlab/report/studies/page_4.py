@@ -46,8 +46,8 @@ def make(q: Queries) -> Page:
     page = Writer(q.study, "Study 4: from round-robin to a feedback queue")
     with page.known(page.lead):
         page.lead(f"""Interactive processes beside {_MOST} that compute end after
-        {q.here("interactive", "MLFQ", _MOST):,.0f} ticks under the feedback queue (MLFQ) and after
-        {q.here("interactive", "RR", _MOST):,.0f} under round-robin""")
+        {q.compared_turnaround("interactive", "MLFQ", _MOST):,.0f} ticks under the feedback queue (MLFQ) and after
+        {q.compared_turnaround("interactive", "RR", _MOST):,.0f} under round-robin""")
         page.lead(
             ": it serves them first once the others have been demoted below them."
             if q.feedback_is_quicker(_MOST)
@@ -81,9 +81,9 @@ def _in_short(page: Writer, q: Queries) -> None:
     after {q.authors("interactive", "RR", _MOST)}.""")
     with page.known():
         page.text(f"""
-        **Came out.** They end after {q.here("interactive", "MLFQ", _MOST):,.0f} and
-        {q.here("interactive", "RR", _MOST):,.0f} ticks here, of which {q.ideal("interactive", _MOST):.0f} are their own
-        sleeps.""")
+        **Came out.** They end after {q.compared_turnaround("interactive", "MLFQ", _MOST):,.0f} and
+        {q.compared_turnaround("interactive", "RR", _MOST):,.0f} ticks here, of which
+        {q.ideal("interactive", _MOST):.0f} are their own sleeps.""")
     page.text("""
     **Teaches.** A feedback queue learns what processes are like by running them. A process that computes is served
     like all others until it has used up its time on the highest level, and again after each boost. So each such
@@ -96,7 +96,7 @@ def _in_short(page: Writer, q: Queries) -> None:
         "mean turnaround, ticks",
         {
             scheduler: Curve(
-                partial(q.here, "interactive", scheduler),
+                partial(q.compared_turnaround, "interactive", scheduler),
                 partial(q.authors, "interactive", scheduler),
             )
             for scheduler in q.schedulers
@@ -212,7 +212,10 @@ def _mixed_benchmark(page: Writer, q: Queries) -> None:
             "CPU-bound processes",
             "mean turnaround, ticks",
             {
-                kind: Curve(partial(q.here, kind, scheduler), partial(q.authors, kind, scheduler))
+                kind: Curve(
+                    partial(q.compared_turnaround, kind, scheduler),
+                    partial(q.authors, kind, scheduler),
+                )
                 for kind in q.kinds
             },
             caption=f"Mean time from fork to end{', all rounds in one boot' if in_one_boot else ''}.",
@@ -263,7 +266,7 @@ def _comparison(q: Queries, kind: str, scheduler: str, size: int) -> Comparison:
     theirs = q.authors(kind, scheduler, size)
     return Comparison(
         theirs,
-        q.here(kind, scheduler, size),
+        q.compared_turnaround(kind, scheduler, size),
         q.in_rounds(kind, scheduler, size, True),
         costs_run=q.on_their_costs(q.rounds_experiment),
         rerun=q.authors(kind, scheduler, size, "rerun"),
@@ -277,7 +280,7 @@ def _process_times(page: Writer, q: Queries, curves: dict[str, tuple[str, str]])
     how = q.how([q.rounds_experiment, q.on_their_costs(q.rounds_experiment)])
 
     def process_times(what: str, their_costs: bool, scheduler: str, kind: str) -> Measured:
-        return q.each_process(what, scheduler, kind, their_costs)
+        return q.near_tasks(what, scheduler, kind, their_costs)
 
     page.measured(
         "study-4-each-process",
@@ -332,9 +335,9 @@ def _reasons(page: Writer, q: Queries) -> None:
                 others, {rr.back:.1f} ticks (median)."""
             )
         page.more(
-            f"""So it has begun {rr.begun:.1f} of its {rr.sleeps:.0f} sleeps when the last CPU-bound process ends, and
-            ends itself {rr.later:.0f} ticks later: interactive processes outlast CPU-bound ones, and each additional
-            CPU-bound process adds all of its work to their time. In {q.authors_outlasting()} of the authors'
+            f"""So it has begun {rr.started_sleeps:.1f} of its {rr.sleeps:.0f} sleeps when the last CPU-bound process
+            ends, and ends itself {rr.later:.0f} ticks later: interactive processes outlast CPU-bound ones, and each
+            additional CPU-bound process adds all of its work to their time. In {q.authors_outlasting()} of the authors'
             {len(q.sizes)} rows, too, the interactive ones take longer than the CPU-bound ones."""
             if rr.sleeps
             else "no interactive process is in the trace."
@@ -344,9 +347,9 @@ def _reasons(page: Writer, q: Queries) -> None:
         page.more(
             f"""(seed {mlfq.seed}): the CPU-bound ones stay on the highest level until each has used its allotment of
             {mlfq.allotment} ticks there, for {mlfq.lasted:.0f} ticks in all; the interactive ones share it with them,
-            and have begun {mlfq.begun:.1f} of their {mlfq.sleeps:.0f} sleeps by then. From there on they go first, and
-            a round of writing and sleeping takes {mlfq.round:.1f} ticks. So their time grows by the {mlfq.allotment}
-            ticks of each additional CPU-bound process."""
+            and have begun {mlfq.started_sleeps:.1f} of their {mlfq.sleeps:.0f} sleeps by then. From there on they go
+            first, and a round of writing and sleeping takes {mlfq.round:.1f} ticks. So their time grows by the
+            {mlfq.allotment} ticks of each additional CPU-bound process."""
             if mlfq.allotment
             else ": the trace has no level."
         )
@@ -498,7 +501,7 @@ def _sleeper(page: Writer, q: Queries) -> None:
             q.slept(experiment, scheduler),
             q.slept(q.on_their_costs(experiment), scheduler),
             costs_run=q.on_their_costs(experiment),
-            ideal=q.asked_ticks,
+            ideal=q.requested_sleep_ticks,
             decimals=0,
         )
 
@@ -583,7 +586,9 @@ def _sleeper(page: Writer, q: Queries) -> None:
 def _claims(page: Writer, q: Queries) -> None:
     page.section("What the study claims")
     rr, mlfq = (value_of(q.authors("CPU-bound", scheduler, _MOST)) for scheduler in ("RR", "MLFQ"))
-    ratio = q.ratio(*(q.here("CPU-bound", scheduler, _MOST) for scheduler in ("MLFQ", "RR")))
+    ratio = q.ratio(
+        *(q.compared_turnaround("CPU-bound", scheduler, _MOST) for scheduler in ("MLFQ", "RR"))
+    )
     page.statements(
         "study-4-claims",
         "Statements of section 4",

@@ -267,8 +267,8 @@ def _one_thread_on_linux(page: Writer, q: Queries, experiment: str, name: str, c
         page.show(linux_waits.table_of(q, experiment, waits))
         page.text(f"""
         One thread waits only for the machine's other threads. During its longest wait these were mostly
-        {linux_waits.told(waits)}. So a *maximum latency* shows what else the machine does, and little about a
-        scheduler.""")
+        {linux_waits.running_threads_text(waits)}. So a *maximum latency* shows what else the machine does, and little
+        about a scheduler.""")
     if experiment == SYSBENCH:
         page.text(
             """
@@ -370,8 +370,8 @@ def _one_thread(page: Writer, q: Queries) -> None:
     with page.known():
         ends = q.slowest_and_fastest()
         page.text(f"""
-        From the slowest (`{ends.slow}`) to the fastest (`{ends.fast}`) it is {ends.apart:.2f} %""")
-        if ends.work < ends.apart / 2:
+        From the slowest (`{ends.slow}`) to the fastest (`{ends.fast}`) it is {ends.spread:.2f} %""")
+        if ends.work < ends.spread / 2:
             page.more(f""", of which the schedulers' own time explains {ends.work:.3f} percentage points. The machine's
             clock moves in steps of {q.summary(ONE, "rr", "clock_step_ns", 1e-3):.0f} µs,
             {q.clock_step_of_tick("rr"):.1f} % of a tick, and an interrupt ends a step early.""")

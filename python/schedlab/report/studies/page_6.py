@@ -167,7 +167,7 @@ def _clients(page: Writer, q: Queries) -> None:
     page.section("Clients and a server")
 
     def response(policy: str, tickets: int) -> Measured:
-        return q.ratio(*(q.apart("s6-clients", policy, count) for count in (tickets, 8)))
+        return q.ratio(*(q.mark_interval("s6-clients", policy, count) for count in (tickets, 8)))
 
     page.compared(
         "study-6-clients",

@@ -306,25 +306,25 @@ class Queries:
     def _succeeded_of(self, experiment: str) -> pl.DataFrame:
         """Returns the summary of an experiment's successful runs."""
         key = ("succeeded", experiment)
-        if key not in self._found:
+        if key not in self._filtered:
             rows = self._succeeded
-            self._found[key] = (
+            self._filtered[key] = (
                 rows.filter(pl.col("experiment") == experiment) if len(rows) else rows
             )
-        return self._found[key]
+        return self._filtered[key]
 
     @cached_property
-    def _found(self) -> dict[tuple[str, ...], pl.DataFrame]:
+    def _filtered(self) -> dict[tuple[str, ...], pl.DataFrame]:
         """A cache of filtered rows: a page asks for hundreds of figures of few groups."""
         return {}
 
     def _only(self, table: str, column: str, value: str) -> pl.DataFrame:
         """Returns the rows of one of the collection's tables with this value in a column."""
         key = (table, column, value)
-        if key not in self._found:
+        if key not in self._filtered:
             rows: pl.DataFrame = getattr(self.collection, table)
-            self._found[key] = rows.filter(pl.col(column) == value) if len(rows) else rows
-        return self._found[key]
+            self._filtered[key] = rows.filter(pl.col(column) == value) if len(rows) else rows
+        return self._filtered[key]
 
     def _processes(self, column: str, value: str) -> pl.DataFrame:
         """Returns the tasks of all runs with this value in a column."""
@@ -334,19 +334,19 @@ class Queries:
         """Returns the rows of a group of tasks, of all runs."""
         return self._only("groups", "group", name)
 
-    def _told_since(self, name: str) -> pl.DataFrame:
+    def _with_last(self, name: str) -> pl.DataFrame:
         """Returns the values that programs reported, with a column of
         the last value named `name`.
         """
-        if (name,) not in self._found:
+        if (name,) not in self._filtered:
             rows = self.collection.values
             last = pl.when(pl.col("name") == name).then(pl.col("value")).forward_fill()
-            self._found[name,] = (
+            self._filtered[name,] = (
                 rows.with_columns(last.over("run").alias(name)) if len(rows) else rows
             )
-        return self._found[name,]
+        return self._filtered[name,]
 
-    def _told(self, name: str) -> pl.DataFrame:
+    def _printed_as(self, name: str) -> pl.DataFrame:
         """Returns the values that programs of all runs reported under a name, as `value`."""
         return self._only("values", "name", name)
 

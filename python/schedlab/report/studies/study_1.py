@@ -69,7 +69,7 @@ class Queries(TimingQueries, LotteryQueries):
 
     def policies_of(self, experiment: str) -> tuple[str, ...]:
         """Returns the study's policies of an experiment."""
-        return EXPERIMENTS[experiment].own
+        return EXPERIMENTS[experiment].study_policies
 
     def of_group(self, name: str) -> pl.DataFrame:
         """Returns the rows of a group of tasks, of all runs."""
@@ -197,7 +197,7 @@ class Queries(TimingQueries, LotteryQueries):
                 turnarounds.append(SimpleNamespace(policy=policy, zero=zero, five=five))
         return turnarounds
 
-    def told(
+    def reported_time(
         self,
         suite: str,
         test: str,
@@ -210,7 +210,7 @@ class Queries(TimingQueries, LotteryQueries):
         With the study costs, priority tests run in sequence.
         """
         if suite != "priority" or not their_costs:
-            return super().told(suite, test, count, until_all_ended, their_costs)
+            return super().reported_time(suite, test, count, until_all_ended, their_costs)
         name = "ticks" if self._reports_sleepers(suite, test, until_all_ended) else "complete"
         return self.in_a_row(test, count, name, their_costs=True)
 
@@ -228,7 +228,7 @@ class Queries(TimingQueries, LotteryQueries):
 
         The value is the mean of the test's five repetitions.
         """
-        rows = self._told_since("test")
+        rows = self._with_last("test")
         if len(rows):
             in_test = (pl.col("test") == 1 + self.tests.index(test)) & (pl.col("name") == name)
             rows = rows.filter(in_test)
@@ -270,7 +270,7 @@ class Queries(TimingQueries, LotteryQueries):
 
     def by_itself(self, test: str, name: str) -> Measured:
         """Returns a reported value of a test that runs alone on one CPU."""
-        return self._of(pl.col("value").mean(), "priority", test, 1, rows=self._told(name))
+        return self._of(pl.col("value").mean(), "priority", test, 1, rows=self._printed_as(name))
 
     # --- sources of the context switches, on one CPU
 
@@ -381,7 +381,7 @@ class Queries(TimingQueries, LotteryQueries):
 
     def policies_run(self, experiment: str) -> list[str]:
         """Returns the study's policies, then the built-in ones, that ran on any number of CPUs."""
-        names = dict.fromkeys((*EXPERIMENTS[experiment].own, *OTHERS))
+        names = dict.fromkeys((*EXPERIMENTS[experiment].study_policies, *OTHERS))
         return [name for name in names if any(self.ran(experiment, name, n) for n in self.counts)]
 
     def another_ran(self, test: str, count: int) -> bool:

@@ -76,7 +76,7 @@ class Queries(TimingQueries):
         """
         all_changes = []
         for test in _UNCHANGED:
-            old, new = (self.told(suite, test, self.cpus).mean for suite in self.suites)
+            old, new = (self.reported_time(suite, test, self.cpus).mean for suite in self.suites)
             if old and new:
                 all_changes.append((round(100 * (new / old - 1)), self.rows[test]))
         return [

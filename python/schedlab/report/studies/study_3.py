@@ -141,7 +141,7 @@ class Queries(InversionQueries, DrawbackQueries):
     }
     workloads: ClassVar = {"CPU-bound": "s3-cpu", "IO-bound": "s3-io", "Mixed": "s3-mixed"}
     """The workloads of the study's tables, and schedlab's experiments."""
-    whole_quanta = "mlfq:whole-quanta"
+    uninterrupted_quanta = "mlfq:whole-quanta"
     """The other interpretation of the study's time slices."""
     work = STUDY_3_WORK
     batch = ideal_batch(40, STUDY_3_WORK, cpus)
@@ -171,7 +171,7 @@ class Queries(InversionQueries, DrawbackQueries):
 
     def ran_reading(self) -> bool:
         """True if the other interpretation of the study's time slices was run."""
-        return self.setup(self.workloads["CPU-bound"], self.whole_quanta) is not None
+        return self.setup(self.workloads["CPU-bound"], self.uninterrupted_quanta) is not None
 
     def printed(self, name: str, workload: str, scheduler: str) -> Figure | None:
         """Returns the published value of a cell."""

@@ -44,7 +44,7 @@ class Queries(AuthorsOutput):
     trace_experiment = TRACE
     experiments = tuple(f"s4-mixed-{size}" for size in MIXED_SIZES)
     work = STUDY_4_WORK
-    asked_ticks = SLEEPER_TICKS
+    requested_sleep_ticks = SLEEPER_TICKS
     sleepers: ClassVar = {
         "s4-sleeper": "right after the others",
         "s4-sleeper-late": "200 ticks after the others",
@@ -205,7 +205,7 @@ class Queries(AuthorsOutput):
         values_by_size = {
             size: values
             for size in self.sizes
-            if (values := self.here(kind, scheduler, size).values)
+            if (values := self.compared_turnaround(kind, scheduler, size).values)
         }
         seeds = min((len(values) for values in values_by_size.values()), default=0)
         return {size: values[:seeds] for size, values in values_by_size.items()} if seeds else {}
@@ -306,7 +306,7 @@ class Queries(AuthorsOutput):
             size=size,
             seed=run.seed,
             back=number((away["again_ns"] - away["begin_ns"]).median()) / tick_ns,
-            begun=len(sleeps.filter(pl.col("begin_ns") < alone_ns)) / len(pids),
+            started_sleeps=len(sleeps.filter(pl.col("begin_ns") < alone_ns)) / len(pids),
             sleeps=len(sleeps) / len(pids),
             later=(last_ns - alone_ns) / tick_ns,
         )
@@ -339,7 +339,7 @@ class Queries(AuthorsOutput):
             seed=run.seed,
             allotment=allotment,
             lasted=sunk_ns / tick_ns - number(ticks["machine_tick"].min()),
-            begun=started_share,
+            started_sleeps=started_share,
             sleeps=started_share + after,
             round=(number(ends) - sunk_ns) / tick_ns / after if after else 0.0,
         )

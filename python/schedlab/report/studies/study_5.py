@@ -30,8 +30,8 @@ from schedlab.studies.figures import Figure
 from schedlab.studies.linux_experiments import (
     FAIR,
     HACKBENCH,
-    OWN,
     STRESSORS,
+    STUDY_SCHEDULERS,
     SUITES,
     SYSBENCH_8,
 )
@@ -76,7 +76,7 @@ class EventQueries(queries.Queries):
 
     @cached_property
     def _latencies(self) -> pl.DataFrame:
-        rows = self._told("latency")
+        rows = self._printed_as("latency")
         return rows.with_columns(ms=pl.col("value") / _MS) if len(rows) else rows
 
 
@@ -117,7 +117,7 @@ def lost_steps(run: StoredRun, trace: Trace) -> float:
     return lost_ns / trace.clock_step_ns / (took / trace.header.tick_ns)
 
 
-POLICIES = tuple(dict.fromkeys((*OWN, *OTHERS)))
+POLICIES = tuple(dict.fromkeys((*STUDY_SCHEDULERS, *OTHERS)))
 """The policies in the order of all tables."""
 
 
@@ -155,7 +155,7 @@ class LinuxQueries(queries.Queries):
         return {}
 
 
-def apart(one: Measured, other: Measured) -> Difference | None:
+def unpaired_difference(one: Measured, other: Measured) -> Difference | None:
     """Returns the difference `other` minus `one`; None if either is missing.
 
     Runs are unpaired, since each is a separate boot and equal seeds share nothing else.
@@ -176,7 +176,7 @@ _PRINTED = {
 _RARE = 0.05
 """Significance level of differences."""
 _HARDLY_EVER = 0.001
-_SHIPPED = tuple(dict.fromkeys((*EXPERIMENTS[ONE].own, *OTHERS)))
+_SHIPPED = tuple(dict.fromkeys((*EXPERIMENTS[ONE].study_policies, *OTHERS)))
 
 
 class Queries(LinuxQueries, EventQueries):
@@ -211,7 +211,7 @@ class Queries(LinuxQueries, EventQueries):
 
     def shown(self, experiment: str) -> list[str]:
         """Returns the study's policies, and the others that were run."""
-        policies = EXPERIMENTS[experiment].own
+        policies = EXPERIMENTS[experiment].study_policies
         return [p for p in _SHIPPED if p in policies or self.ran(experiment, p)]
 
     # --- tables 5 and 6
@@ -290,7 +290,7 @@ class Queries(LinuxQueries, EventQueries):
         return SimpleNamespace(
             fast=fast,
             slow=slow,
-            apart=100 * (rate[fast] / rate[slow] - 1),
+            spread=100 * (rate[fast] / rate[slow] - 1),
             work=share[slow] - share[fast],
         )
 
@@ -386,7 +386,7 @@ class Queries(LinuxQueries, EventQueries):
             self.printed_output(experiment, self.schedulers[name], _PRINTED[quantity])
             for name in pair
         )
-        return apart(first, second)
+        return unpaired_difference(first, second)
 
     def difference_measured(self, quantity: str, pair: tuple[str, str], experiment: str) -> str:
         """Returns the second's measured mean minus the first's, with its interval."""
@@ -418,7 +418,7 @@ class Queries(LinuxQueries, EventQueries):
 
     def rounds(self, experiment: str, policy: str) -> Measured:
         """Returns the number of rounds of all message tasks."""
-        return self.of(experiment, policy, pl.col("value").sum(), self._told("rounds"))
+        return self.of(experiment, policy, pl.col("value").sum(), self._printed_as("rounds"))
 
     def share_of_computing(self, experiment: str, policy: str) -> Measured:
         """Returns the CPU share of the computing tasks, in percent."""
@@ -459,7 +459,7 @@ class Queries(LinuxQueries, EventQueries):
         """Returns the significant differences of policies from Linux's fair class, in percent."""
         fair, unlike = self.result(experiment, FAIR), []
         for policy in self.linux_policies(experiment):
-            change = apart(fair, self.result(experiment, policy))
+            change = unpaired_difference(fair, self.result(experiment, policy))
             sure = change and change.chance is not None and change.chance < _RARE
             if policy != FAIR and change and sure and fair.mean:
                 unlike.append((policy, 100 * change.change / fair.mean))

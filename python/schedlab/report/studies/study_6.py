@@ -230,7 +230,7 @@ class Queries(queries.Queries):
             experiment, policy, lambda course: float((course.notes["number"] == number).sum())
         )
 
-    def apart(self, experiment: str, policy: str, number: int) -> Measured:
+    def mark_interval(self, experiment: str, policy: str, number: int) -> Measured:
         """Returns the mean time between consecutive marks with this number, in seconds."""
 
         def seconds(course: Course) -> float | None:

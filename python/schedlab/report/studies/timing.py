@@ -113,7 +113,7 @@ class TimingQueries(queries.Queries):
         """Returns the number of tasks."""
         return self.number("processes", suite, test, count)
 
-    def told(
+    def reported_time(
         self,
         suite: str,
         test: str,
@@ -128,7 +128,7 @@ class TimingQueries(queries.Queries):
         """
         if not self._reports_sleepers(suite, test, until_all_ended):
             return self.completion(suite, test, count, their_costs=their_costs)
-        value, rows = pl.col("value").mean(), self._told("ticks")
+        value, rows = pl.col("value").mean(), self._printed_as("ticks")
         return self._of(value, suite, test, count, rows=rows, their_costs=their_costs)
 
     def _reports_sleepers(self, suite: str, test: str, until_all_ended: bool) -> bool:
@@ -168,7 +168,7 @@ class TimingQueries(queries.Queries):
 
     def off_study(self, suite: str, test: str, count: int, their_costs: bool = False) -> bool:
         """Returns whether the measured time is not near the published time."""
-        mean = self.told(suite, test, count, their_costs=their_costs).mean
+        mean = self.reported_time(suite, test, count, their_costs=their_costs).mean
         theirs = self.printed(suite, test, count)
         return bool(theirs and theirs.finished and mean is not None and not is_near(theirs, mean))
 
@@ -176,7 +176,7 @@ class TimingQueries(queries.Queries):
         """Returns whether the measured time is not near the ideal."""
         ideal, mean = (
             self.ideal(suite, test, count, until_all_ended),
-            self.told(suite, test, count, until_all_ended).mean,
+            self.reported_time(suite, test, count, until_all_ended).mean,
         )
         near = self.near(ideal)
         return mean is not None and near is not None and abs(mean - ideal) > near

@@ -85,7 +85,7 @@ class Quantity:
 class Curve:
     """A line of a chart: the measured and the published value at each point."""
 
-    here: Callable[[int], Measured]
+    measured: Callable[[int], Measured]
     study: Callable[[int], Figure | None] = lambda x: None
 
 
@@ -167,17 +167,21 @@ class Writer:
             for contradiction in self._doubts
             if contradiction.concerns(place)
         }
-        self._tell(by_name.values(), "**What does not fit together there:**\n\n")
+        self._list_contradictions(by_name.values(), "**What does not fit together there:**\n\n")
 
     def doubts_named(self, *names: str) -> None:
         """Adds the contradictions with these names."""
-        self._tell([contradiction for contradiction in self._doubts if contradiction.name in names])
+        self._list_contradictions(
+            [contradiction for contradiction in self._doubts if contradiction.name in names]
+        )
 
     def other_doubts(self) -> None:
         """Adds all other contradictions."""
-        self._tell(self._doubts)
+        self._list_contradictions(self._doubts)
 
-    def _tell(self, contradictions: Iterable[Contradiction], heading: str = "") -> None:
+    def _list_contradictions(
+        self, contradictions: Iterable[Contradiction], heading: str = ""
+    ) -> None:
         listed_ = list(contradictions)
         if listed_:
             items = "\n".join(f"- {literal(str(contradiction))}" for contradiction in listed_)
@@ -327,7 +331,7 @@ class Writer:
         `ideal` may be several lines by name.
         """
         curve_points = {
-            name: [(x, curve.here(x)) for x in points] for name, curve in series.items()
+            name: [(x, curve.measured(x)) for x in points] for name, curve in series.items()
         }
         shown_names = [
             name

@@ -12,7 +12,7 @@ import polars as pl
 
 from schedlab.metrics.lives import Lives
 from schedlab.runs.replay.charges import Charges
-from schedlab.runs.replay.outside import NOTHING, Outside, comes_with_arrival
+from schedlab.runs.replay.outside import NOTHING, Outside, set_at_arrival
 from schedlab.runs.replay.progress import Stays, life_of
 from schedlab.trace import BlockReason, Kind, MarkKind, Step, Trace
 from schedlab.trace.model import Integers
@@ -78,7 +78,7 @@ def acts(
     kind = trace.column("kind")
     row = _rows(trace)
     actor, other = _actor(trace, who, on_cpu, row), _other(trace, who, row)
-    is_inherited = comes_with_arrival(who, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
+    is_inherited = set_at_arrival(who, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
     actor[is_inherited] = other[is_inherited]
     actor[np.isin(actor, omitted)] = -1
     other[np.isin(other, omitted) & (kind[row] != Kind.TASK_GROUP)] = -1

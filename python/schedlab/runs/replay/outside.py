@@ -81,7 +81,7 @@ def adopted(who: Lives, of: Outside) -> Lives:
     return replace(who, parent=parent)
 
 
-def comes_with_arrival(who: Lives, of: Outside, life: Integers, row: Integers) -> Flags:
+def set_at_arrival(who: Lives, of: Outside, life: Integers, row: Integers) -> Flags:
     """Marks records that set the initial attributes of a life when it arrived."""
     inherited = np.isin(life, list(of.processes))
     matches: Flags = (

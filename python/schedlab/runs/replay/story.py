@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from schedlab.metrics.lives import Lives, descendants, labels, lives, names
-from schedlab.metrics.untold import unseen, wakeups_untold
+from schedlab.metrics.untold import unseen, wakeups_unknown
 from schedlab.metrics.window import measured_window
 from schedlab.runs.replay import acts as deeds
 from schedlab.runs.replay.acts import Acts, Deed
 from schedlab.runs.replay.charges import Charges
-from schedlab.runs.replay.outside import Outside, adopted, comes_with_arrival, outside
+from schedlab.runs.replay.outside import Outside, adopted, outside, set_at_arrival
 from schedlab.runs.replay.progress import Stays, life_of, stays
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 
@@ -37,7 +37,7 @@ class Story:
         self.acts: Acts = deeds.acts(
             trace, self.who, self.on_cpu, charges, self.omitted, self.outside
         )
-        self.comes_with_arrival = self._find_inherited()
+        self.set_at_arrival = self._find_inherited()
         self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.who) + 1))
         self.new_slots = self._new_slots()
         self.started = self._find_started()
@@ -55,7 +55,7 @@ class Story:
     def _notes(self) -> list[str]:
         """Returns notes about what is not replayed."""
         notes = []
-        if wakeups_untold(self.trace):
+        if wakeups_unknown(self.trace):
             notes.append(
                 "the recording does not tell when processes were woken: that they waited for a CPU after that counts as"
                 " sleep, and no process waits for another one"
@@ -72,7 +72,7 @@ class Story:
         given = self.trace.rows(Kind.ATTRIBUTE)
         cpu = self.trace.column("cpu")[given].astype(np.int64)
         of = life_of(self.who, self.trace.column("process")[given].astype(np.int64), given)
-        known = comes_with_arrival(self.who, self.outside, of, given)
+        known = set_at_arrival(self.who, self.outside, of, given)
         unknown = int(np.count_nonzero((self.on_cpu.running(cpu, given) < 0) & ~known))
         if unknown:
             notes.append(f"left out: {unknown} attributes that no process on a CPU set")
@@ -82,7 +82,7 @@ class Story:
         """Returns the rows of attributes that processes had when they arrived."""
         acts = self.acts
         given = acts.deed == deeds.Deed.ATTRIBUTE
-        is_inherited = comes_with_arrival(self.who, self.outside, acts.other, acts.row) & (
+        is_inherited = set_at_arrival(self.who, self.outside, acts.other, acts.row) & (
             acts.other == acts.life
         )
         return frozenset(acts.row[given & is_inherited].tolist())

@@ -176,7 +176,7 @@ class Writer:
                 self._device(number)
             elif deed in (Deed.SLEEP, Deed.SLEEP_TICKS) and self._sleeps_for_comings():
                 self._let_come(self._next_row(), self._taken("sleep"))
-            elif other == self.life and row in self.of.comes_with_arrival:
+            elif other == self.life and row in self.of.set_at_arrival:
                 self.program.lines.append(line)
             elif line:
                 self._act(line)

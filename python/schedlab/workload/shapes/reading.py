@@ -30,7 +30,7 @@ from schedlab.workload.shapes.model import (
     Shape,
     in_order,
 )
-from schedlab.workload.values import by_key, is_number, time, whole, wrong
+from schedlab.workload.values import by_key, integer, is_number, time, wrong
 
 FORMAT = 1
 SUFFIX = ".json"
@@ -93,7 +93,7 @@ def shape_of(node: Node) -> Shape:
             raise wrong(node, f"the key {key} in it")
     if fields["format"].value != FORMAT:
         raise wrong(fields["format"], f"{FORMAT}, the only format")
-    cpus = whole(fields["cpus"], 1, CPUS_MAX)
+    cpus = integer(fields["cpus"], 1, CPUS_MAX)
     nodes = _sets(fields["nodes"], cpus) if "nodes" in fields else (0,) * cpus
     caches = _sets(fields["caches"], cpus) if "caches" in fields else nodes
     cores = _sets(fields["cores"], cpus) if "cores" in fields else tuple(range(cpus))
@@ -144,7 +144,7 @@ def _sets(node: Node, cpus: int) -> tuple[int, ...]:
     """Returns the number of each CPU's set."""
     if isinstance(node.value, tuple):
         return in_order(_members([(name, _cpus(name, cpus)) for name in node.value], cpus, node))
-    width = whole(node, 1, cpus, _SETS)
+    width = integer(node, 1, cpus, _SETS)
     return tuple(cpu // width for cpu in range(cpus))
 
 
@@ -196,14 +196,14 @@ def _kinds(node: Node, cpus: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...
 
 
 def _levels(fields: dict[str, Node]) -> tuple[int, ...]:
-    capacity = whole(fields["capacity"], 1, CAPACITY_FULL)
+    capacity = integer(fields["capacity"], 1, CAPACITY_FULL)
     node = fields.get("levels")
     if node is None:
         return (capacity,)
     expected = f"1 to {LEVELS_MAX} different capacities, of which {capacity} is the highest"
     if not isinstance(node.value, tuple) or not 1 <= len(node.value) <= LEVELS_MAX:
         raise wrong(node, f"an array of {expected}")
-    levels = sorted((whole(level_node, 1, capacity) for level_node in node.value), reverse=True)
+    levels = sorted((integer(level_node, 1, capacity) for level_node in node.value), reverse=True)
     if levels[0] != capacity or len(set(levels)) < len(levels):
         raise wrong(node, expected)
     return tuple(levels)
@@ -220,7 +220,9 @@ def _distances(node: Node, nodes: int) -> tuple[tuple[int, ...], ...]:
 def _row(node: Node, place: int, nodes: int, expected: str) -> tuple[int, ...]:
     if not isinstance(node.value, tuple) or len(node.value) != nodes:
         raise wrong(node, expected)
-    row = tuple(whole(distance_node, DISTANCE_LOCAL, DISTANCE_MAX) for distance_node in node.value)
+    row = tuple(
+        integer(distance_node, DISTANCE_LOCAL, DISTANCE_MAX) for distance_node in node.value
+    )
     if row[place] != DISTANCE_LOCAL:
         raise wrong(node.value[place], f"{DISTANCE_LOCAL}, the distance of a node to itself")
     return row

@@ -73,9 +73,9 @@ def make() -> None:
             if side.contest
             for policy in (side.policy, side.contest.typical)
         }
-        found = trials.traces(runs_folder / "traces", needed)
-        _draw(shown, found)
-        write(TRACES, trials.hashes_text(found))
+        trace_folders = trials.traces(runs_folder / "traces", needed)
+        _draw(shown, trace_folders)
+        write(TRACES, trials.hashes_text(trace_folders))
     for name in trials.policies():
         both = {side.side: side for side in shown if side.policy == name}
         write(

@@ -14,7 +14,7 @@ import jinja2
 
 from schedlab.base.toolchain.policies import Preset, known_policies, parse_setting
 from schedlab.paths import ROOT, STUDIES
-from schedlab.studies.pack import Statement, Study, read_list, studies
+from schedlab.studies.pack import Statement, Study, read_list, read_statement, studies
 from schedlab_tools.documents.gallery.code import with_marks
 from schedlab_tools.documents.marked import marked, with_marked, write
 
@@ -137,7 +137,7 @@ def settings(preset: StudyPreset) -> Iterator[dict[str, Any]]:
 
 
 def _entry(study: Study, entry: dict[str, Any]) -> StudyPreset:
-    rule = tuple(Statement(**statement) for statement in entry["rule"])
+    rule = tuple(map(read_statement, entry["rule"]))
     differences, lines = tuple(entry["differences"]), tuple(entry["lines"])
     return StudyPreset(study, entry["policy"], entry["code"], rule, differences, lines)
 

@@ -58,9 +58,11 @@ def traces(folder: Path, setups: Set[Setup]) -> dict[Setup, Path]:
     }
 
 
-def hashes_text(found: Mapping[Setup, Path]) -> str:
+def hashes_text(trace_folders: Mapping[Setup, Path]) -> str:
     """Returns a line for each trace: its setup, and its hash."""
-    rows = sorted((*setup, sha256(file.read_bytes()).hexdigest()) for setup, file in found.items())
+    rows = sorted(
+        (*setup, sha256(file.read_bytes()).hexdigest()) for setup, file in trace_folders.items()
+    )
     return "".join(" ".join(map(str, row)) + "\n" for row in rows)
 
 
