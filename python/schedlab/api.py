@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from schedlab.analysis.comparison.compare import Comparison
     from schedlab.analysis.explanation import Explained
     from schedlab.analysis.tables import Run
-    from schedlab.machines.checked import Passed
+    from schedlab.machines.checked_simulator import Passed
 
 __all__ = [
     "Runs",
@@ -304,7 +304,7 @@ def check(source: Place) -> Passed:
 
     Otherwise raises SchedlabError, whose text names the mistake, the line and the time.
     """
-    from schedlab.machines.checked import check as checked
+    from schedlab.machines.checked_simulator import check as checked
 
     with _notes(False):
         return checked(Path(source))
@@ -362,9 +362,9 @@ def _collection(runs: Runs | Place) -> Collection:
 def _carry_out(make: Any, out: Place | None, progress: bool | None) -> Runs:
     from dataclasses import replace
 
-    from schedlab.runs.carrying_out import Interrupted
     from schedlab.runs.collection import load_run
     from schedlab.runs.perform import perform
+    from schedlab.runs.plan_execution import Interrupted
 
     scratch = None if out else tempfile.TemporaryDirectory(prefix="schedlab-")
     folder = Path(out or scratch.name).absolute()  # type: ignore[union-attr]

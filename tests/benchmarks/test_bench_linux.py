@@ -13,7 +13,7 @@ from schedlab.base.outputs import OutputError
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.machines.outcome import Outcome
 from schedlab.metrics import Metrics
-from schedlab.runs.carrying_out import Finished
+from schedlab.runs.plan_execution import Finished
 from schedlab_tools.benchmarks import linux_shares
 from schedlab_tools.benchmarks import throughput as linux_throughput
 

@@ -24,7 +24,7 @@ from schedlab_tools.calibration import (
     SLEEP,
     YIELD,
 )
-from schedlab_tools.observing import Observed, observe
+from schedlab_tools.cpu_activity import Observed, observe
 from simulator_command import write_workload
 
 # --- wall clock: the simulator, whose costs are known

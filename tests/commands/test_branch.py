@@ -18,13 +18,13 @@ from conftest import ROOT, Command
 from refused import refusal
 from schedlab import trace
 from schedlab.analysis.comparison import compare as comparison
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.host.interpreter import module_command
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE, TRACE_FILE, WORKLOAD_FILE
-from schedlab.runs import branching, results
+from schedlab.runs import branch_runs, results
 from schedlab.runs.branches import Future, Past, moment, past
 from schedlab.runs.collection import read
 from schedlab.trace import AttributeKind, Kind, Trace
@@ -280,7 +280,7 @@ def test_what_the_kernel_refuses_fails_its_branch_alone(
 
     monkeypatch.setattr(Past, "commands", commands)
     futures = [Future(), Future(PolicyChoice("rr"))]
-    unchanged, refused = branching.perform(past(run_folder), AT, futures, tmp_path)
+    unchanged, refused = branch_runs.perform(past(run_folder), AT, futures, tmp_path)
     assert unchanged.outcome.succeeded
     assert refused.outcome.status == "refused"
     assert "the kernel refuses, error 160: sched_status nonsense" in refused.outcome.message
@@ -291,7 +291,7 @@ def test_unreached_moment_leaves_nothing(run_folder: Path, tmp_path: Path) -> No
     """The trace reaches the branch point, but the rerun diverges before it."""
     futures = [Future(), Future(PolicyChoice("rr"))]
     with pytest.raises(SchedlabError, match="did not come to its branches"):
-        branching.perform(past(run_folder), 10**12, futures, tmp_path / "out")
+        branch_runs.perform(past(run_folder), 10**12, futures, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -19,7 +19,7 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import FileRefused
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
-from schedlab.report.deciding import Budget, Contest, decide, parse_budget, print_decided
+from schedlab.report.adaptive_seeds import Budget, Contest, decide, parse_budget, print_decided
 from schedlab.runs.collection import read
 from schedlab.runs.plan import Plan
 from schedlab.runs.results import EVALUATIONS_FILE, read_sequential_checks, write_sequential_checks

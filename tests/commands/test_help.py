@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from schedlab.commands.cli import cli
-from schedlab.commands.guided import guide
+from schedlab.commands.command_help import guide
 
 FIRST_PAGE = 18
 

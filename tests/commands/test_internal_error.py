@@ -15,7 +15,7 @@ import pytest
 from schedlab import __version__
 from schedlab.commands import cli
 from schedlab.errors import WrongUsage, refusal
-from schedlab.machines import checked
+from schedlab.machines import checked_simulator
 from schedlab.report import drawing, html
 
 
@@ -145,9 +145,9 @@ def test_sanitizers_are_skipped_if_they_would_abort(
     monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
     monkeypatch.setattr("sys.argv", ["schedlab", "explore", "policy", "rr"])
     assert "ulimit -v: searches of policies do not work" in refused(capsys)
-    checked.has_sanitizers.cache_clear()
-    assert "`ulimit -v` leaves the sanitizers no room" in checked.unchecked()
-    checked.has_sanitizers.cache_clear()
+    checked_simulator.has_sanitizers.cache_clear()
+    assert "`ulimit -v` leaves the sanitizers no room" in checked_simulator.unchecked()
+    checked_simulator.has_sanitizers.cache_clear()
 
 
 def test_charts_are_skipped_if_the_library_would_abort(

@@ -113,7 +113,7 @@ import numpy as np
 from schedlab.analysis.agreement.plan import draws, policies_compared
 from schedlab_tools.benchmarks import linux_shares
 from schedlab_tools.policy_cost import PolicyRow
-from schedlab.monitor.making import read_choices
+from schedlab.monitor.system_factory import read_choices
 from schedlab.monitor.model import Model
 from schedlab.report.charts import theme
 from schedlab.base.toolchain.policies import in_policy_order, parse_choices

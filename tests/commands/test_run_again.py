@@ -14,7 +14,7 @@ import pytest
 
 from conftest import Command
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.commands.trust import Consent, need_consent
+from schedlab.commands.consent import Consent, need_consent
 from schedlab.errors import WrongUsage
 from schedlab.machines import HOST, MACHINES, machine_named
 from schedlab.machines.spec import RunSpec

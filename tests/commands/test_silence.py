@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from schedlab.base.display import working as display
-from schedlab.base.display.working import working
-from schedlab.monitor import making
+from schedlab.base.display import activity as display
+from schedlab.base.display.activity import working
+from schedlab.monitor import system_factory
 from schedlab.runs import progress as runs
 
 
@@ -43,13 +43,13 @@ def test_runs_that_take_long_speak(
     assert not display._outer
 
 
-@pytest.mark.parametrize("machine", [*making._ADAPTERS])
+@pytest.mark.parametrize("machine", [*system_factory._ADAPTERS])
 def test_the_monitor_builds_all_before_its_page_opens(
     machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The adapters would otherwise build without progress."""
     built: list[str] = []
-    monkeypatch.setattr(making, "build", lambda *targets: built.extend(targets))
-    monkeypatch.setattr(making, "supply", lambda *_: {})
-    making.make_ready(SimpleNamespace(machine=machine))  # type: ignore[arg-type]
+    monkeypatch.setattr(system_factory, "build", lambda *targets: built.extend(targets))
+    monkeypatch.setattr(system_factory, "supply", lambda *_: {})
+    system_factory.make_ready(SimpleNamespace(machine=machine))  # type: ignore[arg-type]
     assert "build/model/libschedlab-model.so" in built

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab.base.display.working import SILENCE_SECONDS
+from schedlab.base.display.activity import SILENCE_SECONDS
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("silence")]  # run one after the other
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from schedlab.commands.cli import cli
-from schedlab.commands.guided import RENAMED, modernize
+from schedlab.commands.command_help import RENAMED, modernize
 
 OLD = [
     ("bench", "dev bench"),

@@ -231,7 +231,7 @@ def test_printed_values_of_programs(tmp_path: Path) -> None:
                 ("slept", 4),
                 ("slept", 8),
             ]
-            keep_figures(tmp_path / policy, policy=policy, seed=seed, printed_text=printed_values)
+            keep_figures(tmp_path / policy, policy=policy, seed=seed, reported_values=printed_values)
     match = only(compared(tmp_path / "rr", tmp_path / "mlfq"))
     events = row(match, "events")
     assert (events.difference.before.mean, events.difference.after.mean) == (102, 202)

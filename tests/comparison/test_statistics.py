@@ -14,7 +14,7 @@ from scipy import stats
 
 from schedlab.analysis.comparison import statistics
 from schedlab.analysis.comparison.best import ranking
-from schedlab.analysis.comparison.printed import as_text
+from schedlab.analysis.comparison.formatting import as_text
 from schedlab.analysis.comparison.statistics import (
     Estimate,
     Floats,

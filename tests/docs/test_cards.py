@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 
 from schedlab.base.toolchain.policies import known_policies
-from schedlab.courses.scoring.sets import read_set
+from schedlab.courses.scoring.workload_sets import read_set
 from schedlab_tools.documents import cards
-from schedlab_tools.documents.marked import marked
+from schedlab_tools.documents.marked_parts import marked
 
 SET = read_set()
 LEVEL = SET.levels[cards.LEVEL]

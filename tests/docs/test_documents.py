@@ -13,10 +13,10 @@ from schedlab.base.toolchain.tools import BROWSERS
 from schedlab.commands.doctor import examine
 from schedlab.errors import SchedlabError
 from schedlab.paths import SHARED
-from schedlab_tools.documents import first_run, screens, stairs
+from schedlab_tools.documents import first_run, readme_animation, screens
 from schedlab_tools.documents.gallery import pages as gallery
 from schedlab_tools.documents.make import parts
-from schedlab_tools.documents.marked import marked, with_marked
+from schedlab_tools.documents.marked_parts import marked, with_marked
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
@@ -24,7 +24,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 
 def test_the_moving_picture_is_what_the_simulator_does() -> None:
     """If this fails, run `./schedlab dev docs stairs` and review the picture."""
-    drawn = stairs.picture()
+    drawn = readme_animation.picture()
     assert (DOCS / "stairs.svg").read_text() == drawn
     assert drawn.count(">boost<") == 1
     assert len(set(re.findall(r"(\S+ ms|0 ns) at the median", drawn))) == 2

@@ -13,7 +13,7 @@ from schedlab.base.toolchain.policies import known_policies
 from schedlab_tools.documents.gallery import pages, trials
 from schedlab_tools.documents.gallery.extremes import Contest, extremes
 from schedlab_tools.documents.gallery.study_presets import study_presets
-from schedlab_tools.documents.marked import marked
+from schedlab_tools.documents.marked_parts import marked
 
 SENTENCES = 3
 

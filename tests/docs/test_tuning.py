@@ -21,7 +21,7 @@ from schedlab.analysis.comparison.statistics import Estimate
 from schedlab.base.display.numbers import duration
 from schedlab.commands import sweep_options as options
 from schedlab.sweep import best, command, dataset, ranking
-from schedlab.sweep.expanding import Point
+from schedlab.sweep.expansion import Point
 from schedlab.sweep.objectives import parse
 from schedlab.sweep.plan import SweepPlan
 

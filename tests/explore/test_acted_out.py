@@ -7,9 +7,9 @@ from __future__ import annotations
 import json
 
 from built_once import build_once
-from schedlab.machines import explored
-from schedlab.machines.acted_out import Act, acts_of, workload_of
-from schedlab.machines.explored import Limits
+from schedlab.machines import exploration
+from schedlab.machines.exploration import Limits
+from schedlab.machines.operations_workload import Act, acts_of, workload_of
 from test_planted import SOURCE, WORDS, mistakes
 
 LIMITS = Limits(tasks=3, depth=8, memory_mib=64)
@@ -18,7 +18,7 @@ LIMITS = Limits(tasks=3, depth=8, memory_mib=64)
 def breaking(mistake: str) -> str | None:
     build_once("explorer", EXPLORED="tests/explore/planted.c")
     settings = f"mistake={mistakes()[mistake]}"
-    return explored.workload_that_breaks(SOURCE, WORDS, "planted", settings, LIMITS)
+    return exploration.workload_that_breaks(SOURCE, WORDS, "planted", settings, LIMITS)
 
 
 def test_a_task_that_is_lost_at_a_move_is_lost_in_a_run() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from conftest import ROOT
 from schedlab.errors import RuleBroken
-from schedlab.machines import explored
-from schedlab.machines.explored import Limits
+from schedlab.machines import exploration
+from schedlab.machines.exploration import Limits
 
 
 def test_the_group_that_has_had_the_least_is_served_first(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_the_group_that_has_had_the_least_is_served_first(tmp_path: Path) -> Non
     )
     (tmp_path / "Of.groups.law.h").write_text(law)
     with pytest.raises(RuleBroken) as error:
-        explored.explore(file, "partial", limits=Limits(tasks=3, depth=8, memory_mib=256))
+        exploration.explore(file, "partial", limits=Limits(tasks=3, depth=8, memory_mib=256))
     message = str(error.value)
     assert re.search(r"of group 1, though pid \d of group 0 has had less for its weight", message)
     assert "no shorter sequence of operations breaks a rule than 7:" in message

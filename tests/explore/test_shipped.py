@@ -12,8 +12,8 @@ import pytest
 
 from built_once import build_once
 from conftest import ROOT
-from schedlab.machines import explored
-from schedlab.machines.explored import Explored, Limits
+from schedlab.machines import exploration
+from schedlab.machines.exploration import Explored, Limits
 
 SHIPPED = sorted(path.stem for path in (ROOT / "policies").glob("*.c"))
 QUICK = ("edf", "lottery")
@@ -29,7 +29,7 @@ def built(policy: str) -> Path:
 
 def explore(policy: str, limits: Limits, tunables: str = "") -> Explored:
     source = built(policy)
-    return explored.run(source, explored.words_of(source), policy, tunables, limits)
+    return exploration.run(source, exploration.words_of(source), policy, tunables, limits)
 
 
 @pytest.mark.parametrize("slice_ticks", [1, 3])
@@ -46,8 +46,8 @@ def test_a_law_knows_the_quirks_of_a_studys_levels(preset: str) -> None:
     """A fast lane precedes level 0; if tasks age by passes, their levels are unknown."""
     source = built("studies/study-priority")
     limits = Limits(tasks=3, depth=6, memory_mib=256)
-    words = explored.words_of(source)
-    assert explored.run(source, words, f"priority:{preset}", "", limits).end == "depth"
+    words = exploration.words_of(source)
+    assert exploration.run(source, words, f"priority:{preset}", "", limits).end == "depth"
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_no_short_sequence_breaks_a_rule_and_times_may_be_moved(policy: str) -> 
     exploration = explore(policy, limits)
     assert (exploration.end, exploration.depth) == ("depth", DEPTH)
     assert exploration.states > 50, "amps has 51, to which all tasks and times are alike"
-    assert explored.law_of_times_holds(built(policy), exploration.words, policy, limits=limits)
+    assert exploration.law_of_times_holds(built(policy), exploration.words, policy, limits=limits)

@@ -9,8 +9,8 @@ import pytest
 
 from mistaken_policy import SOURCE, mistakes
 from schedlab.errors import RuleBroken
-from schedlab.machines import explored
-from schedlab.machines.explored import Limits
+from schedlab.machines import exploration
+from schedlab.machines.exploration import Limits
 from wrapping_policy import passes
 
 LIMITS = Limits(tasks=3, queues=1, depth=4, memory_mib=64)
@@ -27,10 +27,10 @@ VALUES = {
 def test_a_task_that_starves_by_a_virtual_time_that_wraps(wraps: bool, tmp_path: Path) -> None:
     source = passes(tmp_path / ("starves.c" if wraps else "serves.c"), wraps)
     if not wraps:
-        assert explored.explore(source, source.stem, "", LIMITS).end == "depth"
+        assert exploration.explore(source, source.stem, "", LIMITS).end == "depth"
         return
     with pytest.raises(RuleBroken) as error:
-        explored.explore(source, source.stem, "", LIMITS)
+        exploration.explore(source, source.stem, "", LIMITS)
     message = str(error.value)
     assert "shares_by() promises each task its share" in message
     assert "no shorter sequence of operations breaks a rule than 2:" in message
@@ -40,8 +40,8 @@ def test_a_task_that_starves_by_a_virtual_time_that_wraps(wraps: bool, tmp_path:
 def test_a_clock_or_a_run_time_that_wraps(mistake: str, value: str) -> None:
     tunables = f"mistake={mistakes()[mistake]}"
     if not value:
-        assert explored.explore(SOURCE, "mistaken", tunables, LIMITS).end == "depth"
+        assert exploration.explore(SOURCE, "mistaken", tunables, LIMITS).end == "depth"
         return
     with pytest.raises(RuleBroken) as error:
-        explored.explore(SOURCE, "mistaken", tunables, LIMITS)
+        exploration.explore(SOURCE, "mistaken", tunables, LIMITS)
     assert str(error.value).endswith(f"otherwise while clock and run times pass {value}")

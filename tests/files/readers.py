@@ -34,19 +34,19 @@ from schedlab.monitor.systems.recorded import _Tape, recorded_setup
 from schedlab.monitor.trace_file import Recent, TraceFile
 from schedlab.paths import ROOT
 from schedlab.recordings.convert import convert
-from schedlab.report import artifact, proof
+from schedlab.report import artifact, artifact_check
 from schedlab.runs import collection, results
 from schedlab.runs.recording import recording
-from schedlab.runs.replay import charges, workload_of
+from schedlab.runs.replay import charged_costs, workload_of
 from schedlab.runs.results import EVALUATIONS_FILE, read_sequential_checks, write_sequential_checks
 from schedlab.runs.worker import Result
 from schedlab.studies import figures
-from schedlab.sweep import dataset, ranking, reading
-from schedlab.sweep.expanding import expand, most
+from schedlab.sweep import dataset, description_reader, ranking
+from schedlab.sweep.expansion import expand, most
 from schedlab.sweep.objectives import parse
 from schedlab.sweep.rows import Rows
 from schedlab.workload import costs, workload_files
-from schedlab.workload.shapes import reading as shapes
+from schedlab.workload.shapes import description_reader as shapes
 from schedlab.workload.text import text_of
 
 Read = Callable[[Path, Path], object]
@@ -103,7 +103,7 @@ def _read_trace(folder: Path, file: Path) -> None:
         trace.export(read, folder / "exported", form)
     _play(file)
     recording(file)
-    workload_of(read, charges("kernel", "rr"), keep_switches=True)
+    workload_of(read, charged_costs("kernel", "rr"), keep_switches=True)
     trace.validate(read)
     metrics.compute(read)
 
@@ -172,7 +172,7 @@ _RUNS_MOST = 2000
 
 
 def _read_sweep(_: Path, file: Path) -> None:
-    described = reading.read(file, {}, _catalogue())
+    described = description_reader.read(file, {}, _catalogue())
     if most(described) <= _RUNS_MOST:
         expand(described)
 
@@ -296,7 +296,7 @@ def _pack(folder: Path, listing: Path) -> None:
 def _read_artifact(folder: Path, file: Path) -> None:
     if file.name == artifact.LISTING:
         _pack(folder, file)
-    with proof.opened(folder / "a.zip") as opened_artifact:
+    with artifact_check.opened(folder / "a.zip") as opened_artifact:
         json.dumps([vars(figure) for figure in opened_artifact.figures])
         json.dumps([str(trace_path) for trace_path in opened_artifact.traces])
 

@@ -14,7 +14,7 @@ from schedlab.base.toolchain import tools, versions
 from schedlab.base.toolchain.tools import compiler, find_compiler_if_installed, find_system_compiler
 from schedlab.environment import libraries_of
 from schedlab.errors import BuildFailed, RuleBroken
-from schedlab.machines import checked
+from schedlab.machines import checked_simulator
 from schedlab.paths import ROOT
 
 Programs = Callable[[str, str], Path]
@@ -22,7 +22,7 @@ Programs = Callable[[str, str], Path]
 
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
-    caches = (find_compiler_if_installed, find_system_compiler, checked.has_sanitizers)
+    caches = (find_compiler_if_installed, find_system_compiler, checked_simulator.has_sanitizers)
     for cached in caches:
         cached.cache_clear()
     yield
@@ -91,12 +91,12 @@ def test_without_sanitizers_policies_are_checked_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks: str
 ) -> None:
     """Rules are still checked, and a message names the missing checks."""
-    monkeypatch.setattr(checked, "has_sanitizers", lambda: False)
-    assert "are not checked" in checked.unchecked()
+    monkeypatch.setattr(checked_simulator, "has_sanitizers", lambda: False)
+    assert "are not checked" in checked_simulator.unchecked()
     text = (ROOT / "policies" / "rr.c").read_text()
     hook = re.search(r"POLICY_FUNCTION void rr_enqueue\([^{]*\{\n", text)
     assert hook
     source = tmp_path / "rr.c"
     source.write_text(f"{text[: hook.end()]}    {breaks}\n{text[hook.end() :]}")
     with pytest.raises(RuleBroken, match=re.escape(f"enqueue() {BREAKS[breaks]}")):
-        checked.check(source)
+        checked_simulator.check(source)

@@ -13,8 +13,8 @@ import pytest
 
 import trace_simulator
 from conftest import Command
-from schedlab.base.files import placing
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files import replacement
+from schedlab.base.files.atomic import file_hash
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.report.output import check_place, report_folder
 from schedlab.runs import results
@@ -51,9 +51,9 @@ CHANGES: dict[str, Change] = {
     "a link in a file's stead": lambda place: (
         (place / "report.json").rename(place.parent / "moved").parent / "out" / "report.json"
     ).symlink_to("../moved"),
-    "no list": lambda place: (place / placing.LIST).unlink(),
-    "a list that is no text": lambda place: (place / placing.LIST).write_bytes(b"\xff\0"),
-    "a list of other hashes": lambda place: (place / placing.LIST).write_text(
+    "no list": lambda place: (place / replacement.LIST).unlink(),
+    "a list that is no text": lambda place: (place / replacement.LIST).write_bytes(b"\xff\0"),
+    "a list of other hashes": lambda place: (place / replacement.LIST).write_text(
         f"{0:064}  report.json\n"
     ),
     "a named pipe": lambda place: os.mkfifo(place / "pipe"),
@@ -107,7 +107,7 @@ def test_of_a_link_the_folder_that_it_leads_to_is_replaced(tmp_path: Path) -> No
 
 def test_the_list_is_one_that_sha256sum_reads(tmp_path: Path) -> None:
     made(tmp_path / "out")
-    words = ["sha256sum", "--check", "--strict", "--quiet", placing.LIST]
+    words = ["sha256sum", "--check", "--strict", "--quiet", replacement.LIST]
     assert subprocess.run(words, cwd=tmp_path / "out", check=False).returncode == 0
     (tmp_path / "out" / "report.json").write_text("other")
     done = subprocess.run(words, cwd=tmp_path / "out", capture_output=True, check=False)
@@ -164,7 +164,7 @@ def test_folder_resembling_a_failed_run_stays(tmp_path: Path) -> None:
 
 def test_existing_file_is_not_replaced(tmp_path: Path) -> None:
     mine = tmp_path / "mine.csv"
-    placing.check_file("-o", mine)
+    replacement.check_file("-o", mine)
     mine.write_text("mine")
     (tmp_path / "lost").symlink_to("nothing")
     (tmp_path / "folder").mkdir()
@@ -175,14 +175,14 @@ def test_existing_file_is_not_replaced(tmp_path: Path) -> None:
         (tmp_path / "none" / "file", "the folder .*none does not exist; create it first"),
     ):
         with pytest.raises(WrongUsage, match=why):
-            placing.check_file("-o", path)
-    placing.add_to_list(mine)  # as if schedlab had made and named the file
-    placing.check_file("-o", mine, ours=True)
+            replacement.check_file("-o", path)
+    replacement.add_to_list(mine)  # as if schedlab had made and named the file
+    replacement.check_file("-o", mine, ours=True)
     with pytest.raises(WrongUsage, match="the file exists"):
-        placing.check_file("-o", mine)
+        replacement.check_file("-o", mine)
     mine.write_text("changed")
     with pytest.raises(WrongUsage, match="the file exists"):
-        placing.check_file("-o", mine, ours=True)
+        replacement.check_file("-o", mine, ours=True)
 
 
 def test_an_export_replaces_its_like_in_the_runs_folder_alone(
@@ -207,5 +207,5 @@ def test_an_export_replaces_its_like_in_the_runs_folder_alone(
 @pytest.mark.parametrize("name", ["", ".", "..", "/etc", "a/b", "../a", "a\0", "\u00fc" * 128])
 def test_a_name_from_a_file_is_of_one_entry(name: str, tmp_path: Path) -> None:
     with pytest.raises(FileRefused):
-        placing.below(tmp_path, name)
-    assert placing.below(tmp_path, "..a b\n\udcff").parent == tmp_path
+        replacement.below(tmp_path, name)
+    assert replacement.below(tmp_path, "..a b\n\udcff").parent == tmp_path

@@ -15,7 +15,7 @@ from schedlab.courses.grading.lab import read_tests
 from schedlab.courses.scoring.candidate import _text_of
 from schedlab.errors import FileRefused, SchedlabError
 from schedlab.monitor.lesson import read_lesson
-from schedlab.sweep.reading import search_of
+from schedlab.sweep.description_reader import search_of
 from schedlab.workload import costs, workload_files
 from schedlab.workload.shapes import reading as shapes
 

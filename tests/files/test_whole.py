@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.base.files.whole import file_hash, written
+from schedlab.base.files.atomic import file_hash, written
 
 
 def test_file_is_replaced_only_when_complete(tmp_path: Path) -> None:

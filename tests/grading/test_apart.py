@@ -13,7 +13,7 @@ from built_once import build_once
 from conftest import ROOT
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY
 from schedlab.courses.grading.lab import Lab, LabTest, read
-from schedlab.courses.submissions import apart, sandbox
+from schedlab.courses.submissions import sandbox, wasm_policy
 from schedlab.courses.submissions.compiling import Compiled, compile_policy
 from schedlab.courses.submissions.trial import Form
 from schedlab.workload import workload_files
@@ -29,7 +29,7 @@ HEADERS = tuple(sorted(path.name for path in (ROOT / "policies").glob("*.h")))
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
-    build_once(str(apart.LIBRARY.relative_to(ROOT)), SIMULATOR_LIBRARY)
+    build_once(str(wasm_policy.LIBRARY.relative_to(ROOT)), SIMULATOR_LIBRARY)
     return read(small_lab(tmp_path / "small"))
 
 
@@ -66,7 +66,7 @@ def calls(
     )
     source = ROOT / "policies" / f"{policy}.c"
     compiled = compile_policy(Form(policy, HEADERS), source, trusted=bool(sandbox.lacking()))
-    ran = apart.run(test, compiled, tmp_path / "apart.bin")
+    ran = wasm_policy.run(test, compiled, tmp_path / "apart.bin")
     within = tmp_path / "within.bin"
     text = text_of(workload, test.seed, test.tick_ns, cpus)
     with Simulator(
@@ -100,7 +100,7 @@ def traced(lab: Lab, folder: Path, act: str) -> bytes:
     compiled = compile_policy(Form("shinjuku", HEADERS), source, trusted=bool(sandbox.lacking()))
     workload = workload_files.read(WORKLOADS / "study4-mixed.json")
     test: LabTest = replace(lab.tests[0], workload=workload, cpus=8)
-    return apart.run(test, compiled, folder / "apart.bin").trace.read_bytes()
+    return wasm_policy.run(test, compiled, folder / "apart.bin").trace.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_what_a_hook_asks_for_is_heard_though_no_answer_is_expected(
     ids=["task", "queue"],
 )
 def test_late_broken_rule_is_reported(lab: Lab, tmp_path: Path, act: str, reason: str) -> None:
-    with pytest.raises(apart.Broken, match=reason):
+    with pytest.raises(wasm_policy.Broken, match=reason):
         traced(lab, tmp_path, act)
 
 
@@ -142,9 +142,9 @@ def test_the_library_is_fetched_before_it_is_imported(monkeypatch: pytest.Monkey
         raise Fetched
 
     monkeypatch.setitem(sys.modules, "wasmtime", None)  # hides the module from imports
-    monkeypatch.setattr(apart, "_engine", engine)
+    monkeypatch.setattr(wasm_policy, "_engine", engine)
     compiled = Compiled("rr", Path("x.c"), b"", b"")
-    with pytest.raises(Fetched), apart._policy(compiled, 1):
+    with pytest.raises(Fetched), wasm_policy._policy(compiled, 1):
         pass
     with pytest.raises(Fetched):
-        apart._module.__wrapped__(b"")
+        wasm_policy._module.__wrapped__(b"")

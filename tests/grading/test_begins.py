@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 from schedlab.courses.grading.grading import grader
 from schedlab.courses.grading.lab import Lab, read
-from schedlab.courses.submissions import apart, sandbox
+from schedlab.courses.submissions import sandbox, wasm_policy
 from schedlab.errors import FileRefused
 from wrapping_policy import passes
 
@@ -73,6 +73,6 @@ def test_a_lab_whose_solution_wraps_is_refused(tmp_path: Path) -> None:
 
 def test_wasmtime_is_installed_before_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     requested_extras: list[str] = []
-    monkeypatch.setattr(apart, "need_extra", requested_extras.append)
-    apart.need_library()
+    monkeypatch.setattr(wasm_policy, "need_extra", requested_extras.append)
+    wasm_policy.need_library()
     assert requested_extras == ["courses"]

@@ -16,7 +16,7 @@ from schedlab.base.toolchain.tools import compiler
 from schedlab.courses.grading.grading import Grader, grader
 from schedlab.courses.grading.lab import read
 from schedlab.courses.grading.verdict import Verdict
-from schedlab.courses.submissions import apart, sandbox
+from schedlab.courses.submissions import sandbox, wasm_policy
 from schedlab.courses.submissions.compiling import NotCompiled, compile_policy
 from schedlab.errors import MachineUnfit
 from submissions import PICK, SOLUTION, picking, small_lab, solution_with
@@ -174,7 +174,7 @@ def test_line_is_reported(ready: Grader, tmp_path: Path) -> None:
 def test_a_policy_that_asks_for_itself_again_and_again_is_ended(
     ready: Grader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(apart, "RUN_CALLS", 2000)
+    monkeypatch.setattr(wasm_policy, "RUN_CALLS", 2000)
     alarm = "POLICY_FUNCTION task_t *ring(run_queue_t *queue)\n{\n    queue->alarm = queue->now;\n    return NULL;\n}\n"
     text = picking("queue->alarm = queue->now;", alarm).replace(
         ".tick =", ".alarm = ring,\n    .tick ="

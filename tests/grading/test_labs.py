@@ -21,8 +21,8 @@ from schedlab.courses.grading.lab import (
     mistakes,
     read,
 )
-from schedlab.courses.grading.trying import with_mistake, without_kernel
-from schedlab.courses.submissions import apart, sandbox
+from schedlab.courses.grading.lab_testing import with_mistake, without_kernel
+from schedlab.courses.submissions import sandbox, wasm_policy
 from schedlab.courses.submissions.compiling import compile_policy
 from schedlab.courses.submissions.trial import BEGINS_NS
 from schedlab.errors import FileRefused
@@ -113,5 +113,5 @@ def test_a_solution_decides_the_same_from_every_clock_and_run_time(
         traces = set()
         for clock_ns, run_time_ns in BEGINS_NS:
             trial = replace(test, policy_clock_ns=clock_ns, policy_run_time_ns=run_time_ns)
-            traces.add(apart.run(trial, compiled, tmp_path / "trace.bin").trace.read_bytes())
+            traces.add(wasm_policy.run(trial, compiled, tmp_path / "trace.bin").trace.read_bytes())
         assert len(traces) == 1, test.name

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import Command
 from hostile_names import NAMES
-from schedlab.courses.grading import many
+from schedlab.courses.grading import class_grading
 from schedlab.courses.grading.grading import LINK
 from schedlab.courses.grading.lab import read
 from schedlab.courses.submissions import sandbox
@@ -36,7 +36,7 @@ def stand_in(
         f"request=$(cat); printf '%s\\n' \"$request\" >> '{request_log}'; case $request in"
         f" */{crashing}\\\"*) kill -{by} $$;; *) echo '{VERDICT}';; esac"
     )
-    monkeypatch.setattr(many, "call_command", lambda _: ["sh", "-c", script])
+    monkeypatch.setattr(class_grading, "call_command", lambda _: ["sh", "-c", script])
     return request_log
 
 
@@ -68,12 +68,12 @@ def test_one_whose_grading_breaks_down_has_no_verdict_and_the_others_go_on(
     for name in ("a.c", "b.c"):
         (folder / name).touch()
     stand_in(monkeypatch, tmp_path, "a.c", "SEGV")
-    reported_grades: list[many.Graded] = []
-    grades = many.grade_all(lab, folder, tmp_path / "out", True, 2, reported_grades.append)
+    reported_grades: list[class_grading.Graded] = []
+    grades = class_grading.grade_all(lab, folder, tmp_path / "out", True, 2, reported_grades.append)
     assert [(grade.name, grade.points) for grade in grades] == [("a.c", 0), ("b.c", 9)]
     assert "broke down (status -11)" in grades[0].note
     assert [grade.is_graded for grade in grades] == [False, True]
-    assert "9.00 of 9 points on the mean; 1 have all" in many.page(lab, grades, tmp_path)
+    assert "9.00 of 9 points on the mean; 1 have all" in class_grading.page(lab, grades, tmp_path)
     assert len(reported_grades) == 2
 
 
@@ -93,7 +93,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def graded() -> list[str]:
         request_log.write_text("")
-        grades = many.grade_all(lab, folder, out, True, 1, lambda _: None)
+        grades = class_grading.grade_all(lab, folder, out, True, 1, lambda _: None)
         assert [(grade.name, grade.points) for grade in grades] == list(
             zip(names, (9, 9, 0), strict=True)
         )
@@ -114,8 +114,8 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        (b"two\nlines.c", many.UNPRINTABLE),
-        (b"bytes \xff.c", many.UNPRINTABLE),
+        (b"two\nlines.c", class_grading.UNPRINTABLE),
+        (b"bytes \xff.c", class_grading.UNPRINTABLE),
         (b"n" * 253 + b".c", "File name too long"),
     ],
 )
@@ -128,11 +128,11 @@ def test_unusable_name_has_no_verdict_and_others_continue(
     for file_name in (name, b"z.c"):
         (folder / os.fsdecode(file_name)).touch()
     stand_in(monkeypatch, tmp_path)
-    bad, good = many.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
+    bad, good = class_grading.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
     assert (bad.verdict, good.points) == (None, 9)
     assert why in bad.note
     assert bad.name.isprintable()
-    many.page(lab, [bad, good], tmp_path / "out").encode()
+    class_grading.page(lab, [bad, good], tmp_path / "out").encode()
 
 
 def test_no_submission_brings_a_verdict_along(tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ def test_no_submission_brings_a_verdict_along(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.c").symlink_to(lab.solution)
     (folder / "b.c").symlink_to("nowhere")
-    grades = many.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
+    grades = class_grading.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
     assert [(grade.name, grade.points, grade.note) for grade in grades] == [
         ("a.c", 0, LINK),
         ("b.c", 0, LINK),
     ]
     for out in (folder, folder / "ben" / "graded"):
         with pytest.raises(WrongUsage, match="where a submission could replace its own verdict"):
-            many.grade_all(lab, folder, out, True, 1, lambda _: None)
+            class_grading.grade_all(lab, folder, out, True, 1, lambda _: None)
 
 
 def test_names_and_words_that_attack_are_texts_on_the_page(tmp_path: Path) -> None:
@@ -160,6 +160,6 @@ def test_names_and_words_that_attack_are_texts_on_the_page(tmp_path: Path) -> No
         "expectations": [{"expected": "order", "points": 0, "most": 8, "why": HOSTILE}],
     }
     verdict = {"points": 0, "most": 9, "refused": "", "tests": [test]}
-    page = many.page(lab, [many.Graded(HOSTILE, verdict)], tmp_path)
+    page = class_grading.page(lab, [class_grading.Graded(HOSTILE, verdict)], tmp_path)
     assert "<script" not in page
     assert "\x1b" not in page

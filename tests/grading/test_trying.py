@@ -11,8 +11,8 @@ import pytest
 
 from schedlab.courses.grading.grading import grader
 from schedlab.courses.grading.lab import find_lab, made_test, read
+from schedlab.courses.grading.lab_testing import try_lab
 from schedlab.courses.grading.mutants import mutants_of
-from schedlab.courses.grading.trying import try_lab
 from schedlab.courses.submissions import sandbox
 from submissions import small_lab
 from test_labs import NAMES

@@ -13,7 +13,7 @@ from schedlab.report.studies import notes_1, page_1
 from schedlab.studies import select
 from schedlab.studies.causes import CAUSES, Cause, cause_of, causes
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.studies.pack import studies
+from schedlab.studies.study import studies
 
 EVERY = [cause for study in studies() for cause in causes(study.number)]
 NO_CAUSE = {"constant", "chance"}

@@ -10,14 +10,14 @@ import pytest
 
 from committed_policies import policies_in_progress
 from mistake_table import PAGE, table
-from schedlab.base.toolchain import kept
+from schedlab.base.toolchain import committed
 from schedlab.base.toolchain.policies import built_listing
 from schedlab.base.toolchain.tools import compiler
 from schedlab.monitor.standalone.build import BYTES_MAX, FILE, hash_in, hash_of, sources
 from schedlab_tools.documents import api_list, lessons, make, screens, trace_definitions
 from schedlab_tools.documents.gallery import pages, study_presets, trials
 from schedlab_tools.documents.make import HELP, help_text
-from schedlab_tools.documents.marked import marked, with_marked, write
+from schedlab_tools.documents.marked_parts import marked, with_marked, write
 
 
 def test_self_contained_page_is_current() -> None:
@@ -26,7 +26,7 @@ def test_self_contained_page_is_current() -> None:
         pytest.skip(f"{', '.join(new)}: commit the policy, then ./schedlab page")
     page = FILE.read_text(encoding="utf-8")
     assert hash_in(page) == hash_of(sources())
-    assert kept.hash_in(page) == kept.sources_hash()
+    assert committed.hash_in(page) == committed.sources_hash()
     assert len(page.encode()) <= BYTES_MAX
     if compiler().is_pinned:
         assert f'<meta name="compiler" content="{compiler().description()}">' in page
@@ -50,7 +50,7 @@ def test_the_catalogue_of_policies() -> None:
     """If this fails, run `./schedlab dev docs policies`."""
     if new := policies_in_progress():
         pytest.skip(f"{', '.join(new)}: commit the policy, then ./schedlab dev docs policies")
-    assert kept.committed_listing() == built_listing()
+    assert committed.committed_listing() == built_listing()
 
 
 def test_the_document_of_the_studies() -> None:

@@ -24,10 +24,10 @@ ALLOWED = {
         " studies/linux_experiments.py environment.py"
     ),
     "options of schedlab-sim or schedlab-linux": (
-        "machines/linux/live.py machines/linux/machine.py monitor/recorder.py"
+        "machines/linux/live_guest.py machines/linux/machine.py monitor/recorder.py"
         " monitor/systems/linux_host.py monitor/systems/linux_server.py runs/recording.py"
     ),
-    "command lines to copy": "report/reproduction.py runs/again.py sweep/page.py",
+    "command lines to copy": "report/reproduction.py runs/repeat_commands.py sweep/page.py",
 }
 
 

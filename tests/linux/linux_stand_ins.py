@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
 from schedlab.machines.linux.elf import LOADER
 from schedlab.machines.linux.image import BENCHMARKS
 from schedlab.machines.linux.packages import Packages

@@ -22,7 +22,7 @@ from processes import children_of, is_running, wait_until
 from schedlab.base.toolchain.tools import compiler
 from schedlab.machines.linux import guest, kvm
 from schedlab.machines.linux.guest import GuestJob
-from schedlab.machines.linux.second_start import Choice
+from schedlab.machines.linux.kvm_fallback import Choice
 from schedlab.monitor.systems.qemu_control import QemuControl
 
 STAND_IN = """

@@ -17,7 +17,7 @@ import pytest
 
 from conftest import ROOT
 from debian_archive import Archive, shared_library
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
 from schedlab.errors import MachineUnfit
 from schedlab.machines.linux import apt, mirror, packages
 from schedlab.machines.linux.kernel import NEEDED, named_kernel

@@ -14,8 +14,8 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.machines import machine_named
 from schedlab.machines.linux.elf import LOADER
+from schedlab.machines.linux.installed_schedulers import files_for_guest, installed, program_of
 from schedlab.machines.linux.kernel import Kernel
-from schedlab.machines.linux.published import files_for_guest, installed, program_of
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
 from test_linux_machine import RUN

@@ -14,7 +14,7 @@ import pytest
 from conftest import Command
 from linux_guests import need_guests
 from schedlab import trace
-from schedlab.base.files.placing import LIST
+from schedlab.base.files.replacement import LIST
 from schedlab.machines.folder import TRACE_FILE
 
 pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux_boot")]

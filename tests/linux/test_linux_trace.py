@@ -17,7 +17,7 @@ import pytest
 
 from schedlab import metrics, trace
 from schedlab.metrics.lives import lives
-from schedlab.runs.replay.acts import first_waits
+from schedlab.runs.replay.actions import first_waits
 from schedlab.trace import BlockReason, Kind, ProcessState, Step
 
 RECORDINGS = Path(__file__).parent / "traces"

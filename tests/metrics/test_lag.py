@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from schedlab.metrics import Weights, ideal_shares, lags, measured_window, state_intervals
 from schedlab.metrics.lives import attribute_at, lives
-from schedlab.metrics.people import process_table
+from schedlab.metrics.processes import process_table
 from schedlab.metrics.shares import ATTRIBUTE_DEFAULTS, KINDS, NICE_WEIGHTS, weight_of
 from schedlab.paths import ROOT
 from schedlab.trace import AttributeKind, Kind, MarkKind, ProcessState, Trace

@@ -10,10 +10,10 @@ from threading import Event, Thread
 import pytest
 
 from mistaken_policy import CHECKED, SOURCE, built, mistakes
-from schedlab.base.toolchain import places
+from schedlab.base.toolchain import source_lines
 from schedlab.base.toolchain.tools import compiler, output, system_compiler
 from schedlab.errors import RuleBroken
-from schedlab.machines import checked
+from schedlab.machines import checked_simulator
 from schedlab.paths import ROOT
 from wrapping_policy import passes
 
@@ -24,8 +24,8 @@ def _built() -> None:
 
 
 def test_what_is_right_passes_and_a_kill_is_counted_but_is_no_mistake() -> None:
-    sound = checked.run(SOURCE, "mistake=0")
-    kills = checked.run(SOURCE, f"mistake={mistakes()['kill']}")
+    sound = checked_simulator.run(SOURCE, "mistake=0")
+    kills = checked_simulator.run(SOURCE, f"mistake={mistakes()['kill']}")
     assert (sound.setups, sound.kills) == (18, 0)
     assert sound.decisions > 1000
     assert sound.depends_on_time == 0
@@ -43,7 +43,7 @@ def test_what_is_right_passes_and_a_kill_is_counted_but_is_no_mistake() -> None:
 )
 def test_wrapping_clock_or_run_time_is_detected(mistake: str, value: str) -> None:
     with pytest.raises(RuleBroken) as error:
-        checked.run(SOURCE, f"mistake={mistakes()[mistake]}")
+        checked_simulator.run(SOURCE, f"mistake={mistakes()[mistake]}")
     assert f"while clock and run times pass {value}: after" in str(error.value)
 
 
@@ -51,7 +51,9 @@ def test_a_policy_whose_count_rounds_by_the_time_depends_on_the_time_and_is_no_m
     """Study 1's priorities count passes of idle CPUs by time: rarely, a decision depends on
     the rounding.
     """
-    passed = checked.check(ROOT / "policies" / "studies" / "study-priority.c", bound=False)
+    passed = checked_simulator.check(
+        ROOT / "policies" / "studies" / "study-priority.c", bound=False
+    )
     assert passed.depends_on_time
 
 
@@ -62,9 +64,9 @@ def test_starvation_by_a_wrapping_virtual_time_is_detected(wraps: bool, tmp_path
         with pytest.raises(
             RuleBroken, match=r"shares_by\(\) promises each task its share, but pid"
         ):
-            checked.check(source, bound=False)
+            checked_simulator.check(source, bound=False)
         return
-    passed = checked.check(source, bound=False)
+    passed = checked_simulator.check(source, bound=False)
     assert 0 < passed.longest_wait_ns < 150_000_000
     assert (passed.never_served, passed.depends_on_time, passed.wraps) == (0, 0, ())
 
@@ -76,19 +78,19 @@ def test_a_source_that_has_passed_is_checked_again_only_after_a_change(
     source.write_text("first")
     tried: list[Path] = []
 
-    def run(source: Path, bound: bool) -> checked.Passed:
+    def run(source: Path, bound: bool) -> checked_simulator.Passed:
         tried.append(source)
-        return checked.Passed(1, 1, 0, 0, 0, 1, 0, 0)
+        return checked_simulator.Passed(1, 1, 0, 0, 0, 1, 0, 0)
 
-    monkeypatch.setattr(checked, "BUILD", tmp_path)
+    monkeypatch.setattr(checked_simulator, "BUILD", tmp_path)
     for name in ("build", "check_source", "examine"):
-        monkeypatch.setattr(checked, name, lambda *_, **__: [])
-    monkeypatch.setattr(checked, "run", run)
+        monkeypatch.setattr(checked_simulator, name, lambda *_, **__: [])
+    monkeypatch.setattr(checked_simulator, "run", run)
     for _ in range(2):
-        checked.check_once(source)
+        checked_simulator.check_once(source)
     assert len(tried) == 1
     source.write_text("second")
-    checked.check_once(source)
+    checked_simulator.check_once(source)
     assert len(tried) == 2
 
 
@@ -127,7 +129,7 @@ def test_an_instruction_without_a_line_has_that_of_its_neighbour(tmp_path: Path)
     subprocess.run([*compiler().host, *flags, str(source), "-o", str(program)], check=True)
     symbols = output(system_compiler().tool("llvm-nm"), str(program)).splitlines()
     address = next(int(line.split()[0], 16) for line in symbols if line.endswith(" jump"))
-    (place,) = places._symbolized(program, [address])[address]
+    (place,) = source_lines._symbolized(program, [address])[address]
     assert place.line == 0
-    (place,) = places.places_of(program, [address])[address]
+    (place,) = source_lines.places_of(program, [address])[address]
     assert place.line in (4, 5, 6)

@@ -19,7 +19,7 @@ from schedlab.courses.submissions import sandbox
 from schedlab.courses.submissions.compiling import NotCompiled, compile_policy
 from schedlab.courses.submissions.trial import Form
 from schedlab.errors import BuildFailed, RuleBroken
-from schedlab.machines import checked
+from schedlab.machines import checked_simulator
 from schedlab.paths import ROOT
 
 pytestmark = pytest.mark.xdist_group("mistakes")  # all policies share one name, and so one build
@@ -98,7 +98,7 @@ def test_build_failure_names_the_policy_error(
 def test_the_first_setup_is_refused(entry: AuthorsMistake, tmp_path: Path) -> None:
     source = entry.write(tmp_path)
     with pytest.raises(RuleBroken) as error:
-        checked.check(source)
+        checked_simulator.check(source)
     check_facts(str(error.value), source, entry)
 
 
@@ -107,7 +107,7 @@ def test_the_checked_simulator_finds_it(entry: AuthorsMistake) -> None:
     """It is found within the stated machine time, with the hook's line and the last decisions."""
     built(CHECKED)
     with pytest.raises(RuleBroken) as error:
-        checked.run(SOURCE, f"mistake={mistakes()[entry.tunable]}")
+        checked_simulator.run(SOURCE, f"mistake={mistakes()[entry.tunable]}")
     message = str(error.value)
     check_facts(message, SOURCE, entry)
     if not entry.hook:
@@ -132,7 +132,7 @@ def test_a_lost_task_is_named_with_the_hook_that_had_it_last() -> None:
     """The line is also that hook's, not that of pick(), which only detected the loss."""
     built(CHECKED)
     with pytest.raises(RuleBroken) as error:
-        checked.run(SOURCE, f"mistake={mistakes()['forgotten']}")
+        checked_simulator.run(SOURCE, f"mistake={mistakes()['forgotten']}")
     match = re.search(r"pid (\d+), which was last in enqueue\(\), at ([\d.]+) ms", str(error.value))
     assert match and int(match[1]) % 8 == 4 and float(match[2]) > BEGIN_MS
     assert "mistaken_enqueue() tests/mistakes/mistaken.c:" in str(error.value).splitlines()[2]

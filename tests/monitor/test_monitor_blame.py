@@ -28,12 +28,12 @@ from schedlab.analysis.tables import TraceTables
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.monitor import blamed
+from schedlab.monitor import wait_breakdown
 from schedlab.monitor.commands import perform
-from schedlab.monitor.making import read_choices
 from schedlab.monitor.model import Model
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Records, Refused
+from schedlab.monitor.system_factory import read_choices
 from schedlab.trace import Kind, ProcessState, Trace, read
 from schedlab.trace.format import LossKind
 from schedlab.trace.model import Header
@@ -105,7 +105,7 @@ def explained(run: Path, *options: str) -> dict[str, Any]:
 def test_the_figures_are_those_of_explain(
     run: Path, kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blamed, "_PARTS", 1_000)
+    monkeypatch.setattr(wait_breakdown, "_PARTS", 1_000)
     options = ("--kind", ",".join(kinds), "--worst", "10000", "--from", "0ns", "--to", f"{end()}ns")
     everything = explained(run, *options)
     pids = {wait["pid"] for wait in everything["longest"]}
@@ -158,7 +158,7 @@ def test_of_a_moment_before_the_end_no_later_one_is_known(run: Path) -> None:
 
 
 def test_few_parts_are_listed_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blamed, "_PARTS", 2)
+    monkeypatch.setattr(wait_breakdown, "_PARTS", 2)
 
     async def collect_waits(blame: Ask) -> list[dict[str, Any]]:
         return [wait for pid in range(3, 9) for wait in (await blame(pid))["longest"]]

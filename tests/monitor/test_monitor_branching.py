@@ -20,7 +20,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.system import Refused, Setup
 from schedlab.monitor.systems.kernel import KernelSystem
-from schedlab.monitor.systems.live_futures import LENGTH_NS, typed_until
+from schedlab.monitor.systems.live_branches import LENGTH_NS, typed_until
 from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
 from schedlab.monitor.systems.simulator import SimulatorSystem
 from schedlab.runs import results

@@ -29,8 +29,8 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from schedlab import paths
 from schedlab.monitor import commands, limits
+from schedlab.monitor.browser_redirect import redirecting_file
 from schedlab.monitor.limits import PIECE_BYTES
-from schedlab.monitor.way_in import redirecting_file
 from schedlab.runs.parts import supply
 
 MIB = 1 << 20

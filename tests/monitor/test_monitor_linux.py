@@ -30,10 +30,10 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.linux.parts import build_linux
 from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableNow
 from schedlab.monitor.systems import linux_host
-from schedlab.monitor.systems.linux_family import Family
 from schedlab.monitor.systems.linux_guest import LinuxGuestSystem
 from schedlab.monitor.systems.linux_host import LinuxHostSystem
 from schedlab.monitor.systems.linux_server import ControlFiles, Places, _check_process, find_server
+from schedlab.monitor.systems.monitor_processes import Family
 from schedlab.paths import BUILD
 from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.trace.writer import header_bytes

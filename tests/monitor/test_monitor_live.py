@@ -17,10 +17,10 @@ from schedlab import paths
 from schedlab.base.toolchain.build import machine_module
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.base.toolchain.tools import BROWSERS, find_browser
-from schedlab.monitor.making import read_choices, software_of
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup, Status, System
+from schedlab.monitor.system_factory import read_choices, software_of
 from schedlab.runs.parts import supply
 from test_monitor_page import panel, wait_for_frames
 

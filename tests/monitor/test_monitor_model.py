@@ -23,7 +23,7 @@ from conftest import ROOT
 from naive_model import Sliding, idle_while_queued
 from perf_recordings import imported
 from schedlab.metrics import compute, cpu_intervals, jain_index
-from schedlab.metrics.people import NEVER_RAN
+from schedlab.metrics.processes import NEVER_RAN
 from schedlab.monitor.frames import ModelFrame
 from schedlab.monitor.model import Model
 from schedlab.monitor.system import Status, StatusRow

@@ -21,11 +21,11 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.base.toolchain.tools import find_browser
 from schedlab.errors import WrongUsage
 from schedlab.monitor.commands import perform
-from schedlab.monitor.making import Maker, make_ready, make_system, read_choices
 from schedlab.monitor.page_socket import Socket
-from schedlab.monitor.picture import Picture
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup
+from schedlab.monitor.system_factory import Maker, make_ready, make_system, read_choices
+from schedlab.monitor.terminal_frames import Picture
 from schedlab.runs import results
 from schedlab.trace import read, validate
 

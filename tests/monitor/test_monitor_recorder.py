@@ -18,9 +18,9 @@ from schedlab import metrics, trace
 from schedlab.machines.folder import CONSOLE
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor.recorder import Recorder, facts_of
-from schedlab.monitor.standing import TraceState
 from schedlab.monitor.system import Records
 from schedlab.monitor.trace_file import Recent, TraceFile
+from schedlab.monitor.trace_state import TraceState
 from schedlab.runs import results
 from schedlab.trace.format import RECORD, Kind
 from schedlab.trace.model import Header

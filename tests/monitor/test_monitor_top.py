@@ -19,9 +19,9 @@ from textual.widgets import Input, Static, TabbedContent
 from hostile_names import NAMES, UNSAFE, hostile_run
 from schedlab.base.host.interpreter import module_command
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.monitor.making import read_choices
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Setup
+from schedlab.monitor.system_factory import read_choices
 from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.monitor.terminal import pictures
 from schedlab.monitor.terminal.app import MonitorApp

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page
 from conftest import ROOT
 from kept_runs import keep_simulated
 from page_waits import PATIENCE_S
-from schedlab.base.toolchain import kept
+from schedlab.base.toolchain import committed
 from schedlab.base.toolchain.build import MODULE, SIMULATOR, build
 from schedlab.monitor.standalone.build import make_policy, page_of
 from schedlab.report.charts import theme
@@ -91,29 +91,29 @@ def test_a_catalogue_that_cannot_be_read_serves_nobody(
 ) -> None:
     file = tmp_path / "catalogue.json"
     file.write_text(text)
-    monkeypatch.setattr(kept, "CATALOGUE", file)
-    for cached_function in (kept._serves, kept._catalogue):
+    monkeypatch.setattr(committed, "CATALOGUE", file)
+    for cached_function in (committed._serves, committed._catalogue):
         cached_function.cache_clear()
     try:
-        assert kept.committed_listing() is None
-        assert kept.committed_policies() == ()
+        assert committed.committed_listing() is None
+        assert committed.committed_policies() == ()
     finally:
-        for cached_function in (kept._serves, kept._catalogue):
+        for cached_function in (committed._serves, committed._catalogue):
             cached_function.cache_clear()
 
 
 def test_compiled_policies_are_reused_while_sources_are_unchanged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = kept.committed_module()
+    module = committed.committed_module()
     assert module and module[:4] == b"\0asm"
-    monkeypatch.setattr(kept, "sources_hash", lambda: "another")
-    kept._serves.cache_clear()
+    monkeypatch.setattr(committed, "sources_hash", lambda: "another")
+    committed._serves.cache_clear()
     try:
-        assert kept.committed_module() is None
-        assert kept.committed_listing() is None
+        assert committed.committed_module() is None
+        assert committed.committed_listing() is None
     finally:
-        kept._serves.cache_clear()
+        committed._serves.cache_clear()
 
 
 def test_all_sources_count(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_all_sources_count(tmp_path: Path) -> None:
         return subprocess.run(["sh", str(script)], check=True, capture_output=True).stdout.decode()
 
     before = hash_now()
-    assert before.strip() == kept.sources_hash()
+    assert before.strip() == committed.sources_hash()
     (tmp_path / "policies" / "of-mine.c").write_text("int own;\n")
     added = hash_now()
     (tmp_path / "policies" / "of-mine.c").rename(tmp_path / "policies" / "renamed.c")

@@ -24,8 +24,8 @@ from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.recordings import reader
 from schedlab.recordings.convert import convert
 from schedlab.recordings.events import Loss, Switch, Wakeup
-from schedlab.recordings.story import Story
 from schedlab.recordings.text import parse
+from schedlab.recordings.trace_builder import Story
 from schedlab.runs.recording import recording
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Trace
 from trace_simulator import PATIENT

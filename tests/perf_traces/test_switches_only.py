@@ -14,7 +14,7 @@ from schedlab import metrics, trace
 from schedlab.analysis.explanation import WaitQuery, explain
 from schedlab.analysis.tables import TraceTables
 from schedlab.commands.metric_tables import tables
-from schedlab.metrics.untold import NEED_WAKEUPS
+from schedlab.metrics.unknown import NEED_WAKEUPS
 from schedlab.recordings.convert import Imported, convert
 from schedlab.runs.recording import recording
 

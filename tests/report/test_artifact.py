@@ -20,7 +20,7 @@ from conftest import Command
 from schedlab.base.files.archive import write_archive
 from schedlab.base.toolchain import versions
 from schedlab.errors import FileRefused
-from schedlab.report import proof
+from schedlab.report import artifact_check
 from schedlab.report.artifact import write_artifact
 from schedlab.report.command import report
 from schedlab.runs import collection
@@ -153,10 +153,12 @@ def test_changed_results_are_reported_with_the_reason(
     assert "lottery" in mismatch.difference
 
 
-def held_again(file: Path, output: dict[str, Any], scratch: Path) -> list[proof.FigureCheck]:
-    with proof.opened(file) as artifact:
+def held_again(
+    file: Path, output: dict[str, Any], scratch: Path
+) -> list[artifact_check.FigureCheck]:
+    with artifact_check.opened(file) as artifact:
         again = {artifact.folder / run["folder"]: Path(run["again"]) for run in output["runs"]}
-        return proof.hold(artifact, again, scratch / "held")
+        return artifact_check.hold(artifact, again, scratch / "held")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_what_is_no_artifact_is_refused(
     name: str, content: bytes | None, words: str, made: Path, tmp_path: Path
 ) -> None:
     file = changed(made, tmp_path / "bad.zip", name, content)
-    with pytest.raises(FileRefused, match=words), proof.opened(file):
+    with pytest.raises(FileRefused, match=words), artifact_check.opened(file):
         pass
 
 

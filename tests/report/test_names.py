@@ -33,7 +33,7 @@ from schedlab.base.display.names import (
     visible_line,
     write_csv,
 )
-from schedlab.base.toolchain.kept import PAGE
+from schedlab.base.toolchain.committed import PAGE
 from schedlab.base.toolchain.tools import find_browser
 from schedlab.runs.collection import read
 from schedlab.runs.parts import supply

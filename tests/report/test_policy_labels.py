@@ -7,7 +7,7 @@ import pytest
 
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.report.policy_labels import LABELS, policy_label
-from schedlab.studies.pack import read_yaml
+from schedlab.studies.study import read_yaml
 
 
 def test_policies_have_labels_and_labels_have_policies() -> None:

@@ -25,10 +25,10 @@ from report_samples import (
     small_runs,
     table,
 )
-from schedlab.analysis.comparison.printed import in_column
+from schedlab.analysis.comparison.formatting import in_column
 from schedlab.analysis.comparison.statistics import estimate
 from schedlab.base.display import markdown
-from schedlab.base.files.placing import LIST
+from schedlab.base.files.replacement import LIST
 from schedlab.errors import WrongUsage
 from schedlab.metrics.registry import POSITIVE
 from schedlab.report import build, files, html, markup

@@ -13,9 +13,9 @@ from schedlab.base.display.numbers import duration
 from schedlab.metrics import wakeup_latencies
 from schedlab.report.charts.processes import processes_of
 from schedlab.report.drawing import svg
-from schedlab.report.explained import explanations
 from schedlab.report.model import HREF, Chart
 from schedlab.report.specifications import for_page, for_paper
+from schedlab.report.wait_reasons import explanations
 from schedlab.report.workload_charts import workload_charts
 from schedlab.report.workload_tables import metrics_table, workloads
 from schedlab.runs import collection as runs

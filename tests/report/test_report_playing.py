@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schedlab.report import playing
+from schedlab.report import player_pages
 from schedlab.report.model import Recording, Report
 
 
@@ -19,7 +19,7 @@ def test_a_damaged_trace_is_no_trace_for_perfetto(
     trace = tmp_path / "trace.bin"
     trace.write_bytes(b"no trace at all")
     monkeypatch.setattr(
-        playing, "_recordings", lambda report: [Recording("run-1", "a run", "rr", trace)]
+        player_pages, "_recordings", lambda report: [Recording("run-1", "a run", "rr", trace)]
     )
-    playing.write(report, tmp_path)
-    assert [path.name for path in (tmp_path / playing.FOLDER).iterdir()] == ["run-1.html"]
+    player_pages.write(report, tmp_path)
+    assert [path.name for path in (tmp_path / player_pages.FOLDER).iterdir()] == ["run-1.html"]

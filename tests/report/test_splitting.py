@@ -6,7 +6,7 @@ from __future__ import annotations
 import polars as pl
 
 from schedlab.report.model import Cell, Column, Page, Section, Table, Text, Trial
-from schedlab.report.splitting import FIGURES_MAX, divided
+from schedlab.report.page_splitting import FIGURES_MAX, divided
 from schedlab.report.trials import NAME
 
 LARGE, SMALL = FIGURES_MAX, 1

@@ -19,7 +19,7 @@ from schedlab.report.html import write_pages
 from schedlab.report.markdown import write_document
 from schedlab.report.markup import OPEN, without_trials
 from schedlab.report.model import Page, Report, Section, Text, Trial
-from schedlab.report.playing import address_of
+from schedlab.report.player_pages import address_of
 from schedlab.runs.collection import read
 
 HOGS = ROOT / "workloads" / "files" / "monitor" / "two-hogs.json"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from schedlab.commands import run as run_command
 from schedlab.commands.request_options import request_from
-from schedlab.runs.again import commands
+from schedlab.runs.repeat_commands import commands
 from schedlab.workload.delays import delays_text
 
 MANIFEST: dict[str, Any] = {

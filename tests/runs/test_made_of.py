@@ -19,8 +19,8 @@ from schedlab.commands import sweep_options as options
 from schedlab.errors import WrongUsage
 from schedlab.runs import collection, results
 from schedlab.sweep import best, columns, command, dataset, ranking
-from schedlab.sweep.make import MEASURING
 from schedlab.sweep.objectives import parse
+from schedlab.sweep.program_identity import MEASURING
 from sweeps import WORKLOAD
 
 EDITED = WORKLOAD.replace('"4ticks"', '"40ticks"')

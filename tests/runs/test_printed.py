@@ -13,7 +13,7 @@ from printed_by_benchmarks import OUTPUTS, sysbench
 from schedlab.commands.metric_tables import print_figures
 from schedlab.machines.folder import CONSOLE
 from schedlab.machines.outcome import Outcome
-from schedlab.runs.carrying_out import Finished, as_json
+from schedlab.runs.plan_execution import Finished, as_json
 from schedlab.runs.results import printed
 from schedlab.studies.linux_experiments import FAIR
 from test_run import BASE

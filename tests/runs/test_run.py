@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from conftest import Programs
-from schedlab.base.files.placing import LIST
+from schedlab.base.files.replacement import LIST
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import Boot, kernel_machine, machine_named
@@ -26,7 +26,7 @@ from schedlab.machines.outcome import Outcome
 from schedlab.machines.qemu import find_qemu
 from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import INSTRUCTION_SET, SPIKE_VARIABLE, spike_problem
-from schedlab.runs import carrying_out as running
+from schedlab.runs import plan_execution as running
 from schedlab.runs import progress, worker
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.progress import Board, Durations, guest_seconds

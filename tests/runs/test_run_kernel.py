@@ -23,8 +23,8 @@ from schedlab.base.toolchain.build import IMAGE, KERNEL
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import Spike
-from schedlab.runs.carrying_out import carry_out, software
 from schedlab.runs.plan import Plan, product
+from schedlab.runs.plan_execution import carry_out, software
 from schedlab.runs.progress import Board, Durations
 
 SMALL = "mixed -n 1 -i 1000000"

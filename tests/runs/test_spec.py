@@ -18,15 +18,15 @@ from schedlab.base.toolchain.policies import PolicyChoice, read_catalogue
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
-from schedlab.runs import branching, results
+from schedlab.runs import branch_runs, results
 from schedlab.runs.branches import Attribute, Future, past
 from schedlab.runs.recording import recording
 from schedlab.runs.replay import ReplayChanges
 from schedlab.studies import planning
-from schedlab.sweep import reading
-from schedlab.sweep.expanding import expand
+from schedlab.sweep import description_reader
+from schedlab.sweep.expansion import expand
 from schedlab.workload import costs, workload_files
-from schedlab.workload.shapes import reading as shapes
+from schedlab.workload.shapes import description_reader as shapes
 
 FORMATS = ROOT / "tests" / "formats" / "0.1.0"
 RUN = FORMATS / "run" / "rr-1cpu-seed1"
@@ -102,7 +102,7 @@ def of_studies() -> list[RunSpec]:
 
 
 def of_a_sweep() -> list[RunSpec]:
-    described = reading.read(FORMATS / "sweep.yaml", {}, read_catalogue())
+    described = description_reader.read(FORMATS / "sweep.yaml", {}, read_catalogue())
     return [point.run for point in expand(described)]
 
 
@@ -189,4 +189,4 @@ def test_a_branch_that_does_not_say_what_it_continues_is_refused(name: str) -> N
 def test_a_branch_on_a_machine_without_branches_is_refused(tmp_path: Path) -> None:
     (branch, *_) = branches()
     with pytest.raises(WrongUsage, match="has no branches"):
-        branching.carry_out({"mine": replace(branch, machine=machine_named("sim"))}, tmp_path)
+        branch_runs.carry_out({"mine": replace(branch, machine=machine_named("sim"))}, tmp_path)

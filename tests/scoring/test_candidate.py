@@ -15,8 +15,8 @@ import schedlab
 from built_once import build_once
 from conftest import ROOT
 from schedlab.courses.scoring import candidate, measuring
-from schedlab.courses.scoring.sets import read_set
-from schedlab.courses.submissions import apart, sandbox
+from schedlab.courses.scoring.workload_sets import read_set
+from schedlab.courses.submissions import sandbox, wasm_policy
 
 pytestmark = pytest.mark.xdist_group("grading")
 
@@ -28,7 +28,7 @@ TRUSTED = bool(sandbox.lacking())
 @pytest.fixture(autouse=True)
 def small_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Returns a set of two workloads, with two variants of each, on one CPU."""
-    build_once(str(apart.LIBRARY.relative_to(ROOT)))
+    build_once(str(wasm_policy.LIBRARY.relative_to(ROOT)))
     full_set = read_set()
     quick = replace(full_set.levels["quick"], variants=2, cpus=(1,))
     selected_workloads = {name: full_set.workloads[name] for name in ("desktop", "crowd")}

@@ -13,7 +13,7 @@ import pytest
 
 from built_once import build_once
 from conftest import ROOT
-from schedlab.courses.submissions import apart, sandbox
+from schedlab.courses.submissions import sandbox, wasm_policy
 
 pytestmark = pytest.mark.xdist_group("grading")
 
@@ -71,7 +71,7 @@ class Client:
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    build_once(str(apart.LIBRARY.relative_to(ROOT)))
+    build_once(str(wasm_policy.LIBRARY.relative_to(ROOT)))
     started = Client(tmp_path)
     yield started
     assert started.process.stdin

@@ -17,8 +17,8 @@ from rich.console import Console
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands import score as command
 from schedlab.courses.scoring import measuring
-from schedlab.courses.scoring.card import Card, Measured, card, gaps
-from schedlab.courses.scoring.sets import (
+from schedlab.courses.scoring.score_card import Card, Measured, card, gaps
+from schedlab.courses.scoring.workload_sets import (
     Drawn,
     Objective,
     WorkloadSet,

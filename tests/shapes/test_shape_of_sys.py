@@ -9,8 +9,8 @@ import pytest
 
 from schedlab.base.files.json_lines import parse
 from schedlab.errors import WrongUsage
-from schedlab.workload.shapes.of_sys import GUESSED, OFFLINE, shape_of_sys
 from schedlab.workload.shapes.reading import shape_of
+from schedlab.workload.shapes.sysfs import GUESSED, OFFLINE, shape_of_sys
 from schedlab.workload.shapes.writing import file_text
 
 

@@ -10,7 +10,7 @@ import re
 import struct
 from pathlib import Path
 
-from schedlab.workload.words import WordsRefused, read_words
+from schedlab.workload.binary_steps import WordsRefused, read_words
 
 VARIABLE = "SCHEDLAB_TEST_WORKLOADS"
 """The environment variable with the path of a program's table."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 from functools import cache
 
-from schedlab.base.toolchain.kept import committed_policies
+from schedlab.base.toolchain.committed import committed_policies
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.paths import ROOT
 

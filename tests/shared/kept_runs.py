@@ -16,7 +16,7 @@ import polars as pl
 
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.metrics import Metrics, compute
-from schedlab.metrics.said import VALUES_SCHEMA
+from schedlab.metrics.reported import VALUES_SCHEMA
 from schedlab.metrics.stored import may_lack, schemas
 from schedlab.runs import results
 from schedlab.studies.experiments import EXPERIMENTS

@@ -17,8 +17,6 @@ import numpy as np
 from conftest import ROOT
 from page_waits import PATIENCE_S
 from schedlab.base.toolchain.policies import Catalogue, Policy, PolicyChoice, Preset, Tunable
-from schedlab.monitor.making import Choices
-from schedlab.monitor.screen import Screen
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import (
     Ability,
@@ -30,7 +28,9 @@ from schedlab.monitor.system import (
     StatusRow,
     TunableNow,
 )
-from schedlab.monitor.systems.played import PlayedSystem
+from schedlab.monitor.system_factory import Choices
+from schedlab.monitor.systems.driven_system import PlayedSystem
+from schedlab.monitor.terminal_feed import Screen
 from schedlab.trace.format import HEADER, RECORD, AttributeKind, Kind
 from schedlab.trace.model import Header
 from schedlab.workload import workload_files

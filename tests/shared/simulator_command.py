@@ -10,7 +10,7 @@ from pathlib import Path
 
 from schedlab.base.toolchain.build import build
 from schedlab.paths import BUILD
-from schedlab.workload.words import read_words
+from schedlab.workload.binary_steps import read_words
 
 
 @cache

@@ -9,8 +9,8 @@ from built_once import build_once
 from guest_machine import TICK_NS, Guest, run_guest, sound_trace
 from schedlab import trace
 from schedlab.base.toolchain.build import IMAGE
+from schedlab.workload.binary_steps import read_words
 from schedlab.workload.loading import COMMAND, make_disk
-from schedlab.workload.words import read_words
 from simulator_command import built, simulate
 
 

@@ -19,7 +19,7 @@ from schedlab.report import layout
 from schedlab.report.agreement import page
 from schedlab.report.model import Table
 from schedlab.runs import collection
-from schedlab.trace.parting import parting
+from schedlab.trace.divergence import first_divergence
 from schedlab.workload.text import text_of
 from simulator_command import simulate
 
@@ -212,8 +212,8 @@ def test_runs_diverge_if_the_machines_pick_differently(tmp_path: Path) -> None:
             simulate(tmp_path / name, text, "--costs", "none", "--trace", str(path)).returncode == 0
         )
         traces.append(trace.read(path))
-    assert parting(traces[0], traces[0]) is None
-    divergence = parting(traces[0], traces[1])
+    assert first_divergence(traces[0], traces[0]) is None
+    divergence = first_divergence(traces[0], traces[1])
     assert divergence is not None
     # One, two, one; then one has ended after 2.5 ms, or continues until 3 ms, when two is next.
     assert divergence.cpu == 0

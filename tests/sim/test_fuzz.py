@@ -12,7 +12,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from schedlab.workload.words import read_words
+from schedlab.workload.binary_steps import read_words
 from simulator_command import built, simulate
 
 TEXT = """

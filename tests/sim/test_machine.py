@@ -13,13 +13,13 @@ import pytest
 
 from conftest import ROOT, Command
 from schedlab import trace
-from schedlab.base.files.placing import LIST
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
+from schedlab.base.files.replacement import LIST
 from schedlab.errors import WrongUsage
 from schedlab.workload import workload_files
+from schedlab.workload.binary_steps import read_words
 from schedlab.workload.loading import make_disk
 from schedlab.workload.text import text_of
-from schedlab.workload.words import read_words
 from simulator_command import built, simulate
 
 FILES = ROOT / "workloads" / "files"

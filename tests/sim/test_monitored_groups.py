@@ -12,7 +12,7 @@ import pytest
 from played import simulated
 from schedlab.metrics import compute
 from schedlab.monitor.model import Model
-from schedlab.monitor.standing import TraceState
+from schedlab.monitor.trace_state import TraceState
 from schedlab.trace import GroupField, Kind, Trace
 from schedlab.trace.follow import Records
 from schedlab.trace.format import RECORD

@@ -12,7 +12,7 @@ import pytest
 
 from schedlab.metrics import Metrics
 from schedlab.metrics.stored import schemas
-from schedlab.runs.replay.nearness import error, figures, nearness
+from schedlab.runs.replay.accuracy import error, figures, nearness
 
 
 @cache

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from schedlab.workload.binary_steps import checksum, read_words
 from schedlab.workload.format import HEADER, PROGRAM
-from schedlab.workload.words import checksum, read_words
 from schedlab_simulator import SetupRefused, Simulator, Workload, WorkloadRefused
 from simulator_command import built, write_workload
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.tools import compiler
 
 pytestmark = [pytest.mark.long, pytest.mark.spike, pytest.mark.xdist_group("other_systems")]

@@ -17,7 +17,7 @@ import pytest
 
 from conftest import ROOT
 from guest_machine import run_guest
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.tools import compiler
 
 GOLDEN_TRACES = ROOT / "tests" / "golden" / "traces.txt"

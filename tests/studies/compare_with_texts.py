@@ -20,7 +20,7 @@ import pytest
 
 from page_contents import numbers
 from schedlab.studies import Figure, all_published, published
-from schedlab.studies.pack import Contradiction, Statement, studies
+from schedlab.studies.study import Contradiction, Statement, studies
 from schedlab_tools.documents.gallery.study_presets import StudyPreset, study_presets
 
 TEXTS = Path(os.environ["SCHEDLAB_STUDIES"])

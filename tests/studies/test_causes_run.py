@@ -15,8 +15,8 @@ from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
 from schedlab.studies import select
 from schedlab.studies.causes import Cause, causes
-from schedlab.studies.pack import studies
 from schedlab.studies.planning import plan
+from schedlab.studies.study import studies
 
 pytestmark = pytest.mark.spike
 

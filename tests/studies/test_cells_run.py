@@ -18,8 +18,8 @@ from schedlab.report.study_tables import NOT_RUN
 from schedlab.runs.collection import Collection, StoredRun
 from schedlab.studies.experiment import Depth
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.studies.pack import studies
 from schedlab.studies.planning import plan
+from schedlab.studies.study import studies
 
 MOST_NOT_RUN = {"quick": 0.1, "full": 0.0}
 

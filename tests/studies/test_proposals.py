@@ -24,8 +24,8 @@ from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
 from schedlab.studies import proposals
 from schedlab.studies.experiment import TICK_NS
-from schedlab.studies.pack import Study
 from schedlab.studies.proposals import Proposal, Test, plan_of_proposals
+from schedlab.studies.study import Study
 from schedlab.trace import Kind
 from schedlab.workload import workload_files
 from schedlab.workload.text import bytes_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from schedlab.report.studies.counting import Count, count_agreement
+from schedlab.report.studies.agreement_counts import Count, count_agreement
 from schedlab.report.study_tables import Comparison, Measured
 from schedlab.studies.agreement import is_close, is_near, is_near_by_tick
 from schedlab.studies.figures import Figure

@@ -12,8 +12,8 @@ import polars as pl
 
 from schedlab.report.reproduction import Request, only_simulated
 from schedlab.report.studies.study_6 import Course
-from schedlab.studies.pack import Study
 from schedlab.studies.simulated import _of
+from schedlab.studies.study import Study
 
 MS = 1_000_000
 GOOD = "- {name: a, title: b, workload: tickets/rates, tick: 10ms, policies: [rr, stride slice=2]}"

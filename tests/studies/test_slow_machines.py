@@ -11,8 +11,8 @@ import pytest
 
 from schedlab.studies.costs import COSTS, costs_of
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.studies.pack import studies
 from schedlab.studies.planning import plan
+from schedlab.studies.study import studies
 
 WITH_COSTS = [study.number for study in studies() if (study.folder / COSTS).exists()]
 TICK_NS = 1_000_000

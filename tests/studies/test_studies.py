@@ -21,14 +21,14 @@ from schedlab.studies import (
     read_figures,
 )
 from schedlab.studies.figures import COLUMNS
-from schedlab.studies.ideal import (
+from schedlab.studies.ideal_times import (
     CPUS,
     TIMING_TESTS,
     ideal_completion,
     ideal_printed,
     least_mean_turnaround,
 )
-from schedlab.studies.pack import Contradiction, studies
+from schedlab.studies.study import Contradiction, studies
 
 # The data file.
 

@@ -30,7 +30,7 @@ from schedlab.studies.linux_experiments import (
     SYSBENCH_8,
     SYSBENCH_FREE,
 )
-from schedlab.studies.pack import study_numbered
+from schedlab.studies.study import study_numbered
 from schedlab.trace import Kind, ProcessState
 from trace_simulator import Record, Script, load
 

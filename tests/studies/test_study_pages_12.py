@@ -22,8 +22,8 @@ from schedlab.runs.collection import Collection, read
 from schedlab.studies import published, select
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
-from schedlab.studies.pack import study_numbered
 from schedlab.studies.shares import TESTS
+from schedlab.studies.study import study_numbered
 
 pytestmark = pytest.mark.xdist_group("study pages 1 and 2")  # shared data is made once
 

@@ -27,8 +27,8 @@ from schedlab.report.studies.study_3 import in_order_of_arrival
 from schedlab.runs import results
 from schedlab.runs.collection import read
 from schedlab.studies import published, select
-from schedlab.studies.ideal import ideal_mixed_benchmark
-from schedlab.studies.pack import study_numbered
+from schedlab.studies.ideal_times import ideal_mixed_benchmark
+from schedlab.studies.study import study_numbered
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 from schedlab.trace.format import BlockReason
 from trace_simulator import Record, Script, load

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from refused import refusal
-from schedlab.base.files.placing import write_list
+from schedlab.base.files.replacement import write_list
 from schedlab.base.toolchain.build import PARTS
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import WrongUsage

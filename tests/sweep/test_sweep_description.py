@@ -15,10 +15,10 @@ from schedlab.base.files.json_lines import JsonError, Node
 from schedlab.base.toolchain.policies import Catalogue, Policy, Preset, Tunable
 from schedlab.commands import sweep_options as options
 from schedlab.errors import WrongUsage
-from schedlab.sweep import command, conditions, ranges, reading, sampling, yaml_lines
-from schedlab.sweep.expanding import Point, expand, most
-from schedlab.sweep.make import Make
+from schedlab.sweep import command, conditions, description_reader, ranges, sampling, yaml_lines
+from schedlab.sweep.expansion import Point, expand, most
 from schedlab.sweep.plan import SweepPlan
+from schedlab.sweep.program_identity import Make
 
 MIXED = ROOT / "workloads" / "files" / "study4-mixed.json"
 CATALOGUE: Catalogue = {
@@ -46,7 +46,7 @@ def sweep(folder: Path, text: str, **given: Node) -> list[Point]:
     """Returns the runs of a sweep of study4-mixed.json; the text contains the other settings."""
     path = folder / "sweep.yaml"
     path.write_text(text.replace("MIXED", str(MIXED)))
-    return expand(reading.read(path, given, CATALOGUE))
+    return expand(description_reader.read(path, given, CATALOGUE))
 
 
 def complaint(folder: Path, text: str) -> str:
@@ -96,11 +96,11 @@ def test_logarithmic_range_gives_powers_equal_room() -> None:
 
 def test_yaml_values_know_their_lines_and_places() -> None:
     tree = node("a: 1\nb:\n  - x: yes\n  - 'two'\n")
-    nodes = dict(reading.paths_of(tree))
+    nodes = dict(description_reader.paths_of(tree))
     assert (nodes["a"].value, nodes["a"].line, nodes["a"].path) == (1, 1, "a")
-    second = reading.items(nodes["b"])
+    second = description_reader.items(nodes["b"])
     assert [(node.line, node.path) for node in second] == [(3, "b.0"), (4, "b.1")]
-    assert dict(reading.paths_of(second[0]))["x"].value == "yes"
+    assert dict(description_reader.paths_of(second[0]))["x"].value == "yes"
     assert second[1].value == "two"
 
 
@@ -239,7 +239,7 @@ def test_options_say_the_same_as_a_file(tmp_path: Path) -> None:
         "halton:4:2",
         {"cpus": "1,4", "seeds": "2..4"},
     )
-    assert expand(reading.read(None, nodes, CATALOGUE)) == by_file
+    assert expand(description_reader.read(None, nodes, CATALOGUE)) == by_file
 
 
 def test_shapes_have_the_stated_cpus(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_shapes_have_the_stated_cpus(tmp_path: Path) -> None:
     identities = [plan.identity(point, MAKE) for point in points]
     assert identities[0]["shape"] == "fast-and-slow"
     assert len({identity["made_of"] for identity in identities}) == 2
-    assert most(reading.read(tmp_path / "sweep.yaml", {}, CATALOGUE)) == 8
+    assert most(description_reader.read(tmp_path / "sweep.yaml", {}, CATALOGUE)) == 8
 
 
 def test_count_is_known_before_expansion(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_count_is_known_before_expansion(tmp_path: Path) -> None:
     path.write_text(
         f"workloads: {MIXED}\npolicies: {{policy: mlfq, set: {{boost: 0..99999}}}}\nseeds: 1..11"
     )
-    description = reading.read(path, {}, CATALOGUE)
+    description = description_reader.read(path, {}, CATALOGUE)
     assert most(description) == 1_100_000
     with pytest.raises(WrongUsage, match=r"up to 1,100,000 runs are too many .at most 1,000,000"):
         expand(description)

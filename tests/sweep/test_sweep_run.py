@@ -13,7 +13,7 @@ import pytest
 
 from conftest import Command
 from processes import in_session, wait_until
-from schedlab.base.files.placing import LIST
+from schedlab.base.files.replacement import LIST
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands import sweep_options as options
 from schedlab.errors import SchedlabError
@@ -22,9 +22,9 @@ from schedlab.machines.spec import RunSpec
 from schedlab.runs import executor
 from schedlab.runs.progress import Board
 from schedlab.sweep import command, dataset
-from schedlab.sweep.expanding import Point
-from schedlab.sweep.make import Make, key_of
+from schedlab.sweep.expansion import Point
 from schedlab.sweep.plan import SweepPlan
+from schedlab.sweep.program_identity import Make, key_of
 from schedlab.workload import workload_files
 from sweeps import SEEDS, SETUPS, WORKLOAD, assert_same, started, sweep_file
 

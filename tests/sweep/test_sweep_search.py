@@ -14,10 +14,10 @@ import pytest
 from conftest import Command
 from schedlab.base.toolchain.policies import Catalogue, Policy, Tunable
 from schedlab.errors import WrongUsage
-from schedlab.sweep import reading
+from schedlab.sweep import description_reader
 from schedlab.sweep.description import Description
-from schedlab.sweep.expanding import Setup
-from schedlab.sweep.proposing import Budget, Search, Values, budget_of, grid_size
+from schedlab.sweep.expansion import Setup
+from schedlab.sweep.optimizer import Budget, Search, Values, budget_of, grid_size
 from sweeps import WORKLOAD
 
 CATALOGUE: Catalogue = {
@@ -51,7 +51,7 @@ seeds: 1,2
 def described(folder: Path, text: str) -> Description:
     (folder / "w.json").write_text(WORKLOAD)
     (folder / "sweep.yaml").write_text(text)
-    return reading.read(folder / "sweep.yaml", {}, CATALOGUE, searched=True)
+    return description_reader.read(folder / "sweep.yaml", {}, CATALOGUE, searched=True)
 
 
 def measured(setup: Setup) -> Values:

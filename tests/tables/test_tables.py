@@ -27,7 +27,7 @@ from schedlab.errors import WrongUsage
 from schedlab.metrics import compute
 from schedlab.trace import Kind
 from schedlab_tools.documents import table_list
-from schedlab_tools.documents.marked import marked
+from schedlab_tools.documents.marked_parts import marked
 from trace_simulator import PATIENT, RANDOMS, Script, load, simulate
 
 SCRIPTS = st.builds(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from schedlab.metrics import measure
 from schedlab.trace import Kind
-from schedlab.trace.stories import stable_order, without
+from schedlab.trace.cpu_records import stable_order, without
 from schedlab.trace.timeline import life_at
 from trace_simulator import Record, Script, simulate, write
 

@@ -12,9 +12,9 @@ import pytest
 
 from schedlab.paths import ROOT
 from schedlab.workload import workload_files
+from schedlab.workload.binary_steps import WordsRefused, checksum, read_words
 from schedlab.workload.format import HEADER, MAGIC, PROGRAM, STEP, VERSION
 from schedlab.workload.text import Numbers, bytes_of, text_of
-from schedlab.workload.words import WordsRefused, checksum, read_words
 
 TICK_NS = 10_000_000
 FILES = sorted((ROOT / "workloads" / "files").rglob("*.json"))

@@ -19,7 +19,7 @@ from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.trace import Kind, Trace
 from schedlab.workload.costs import Cost, Profile
-from schedlab_tools.observing import Observed, Stay, observe
+from schedlab_tools.cpu_activity import Observed, Stay, observe
 
 REFERENCE = PolicyChoice(STANDARD)
 """The policy for measuring all costs; other policies have their own costs of OF_POLICY."""

@@ -14,7 +14,7 @@ from schedlab.errors import SchedlabError
 from schedlab.machines.folder import CONSOLE
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.outcome import hung, outcome_of, read_console
-from schedlab_tools.judged import Judged
+from schedlab_tools.targets import Judged
 
 _POLICY = re.compile(r"^bench enqueue\+pick(-worst)? (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
 _LIMIT_NS = 120_000_000_000

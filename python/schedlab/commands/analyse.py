@@ -15,7 +15,7 @@ import click
 
 from schedlab.base.display.numbers import duration, percent
 from schedlab.base.display.terminal import new_table, print_full_width, results
-from schedlab.commands.carrying_out import check_finished, out_option, perform, print_plan
+from schedlab.commands.execution import check_finished, out_option, perform, print_plan
 from schedlab.commands.options import echo_json, execution_options
 from schedlab.commands.request_options import request_options
 from schedlab.errors import WrongUsage
@@ -26,7 +26,7 @@ TEXTBOOK = "textbook"
 
 if TYPE_CHECKING:
     from schedlab.analysis.schedulability import Verdict
-    from schedlab.runs.carrying_out import Finished
+    from schedlab.runs.plan_execution import Finished
 
 
 @click.command()

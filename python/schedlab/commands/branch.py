@@ -11,7 +11,7 @@ import click
 
 from schedlab import __version__
 from schedlab.base.display.terminal import print_result, results, say
-from schedlab.commands.carrying_out import ended_by_signal, print_planned
+from schedlab.commands.execution import ended_by_signal, print_planned
 from schedlab.commands.options import (
     EXISTING_PATH,
     SETTING,
@@ -36,7 +36,7 @@ from schedlab.units import format_time, parse_counts
 
 if TYPE_CHECKING:
     from schedlab.base.toolchain.policies import PolicyChoice
-    from schedlab.runs.carrying_out import Finished
+    from schedlab.runs.plan_execution import Finished
 
 SEEDS = Parsed("SEEDS", lambda text: parse_counts(text, 0, 999_999))
 ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
@@ -100,7 +100,7 @@ def branch(
     Each branch is a run's folder, for `compare`, `report`, `trace` and `monitor`.
     """
     from schedlab.commands.workload_run import show_failures
-    from schedlab.runs import branching
+    from schedlab.runs import branch_runs
     from schedlab.runs.request import one_value_per_option
 
     if not (policies or settings or attributes or seeds):
@@ -114,14 +114,14 @@ def branch(
     if note:
         say(f"schedlab: {note}")
     if dry_run:
-        branching.check(history, at_ns, futures)
+        branch_runs.check(history, at_ns, futures)
         print_planned(
             len(futures), [heading(history, at_ns, future) for future in futures], as_json
         )
         return
     place = (out or new_runs_folder(f"branch-{history.folder.name}")).absolute()
     with ended_by_signal(lambda _: "; nothing is kept"):
-        finished = branching.perform(history, at_ns, futures, place)
+        finished = branch_runs.perform(history, at_ns, futures, place)
     show(history, at_ns, futures, finished, as_json)
     if not show_failures(finished):
         raise SystemExit(1)
@@ -131,10 +131,10 @@ def show(
     history: Past, at_ns: int, futures: list[Future], finished: list[Finished], as_json: bool
 ) -> None:
     """Prints the tables of the branches, or JSON."""
-    from schedlab.runs import branching
+    from schedlab.runs import branch_runs
 
-    same = branching.is_the_run(history, finished[0])
-    since = [branching.metrics_since(run, at_ns) for run in finished]
+    same = branch_runs.is_the_run(history, finished[0])
+    since = [branch_runs.metrics_since(run, at_ns) for run in finished]
     if as_json:
         runs = [
             {

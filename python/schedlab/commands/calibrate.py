@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.base.display.terminal import new_table, results, say
-from schedlab.base.files.placing import check_file
+from schedlab.base.files.replacement import check_file
 from schedlab.base.toolchain.policies import kinds_of_policies
-from schedlab.commands.carrying_out import perform, print_plan
+from schedlab.commands.execution import perform, print_plan
 from schedlab.commands.options import (
     CPUS,
     FILE,
@@ -26,7 +26,7 @@ from schedlab.machines import KERNEL_MACHINES
 
 if TYPE_CHECKING:
     from schedlab.base.toolchain.policies import PolicyChoice
-    from schedlab.runs.carrying_out import Finished
+    from schedlab.runs.plan_execution import Finished
     from schedlab.workload.costs import Profile
     from schedlab_tools.calibration import Drift
 

@@ -17,7 +17,7 @@ from schedlab.errors import BuildFailed, RuleBroken
 if TYPE_CHECKING:
     from schedlab.base.toolchain.policies import PolicyChoice
     from schedlab.base.toolchain.verifier import HookCost
-    from schedlab.machines.checked import Passed
+    from schedlab.machines.checked_simulator import Passed
 
 
 def of_verifier(costs: tuple[HookCost, ...]) -> str:
@@ -60,8 +60,8 @@ def check(choices: tuple[PolicyChoice | Path, ...]) -> None:
 
     `./schedlab run` checks changed policies in the same way. docs/mistakes.md lists mistakes and messages.
     """
-    from schedlab.machines.checked import check as try_out
-    from schedlab.machines.checked import sources_of, unchecked
+    from schedlab.machines.checked_simulator import check as try_out
+    from schedlab.machines.checked_simulator import sources_of, unchecked
 
     if left_out := unchecked():
         say(f"schedlab: {left_out}")

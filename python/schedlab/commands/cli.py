@@ -16,12 +16,12 @@ from typing import Any
 import click
 
 from schedlab import __version__
+from schedlab.base.display.activity import going_on
 from schedlab.base.display.terminal import say, word_messages
-from schedlab.base.display.working import going_on
 from schedlab.base.host.isolated import hear_signals
 from schedlab.base.toolchain.needs import install_what_is_missing
+from schedlab.commands.command_help import Guided, Modules
 from schedlab.commands.environment import check_environment, describe
-from schedlab.commands.guided import Guided, Modules
 from schedlab.commands.wording import worded
 from schedlab.environment import COMPLETING
 from schedlab.errors import SchedlabError, refusal

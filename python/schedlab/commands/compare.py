@@ -15,7 +15,8 @@ import click
 
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import print_result, results, say
-from schedlab.commands.carrying_out import out_option, print_plan
+from schedlab.commands.consent import Consent, trust_options
+from schedlab.commands.execution import out_option, print_plan
 from schedlab.commands.options import (
     EXISTING_PATH,
     FILE,
@@ -25,7 +26,6 @@ from schedlab.commands.options import (
     echo_json,
     execution_options,
 )
-from schedlab.commands.trust import Consent, trust_options
 from schedlab.commands.wording import worded, worded_parts
 from schedlab.errors import WrongUsage
 

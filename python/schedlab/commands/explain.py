@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
-    from schedlab.analysis.explanation.explained import Explained, ExplainedWait, WaitQuery
+    from schedlab.analysis.explanation.explained_waits import Explained, ExplainedWait, WaitQuery
     from schedlab.analysis.explanation.reasons import Choice
     from schedlab.analysis.explanation.words import Names, Share
     from schedlab.analysis.tables import Run
@@ -95,21 +95,21 @@ def _has_branches(opened: Run) -> bool:
 
 
 def _branched(opened: Run, experiment: RerunChanges, begin_ns: int, place: Path) -> Rerun:
-    from schedlab.commands.carrying_out import ended_by_signal
-    from schedlab.runs import branching
+    from schedlab.commands.execution import ended_by_signal
+    from schedlab.runs import branch_runs
     from schedlab.runs.branches import past
     from schedlab.units import format_time
 
     history = past(opened.folder)
     futures = [Future(), Future(experiment.policy, (), tuple(experiment.attributes))]
     with ended_by_signal(lambda _: ""):
-        unchanged, changed = branching.perform(history, begin_ns, futures, place / "branches")
+        unchanged, changed = branch_runs.perform(history, begin_ns, futures, place / "branches")
     how = f"a branch of the run from {format_time(begin_ns)} on"
     return Rerun(how, _trace(unchanged.folder), _trace(changed.folder))
 
 
 def _replayed(opened: Run, experiment: RerunChanges, place: Path) -> Rerun:
-    from schedlab.commands.carrying_out import check_finished, perform
+    from schedlab.commands.execution import check_finished, perform
     from schedlab.runs.request import of_recording
 
     question = of_recording(opened.folder)
@@ -242,8 +242,8 @@ def explain(
     --without, --policy and --attribute repeat the run with a change: as a branch of it after --from, if its
     machine has branches, else as a replay. docs/explain.md has examples.
     """
-    from schedlab.analysis.explanation.explained import WaitQuery
-    from schedlab.analysis.explanation.explained import explain as explain_waits
+    from schedlab.analysis.explanation.explained_waits import WaitQuery
+    from schedlab.analysis.explanation.explained_waits import explain as explain_waits
     from schedlab.analysis.explanation.waits import QUEUED
     from schedlab.analysis.tables import open_run
     from schedlab.base.toolchain.policies import known_policies
@@ -409,7 +409,7 @@ def _show_choices(choices: Sequence[Choice], names: Names) -> None:
 
 
 def _show_path(trace: Trace, task: str, as_json: bool) -> None:
-    from schedlab.analysis.explanation.explained import critical_path
+    from schedlab.analysis.explanation.explained_waits import critical_path
 
     shares, _, total_ns = critical_path(trace, task)
     if as_json:

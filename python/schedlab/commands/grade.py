@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.activity import working
 from schedlab.base.display.names import json_text
 from schedlab.base.display.terminal import messages, new_table, print_full_width, print_result, say
-from schedlab.base.display.working import working
-from schedlab.base.files.whole import written
+from schedlab.base.files.atomic import written
 from schedlab.base.host.processor import host_processors
 from schedlab.commands.options import (
     EXISTING_PATH,
@@ -159,7 +159,7 @@ def test_lab(lab: Lab, options: Options) -> None:
     Exits with status 1 if a mutant or a usual mistake survives, or if
     too many mutants are equivalent.
     """
-    from schedlab.courses.grading.trying import WORKLOADS, Outcome, try_lab
+    from schedlab.courses.grading.lab_testing import WORKLOADS, Outcome, try_lab
 
     for option, value in (
         ("SUBMISSION", options.submission),
@@ -208,9 +208,9 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
 
     Exits with status 1 unless every submission has all points.
     """
-    from schedlab.base.files.placing import add_to_list, check_file
+    from schedlab.base.files.replacement import add_to_list, check_file
+    from schedlab.courses.grading.class_grading import PAGE, Graded, grade_all, page, submissions_in
     from schedlab.courses.grading.grading import grader
-    from schedlab.courses.grading.many import PAGE, Graded, grade_all, page, submissions_in
     from schedlab.paths import new_runs_folder
 
     if options.gradescope or options.classroom:
@@ -256,7 +256,7 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
 
 
 def _place(options: Options, lab: Lab) -> Path:
-    from schedlab.base.files.placing import check_file
+    from schedlab.base.files.replacement import check_file
     from schedlab.courses.grading.grading import check_out
     from schedlab.paths import new_runs_folder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from schedlab.base.display.working import begin_display
+from schedlab.base.display.activity import begin_display
 from schedlab.commands.options import FOLDER
 
 

@@ -31,9 +31,9 @@ from schedlab.workload.workload_files import is_workload_file
 
 if TYPE_CHECKING:
     from schedlab.monitor.lesson import Lesson
-    from schedlab.monitor.making import Choices
     from schedlab.monitor.session import Session
     from schedlab.monitor.system import Setup
+    from schedlab.monitor.system_factory import Choices
 
 T = TypeVar("T")
 
@@ -222,8 +222,8 @@ def session(
     over before the browser opens.
     """
     from schedlab.monitor.lesson import read_lesson
-    from schedlab.monitor.making import make_ready, read_choices, software_of
     from schedlab.monitor.session import SYSTEMS_MAX, Session
+    from schedlab.monitor.system_factory import make_ready, read_choices, software_of
     from schedlab.monitor.systems.recorded import recorded_setup
 
     request = _Request(**options)

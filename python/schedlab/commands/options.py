@@ -24,7 +24,7 @@ from schedlab.base.toolchain.policies import (
 )
 from schedlab.machines import MACHINES, machine_named
 from schedlab.machines.sim import Simulator
-from schedlab.report.deciding import parse_budget
+from schedlab.report.adaptive_seeds import parse_budget
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
 from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.changes import parse_change

@@ -134,7 +134,7 @@ def policies(names: tuple[str, ...], as_json: bool) -> None:
     """List policies, with their presets and tunables."""
     from dataclasses import asdict
 
-    from schedlab.machines.linux.published import PUBLISHED
+    from schedlab.machines.linux.installed_schedulers import PUBLISHED
 
     catalogue = {**read_catalogue(), FAIR.name: FAIR, PUBLISHED.name: PUBLISHED}
     chosen = those_named(catalogue, names) if names else list(catalogue.values())

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from schedlab.base.display.working import begin_display
+from schedlab.base.display.activity import begin_display
 from schedlab.commands.options import EXISTING_FILE
 from schedlab.errors import WrongUsage
 

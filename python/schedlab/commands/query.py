@@ -131,8 +131,8 @@ def _cell(value: object) -> str:
 
 def _write(rows: pl.DataFrame, file_format: str, out: Path | None) -> None:
     from schedlab.base.display.names import json_text, write_csv
-    from schedlab.base.files import placing
-    from schedlab.base.files.whole import written
+    from schedlab.base.files import replacement
+    from schedlab.base.files.atomic import written
 
     if out is None:
         if file_format == "json":
@@ -141,7 +141,7 @@ def _write(rows: pl.DataFrame, file_format: str, out: Path | None) -> None:
             write_csv(rows, sys.stdout.buffer)
         return
     place = out.absolute()
-    placing.check_file("out", place, ours=False)
+    replacement.check_file("out", place, ours=False)
     with written(place) as new:
         if file_format == "json":
             new.write_text(json_text(_rows(rows), indent=2) + "\n")

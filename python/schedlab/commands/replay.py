@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.terminal import new_table, print_full_width, print_result, say
-from schedlab.base.files.placing import check_file
+from schedlab.base.files.replacement import check_file
 from schedlab.base.toolchain.policies import FAIR, PolicyChoice, check_choices, read_catalogue
 from schedlab.commands.options import (
     EXISTING_PATH,
@@ -34,9 +34,9 @@ from schedlab.units import format_time
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
-    from schedlab.report.deciding import Budget
+    from schedlab.report.adaptive_seeds import Budget
     from schedlab.report.what_if import Replay, WhatIf
-    from schedlab.runs.carrying_out import Finished
+    from schedlab.runs.plan_execution import Finished
     from schedlab.runs.request import Request
 
 
@@ -211,7 +211,7 @@ def what_if_report(
     from schedlab.report.what_if import WhatIf
     from schedlab.runs.collection import load_run
     from schedlab.runs.recording import recordings
-    from schedlab.runs.replay.nearness import pooled
+    from schedlab.runs.replay.accuracy import pooled
     from schedlab.runs.request import of_recording
 
     sources = recordings(folder)
@@ -267,10 +267,10 @@ def _replayed(requests: Sequence[Request], limits: Mapping[int, int]) -> list[Re
 
     Raises SchedlabError if a replay fails. Reaching the limit is not a failure.
     """
-    from schedlab.commands.carrying_out import perform
+    from schedlab.commands.execution import perform
     from schedlab.report.what_if import Replay
     from schedlab.runs.collection import load_run
-    from schedlab.runs.replay.nearness import pooled
+    from schedlab.runs.replay.accuracy import pooled
 
     plans = [request.plan() for request in requests]
     runs = (replace(run, limit_ns=limits[run.seed]) for plan in plans for run in plan.runs)
@@ -300,7 +300,7 @@ def _nearest(recorded: Metrics, replays: Sequence[Replay]) -> Replay:
 
     Policies that share by nice, as Linux does, are preferred.
     """
-    from schedlab.runs.replay.nearness import FIGURES, error, nearness
+    from schedlab.runs.replay.accuracy import FIGURES, error, nearness
 
     def off(replay: Replay) -> float:
         groups = nearness(recorded, replay.metrics)
@@ -313,7 +313,7 @@ def _nearest(recorded: Metrics, replays: Sequence[Replay]) -> Replay:
 
 
 def _show(answer: WhatIf, written: Path) -> None:
-    from schedlab.commands.carrying_out import print_findings
+    from schedlab.commands.execution import print_findings
     from schedlab.report.what_if import row_texts
 
     policy, *numbers = _SHOWN

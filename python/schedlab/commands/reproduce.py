@@ -11,7 +11,7 @@ import click
 from schedlab import __version__
 from schedlab.base.display.terminal import print_result
 from schedlab.base.toolchain.policies import unknown
-from schedlab.commands.carrying_out import print_plan
+from schedlab.commands.execution import print_plan
 from schedlab.commands.options import (
     echo_json,
     execution_options,
@@ -26,10 +26,10 @@ from schedlab.commands.request_options import (
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES, MACHINES, SIMULATOR, STANDARD_MACHINE, machine_named
 from schedlab.runs.request import Request
-from schedlab.studies.pack import studies
+from schedlab.studies.study import studies
 
 if TYPE_CHECKING:
-    from schedlab.report.deciding import Budget
+    from schedlab.report.adaptive_seeds import Budget
     from schedlab.studies.experiment import Depth
 
 STUDIES = {f"study-{study.number}": study.number for study in studies()}
@@ -89,9 +89,9 @@ def reproduce(
     `s3-cpu`. Experiments run under their own policies and all built-in ones. All work scales with the tick; the
     studies used 10ms. To continue an interrupted run, name its folder with --out.
     """
-    from schedlab.commands.carrying_out import print_findings, print_next_steps
+    from schedlab.commands.execution import print_findings, print_next_steps
     from schedlab.report import reproduction
-    from schedlab.report.deciding import print_decided
+    from schedlab.report.adaptive_seeds import print_decided
     from schedlab.report.output import findings_in
 
     if quick and full:

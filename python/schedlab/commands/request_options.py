@@ -31,7 +31,7 @@ from schedlab.commands.options import (
     MachineName,
 )
 from schedlab.machines import SIMULATOR, STANDARD_MACHINE
-from schedlab.report.deciding import Budget
+from schedlab.report.adaptive_seeds import Budget
 from schedlab.runs.request import READY_WORKLOAD, STANDARD_WORKLOAD, Request
 from schedlab.workload.costs import KERNEL
 

@@ -23,7 +23,7 @@ from schedlab.commands.request_options import (
 from schedlab.commands.workload_run import run_workload
 
 if TYPE_CHECKING:
-    from schedlab.report.deciding import Budget
+    from schedlab.report.adaptive_seeds import Budget
 
 OF_STUDIES = ("seed", "tick", "memory", "decide", "out", "dry_run", "as_json")
 """Parameters that `reproduce` has, too."""

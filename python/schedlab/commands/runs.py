@@ -14,7 +14,7 @@ import click
 from schedlab.base.display.names import visible, visible_line
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import new_table, print_full_width, print_result, say
-from schedlab.base.files import placing
+from schedlab.base.files import replacement
 from schedlab.commands.options import EXISTING_FOLDER, echo_json, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import RUNS
@@ -154,7 +154,7 @@ def reason_to_keep(folder: Path) -> str:
             dataset.check_free(folder)
             return ""
         results.read_manifest(folder)
-        return visible(placing.strange(folder))
+        return visible(replacement.strange(folder))
     except (SchedlabError, OSError) as error:
         return visible(str(error))
 
@@ -166,7 +166,7 @@ def remove(folder: Path) -> None:
 
         dataset.remove(folder)
     else:
-        placing.remove(folder)
+        replacement.remove(folder)
 
 
 def summarize_refusals(folders: Sequence[Path]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.terminal import new_table, results
-from schedlab.commands.carrying_out import perform, print_plan
+from schedlab.commands.execution import perform, print_plan
 from schedlab.commands.options import (
     EXISTING_FILE,
     POLICIES,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from schedlab.analysis.comparison.statistics import Difference
     from schedlab.base.toolchain.policies import PolicyChoice
-    from schedlab.courses.scoring.card import Card, Figure, Measured
-    from schedlab.courses.scoring.sets import Level, WorkloadSet
+    from schedlab.courses.scoring.score_card import Card, Figure, Measured
+    from schedlab.courses.scoring.workload_sets import Level, WorkloadSet
     from schedlab.machines.spec import RunSpec
 
 KEY_BYTES_MIN = 16
@@ -76,7 +76,7 @@ def score(
     """
     from schedlab.base.toolchain.policies import check_choices, read_catalogue, unknown
     from schedlab.courses.scoring.measuring import missing_runs
-    from schedlab.courses.scoring.sets import LATEST, SHOWN, read_set, set_names
+    from schedlab.courses.scoring.workload_sets import LATEST, SHOWN, read_set, set_names
 
     check_choices(read_catalogue(), policies, {})
     if set_name and set_name not in set_names():
@@ -124,7 +124,7 @@ def score(
                 workload_set, level, key, cards[name], hidden.get(name), gaps.get(name, {})
             ):
                 results().print(part, soft_wrap=isinstance(part, str))
-    if any(card.failure for card in (*cards.values(), *hidden.values())):
+    if any(score_card.failure for score_card in (*cards.values(), *hidden.values())):
         raise SystemExit(1)
 
 
@@ -154,9 +154,9 @@ def _cards(
     everyone: Sequence[PolicyChoice],
     key: bytes | None,
 ) -> tuple[dict[str, Card], dict[str, Card], dict[str, dict[str, Difference]]]:
-    from schedlab.courses.scoring import card
+    from schedlab.courses.scoring import score_card
     from schedlab.courses.scoring.measuring import measure
-    from schedlab.courses.scoring.sets import SHOWN
+    from schedlab.courses.scoring.workload_sets import SHOWN
 
     names = list(map(str, policies))
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
@@ -165,14 +165,14 @@ def _cards(
             return measure(workload_set, with_key, level, everyone, Path(scratch), _carry_out)
 
         shown, hidden = measured(SHOWN), measured(key) if key else None
-    cards = {name: card.card(workload_set, level, shown, name) for name in names}
+    cards = {name: score_card.card(workload_set, level, shown, name) for name in names}
     if hidden is None:
         return cards, {}, {}
     reference = str(workload_set.reference)
     return (
         cards,
-        {name: card.card(workload_set, level, hidden, name) for name in names},
-        {name: card.gaps(shown, hidden, reference, name) for name in names},
+        {name: score_card.card(workload_set, level, hidden, name) for name in names},
+        {name: score_card.gaps(shown, hidden, reference, name) for name in names},
     )
 
 
@@ -194,9 +194,9 @@ def _listing(
     gaps: dict[str, Difference],
 ) -> Iterator[RenderableType]:
     sides = [("shown", shown), *([("hidden", hidden)] if hidden else [])]
-    for side, card in sides:
-        if card.failure:
-            yield f"{shown.policy} has no card: with {side} variants a run failed: {card.failure}"
+    for side, score_card in sides:
+        if score_card.failure:
+            yield f"{shown.policy} has no card: with {side} variants a run failed: {score_card.failure}"
             return
     columns = [column for side, _ in sides for column in (f">{side}", "best other")]
     table = new_table(
@@ -206,20 +206,21 @@ def _listing(
         *([">shown ÷ hidden"] if hidden else []),
     )
     for place, figure in enumerate(shown.figures):
-        cells = [cell for _, card in sides for cell in _cells(card.figures[place])]
+        cells = [cell for _, score_card in sides for cell in _cells(score_card.figures[place])]
         gap = gaps.get(figure.objective.name)
         table.add_row(figure.objective.title, *cells, *([_gap(gap)] if hidden else []))
     yield table
     if not level.against_all:
         yield f"Beside these alone, on Linux: {workload_set.reference}, and those that are named."
-    for side, card in sides:
+    for side, score_card in sides:
         suffix = f" with {side} variants" if hidden else ""
-        yield f"{_rank_text(card)}{suffix}."
+        yield f"{_rank_text(score_card)}{suffix}."
     weights = ", ".join(
         f"{figure.objective.name} {figure.objective.weight:g}" for figure in shown.figures
     )
     scores = ", ".join(
-        f"{card.score:.3f} {side}" if card.score else f"none {side}" for side, card in sides
+        f"{score_card.score:.3f} {side}" if score_card.score else f"none {side}"
+        for side, score_card in sides
     )
     yield f"In one number, with the weights {weights}: {scores}."
     if key:
@@ -245,11 +246,15 @@ def _gap(gap: Difference | None) -> str:
     return f"{math.exp(gap.change):.2f} [{math.exp(gap.low):.2f}, {math.exp(gap.high):.2f}]"
 
 
-def _rank_text(card: Card) -> str:
-    if not card.dominated_by:
-        return f"{card.policy} is on the Pareto front"
-    sure = f" (surely {', '.join(card.surely_dominated_by)})" if card.surely_dominated_by else ""
-    return f"{card.policy} is no better in anything than {', '.join(card.dominated_by)}{sure}"
+def _rank_text(score_card: Card) -> str:
+    if not score_card.dominated_by:
+        return f"{score_card.policy} is on the Pareto front"
+    sure = (
+        f" (surely {', '.join(score_card.surely_dominated_by)})"
+        if score_card.surely_dominated_by
+        else ""
+    )
+    return f"{score_card.policy} is no better in anything than {', '.join(score_card.dominated_by)}{sure}"
 
 
 def _gaps_dict(gaps: dict[str, Difference]) -> dict[str, Any]:
@@ -264,7 +269,7 @@ def _gaps_dict(gaps: dict[str, Difference]) -> dict[str, Any]:
 
 
 def _source(policy: str) -> str:
-    from schedlab.base.files.whole import file_hash
+    from schedlab.base.files.atomic import file_hash
     from schedlab.paths import ROOT
 
     return file_hash(ROOT / "policies" / f"{policy.partition(':')[0]}.c")

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from schedlab.base.display.terminal import print_result, results, say
-from schedlab.base.files.whole import written
+from schedlab.base.files.atomic import written
 from schedlab.commands.options import FILE, SHAPE, echo_json, json_option
 from schedlab.errors import WrongUsage
 from schedlab.workload.shapes.model import CAPACITY_FULL, Shape
-from schedlab.workload.shapes.of_sys import SYS, shape_of_sys
 from schedlab.workload.shapes.reading import read, ready
+from schedlab.workload.shapes.sysfs import SYS, shape_of_sys
 from schedlab.workload.shapes.writing import file_text
 
 

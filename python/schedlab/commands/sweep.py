@@ -12,7 +12,7 @@ import click
 
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import print_result, results, say
-from schedlab.commands.carrying_out import SHOWN, ended_by_signal, print_planned
+from schedlab.commands.execution import SHOWN, ended_by_signal, print_planned
 from schedlab.commands.options import (
     EXISTING_FOLDER,
     FILE,
@@ -189,7 +189,7 @@ def sweep(**options: Any) -> None:
     repeated: the same command with the same --out continues an interrupted sweep. docs/sweeps.md is the
     reference.
     """
-    from schedlab.sweep import best, reading
+    from schedlab.sweep import best, description_reader
 
     request = Request(**{field.name: options.pop(field.name) for field in fields(Request)})
     objectives = best.objectives_of(request.metrics)
@@ -205,7 +205,7 @@ def sweep(**options: Any) -> None:
         return
     check_cluster(request)
     if request.file and not request.search:
-        request = replace(request, search=reading.search_of(request.file))
+        request = replace(request, search=description_reader.search_of(request.file))
     run_and_show(request, options, objectives, effect)
 
 
@@ -283,7 +283,7 @@ def search_for(
 ) -> None:
     """Searches for the best configuration, and prints it."""
     from schedlab.sweep import search
-    from schedlab.sweep.proposing import budget_of, grid_size
+    from schedlab.sweep.optimizer import budget_of, grid_size
 
     assert request.search
     if request.load:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import click
 
 from schedlab.base.display.terminal import print_result, say
-from schedlab.base.files.whole import written
+from schedlab.base.files.atomic import written
 from schedlab.commands.options import EXISTING_PATH, FILE, PLACE, echo_json, given, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 
@@ -65,16 +65,16 @@ def trace(
 def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -> None:
     """Exports a trace. Raises SchedlabError after the export if the trace is not sound."""
     from schedlab import trace as traces
-    from schedlab.base.files import placing
+    from schedlab.base.files import replacement
 
     suffix = {"perfetto": "perfetto-trace"}.get(file_format, file_format)
     place = (out or folder / f"trace.{suffix}").absolute()
-    placing.check_file("out", place, ours=out is None)
+    replacement.check_file("out", place, ours=out is None)
     read = traces.read(folder / "trace.bin")
     with written(place) as new:
         traces.export(read, new, file_format)
     if not out:
-        placing.add_to_list(place)
+        replacement.add_to_list(place)
     problem = trace_problem(read)
     if as_json:
         content = {"file": str(place), "records": len(read.events), "lost": read.lost}

@@ -12,8 +12,9 @@ import click
 
 from schedlab.base.display.names import visible
 from schedlab.base.display.terminal import print_result, say
-from schedlab.base.files.whole import file_hash
-from schedlab.commands.carrying_out import ended_by_signal, perform, print_plan
+from schedlab.base.files.atomic import file_hash
+from schedlab.commands.consent import Consent, need_consent, trust_options
+from schedlab.commands.execution import ended_by_signal, perform, print_plan
 from schedlab.commands.options import (
     EXISTING_PATH,
     echo_json,
@@ -21,18 +22,17 @@ from schedlab.commands.options import (
     no_kvm_option,
 )
 from schedlab.commands.request_options import out_option
-from schedlab.commands.trust import Consent, need_consent, trust_options
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.paths import new_runs_folder
-from schedlab.runs import branching, results
+from schedlab.runs import branch_runs, results
 from schedlab.runs.plan import Plan
 from schedlab.runs.results import read_sequential_checks, write_sequential_checks
 
 if TYPE_CHECKING:
     from schedlab.machines.spec import RunSpec
-    from schedlab.report.proof import FigureCheck
-    from schedlab.runs.carrying_out import Finished
+    from schedlab.report.artifact_check import FigureCheck
+    from schedlab.runs.plan_execution import Finished
 
 Traces = Mapping[Path, str | None]
 """Folders of runs and the hashes of their traces; None for a run without a trace."""
@@ -112,10 +112,10 @@ def verify(
 
 def _prove(file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: Consent) -> None:
     """Verifies the runs and the figures of an artifact."""
-    from schedlab.report import proof
+    from schedlab.report import artifact_check
     from schedlab.report.artifact import FIGURES
 
-    with proof.opened(file) as artifact:
+    with artifact_check.opened(file) as artifact:
         traces = artifact.traces
         planned = planned_runs(list(traces), str(file), consent)
         if len(planned) < len(traces):
@@ -123,7 +123,7 @@ def _prove(file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: 
         if dry_run:
             print_plan(list(planned.values()), as_json)
             return
-        other = proof.other_sources(artifact)
+        other = artifact_check.other_sources(artifact)
         if other:
             say(f"schedlab: {visible(other)}")
         folder = _folder(file.with_suffix(""), out)
@@ -131,7 +131,7 @@ def _prove(file: Path, out: Path | None, dry_run: bool, as_json: bool, consent: 
             raise WrongUsage(f"--out {folder}: already contains {FIGURES}; name another folder")
         checks = _carry_out(planned, folder, traces)
         again = {check.stored: check.again for check in checks}
-        figures = proof.hold(artifact, again, folder / FIGURES)
+        figures = artifact_check.hold(artifact, again, folder / FIGURES)
         if as_json:
             figure_rows = [{**vars(figure.figure), "same": figure.same} for figure in figures]
             runs = [{**check.to_dict(), "folder": f"runs/{check.stored.name}"} for check in checks]
@@ -226,7 +226,7 @@ def _carry_out_branches(branches: Mapping[Path, RunSpec], folder: Path) -> dict[
     for alike in groups.values():
         specs = {original.name: branches[original] for original in alike}
         with ended_by_signal(lambda _: ""):
-            finished.update(zip(alike, branching.carry_out(specs, folder), strict=True))
+            finished.update(zip(alike, branch_runs.carry_out(specs, folder), strict=True))
     return finished
 
 

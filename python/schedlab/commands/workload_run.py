@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.base.display.terminal import new_table, print_full_width, print_result, results, say
-from schedlab.commands.carrying_out import perform, print_next_steps, print_plan
+from schedlab.commands.execution import perform, print_next_steps, print_plan
 from schedlab.errors import WrongUsage
-from schedlab.report.deciding import FEWEST_SEEDS
+from schedlab.report.adaptive_seeds import FEWEST_SEEDS
 
 if TYPE_CHECKING:
-    from schedlab.report.deciding import Budget, Contest
-    from schedlab.runs.carrying_out import Finished
+    from schedlab.report.adaptive_seeds import Budget, Contest
     from schedlab.runs.parts import PartReplacements
     from schedlab.runs.plan import Plan
+    from schedlab.runs.plan_execution import Finished
     from schedlab.runs.request import Request
 
 
@@ -60,7 +60,7 @@ def check_decidable(request: Request) -> None:
 
 def show(finished: list[Finished], as_json: bool) -> None:
     """Prints the tables, or JSON, and failures on standard error."""
-    from schedlab.runs import carrying_out as runs
+    from schedlab.runs import plan_execution as runs
 
     if as_json:
         click.echo(runs.as_json(finished))
@@ -77,7 +77,7 @@ def decide(
     Returns the comparisons.
     """
     from schedlab.analysis.comparison.suites import Suite, suites
-    from schedlab.report import deciding
+    from schedlab.report import adaptive_seeds
     from schedlab.runs.collection import Collection, load_run
 
     def perform_added(added: Plan) -> None:
@@ -87,13 +87,13 @@ def decide(
     def compared(plan: Plan) -> list[Suite]:
         return suites(Collection(load_run(plan.place(run)) for run in plan.runs))
 
-    return deciding.decide(requested, budget, perform_added, compared)[1]
+    return adaptive_seeds.decide(requested, budget, perform_added, compared)[1]
 
 
 def show_decided(finished: list[Finished], contests: list[Contest], as_json: bool) -> None:
     """Prints for each metric the winner or the policies that are tied for best; or JSON."""
-    from schedlab.report.deciding import print_decided
-    from schedlab.runs import carrying_out as runs
+    from schedlab.report.adaptive_seeds import print_decided
+    from schedlab.runs import plan_execution as runs
 
     if as_json:
         click.echo(runs.as_json(finished, contests=[contest.to_dict() for contest in contests]))
@@ -115,7 +115,7 @@ def show_decided(finished: list[Finished], contests: list[Contest], as_json: boo
 
 def show_failures(finished: list[Finished]) -> bool:
     """Prints failures, and attributes that had no effect. Returns True if nothing failed."""
-    from schedlab.runs import carrying_out as runs
+    from schedlab.runs import plan_execution as runs
 
     messages = list(runs.describe(finished))
     for message in (*(f"schedlab: {line}" for line in runs.ignored(finished)), *messages):
@@ -124,7 +124,7 @@ def show_failures(finished: list[Finished]) -> bool:
 
 
 def show_tables(finished: list[Finished]) -> None:
-    from schedlab.runs import carrying_out as runs
+    from schedlab.runs import plan_execution as runs
 
     measured = [run for run in finished if run.metrics]
     if measured:

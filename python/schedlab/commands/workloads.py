@@ -73,10 +73,10 @@ def write_played(
     file: Path, output: Path, changes: tuple[tuple[str, str], ...], seed: int, tick: int
 ) -> None:
     """Writes the form of a workload file, or of a workload's text, that machines read."""
+    from schedlab.base.files.atomic import written
     from schedlab.base.files.reading import read_text
-    from schedlab.base.files.whole import written
+    from schedlab.workload.binary_steps import WordsRefused, read_words
     from schedlab.workload.text import bytes_of
-    from schedlab.workload.words import WordsRefused, read_words
     from schedlab.workload.workload_files import is_workload_file
 
     try:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import dropwhile, takewhile
 from pathlib import Path
 
-from schedlab.base.toolchain.places import Place, places_of
+from schedlab.base.toolchain.source_lines import Place, places_of
 
 _RULE = re.compile(r"policy \S+ broke a rule: .*")
 _FAULT = re.compile(

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from schedlab.base.files.whole import alone
+from schedlab.base.files.atomic import alone
 from schedlab.base.toolchain.tools import output
 from schedlab.errors import MachineUnfit
 from schedlab.machines.linux import apt, mirror

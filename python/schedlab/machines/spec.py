@@ -18,6 +18,7 @@ from schedlab.machines.folder import SHAPE_FILE, WORKLOAD_FILE, WORKLOAD_PLAYED,
 from schedlab.machines.outcome import Outcome
 from schedlab.workload import costs as profiles
 from schedlab.workload import workload_files
+from schedlab.workload.binary_steps import read_words
 from schedlab.workload.changes import Change, changes_text
 from schedlab.workload.costs import KERNEL, Costs
 from schedlab.workload.delays import Delay, delays_of, delays_text
@@ -25,7 +26,6 @@ from schedlab.workload.model import STANDARD_LIMIT_NS, WorkloadFile
 from schedlab.workload.shapes import reading as shapes
 from schedlab.workload.shapes.model import Shape
 from schedlab.workload.text import bytes_of
-from schedlab.workload.words import read_words
 
 Parts = Mapping[str, Path]
 """Files that runs start from, by the names of schedlab.runs.parts."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from schedlab.base.display.activity import working
 from schedlab.base.display.terminal import say
-from schedlab.base.display.working import working
-from schedlab.base.files.whole import alone
+from schedlab.base.files.atomic import alone
 from schedlab.base.host.processor import host_processors, is_complete
 from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.tools import compiler, complaint, output

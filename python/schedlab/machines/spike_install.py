@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.base.files.whole import alone
+from schedlab.base.files.atomic import alone
 from schedlab.base.host.interpreter import PYTHON
 from schedlab.base.host.processor import is_complete, no_spike
 from schedlab.errors import MachineUnfit

@@ -11,11 +11,11 @@ from schedlab.metrics.intervals import state_changes
 from schedlab.metrics.lives import LifeTable, forks
 from schedlab.metrics.window import Window
 from schedlab.trace import Facts, Kind, ProcessState, Step
+from schedlab.trace.cpu_records import changes
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Columns, Integers
 from schedlab.trace.parts import Part
 from schedlab.trace.steps import Steps
-from schedlab.trace.stories import changes
 from schedlab.trace.timeline import OUT_OF_SIGHT, key, life_at
 
 COUNTS = {

@@ -12,12 +12,12 @@ from schedlab.metrics.accounts import Accounts
 from schedlab.metrics.cpus import CpuAccounts
 from schedlab.metrics.jobs import jobs_of, without_jobs
 from schedlab.metrics.model import Metrics
-from schedlab.metrics.people import called_by, processes_by_name
+from schedlab.metrics.processes import called_by, processes_by_name
 from schedlab.metrics.registry import values_of
-from schedlab.metrics.said import late_arrivals, printed_values_of, remarks, unrecorded
+from schedlab.metrics.reported import late_arrivals, printed_values_of, remarks, unrecorded
 from schedlab.metrics.shares import Weights, attributes_set, with_shares
 from schedlab.metrics.summary import groups_of, summary_of
-from schedlab.metrics.untold import (
+from schedlab.metrics.unknown import (
     NEED_WAKEUPS,
     SHARES,
     UNKNOWN_PART,

@@ -12,10 +12,10 @@ import polars as pl
 from schedlab.metrics.accounts import add
 from schedlab.metrics.window import Window
 from schedlab.trace import Facts, Kind
+from schedlab.trace.cpu_records import Mask, Stories
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Columns, Integers
 from schedlab.trace.parts import Part
-from schedlab.trace.stories import Mask, Stories
 
 SECOND_NS = 1_000_000_000
 _SUMS = {

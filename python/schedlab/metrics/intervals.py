@@ -11,10 +11,10 @@ from schedlab.metrics.columns import named, nullable
 from schedlab.metrics.lives import Lives, lives
 from schedlab.metrics.window import Window
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Step, Trace
+from schedlab.trace.cpu_records import CpuOrder, Mask, Stories, same_as_next
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Integers
 from schedlab.trace.steps import Steps
-from schedlab.trace.stories import CpuOrder, Mask, Stories, same_as_next
 
 _STATE_NAMES = {
     int(ProcessState.RUNNABLE): "runnable",

@@ -8,7 +8,7 @@ import polars as pl
 
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import LifeTable, attribute_at, lives
-from schedlab.metrics.people import process_table
+from schedlab.metrics.processes import process_table
 from schedlab.metrics.window import Window, measured_window
 from schedlab.trace import AttributeKind, Facts, Kind, MarkKind, Trace
 from schedlab.trace.model import Integers

@@ -8,7 +8,7 @@ import polars as pl
 
 from schedlab.metrics.intervals import state_intervals
 from schedlab.metrics.lives import Lives, attribute_at, lives
-from schedlab.metrics.people import process_table
+from schedlab.metrics.processes import process_table
 from schedlab.metrics.shares import (
     ATTRIBUTE_DEFAULTS,
     IN_GROUPS,

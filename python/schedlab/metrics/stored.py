@@ -11,12 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.base.files.kept import read_tables
+from schedlab.base.files.untrusted import read_tables
 from schedlab.errors import FileRefused
 from schedlab.metrics.compute import compute
 from schedlab.metrics.model import TABLES, Metrics
 from schedlab.metrics.registry import BY_COLUMN
-from schedlab.metrics.said import ANNOTATION_SCHEMA, VALUES_SCHEMA
+from schedlab.metrics.reported import ANNOTATION_SCHEMA, VALUES_SCHEMA
 from schedlab.trace import Trace
 from schedlab.trace.model import EVENTS_SCHEMA, TEXTS_SCHEMA, Header
 

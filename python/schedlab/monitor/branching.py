@@ -15,11 +15,11 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor import worker
 from schedlab.monitor.recorder import facts_of
 from schedlab.monitor.session import Session
-from schedlab.monitor.standing import TraceState
 from schedlab.monitor.system import Refused
 from schedlab.monitor.systems.kernel import KernelSystem
 from schedlab.monitor.systems.recorded import recorded_setup
-from schedlab.monitor.watched import Watched
+from schedlab.monitor.trace_state import TraceState
+from schedlab.monitor.watched_system import Watched
 from schedlab.monitor.worker import Report
 from schedlab.paths import new_runs_folder
 from schedlab.runs import results

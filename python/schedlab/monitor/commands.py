@@ -16,12 +16,12 @@ from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, unknow
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.monitor import worker
-from schedlab.monitor.blamed import Question
 from schedlab.monitor.branching import Change, what_if
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Life, Refused, Setup
 from schedlab.monitor.systems.simulator import workload_text
-from schedlab.monitor.watched import Watched
+from schedlab.monitor.wait_breakdown import Question
+from schedlab.monitor.watched_system import Watched
 from schedlab.runs.plan import TICK_NS
 from schedlab.runs.request import one_value_per_option
 from schedlab.trace.format import AttributeKind

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from schedlab.base.display.activity import begin_display
 from schedlab.base.display.terminal import results, say
-from schedlab.base.display.working import begin_display
 from schedlab.base.host.supervision import cancelled_by_signals
 from schedlab.errors import SchedlabError
+from schedlab.monitor.browser_redirect import redirecting_file
 from schedlab.monitor.session import Session
-from schedlab.monitor.way_in import redirecting_file
 
 if TYPE_CHECKING:
     from schedlab.monitor.server import Server

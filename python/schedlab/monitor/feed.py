@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import orjson
 
-from schedlab.monitor.said import History
+from schedlab.monitor.history import History
 from schedlab.monitor.system import Records, Status
 from schedlab.monitor.tape import Tape
-from schedlab.monitor.watched import Watched
+from schedlab.monitor.watched_system import Watched
 from schedlab.trace.format import RECORD, Kind, MarkKind
 from schedlab.trace.writer import header_bytes
 

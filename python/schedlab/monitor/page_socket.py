@@ -24,7 +24,7 @@ from schedlab.monitor.limits import (
     read_message,
 )
 from schedlab.monitor.session import Session
-from schedlab.monitor.watched import Watched
+from schedlab.monitor.watched_system import Watched
 
 _REASON_MAX = 100
 """Characters of a close reason; WebSockets allow 123 bytes."""

@@ -17,9 +17,9 @@ from schedlab.errors import SchedlabError
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor import worker
-from schedlab.monitor.standing import TraceState
 from schedlab.monitor.system import Records, Setup
 from schedlab.monitor.trace_file import TraceFile
+from schedlab.monitor.trace_state import TraceState
 from schedlab.runs import results
 from schedlab.trace.model import Header
 

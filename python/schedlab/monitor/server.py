@@ -26,7 +26,7 @@ from schedlab.monitor.files import MODULE, PAGE, VEGA, Made, PageFile, Published
 from schedlab.monitor.limits import MESSAGE_BYTES_MAX, BoundedServer
 from schedlab.monitor.page_socket import Socket, encode
 from schedlab.monitor.session import Session
-from schedlab.monitor.watched import Watched
+from schedlab.monitor.watched_system import Watched
 from schedlab.report.html import SHARED, TEMPLATES
 
 SHARED_FILES = f"/({'|'.join(SHARED)})"

@@ -17,12 +17,12 @@ from schedlab import __version__
 from schedlab.base.display.names import all_visible
 from schedlab.base.host.disk import LOOK_SECONDS, DiskWatch
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.monitor.followed import Terms
-from schedlab.monitor.making import RECORDED, Choices, Maker, cpus_max, make_system
+from schedlab.monitor.followed_system import Terms
 from schedlab.monitor.system import Life, Refused, Setup
+from schedlab.monitor.system_factory import RECORDED, Choices, Maker, cpus_max, make_system
 from schedlab.monitor.systems.recorded import RecordedSystem
 from schedlab.monitor.tape import Request
-from schedlab.monitor.watched import Watched
+from schedlab.monitor.watched_system import Watched
 from schedlab.paths import new_runs_folder
 
 SYSTEMS_MAX = 4

@@ -11,11 +11,11 @@ from typing import Any
 from schedlab.base.host.supervision import to_the_end
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor import worker
-from schedlab.monitor.making import RECORDED
 from schedlab.monitor.recorder import Recorder, facts_of, free_name
-from schedlab.monitor.standing import TraceState
 from schedlab.monitor.system import Records, Refused, Setup
+from schedlab.monitor.system_factory import RECORDED
 from schedlab.monitor.trace_file import Recent
+from schedlab.monitor.trace_state import TraceState
 from schedlab.trace.model import Header
 
 

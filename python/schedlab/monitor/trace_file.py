@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from schedlab.monitor.standing import Opening, TraceState
 from schedlab.monitor.system import Records
+from schedlab.monitor.trace_state import Opening, TraceState
 from schedlab.trace.format import RECORD, Kind, MarkKind
 from schedlab.trace.model import Header
 from schedlab.trace.writer import header_bytes

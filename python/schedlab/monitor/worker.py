@@ -116,16 +116,16 @@ def branched(
 ) -> list[str]:
     """Runs two branches; returns their folders, without the branch that is the run itself."""
     from schedlab.base.toolchain.policies import parse_choices
-    from schedlab.runs import branching
+    from schedlab.runs import branch_runs
     from schedlab.runs.branches import Future, moment, past
-    from schedlab.runs.carrying_out import describe
+    from schedlab.runs.plan_execution import describe
 
     history = past(Path(source))
     moment(f"{at_ns}ns", history.events)
     choice = parse_choices(policy)[0] if policy else None
     futures = [Future(), Future(choice, tuple((name, value) for name, value in settings))]
-    finished = branching.perform(history, at_ns, futures, Path(out))
+    finished = branch_runs.perform(history, at_ns, futures, Path(out))
     if failures := list(describe(finished)):
         raise SchedlabError("\n".join(failures))
-    same = branching.is_the_run(history, finished[0])
+    same = branch_runs.is_the_run(history, finished[0])
     return [str(run.folder) for run in finished][same:]

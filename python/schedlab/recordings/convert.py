@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import __version__
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.versions import commit
 from schedlab.errors import WrongUsage, parameter
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.metrics import Metrics
 from schedlab.recordings.reader import Recording, read
-from schedlab.recordings.story import Story
+from schedlab.recordings.trace_builder import Story
 from schedlab.runs import results
 from schedlab.runs.worker import evaluate
 

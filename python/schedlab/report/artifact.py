@@ -18,7 +18,7 @@ from schedlab.base.display.markdown import literal
 from schedlab.base.display.names import json_text, write_csv
 from schedlab.base.display.terminal import say
 from schedlab.base.files.archive import write_archive
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.versions import changes, commit
 from schedlab.errors import WrongUsage, parameter
 from schedlab.machines.folder import (
@@ -39,8 +39,8 @@ from schedlab.report.output import MARK
 from schedlab.report.runs import page_name
 from schedlab.report.workload_tables import workloads
 from schedlab.runs import results
-from schedlab.runs.again import command_of
 from schedlab.runs.collection import Collection, StoredRun
+from schedlab.runs.repeat_commands import command_of
 from schedlab.runs.results import EVALUATIONS_FILE, sequential_checks_json
 from schedlab.studies.experiments import EXPERIMENTS
 
@@ -105,7 +105,7 @@ def chosen(figures: Sequence[Figure], names: Sequence[str]) -> list[Figure]:
 
 def check_place(place: Path) -> None:
     """Raises WrongUsage unless an artifact can be written to this path."""
-    from schedlab.base.files.placing import check_file
+    from schedlab.base.files.replacement import check_file
 
     if place.suffix != SUFFIX:
         raise WrongUsage(

@@ -18,12 +18,12 @@ from schedlab.report.findings import findings
 from schedlab.report.model import Page, Report, Table, Text
 from schedlab.report.numbering import Numbering
 from schedlab.report.output import MARK, check_place, report_folder
-from schedlab.report.splitting import divided
+from schedlab.report.page_splitting import divided
 from schedlab.runs import results
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.studies.pack import studies, study_numbered
 from schedlab.studies.proposals import is_of_proposals
+from schedlab.studies.study import studies, study_numbered
 
 Format = Literal["html", "markdown", "latex"]
 Progress = Callable[[str, int, int], None]

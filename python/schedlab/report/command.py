@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from schedlab.base.display.working import working
+from schedlab.base.display.activity import working
 from schedlab.base.host.processor import host_processors
 from schedlab.base.host.workers import worker_pool
 from schedlab.errors import WrongUsage

@@ -13,14 +13,14 @@ from statistics import median
 
 import polars as pl
 
+from schedlab.analysis.comparison.formatting import column_decimals, in_column
 from schedlab.analysis.comparison.measures import Measure
-from schedlab.analysis.comparison.printed import column_decimals, in_column
 from schedlab.analysis.comparison.statistics import Estimate
 from schedlab.analysis.comparison.suites import COMPARED, Suite
 from schedlab.base.display.names import slug
 from schedlab.base.display.numbers import Quantity, counted, fitting
 from schedlab.base.toolchain.policies import in_policy_order
-from schedlab.report import turns
+from schedlab.report import time_slices
 from schedlab.report.comparison_charts import chooser, relative, trade_off
 from schedlab.report.comparison_stills import (
     charts_by_metric,
@@ -53,7 +53,7 @@ def page(collection: Collection, suites: Sequence[Suite]) -> Page | None:
         return None
     contest = contests(suites)
     sections = [_best_section(contest)] if contest else []
-    reason = turns.section(collection, contest)
+    reason = time_slices.section(collection, contest)
     sections += [reason] if reason else []
     return Page(
         NAME,

@@ -16,11 +16,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from schedlab.base.display.names import json_in_script, slug
-from schedlab.base.files.whole import written
+from schedlab.base.files.atomic import written
 from schedlab.base.host.addresses import chart_library
-from schedlab.base.toolchain.kept import committed_vega
+from schedlab.base.toolchain.committed import committed_vega
 from schedlab.paths import in_caches
-from schedlab.report import files, layout, markup, playing, trials
+from schedlab.report import files, layout, markup, player_pages, trials
 from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
 from schedlab.report.numbering import SIGNS, Numbering, meaning, numbered_notes, used_tones
 from schedlab.report.specifications import VEGA_LITE, for_page
@@ -61,7 +61,7 @@ def write_pages(
     for name in _COPIED:
         (folder / name).write_bytes((TEMPLATES / name).read_bytes())
     (folder / _SCRIPT).write_text(charts_script())
-    playing.write(report, folder)
+    player_pages.write(report, folder)
     return first
 
 
@@ -120,7 +120,7 @@ class _PageWriter:
         page, or of a trial of this page.
         """
         if target.startswith(markup.TRIAL):
-            return playing.address_of(self.page.trials[target.removeprefix(markup.TRIAL)])
+            return player_pages.address_of(self.page.trials[target.removeprefix(markup.TRIAL)])
         if not target.startswith("#"):
             return target
         name = target[1:]
@@ -307,7 +307,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals.update(signs=SIGNS, place_of=playing.place_of)
+    environment.globals.update(signs=SIGNS, place_of=player_pages.place_of)
     environment.filters.update(titled=markup.title_html, untitled=markup.plain_title)
     environment.tests["text"] = lambda block: isinstance(block, Text)
     environment.tests["table"] = lambda block: isinstance(block, Table)

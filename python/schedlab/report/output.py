@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from schedlab.base.files import placing
+from schedlab.base.files import replacement
 from schedlab.runs import results
 
 MARK = "report.json"
@@ -25,7 +25,7 @@ def findings_in(report: Path) -> list[str]:
 
 def check_place(place: Path) -> None:
     """Raises WrongUsage if the path exists and is not an unmodified report."""
-    placing.check_folder("out", place)
+    replacement.check_folder("out", place)
 
 
 @contextmanager
@@ -52,6 +52,6 @@ def report_folder(place: Path) -> Iterator[Path]:
             os.rename(old, place)
         raise
     finally:
-        placing.remove(old)
+        replacement.remove(old)
         with suppress(OSError):  # a file that was added at the last moment stays
             attic.rmdir()

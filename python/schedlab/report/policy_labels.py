@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache
 
 from schedlab.paths import ROOT
-from schedlab.studies.pack import read_yaml
+from schedlab.studies.study import read_yaml
 
 LABELS = ROOT / "policies" / "labels.yaml"
 

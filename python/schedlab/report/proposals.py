@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from schedlab.analysis.comparison.formatting import in_column
 from schedlab.analysis.comparison.measures import measure_of
-from schedlab.analysis.comparison.printed import in_column
 from schedlab.analysis.comparison.statistics import Difference, difference
 from schedlab.base.display.numbers import Quantity, fitting
 from schedlab.base.toolchain.policies import parse_setting

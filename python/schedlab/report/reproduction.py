@@ -19,12 +19,12 @@ from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.linux.packages import MEGABYTES, cached_packages
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import new_runs_folder
-from schedlab.report.deciding import Budget, Contest, decide
+from schedlab.report.adaptive_seeds import Budget, Contest, decide
 from schedlab.report.output import check_place
-from schedlab.runs.carrying_out import Finished, Interrupted, Software, describe
 from schedlab.runs.collection import Collection, StoredRun, load_run
 from schedlab.runs.perform import perform, still_to_run, unfinished
 from schedlab.runs.plan import Plan
+from schedlab.runs.plan_execution import Finished, Interrupted, Software, describe
 from schedlab.runs.progress import Durations, OverallProgress
 from schedlab.runs.results import is_complete
 from schedlab.studies.experiment import TICK_NS, Depth

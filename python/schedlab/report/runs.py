@@ -12,8 +12,7 @@ import polars as pl
 from schedlab.base.display.markdown import code, listing, literal
 from schedlab.base.display.numbers import NOTHING, counted, host_time
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.report import playing, trials
-from schedlab.report.explained import explanations
+from schedlab.report import player_pages, trials
 from schedlab.report.model import (
     Cell,
     Column,
@@ -24,6 +23,7 @@ from schedlab.report.model import (
     Table,
     Text,
 )
+from schedlab.report.wait_reasons import explanations
 from schedlab.report.wording import cpus, is_repeatable, message, prose, ranges
 from schedlab.report.workload_charts import workload_charts
 from schedlab.report.workload_tables import (
@@ -34,8 +34,8 @@ from schedlab.report.workload_tables import (
     workloads,
 )
 from schedlab.runs import collection as runs
-from schedlab.runs.again import command_of, commands
 from schedlab.runs.collection import Collection, StoredRun
+from schedlab.runs.repeat_commands import command_of, commands
 from schedlab.studies.experiment import Experiment
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.workload.changes import workload_title
@@ -49,7 +49,7 @@ _CAPTION = (
     " opens the run's trace, and the commands that show it in the monitor or in Perfetto, or carry it out"
     " again. Of a run that is played, *Perfetto* is its trace for that program: where these pages are"
     " served, a click opens it there; of pages that were opened as files, it saves the file, which"
-    f" [ui.perfetto.dev]({playing.PERFETTO}) opens."
+    f" [ui.perfetto.dev]({player_pages.PERFETTO}) opens."
 )
 NAME = "runs"
 _DRAWN = 6
@@ -303,8 +303,8 @@ def _more(run: StoredRun, recording: Recording | None = None) -> tuple[tuple[str
 
     A recording's trace for Perfetto is in the report.
     """
-    has_recording = recording and recording.is_sound and playing.perfetto_of(recording)
-    perfetto = has_recording or playing.PERFETTO
+    has_recording = recording and recording.is_sound and player_pages.perfetto_of(recording)
+    perfetto = has_recording or player_pages.PERFETTO
     again = command_of(run.manifest)
     lines = [("run", again)] if again else []
     if (run.folder / TRACE_FILE).is_file():

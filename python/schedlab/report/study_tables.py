@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from schedlab.analysis.comparison.printed import in_column
+from schedlab.analysis.comparison.formatting import in_column
 from schedlab.analysis.comparison.statistics import Estimate, Within, estimate
 from schedlab.base.display.numbers import NOTHING
 from schedlab.report.model import Cell, Column, Row, Table, Tone

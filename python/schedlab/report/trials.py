@@ -13,7 +13,7 @@ from pathlib import Path
 
 from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.markdown import code
-from schedlab.base.toolchain.kept import committed_policies
+from schedlab.base.toolchain.committed import committed_policies
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import WORKLOAD_FILE
 from schedlab.report.model import Trial
@@ -21,7 +21,7 @@ from schedlab.report.wording import cpus, listed
 from schedlab.runs.collection import Collection, Repeated, StoredRun
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES
-from schedlab.studies.pack import Study
+from schedlab.studies.study import Study
 from schedlab.units import format_time
 from schedlab.workload.changes import Change
 from schedlab.workload.costs import KERNEL

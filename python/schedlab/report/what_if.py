@@ -21,11 +21,11 @@ from schedlab.base.toolchain.policies import PolicyChoice, known_policies
 from schedlab.metrics import Metrics
 from schedlab.metrics.registry import BY_COLUMN
 from schedlab.report import charts
-from schedlab.report.explained import AFTER, waits_table
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text, Tone
+from schedlab.report.wait_reasons import AFTER, waits_table
 from schedlab.report.workload_tables import groups_table, metrics_table, workloads
 from schedlab.runs.collection import Collection, StoredRun
-from schedlab.runs.replay.nearness import FIGURES, error, figures, nearness
+from schedlab.runs.replay.accuracy import FIGURES, error, figures, nearness
 
 TITLE = "What if"
 _PAIRS = 12

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from string import Template
 
-from schedlab.analysis.comparison.printed import column_decimals, in_column
+from schedlab.analysis.comparison.formatting import column_decimals, in_column
 from schedlab.analysis.comparison.statistics import Estimate, estimate
 from schedlab.base.display.markdown import literal
 from schedlab.base.display.numbers import NOTHING, TIME, Quantity, counted, fitting

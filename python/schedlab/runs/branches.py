@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.files.reading import read_text
-from schedlab.base.files.whole import file_hash
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import MACHINES, Branching, machine_named
@@ -18,8 +18,8 @@ from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED, WORKLOAD_TEXT
 from schedlab.machines.spec import Branch, RunSpec
 from schedlab.runs import results
 from schedlab.units import format_time, parse_time
+from schedlab.workload.binary_steps import read_words
 from schedlab.workload.model import ATTRIBUTES
-from schedlab.workload.words import read_words
 
 if TYPE_CHECKING:
     from schedlab.trace import Trace

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from schedlab.base.display.names import all_visible, visible, visible_frame
-from schedlab.base.files.kept import read_object, read_tables
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
+from schedlab.base.files.untrusted import read_object, read_tables
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.runs import results

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from schedlab.base.display.terminal import say
-from schedlab.base.files import placing
+from schedlab.base.files import replacement
 from schedlab.base.host.processor import host_processors
-from schedlab.base.toolchain.kept import committed_listing
+from schedlab.base.toolchain.committed import committed_listing
 from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.policies import (
     FAIR,
@@ -21,13 +21,13 @@ from schedlab.base.toolchain.policies import (
 from schedlab.base.toolchain.versions import sitting
 from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import LINUX_KERNELS
-from schedlab.machines.linux.published import PUBLISHED, is_published, program_of
+from schedlab.machines.linux.installed_schedulers import PUBLISHED, is_published, program_of
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import INSTALLED
 from schedlab.runs import results
-from schedlab.runs.carrying_out import Finished, Software, carry_out, inputs, software
 from schedlab.runs.parts import PartReplacements, check_parts_exist, supply
 from schedlab.runs.plan import Plan
+from schedlab.runs.plan_execution import Finished, Software, carry_out, inputs, software
 from schedlab.runs.progress import Board, OverallProgress
 
 Selection = Callable[[Plan, Software], Plan]
@@ -44,7 +44,7 @@ def perform(
     """Performs the plan, or the selected part of it, and returns the runs in order. `overall`: what
     the plan is a part of.
 
-    Raises Interrupted (schedlab.runs.carrying_out) on a signal.
+    Raises Interrupted (schedlab.runs.plan_execution) on a signal.
     """
     check_policies(read_catalogue(), plan)
     if not plan.runs:
@@ -70,7 +70,7 @@ def check_changed(plan: Plan) -> None:
     """Checks policies in the checked simulator if they changed since their last check. Raises RuleBroken."""
     if committed_listing() is not None:
         return  # no source changed since the repository's tests passed
-    from schedlab.machines.checked import check_once, sources_of, unchecked
+    from schedlab.machines.checked_simulator import check_once, sources_of, unchecked
 
     if left_out := unchecked():
         say(f"schedlab: {left_out}")
@@ -150,5 +150,5 @@ def _is_done(plan: Plan, run: RunSpec, base: Software) -> bool:
             )
     done = results.succeeded(manifest)
     if not done:
-        placing.check_folder("out", place)
+        replacement.check_folder("out", place)
     return done

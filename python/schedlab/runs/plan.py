@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from schedlab.base.files.placing import below
+from schedlab.base.files.replacement import below
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import SIMULATOR

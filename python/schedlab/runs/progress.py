@@ -20,10 +20,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from schedlab.base.display.activity import Update, picture, working
 from schedlab.base.display.numbers import host_time
 from schedlab.base.display.terminal import is_live, messages, say_progress
-from schedlab.base.display.working import Update, picture, working
-from schedlab.base.files.whole import written
+from schedlab.base.files.atomic import written
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import RunSpec

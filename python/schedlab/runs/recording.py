@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
@@ -98,9 +98,9 @@ class Recording:
     def replayed(self) -> Replayed:
         """The workload derived from the trace. Raises TraceError if the file is not a trace."""
         from schedlab import trace
-        from schedlab.runs.replay import AS_RECORDED, charges, workload_of
+        from schedlab.runs.replay import AS_RECORDED, charged_costs, workload_of
 
-        paid = charges(self.costs.text, str(self.policy))
+        paid = charged_costs(self.costs.text, str(self.policy))
         change = self.replay_changes or AS_RECORDED
         return workload_of(trace.read(self.path), paid, self.keep_switches, change)
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.display.names import json_text
-from schedlab.base.files import placing
+from schedlab.base.files import replacement
+from schedlab.base.files.atomic import written
 from schedlab.base.files.formats import check_format
-from schedlab.base.files.kept import (
+from schedlab.base.files.untrusted import (
     Field,
     by_name,
     checked,
@@ -26,7 +27,6 @@ from schedlab.base.files.kept import (
     read_object,
     text,
 )
-from schedlab.base.files.whole import written
 from schedlab.base.outputs import Figures, OutputError, figures
 from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES
@@ -80,21 +80,21 @@ MADE_OF = {
 def new_folder(place: Path) -> Iterator[Path]:
     """Provides a folder to fill, which becomes `place` after the block, or is removed if the block raises.
 
-    schedlab lists its files in the folder (schedlab.base.files.placing). An existing, unmodified
+    schedlab lists its files in the folder (schedlab.base.files.replacement). An existing, unmodified
     failed run is replaced; anything else at `place` raises OSError.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f"{UNFINISHED}{place.name}-"))
     try:
         yield folder
-        placing.write_list(folder)
+        replacement.write_list(folder)
         folder.chmod(0o755)
         if (
-            not placing.strange(place)
+            not replacement.strange(place)
             and is_complete(place)
             and not succeeded(read_manifest(place))
         ):
-            placing.remove(place)
+            replacement.remove(place)
         os.rename(folder, place)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schedlab.base.host.disk import DiskWatch
+from schedlab.base.host.parent_death import tied
 from schedlab.base.host.supervision import supervise
-from schedlab.base.host.tied import tied
 from schedlab.base.toolchain.policies import attributes_ignored
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import CONSOLE, TRACE_FILE

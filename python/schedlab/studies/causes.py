@@ -15,7 +15,7 @@ from typing import Any
 from schedlab.base.display.markdown import code
 from schedlab.paths import STUDIES
 from schedlab.studies.figures import Figure
-from schedlab.studies.pack import Study, read_list, studies
+from schedlab.studies.study import Study, read_list, studies
 
 CAUSES = "causes.yaml"
 """The name of the optional file in each study's folder."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from schedlab.errors import FileRefused
 from schedlab.paths import STUDIES
-from schedlab.studies.pack import read_yaml
+from schedlab.studies.study import read_yaml
 from schedlab.workload.delays import OPERATIONS, Delay
 
 COSTS = "costs.yaml"

@@ -15,7 +15,7 @@ from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 from schedlab.runs.plan import Plan
 from schedlab.studies.experiment import TICK_NS, Depth
-from schedlab.studies.pack import Study, merged, read_list, studies
+from schedlab.studies.study import Study, merged, read_list, studies
 from schedlab.workload.shapes import reading as shapes
 from schedlab.workload.workload_files import read
 

@@ -19,7 +19,7 @@ from schedlab.studies import published
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
-    from schedlab.runs.carrying_out import Finished
+    from schedlab.runs.plan_execution import Finished
 
 BOUND = 3.5
 """Allowed deviation of a group's mean share from its ideal, in standard errors."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from schedlab.machines import SIMULATOR
 from schedlab.studies.experiment import Experiment, Part, Share
-from schedlab.studies.pack import Study, read_list, studies
+from schedlab.studies.study import Study, read_list, studies
 from schedlab.units import parse_time
 from schedlab.workload.changes import Change
 

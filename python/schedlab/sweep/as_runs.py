@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.base.files.placing import below
+from schedlab.base.files.replacement import below
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines import MACHINES, machine_named
 from schedlab.runs import results

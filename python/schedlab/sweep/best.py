@@ -13,7 +13,7 @@ from rich.table import Table
 
 from schedlab.analysis.comparison.best import Front
 from schedlab.base.display.numbers import fitting
-from schedlab.base.files.placing import check_file
+from schedlab.base.files.replacement import check_file
 from schedlab.base.host.addresses import chart_library
 from schedlab.errors import WrongUsage, parameter
 from schedlab.report.model import Chart

@@ -19,15 +19,15 @@ from schedlab.base.toolchain.needs import need_extra
 from schedlab.base.toolchain.policies import parse_choices, read_catalogue
 from schedlab.base.toolchain.versions import sitting
 from schedlab.machines.spec import Machine
-from schedlab.runs.carrying_out import Interrupted, Software, inputs
 from schedlab.runs.executor import Workers, execute, local
 from schedlab.runs.parts import supply
+from schedlab.runs.plan_execution import Interrupted, Software, inputs
 from schedlab.runs.worker import Laboratory, Result, Task
-from schedlab.sweep import dataset, expanding, reading
+from schedlab.sweep import dataset, description_reader, expansion
 from schedlab.sweep.description import PolicyEntry
-from schedlab.sweep.make import Make, check_worker, make_of
 from schedlab.sweep.origin import origin_of
 from schedlab.sweep.plan import SweepPlan
+from schedlab.sweep.program_identity import Make, check_worker, make_of
 from schedlab.sweep.rows import rows_of
 
 if TYPE_CHECKING:
@@ -71,13 +71,13 @@ def plan(path: Path | None, options: Mapping[str, Node], loads: str | None = Non
 
     Raises WrongUsage before anything is written.
     """
-    description = reading.read(path, options, read_catalogue())
+    description = description_reader.read(path, options, read_catalogue())
     if loads:
         from schedlab.sweep.load_curves import with_loads
 
         description = with_loads(description, loads)
     source = read_text(path) if path else ""
-    sweep_plan = SweepPlan(description.title, tuple(expanding.expand(description)), source)
+    sweep_plan = SweepPlan(description.title, tuple(expansion.expand(description)), source)
     _ = sweep_plan.dimensions  # raises, if columns would have the same name
     return sweep_plan
 
@@ -85,7 +85,7 @@ def plan(path: Path | None, options: Mapping[str, Node], loads: str | None = Non
 def carry_out(plan: SweepPlan, doing: Doing) -> Done:
     """Executes missing runs.
 
-    Raises Interrupted (schedlab.runs.carrying_out), SchedlabError, WrongUsage.
+    Raises Interrupted (schedlab.runs.plan_execution), SchedlabError, WrongUsage.
     """
     make = built(plan.machines, plan.tools)
     points = plan.by_key(make)
@@ -148,7 +148,7 @@ class Execution:
         self.finished: list[tuple[Mapping[str, Any], Result]] = []
         self.began_s = self.last_write_s = time.monotonic()
 
-    def run(self, points: Mapping[str, expanding.Point]) -> None:
+    def run(self, points: Mapping[str, expansion.Point]) -> None:
         """Executes points by key. Raises Interrupted; finished runs are then in the data set."""
         self.points = points
         tasks = [self.task(key, point) for key, point in points.items()]
@@ -159,7 +159,7 @@ class Execution:
         if number:
             raise Interrupted(number)
 
-    def task(self, key: str, point: expanding.Point) -> Task:
+    def task(self, key: str, point: expansion.Point) -> Task:
         if not self.traces:
             return Task(key, point.run)
         manifest = manifest_of(point, self.make, self.sitting_id)
@@ -217,7 +217,7 @@ def workers_of(doing: Doing, most: int) -> Iterator[tuple[Workers, Board]]:
 
 
 def manifest_of(
-    point: expanding.Point, make: Make, parameters: Mapping[str, Any]
+    point: expansion.Point, make: Make, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Returns the manifest of a stored run, like that of `./schedlab run`."""
     facts = dict(make.machines[point.run.machine.name])

@@ -19,9 +19,9 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.base.files import placing
+from schedlab.base.files import replacement
 from schedlab.base.files.formats import check_format
-from schedlab.base.files.kept import (
+from schedlab.base.files.untrusted import (
     Field,
     by_name,
     checked,
@@ -211,9 +211,9 @@ def remove(folder: Path) -> None:
     """Deletes a data set with its traces; keeps other files and changed traces."""
     traces = folder / TRACES
     for run in () if traces.is_symlink() or not traces.is_dir() else tuple(traces.iterdir()):
-        if not run.is_symlink() and run.is_dir() and not placing.strange(run):
-            placing.remove(run)
-    for name, path in placing.entries(folder).items():
+        if not run.is_symlink() and run.is_dir() and not replacement.strange(run):
+            replacement.remove(run)
+    for name, path in replacement.entries(folder).items():
         if _DATA_SET_FILE.fullmatch(name) and path.is_file() and not path.is_symlink():
             path.unlink()
     for place in (*(folder / name for name in (RUNS, GROUPS, REPORTED, FILES, TRACES)), folder):
@@ -373,7 +373,7 @@ def _is_make(value: Any) -> bool:
 
 
 def _is_made_of(value: Any) -> bool:
-    """Returns whether a value has the form of schedlab.sweep.make.facts_of."""
+    """Returns whether a value has the form of schedlab.sweep.program_identity.facts_of."""
     return isinstance(value, dict) and isinstance(value.get("workload"), str)
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.analysis.comparison.best import Front, Place
-from schedlab.analysis.comparison.printed import as_text, change_as_text
+from schedlab.analysis.comparison.formatting import as_text, change_as_text
 from schedlab.analysis.comparison.statistics import Estimate
 from schedlab.base.display.names import visible_line
 from schedlab.base.display.numbers import counted, number_as_text, percent

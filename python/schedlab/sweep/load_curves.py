@@ -14,7 +14,7 @@ from rich.table import Table
 
 from schedlab.analysis.comparison.statistics import estimate
 from schedlab.base.display.numbers import three_digits
-from schedlab.base.files.placing import below, check_file
+from schedlab.base.files.replacement import below, check_file
 from schedlab.base.toolchain.policies import known_policies, parse_choices
 from schedlab.errors import WrongUsage, parameter
 from schedlab.metrics.registry import STEADY
@@ -22,7 +22,7 @@ from schedlab.report.model import Chart
 from schedlab.sweep import dataset, ranges
 from schedlab.sweep.columns import SHAPE
 from schedlab.sweep.description import Description
-from schedlab.sweep.expanding import Point
+from schedlab.sweep.expansion import Point
 from schedlab.sweep.origin import MADE_OF
 from schedlab.sweep.plan import change_column
 from schedlab.sweep.theory import theory

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schedlab.base.toolchain.versions import sitting
-from schedlab.sweep.make import Make, facts_of, made_of, sha256
 from schedlab.sweep.plan import Row, SweepPlan
+from schedlab.sweep.program_identity import Make, facts_of, made_of, sha256
 
 MADE_OF = "made_of"
 """Member of the manifest that explains the values of the column of the same name."""

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from schedlab.analysis.comparison.best import Place
-from schedlab.analysis.comparison.printed import as_text, change_as_text
+from schedlab.analysis.comparison.formatting import as_text, change_as_text
 from schedlab.base.display.markdown import literal
 from schedlab.base.display.names import slug
 from schedlab.base.display.numbers import counted, number_as_text, percent

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from schedlab.base.display.names import slug
 from schedlab.base.display.numbers import fitting
-from schedlab.base.files.placing import check_file
+from schedlab.base.files.replacement import check_file
 from schedlab.errors import WrongUsage, parameter
 from schedlab.report.model import Chart
 from schedlab.sweep.best import write_chart

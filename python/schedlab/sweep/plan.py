@@ -14,8 +14,8 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.machines.spec import Machine
 from schedlab.sweep.columns import CHANGE, SHAPE, TUNABLE
-from schedlab.sweep.expanding import Point
-from schedlab.sweep.make import Make, key_of, made_of
+from schedlab.sweep.expansion import Point
+from schedlab.sweep.program_identity import Make, key_of, made_of
 from schedlab.workload.changes import changes_text
 
 Row = dict[str, Any]

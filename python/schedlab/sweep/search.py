@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.analysis.comparison.printed import as_text
+from schedlab.analysis.comparison.formatting import as_text
 from schedlab.analysis.comparison.statistics import Estimate, estimates
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import say
@@ -20,16 +20,16 @@ from schedlab.base.host.supervision import signals_caught
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import WrongUsage
 from schedlab.machines.spec import RunSpec
-from schedlab.runs.carrying_out import Interrupted
-from schedlab.sweep import command, dataset, expanding, reading
+from schedlab.runs.plan_execution import Interrupted
+from schedlab.sweep import command, dataset, description_reader, expansion
 from schedlab.sweep.command import Doing, Done
 from schedlab.sweep.description import Description
-from schedlab.sweep.expanding import Point, Setup
-from schedlab.sweep.make import Make, key_of
+from schedlab.sweep.expansion import Point, Setup
 from schedlab.sweep.objectives import Objective
+from schedlab.sweep.optimizer import Budget, Search, Values, grid_size
 from schedlab.sweep.origin import origin_of
 from schedlab.sweep.plan import SweepPlan
-from schedlab.sweep.proposing import Budget, Search, Values, grid_size
+from schedlab.sweep.program_identity import Make, key_of
 from schedlab.sweep.ranking import Choice, ranked, read_values, title_of, values_by_key
 
 CONFIRMED = "confirmed"
@@ -129,8 +129,8 @@ def request_of(
             what="`search=`",
             fix="add `best=METRIC`, such as `best='turnaround'`",
         )
-    description = reading.read(path, options, read_catalogue(), searched=True)
-    bases = list(expanding.bases(description))
+    description = description_reader.read(path, options, read_catalogue(), searched=True)
+    bases = list(expansion.bases(description))
     if len(bases) > 1:
         raise WrongUsage(
             "each workload, number of CPUs and tick has its own best configuration, "
@@ -195,7 +195,7 @@ def _searched(request: SearchRequest, doing: Doing) -> tuple[list[Setup], Done]:
 
 
 def _points(request: SearchRequest, chosen: Sequence[Setup]) -> list[Point]:
-    return list(expanding.points(request.base, chosen, request.description))
+    return list(expansion.points(request.base, chosen, request.description))
 
 
 def _measured(
@@ -257,7 +257,7 @@ def _again(
     seeds = request.description.seeds
     others = tuple(max(seeds) + 1 + number for number in range(len(seeds)))
     description = replace(request.description, seeds=others)
-    points = list(expanding.points(request.base, [chosen], description))
+    points = list(expansion.points(request.base, [chosen], description))
     say(f"schedlab: running the best configuration again with {len(others)} other seeds")
     folder = doing.out / CONFIRMED
     command.carry_out(request.plan(points), replace(doing, out=folder))

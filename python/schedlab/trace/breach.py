@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from schedlab.trace.cpu_records import Mask, Stories
 from schedlab.trace.model import Integers
-from schedlab.trace.stories import Mask, Stories
 
 
 class Breach(NamedTuple):

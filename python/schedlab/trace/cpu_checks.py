@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from schedlab.trace.breach import Breach, always, earliest
+from schedlab.trace.cpu_records import Stories, without
 from schedlab.trace.errors import process_name
 from schedlab.trace.format import TEXT_OWNERS, TEXT_RECORDS_MAX, Kind, is_kind
 from schedlab.trace.model import Integers
-from schedlab.trace.stories import Stories, without
 
 
 def cpu_checks(stories: Stories, has_visits: bool) -> Iterator[Breach]:
@@ -111,7 +111,7 @@ def _running_checks(stories: Stories) -> Iterator[Breach]:
     yield from earliest(stories, switches[left != stories.current[switches]], runs)
     to_itself = switches[left == stories.columns.process[switches]]
     yield from earliest(stories, to_itself, lambda place: f"{runs(place)} already")
-    initial_running = stories.found_running
+    initial_running = stories.initially_running
     yield from earliest(
         stories,
         initial_running[stories.columns.kind[initial_running - 1] != Kind.START],

@@ -10,11 +10,11 @@ from typing import Protocol
 
 import numpy as np
 
+from schedlab.trace.cpu_records import CpuOrder, Stories
 from schedlab.trace.errors import Named
 from schedlab.trace.model import Columns, Header
 from schedlab.trace.reader import AT_ONCE, Records
 from schedlab.trace.steps import ProcessOrder, Steps
-from schedlab.trace.stories import CpuOrder, Stories
 
 _BUFFER_BYTES = 31 << 20
 """glibc ignores larger blocks (M_MMAP_THRESHOLD in mallopt(3))."""

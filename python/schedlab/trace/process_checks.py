@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from schedlab.trace.breach import Breach, first_of
+from schedlab.trace.cpu_records import Mask, changes
 from schedlab.trace.errors import Named, RecordName, process_name, state_name
 from schedlab.trace.format import Kind, ProcessState, is_kind
 from schedlab.trace.model import Columns
 from schedlab.trace.steps import Steps
-from schedlab.trace.stories import Mask, changes
 from schedlab.trace.timeline import EXITING, OUT_OF_SIGHT, Step
 
 _UNKNOWN = 6

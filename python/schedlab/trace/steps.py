@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.trace.cpu_records import Mask, changes, same_as_next, stable_order
 from schedlab.trace.format import Kind, LossKind, ProcessState, is_kind
 from schedlab.trace.model import Columns, Integers, Trace
-from schedlab.trace.stories import Mask, changes, same_as_next, stable_order
 from schedlab.trace.timeline import EXITING, OUT_OF_SIGHT, Step, Timeline
 
 _STEPS = {

@@ -9,8 +9,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.trace.cpu_records import changes
 from schedlab.trace.model import Integers
-from schedlab.trace.stories import changes
 
 
 class Step(IntEnum):

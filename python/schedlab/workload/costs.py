@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from schedlab.base.files.atomic import written
 from schedlab.base.files.json_lines import JsonError, Node, Object, parse
 from schedlab.base.files.reading import read_bytes
-from schedlab.base.files.whole import written
 from schedlab.base.toolchain.policies import is_choice, unknown
 from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.paths import ROOT

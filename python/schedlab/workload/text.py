@@ -10,6 +10,14 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.workload.binary_steps import (
+    Assembly,
+    Line,
+    Lines,
+    Rounds,
+    iterate_lines,
+    text_of_program,
+)
 from schedlab.workload.distributions import Constant, Distribution, Mixture, uniform_of
 from schedlab.workload.model import (
     ALL_WORK,
@@ -30,7 +38,6 @@ from schedlab.workload.model import (
     everything,
 )
 from schedlab.workload.times import Drawn
-from schedlab.workload.words import Assembly, Line, Lines, Rounds, iterate_lines, text_of_program
 
 FINISHED = "finished"
 """The channel that reports to the first process when processes other than its children have ended."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.workload.binary_steps import WordsRefused, read_words
 from schedlab.workload.format import HEADER, MAGIC
-from schedlab.workload.words import WordsRefused, read_words
 from schedlab_simulator.errors import WorkloadRefused
 from schedlab_simulator.library import library
 

@@ -13,7 +13,7 @@ from schedlab.analysis.agreement.known import Judged
 from schedlab.analysis.agreement.plan import Setting
 from schedlab.base.display.terminal import new_table, print_result, results
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.commands.carrying_out import ended_by_signal
+from schedlab.commands.execution import ended_by_signal
 from schedlab.commands.options import CPUS, FOLDER, echo_json, json_option, policy_option
 from schedlab.paths import RUNS
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from schedlab.commands.guided import Modules
+from schedlab.commands.command_help import Modules
 from schedlab.commands.options import json_option
 
 COMMANDS: Any = Modules(

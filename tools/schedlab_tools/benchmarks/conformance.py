@@ -16,21 +16,21 @@ from rich.table import Table
 
 from schedlab.base.display.terminal import new_table
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.commands.carrying_out import carried_out, check_finished, out_option
+from schedlab.commands.execution import carried_out, check_finished, out_option
 from schedlab.commands.options import POLICIES, json_option, no_kvm_option
 from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES, machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.metrics import measured_window, state_intervals
 from schedlab.metrics.lives import lives
-from schedlab.metrics.people import process_table
+from schedlab.metrics.processes import process_table
 from schedlab.paths import ROOT
-from schedlab.runs.carrying_out import Finished
 from schedlab.runs.plan import Plan
+from schedlab.runs.plan_execution import Finished
 from schedlab.trace import Trace, read
 from schedlab.workload import workload_files
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.judged import Judged
+from schedlab_tools.targets import Judged
 
 SUITES = ROOT / "workloads" / "conformance"
 BLINK_NS = 300_000

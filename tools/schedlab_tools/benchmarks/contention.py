@@ -21,7 +21,7 @@ from rich.table import Table
 
 from schedlab.base.display.terminal import new_table
 from schedlab.base.toolchain.policies import PolicyChoice, kinds_of_policies
-from schedlab.commands.carrying_out import carried_out, check_finished
+from schedlab.commands.execution import carried_out, check_finished
 from schedlab.commands.options import CPUS, POLICIES, json_option
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec

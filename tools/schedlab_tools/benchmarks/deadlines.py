@@ -29,9 +29,9 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.options import POLICIES, POLICY_SETTING, json_option
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.paths import ROOT, in_caches
-from schedlab.workload.words import read_words
+from schedlab.workload.binary_steps import read_words
 from schedlab_tools.benchmarks.results import finish, printed
-from schedlab_tools.judged import Judged
+from schedlab_tools.targets import Judged
 
 _UNIT_NS = 1000
 """All times are multiples."""

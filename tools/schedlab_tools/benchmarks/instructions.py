@@ -24,8 +24,8 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.paths import ROOT
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.judged import Judged
 from schedlab_tools.policy_cost import PolicyRow, console_of, measure_policies
+from schedlab_tools.targets import Judged
 
 BASELINES = ROOT / "bench" / "baselines.json"
 _LONG_TRACE_NS, _RUN_NS = 20_000_000_000, 22_000_000

@@ -12,13 +12,13 @@ from rich.table import Table
 
 from schedlab.base.display.terminal import new_table
 from schedlab.base.toolchain.policies import PolicyChoice, known_policies
-from schedlab.commands.carrying_out import carried_out, check_finished
+from schedlab.commands.execution import carried_out, check_finished
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
-from schedlab.runs.carrying_out import Finished
 from schedlab.runs.plan import Plan
+from schedlab.runs.plan_execution import Finished
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.judged import Judged
+from schedlab_tools.targets import Judged
 
 BOUND_POINTS = 3.0
 """Allowed deviation of a process's share from its ideal, in percentage points of all CPU time."""

@@ -16,10 +16,10 @@ from schedlab.base.host.isolated import call_command, request_text
 from schedlab.base.toolchain.build import SIMULATOR, build
 from schedlab.base.toolchain.policies import STANDARD
 from schedlab.errors import SchedlabError
-from schedlab.workload.words import read_words
+from schedlab.workload.binary_steps import read_words
 from schedlab_tools.benchmarks.monitor_model import HOGS_AND_TALKERS
 from schedlab_tools.benchmarks.results import printed
-from schedlab_tools.judged import Aim
+from schedlab_tools.targets import Aim
 
 CPUS = 256
 _PAIRS = 500

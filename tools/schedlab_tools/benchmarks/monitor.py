@@ -26,8 +26,8 @@ from schedlab.machines import kernel_machine
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.judged import Judged
 from schedlab_tools.policy_cost import console_of
+from schedlab_tools.targets import Judged
 
 PROCESSES = (2, 500)
 PERIOD_MS = 100

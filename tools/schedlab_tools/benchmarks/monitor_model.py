@@ -31,15 +31,15 @@ from schedlab.base.toolchain.policies import (
     read_catalogue,
 )
 from schedlab.commands.options import json_option
-from schedlab.monitor.blamed import Question, blamed
 from schedlab.monitor.model import Model
 from schedlab.monitor.standalone.build import PAGE
 from schedlab.monitor.standalone.modules import bundled
 from schedlab.monitor.trace_file import Recent
+from schedlab.monitor.wait_breakdown import Question, blamed
 from schedlab.trace.bounds import TIME_MAX
 from schedlab.trace.follow import Follower
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.judged import Aim, Judged
+from schedlab_tools.targets import Aim, Judged
 
 FRAMES_A_SECOND = 5
 RATE = 200_000

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
+from schedlab.base.display.activity import working
 from schedlab.base.display.terminal import new_table
-from schedlab.base.display.working import working
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice
 from schedlab.commands.options import json_option
@@ -20,7 +20,7 @@ from schedlab.paths import BUILD, ROOT
 from schedlab_tools.benchmarks.results import finish
 from schedlab_tools.interleavings.search import made_small, search
 from schedlab_tools.interleavings.trial import Setup
-from schedlab_tools.judged import Judged
+from schedlab_tools.targets import Judged
 
 FOLDER = ROOT / "bench" / "races"
 _WITHIN = re.compile(r"^Found within (\d+) seeds\.$", re.MULTILINE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from schedlab.base.display.terminal import results
 from schedlab.commands.options import echo_json
 from schedlab.errors import SchedlabError
-from schedlab_tools.judged import Judged
+from schedlab_tools.targets import Judged
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,7 +10,7 @@ import click
 
 from schedlab.base.display.terminal import new_table, print_result, results
 from schedlab.base.toolchain.policies import PolicyChoice, first_that_shares_by, read_catalogue
-from schedlab.commands.carrying_out import carried_out, check_finished, out_option
+from schedlab.commands.execution import carried_out, check_finished, out_option
 from schedlab.commands.options import (
     CPUS,
     TICK,

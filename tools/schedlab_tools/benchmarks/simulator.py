@@ -22,10 +22,10 @@ from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.commands.options import json_option
 from schedlab.errors import SchedlabError
 from schedlab.paths import BUILD
-from schedlab.workload.words import read_words
+from schedlab.workload.binary_steps import read_words
 from schedlab_tools.benchmarks import long_trace
 from schedlab_tools.benchmarks.results import finish, printed
-from schedlab_tools.judged import Aim
+from schedlab_tools.targets import Aim
 
 SPEED = BUILD / "simulator_speed"
 _LINE = re.compile(r"^bench simulator-(\S+) (\d+) ([\d.]+)\s*$", re.MULTILINE)

@@ -23,7 +23,7 @@ from rich.table import Table
 from schedlab.base.display.terminal import new_table
 from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.policies import parse_choices, parse_setting
-from schedlab.commands.carrying_out import carried_out, check_finished
+from schedlab.commands.execution import carried_out, check_finished
 from schedlab.commands.options import json_option
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines import machine_named

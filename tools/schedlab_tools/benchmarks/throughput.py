@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from schedlab.analysis.comparison.printed import in_column
+from schedlab.analysis.comparison.formatting import in_column
 from schedlab.analysis.comparison.statistics import Estimate, estimate
 from schedlab.base.display.numbers import Quantity
 from schedlab.base.display.terminal import new_table
@@ -26,7 +26,7 @@ from schedlab.base.toolchain.policies import (
     first_that_shares_by,
     read_catalogue,
 )
-from schedlab.commands.carrying_out import carried_out, check_finished, out_option
+from schedlab.commands.execution import carried_out, check_finished, out_option
 from schedlab.commands.options import POLICIES, for_option, json_option, no_kvm_option
 from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.folder import CONSOLE
@@ -34,7 +34,7 @@ from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.studies.linux_experiments import FAIR
 from schedlab_tools.benchmarks.results import finish
-from schedlab_tools.judged import Judged
+from schedlab_tools.targets import Judged
 
 BOUND = 0.05
 """Largest relative difference of a policy's events per second from the fair class."""

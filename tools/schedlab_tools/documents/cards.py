@@ -11,13 +11,13 @@ from pathlib import Path
 
 from schedlab.analysis.comparison.statistics import Estimate
 from schedlab.base.toolchain.policies import PolicyChoice, known_policies
-from schedlab.courses.scoring.card import Card, card, read_values
-from schedlab.courses.scoring.sets import SHOWN, Level, WorkloadSet, read_set
+from schedlab.courses.scoring.score_card import Card, card, read_values
+from schedlab.courses.scoring.workload_sets import SHOWN, Level, WorkloadSet, read_set
 from schedlab.paths import ROOT
 from schedlab.runs import perform
 from schedlab.runs.collection import Collection, read
 from schedlab.runs.plan import Plan
-from schedlab_tools.documents.marked import with_marked
+from schedlab_tools.documents.marked_parts import with_marked
 
 DOCUMENT = ROOT / "docs" / "score.md"
 PART, SPREAD = "cards", "spread"

@@ -27,9 +27,9 @@ from schedlab.report.model import Chart
 from schedlab.report.policy_labels import policy_label
 from schedlab.report.specifications import for_paper
 from schedlab.runs.collection import read
-from schedlab.studies.pack import read_yaml
-from schedlab_tools.documents.marked import write
-from schedlab_tools.documents.running import printed_output
+from schedlab.studies.study import read_yaml
+from schedlab_tools.documents.command_output import printed_output
+from schedlab_tools.documents.marked_parts import write
 
 SOURCE, DATA = STUDIES / "lessons.yaml", STUDIES / "lessons.csv"
 PAGE = ROOT / "docs" / "what-the-studies-teach.md"

@@ -10,26 +10,26 @@ from pathlib import Path
 
 import jinja2
 
-from schedlab.base.toolchain.kept import CATALOGUE, catalogue_text
+from schedlab.base.toolchain.committed import CATALOGUE, catalogue_text
 from schedlab.base.toolchain.policies import built_listing
 from schedlab.paths import ROOT, STUDIES
 from schedlab.studies import select
-from schedlab.studies.ideal import CPUS, LOTTERY_GROUPS, ideal_group_shares, unmeetable
-from schedlab.studies.pack import studies
+from schedlab.studies.ideal_times import CPUS, LOTTERY_GROUPS, ideal_group_shares, unmeetable
+from schedlab.studies.study import studies
 from schedlab_tools.documents import (
     api_list,
     cards,
     first_run,
     lessons,
+    readme_animation,
     screens,
-    stairs,
     table_list,
     trace_definitions,
 )
+from schedlab_tools.documents.command_output import printed_output
 from schedlab_tools.documents.gallery import pages as gallery
 from schedlab_tools.documents.gallery import study_presets, trials
-from schedlab_tools.documents.marked import with_marked, write
-from schedlab_tools.documents.running import printed_output
+from schedlab_tools.documents.marked_parts import with_marked, write
 
 HELP = ROOT / "python" / "schedlab" / "commands" / "help.txt"
 DOCUMENT = ROOT / "docs" / "studies.md"
@@ -125,7 +125,7 @@ def parts() -> dict[str, Part]:
         "stairs": Part(
             "the moving picture of the README",
             (stairs_file,),
-            lambda: write(stairs_file, stairs.picture()),
+            lambda: write(stairs_file, readme_animation.picture()),
         ),
         "run": Part(
             "the comparison that the README shows",

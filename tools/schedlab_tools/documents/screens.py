@@ -8,14 +8,14 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Page, sync_playwright
 
-from schedlab.base.files.whole import file_hash
-from schedlab.base.toolchain.kept import PAGE as FILE
+from schedlab.base.files.atomic import file_hash
+from schedlab.base.toolchain.committed import PAGE as FILE
 from schedlab.base.toolchain.tools import compiler, find_browser
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT
-from schedlab_tools.documents.marked import write
-from schedlab_tools.documents.running import printed_output
-from schedlab_tools.documents.shown import shown
+from schedlab_tools.documents.command_output import printed_output
+from schedlab_tools.documents.marked_parts import write
+from schedlab_tools.documents.shown_policies import shown
 
 PICTURES = ROOT / "docs"
 _SIZE = (1440, 900)

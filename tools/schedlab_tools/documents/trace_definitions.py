@@ -16,7 +16,7 @@ from cffi import FFI
 
 from schedlab.paths import ROOT
 from schedlab_simulator.declarations import declarations
-from schedlab_tools.documents.marked import write
+from schedlab_tools.documents.marked_parts import write
 
 PYTHON = ROOT / "python" / "schedlab" / "trace" / "format.py"
 WORKLOAD = ROOT / "python" / "schedlab" / "workload" / "format.py"

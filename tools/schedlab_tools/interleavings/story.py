@@ -11,7 +11,7 @@ import polars as pl
 
 from schedlab import trace
 from schedlab.base.display.numbers import milliseconds
-from schedlab.base.toolchain.places import Place, places_of
+from schedlab.base.toolchain.source_lines import Place, places_of
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.metrics.intervals import cpu_intervals, state_intervals
 from schedlab.trace import Kind, Trace

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab import trace
-from schedlab.base.host.tied import tied
+from schedlab.base.host.parent_death import tied
 from schedlab.base.toolchain.build import IMAGE, KERNEL
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import MachineUnfit

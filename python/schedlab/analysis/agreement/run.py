@@ -14,12 +14,12 @@ from schedlab.analysis.agreement.plan import Case, Window, Windows, kernel_plan,
 from schedlab.analysis.agreement.text import HEADINGS, LEFT, by_policy, row, summary, table
 from schedlab.base.display.names import write_csv
 from schedlab.base.display.terminal import say
-from schedlab.base.files import placing
+from schedlab.base.files import replacement
 from schedlab.runs import results
-from schedlab.runs.carrying_out import Software, inputs
 from schedlab.runs.collection import Collection, Setup, StoredRun
 from schedlab.runs.perform import perform, unfinished
 from schedlab.runs.plan import Plan
+from schedlab.runs.plan_execution import Software, inputs
 
 STEM = "agreement"
 """Prefix of the names of result files."""
@@ -33,11 +33,11 @@ def agreement(
     Existing runs are reused. Raises WrongUsage for runs of another kernel. Runs of another
     simulator or workload file are discarded and repeated, because they take little time.
 
-    Raises Interrupted (schedlab.runs.carrying_out) on a signal; finished runs are kept.
+    Raises Interrupted (schedlab.runs.plan_execution) on a signal; finished runs are kept.
     """
     if folder.is_dir():
         for place in files(folder):
-            placing.check_file("out", place, ours=True)
+            replacement.check_file("out", place, ours=True)
     kernel = kernel_plan(folder, on_kernel)
     _perform(kernel)
     began = windows(kernel)
@@ -125,8 +125,8 @@ def _throw_away_others(plan: Plan, base: Software) -> None:
         if results.is_complete(place):
             manifest, now = results.read_manifest(place), inputs(run, base)
             if any(manifest.get(key) != now.get(key) for key in results.DECISIVE):
-                placing.check_folder("out", place)
-                placing.remove(place)
+                replacement.check_folder("out", place)
+                replacement.remove(place)
 
 
 def _collect(plans: Sequence[Plan]) -> Collection:
@@ -143,7 +143,7 @@ def write(cells: Sequence[Judged], folder: Path) -> None:
     page.write_text(markdown(cells))
     for place in (csv, parquet, page, markdown_file):
         if place.exists():
-            placing.add_to_list(place)
+            replacement.add_to_list(place)
 
 
 def files(folder: Path) -> tuple[Path, ...]:

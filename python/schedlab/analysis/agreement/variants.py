@@ -20,7 +20,7 @@ from pathlib import Path
 
 from schedlab.analysis.agreement.cells import Cell, Key
 from schedlab.analysis.agreement.plan import Case, Windows, simulated_run
-from schedlab.base.files.whole import written
+from schedlab.base.files.atomic import written
 from schedlab.machines.spec import RunSpec
 from schedlab.workload import costs as profiles
 

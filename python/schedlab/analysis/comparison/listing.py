@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.analysis.comparison.compare import Comparison, Match, Row, Verdict
+from schedlab.analysis.comparison.formatting import as_text, change_as_text
 from schedlab.analysis.comparison.measures import (
     BY_NAME,
     GROUP_MEASURES,
@@ -19,7 +20,6 @@ from schedlab.analysis.comparison.measures import (
     Measure,
     reported_value_measure,
 )
-from schedlab.analysis.comparison.printed import as_text, change_as_text
 from schedlab.analysis.comparison.setups import DIMENSIONS, Fact, key_of
 from schedlab.analysis.comparison.statistics import FEW
 from schedlab.base.display.numbers import number_as_text, percent, percent_change

@@ -3,7 +3,12 @@
 
 from schedlab.analysis.explanation.blame import Blame, Blames, Cause
 from schedlab.analysis.explanation.delays import confirmed, delays, difference
-from schedlab.analysis.explanation.explained import Explained, WaitQuery, critical_path, explain
+from schedlab.analysis.explanation.explained_waits import (
+    Explained,
+    WaitQuery,
+    critical_path,
+    explain,
+)
 
 __all__ = [
     "Blame",

@@ -10,9 +10,9 @@ import numpy as np
 
 from schedlab.metrics.lives import Lives
 from schedlab.trace import Kind, Trace
+from schedlab.trace.cpu_records import CpuOrder
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Integers
-from schedlab.trace.stories import CpuOrder
 
 IDLE, SCHEDULER, UNKNOWN = -1, -2, -3
 """Values of `occupant` other than a process."""

@@ -20,10 +20,10 @@ import polars as pl
 
 from schedlab.base.display.names import json_text
 from schedlab.base.files.archive import unpack, write_archive
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.files.formats import check_format
-from schedlab.base.files.kept import Field, by_name, list_of, read_object, read_tables
-from schedlab.base.files.placing import check_file
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.replacement import check_file
+from schedlab.base.files.untrusted import Field, by_name, list_of, read_object, read_tables
 from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.machines.folder import SHAPE_FILE, WORKLOAD_FILE
 from schedlab.metrics import schemas

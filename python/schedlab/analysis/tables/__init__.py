@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Provides a run as tables: CPU time, waits and wake-ups of processes, and the CPU's activity (docs/tables.md)."""
 
-from schedlab.analysis.tables.opened import Run, open_run
+from schedlab.analysis.tables.opened_run import Run, open_run
 from schedlab.analysis.tables.query import query
 from schedlab.analysis.tables.trace_tables import DESCRIBED, Column, TraceTables
 

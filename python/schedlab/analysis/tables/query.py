@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from schedlab.analysis.tables.opened import Run
+from schedlab.analysis.tables.opened_run import Run
 from schedlab.analysis.tables.trace_tables import DESCRIBED
 from schedlab.base.toolchain.needs import need_extra
 from schedlab.errors import WrongUsage

@@ -17,8 +17,8 @@ from schedlab.errors import WrongUsage
 from schedlab.metrics import cpu_intervals, scheduler_intervals, state_intervals
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import Lives, lives
-from schedlab.metrics.people import called_by
-from schedlab.metrics.untold import unseen, wakeups_unknown, without_columns, without_unknown
+from schedlab.metrics.processes import called_by
+from schedlab.metrics.unknown import unseen, wakeups_unknown, without_columns, without_unknown
 from schedlab.metrics.window import measured_window
 from schedlab.trace import Kind, MarkKind, Trace, annotation_text, mark_text
 from schedlab.trace.format import signed

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from schedlab.base.files.atomic import written
 from schedlab.base.files.reading import check_regular
-from schedlab.base.files.whole import written
 from schedlab.errors import FileRefused
 
 _TIME = (1980, 1, 1, 0, 0, 0)

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-from schedlab.base.display.working import begin_display
+from schedlab.base.display.activity import begin_display
 from schedlab.base.host.disk import LOOK_SECONDS, DiskWatch
 from schedlab.errors import SchedlabError
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.base.toolchain.places import from_root
+from schedlab.base.toolchain.source_lines import from_root
 from schedlab.base.toolchain.tools import output, system_compiler
 from schedlab.errors import BuildFailed
 

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from functools import cache
 from typing import NoReturn
 
+from schedlab.base.display.activity import Update, working
 from schedlab.base.display.numbers import percent
-from schedlab.base.display.working import Update, working
 from schedlab.base.host.processor import host_processors
+from schedlab.base.toolchain.committed import committed_module
 from schedlab.base.toolchain.diagnosis import check_source, first_lines, named_in
-from schedlab.base.toolchain.kept import committed_module
 from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.tools import compiler, find_make, find_system_compiler
 from schedlab.environment import need_execution

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.base.toolchain.places import from_root
+from schedlab.base.toolchain.source_lines import from_root
 from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import BuildFailed, RuleBroken
 from schedlab.paths import ROOT

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from schedlab.base.display.activity import begin_display, working
 from schedlab.base.display.terminal import say
-from schedlab.base.display.working import begin_display, working
 from schedlab.base.toolchain.tools import (
     complaint,
     find_browser,

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeVar
 
-from schedlab.base.toolchain.kept import committed_listing
+from schedlab.base.toolchain.committed import committed_listing
 from schedlab.errors import BuildFailed, RuleBroken, WrongUsage, parameter
 from schedlab.paths import ROOT
 

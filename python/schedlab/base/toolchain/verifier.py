@@ -16,7 +16,7 @@ from schedlab.base.toolchain.bpf_object import (
     read_object,
 )
 from schedlab.base.toolchain.diagnosis import policy_of, symbol_of, with_hints
-from schedlab.base.toolchain.places import from_root
+from schedlab.base.toolchain.source_lines import from_root
 from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import BuildFailed, RuleBroken
 from schedlab.paths import ROOT

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from schedlab.commands.guided import Modules
+from schedlab.commands.command_help import Modules
 
 COMMANDS: Any = Modules(__name__, "kernel", "policy")
 

@@ -10,8 +10,8 @@ from shlex import quote
 
 import click
 
+from schedlab.base.display.activity import working
 from schedlab.base.display.terminal import print_result
-from schedlab.base.display.working import working
 from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 from schedlab.commands.options import (
@@ -99,7 +99,7 @@ def kernel(options: Options) -> None:
     is in its queue, and no damage to the file system. A failing run is reduced to as few pauses as needed and
     described (exit status 1). The same seed repeats it. docs/explore.md has details.
     """
-    from schedlab.base.files.placing import check_folder
+    from schedlab.base.files.replacement import check_folder
     from schedlab.base.toolchain.build import build
     from schedlab.base.toolchain.policies import check_choices, read_catalogue
     from schedlab.machines.spike import Spike

@@ -10,9 +10,9 @@ from shlex import quote
 
 import click
 
+from schedlab.base.display.activity import Update, working
 from schedlab.base.display.terminal import print_result, say
-from schedlab.base.display.working import Update, working
-from schedlab.base.files.whole import written
+from schedlab.base.files.atomic import written
 from schedlab.base.host.addresses import need_all_addresses
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.options import (
@@ -26,8 +26,7 @@ from schedlab.commands.options import (
     quiet_option,
 )
 from schedlab.errors import MachineUnfit, RuleBroken
-from schedlab.machines.acted_out import TICK_US
-from schedlab.machines.explored import (
+from schedlab.machines.exploration import (
     QUEUES_MOST,
     TASKS_MOST,
     Explored,
@@ -37,6 +36,7 @@ from schedlab.machines.explored import (
     words_of,
     workload_that_breaks,
 )
+from schedlab.machines.operations_workload import TICK_US
 
 
 class Request:
@@ -132,7 +132,7 @@ def policy(request: Request) -> None:
     Equal states count once. The search ends when there is no new state, or at a limit. It prints the shortest
     sequence that breaks a rule (exit status 1). docs/explore.md lists what is tried.
     """
-    from schedlab.machines.checked import has_sanitizers
+    from schedlab.machines.checked_simulator import has_sanitizers
 
     need_all_addresses("searches of policies")
     if not has_sanitizers():
@@ -148,7 +148,7 @@ def policy(request: Request) -> None:
 
 
 def _explore(choice: PolicyChoice | Path, request: Request) -> RuleBroken | None:
-    from schedlab.machines.explored import named, source_of
+    from schedlab.machines.exploration import named, source_of
 
     source, name = (
         (choice, named(choice)) if isinstance(choice, Path) else (source_of(choice), str(choice))

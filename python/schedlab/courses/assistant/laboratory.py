@@ -17,16 +17,16 @@ from threading import Lock
 from typing import Any
 
 from schedlab import __version__
-from schedlab.analysis.explanation.explained import WaitQuery
-from schedlab.analysis.explanation.explained import explain as explain_waits
+from schedlab.analysis.explanation.explained_waits import WaitQuery
+from schedlab.analysis.explanation.explained_waits import explain as explain_waits
 from schedlab.analysis.tables import open_run
-from schedlab.base.files import placing
-from schedlab.base.files.whole import written
+from schedlab.base.files import replacement
+from schedlab.base.files.atomic import written
 from schedlab.base.toolchain.needs import need_extra
 from schedlab.base.toolchain.policies import known_policies, read_catalogue
-from schedlab.courses.grading.seen import Seen, keep_run
+from schedlab.courses.grading.graded_run import Seen, keep_run
 from schedlab.courses.scoring import candidate
-from schedlab.courses.submissions import apart
+from schedlab.courses.submissions import wasm_policy
 from schedlab.courses.submissions.compiling import SOURCE_MAX, Compiled
 from schedlab.courses.submissions.sandbox import need_sandbox
 from schedlab.courses.submissions.trial import CPUS_MAX, PROCESSES_MAX, Trial
@@ -80,10 +80,10 @@ class Laboratory:
         content = source.encode(errors="replace")
         if len(content) > SOURCE_MAX:
             raise WrongUsage(f"source: larger than {SOURCE_MAX:,} bytes; shorten it")
-        placing.check_file("policy", place, ours=True)
+        replacement.check_file("policy", place, ours=True)
         with written(place) as new:
             new.write_bytes(content)
-        placing.add_to_list(place)
+        replacement.add_to_list(place)
         return f"{place} is written"
 
     def check_policy(self, name: str) -> str:
@@ -119,13 +119,13 @@ class Laboratory:
         trial = Trial(workload, file, cpus, seed, _TICK_NS, _LIMIT_NS, "kernel", {})
         run = f"{name}-{workload}-{cpus}cpu-seed{seed}"
         place = self.folder / _RUNS / run
-        placing.check_folder("run", place)
+        replacement.check_folder("run", place)
         policy = self._compiled(name)
         with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
             path = Path(scratch) / TRACE_FILE
             try:
-                apart.run(trial, policy, path)
-            except apart.Broken as error:
+                wasm_policy.run(trial, policy, path)
+            except wasm_policy.Broken as error:
                 raise RuleBroken(f"{name} under {workload}: {error}") from None
             seen = Seen(path)
             place.parent.mkdir(exist_ok=True)
@@ -176,7 +176,7 @@ class Laboratory:
     def _compiled(self, name: str) -> Compiled:
         if not self.trusted:
             need_sandbox()
-        apart.need_library()
+        wasm_policy.need_library()
         try:
             return candidate.compiled(self.read_policy(name), self.trusted)
         except candidate.Failure as failure:

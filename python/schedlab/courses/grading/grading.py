@@ -12,15 +12,15 @@ from fractions import Fraction
 from pathlib import Path
 
 from schedlab.base.display.names import slug
-from schedlab.base.files.placing import check_folder
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
+from schedlab.base.files.replacement import check_folder
 from schedlab.courses.grading import kernel
-from schedlab.courses.grading.drawing import timeline
+from schedlab.courses.grading.graded_run import Seen, keep_run
 from schedlab.courses.grading.judging import Judged, judge, judge_instructions
 from schedlab.courses.grading.lab import Expectation, Lab, LabTest
-from schedlab.courses.grading.seen import Seen, keep_run
+from schedlab.courses.grading.moment_pictures import timeline
 from schedlab.courses.grading.verdict import Scored, TestVerdict, Verdict, picture_of
-from schedlab.courses.submissions import apart
+from schedlab.courses.submissions import wasm_policy
 from schedlab.courses.submissions.compiling import Compiled, NotCompiled, compile_policy
 from schedlab.courses.submissions.sandbox import need_sandbox
 from schedlab.courses.submissions.trial import NO_WRAPS_NS
@@ -94,8 +94,8 @@ class Grader:
         with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
             path = Path(folder) / TRACE_FILE
             try:
-                ran = apart.run(test, policy, path)
-            except apart.Broken as error:
+                ran = wasm_policy.run(test, policy, path)
+            except wasm_policy.Broken as error:
                 return _nothing(test, str(error))
             seen, right = Seen(path), self.right(test)
             judged = [
@@ -143,7 +143,7 @@ def grader(lab: Lab, trusted: bool, solution_tried: bool = False) -> Iterator[Gr
     try:
         if not trusted:
             need_sandbox()
-        apart.need_library()
+        wasm_policy.need_library()
         if any(
             expectation.kind == "kernel" for test in lab.tests for expectation in test.expectations
         ):
@@ -155,12 +155,12 @@ def grader(lab: Lab, trusted: bool, solution_tried: bool = False) -> Iterator[Gr
                 solution = compile_policy(lab.form, lab.solution, trusted)
                 tests = tuple(_with_clocks(test, solution) for test in lab.tests)
                 instructions = {
-                    test.name: apart.run(
+                    test.name: wasm_policy.run(
                         test, solution, references / f"{test.name}.bin"
                     ).instructions
                     for test in tests
                 }
-            except (NotCompiled, apart.Broken) as error:
+            except (NotCompiled, wasm_policy.Broken) as error:
                 raise FileRefused(f"{fails}: {error}") from None
             made = Grader(replace(lab, tests=tests), trusted, references, instructions)
             for test in () if solution_tried else tests:
@@ -190,7 +190,7 @@ def _with_clocks(test: LabTest, solution: Compiled) -> LabTest:
         first, later = _beginning(test), _beginning(test, NO_WRAPS_NS)
         suffix = "clocks wrap"
     if _decisions(later, solution) == right:
-        raise apart.Broken(f"its decisions differ in {test.name} only where {suffix}")
+        raise wasm_policy.Broken(f"its decisions differ in {test.name} only where {suffix}")
     return first
 
 
@@ -204,8 +204,8 @@ def _decisions(test: LabTest, policy: Compiled) -> bytes:
     """Returns the trace of a run, or the reason of its failure."""
     with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
         try:
-            return apart.run(test, policy, Path(folder) / TRACE_FILE).trace.read_bytes()
-        except apart.Broken as error:
+            return wasm_policy.run(test, policy, Path(folder) / TRACE_FILE).trace.read_bytes()
+        except wasm_policy.Broken as error:
             return str(error).encode()
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 
 from schedlab.base.display.numbers import milliseconds, moment
-from schedlab.courses.grading.drawing import drawn
+from schedlab.courses.grading.graded_run import Seen
 from schedlab.courses.grading.lab import Expectation, LabTest
-from schedlab.courses.grading.seen import Seen
+from schedlab.courses.grading.moment_pictures import drawn
 from schedlab.metrics.intervals import cpu_intervals
 from schedlab.trace import Kind
-from schedlab.trace.parting import Parting, parting, picks
+from schedlab.trace.divergence import Divergence, first_divergence, picks
 
 _PARTS = 100
 """Partial credit is rounded down to this fraction of a point."""
@@ -52,7 +52,7 @@ def judge(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judg
 
 def _with_the_first_decision(judged: Judged, test: LabTest, seen: Seen, right: Seen) -> Judged:
     """Adds the first decision that differs from the solution's, which may have caused the loss."""
-    difference = parting(seen.trace, right.trace, timed=True)
+    difference = first_divergence(seen.trace, right.trace, timed=True)
     if difference is None:
         return judged
     at_ns = seen.window.begin_ns + difference.time_ns
@@ -75,7 +75,7 @@ def judge_instructions(expected: Expectation, executed: int, right: int) -> Judg
     return Judged(Fraction(0), why)
 
 
-def _turns(difference: Parting) -> str:
+def _turns(difference: Divergence) -> str:
     return (
         f"CPU {difference.cpu} turns to {difference.one or 'no process any more'}; right is"
         f" {difference.other or 'none: it had picked for the last time'}"
@@ -115,7 +115,7 @@ def _idle_while_waiting(test: LabTest, seen: Seen) -> tuple[int, int, int, str] 
 
 
 def _order(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judged:
-    difference = parting(seen.trace, right.trace, timed=True)
+    difference = first_divergence(seen.trace, right.trace, timed=True)
     if difference is None:
         return Judged(expected.points)
     at_ns = difference.time_ns

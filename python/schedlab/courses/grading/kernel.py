@@ -20,10 +20,10 @@ from schedlab.base.toolchain.build import IMAGE, PARTS, build
 from schedlab.base.toolchain.diagnosis import KERNEL_FLAGS
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.base.toolchain.tools import compiler
+from schedlab.courses.grading.graded_run import Seen
 from schedlab.courses.grading.judging import Judged
 from schedlab.courses.grading.lab import Expectation, LabTest
-from schedlab.courses.grading.seen import Seen
-from schedlab.courses.submissions import apart
+from schedlab.courses.submissions import wasm_policy
 from schedlab.courses.submissions.compiling import Compiled, NotCompiled, clang_command
 from schedlab.courses.submissions.sandbox import OUT, WORK, Done, Sandbox
 from schedlab.errors import MachineUnfit
@@ -32,8 +32,8 @@ from schedlab.machines.outcome import outcome_of
 from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import Spike
 from schedlab.paths import BUILD, ROOT
+from schedlab.trace.divergence import first_divergence
 from schedlab.trace.errors import TraceError
-from schedlab.trace.parting import parting
 from schedlab.workload.loading import make_disk
 
 KERNEL = BUILD / "apart" / "kernel.o"
@@ -62,8 +62,8 @@ def judge(test: LabTest, expected: Expectation, policy: Compiled, trusted: bool)
         place = Path(folder)
         simulated = place / "simulated.bin"
         try:
-            apart.run(replace(test, costs="kernel"), policy, simulated)
-        except apart.Broken as error:
+            wasm_policy.run(replace(test, costs="kernel"), policy, simulated)
+        except wasm_policy.Broken as error:
             return Judged(Fraction(0), f"in the simulator at the kernel's costs: {error}")
         try:
             done, path = _boot(test, policy, trusted, place)
@@ -79,7 +79,7 @@ def _judged(expected: Expectation, simulated: Seen, done: Done, path: Path) -> J
     try:
         trace_data = trace.read(path)
         trace.validate(trace_data)
-        difference = parting(trace_data, simulated.trace)
+        difference = first_divergence(trace_data, simulated.trace)
     except (OSError, TraceError) as error:
         return Judged(Fraction(0), f"the kernel's trace is none: {error}")
     if difference is None:

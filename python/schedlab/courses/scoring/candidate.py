@@ -22,16 +22,16 @@ import numpy as np
 import polars as pl
 
 from schedlab import metrics
+from schedlab.base.files.atomic import written
 from schedlab.base.files.reading import read_bytes
-from schedlab.base.files.whole import written
 from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.courses.grading.graded_run import Seen
 from schedlab.courses.grading.judging import judge
 from schedlab.courses.grading.lab import LabTest, read_tests
-from schedlab.courses.grading.seen import Seen
-from schedlab.courses.scoring import card
+from schedlab.courses.scoring import score_card
 from schedlab.courses.scoring.measuring import values_file
-from schedlab.courses.scoring.sets import SHOWN, read_set
-from schedlab.courses.submissions import apart
+from schedlab.courses.scoring.workload_sets import SHOWN, read_set
+from schedlab.courses.submissions import wasm_policy
 from schedlab.courses.submissions.compiling import Compiled, NotCompiled, compile_policy
 from schedlab.courses.submissions.sandbox import need_sandbox
 from schedlab.courses.submissions.trial import Form, Trial
@@ -76,7 +76,7 @@ def score(source: str | Path, *, key: bytes | None = None, trusted: bool = False
     """
     if not trusted:
         need_sandbox()
-    apart.need_library()
+    wasm_policy.need_library()
     workload_set = read_set()
     verdict: Verdict = {
         "set": workload_set.name,
@@ -94,10 +94,13 @@ def score(source: str | Path, *, key: bytes | None = None, trusted: bool = False
         candidate_values = _values(key or SHOWN, policy)
     except Failure as failure:
         verdict["failed_at"] = failure.at
-        return verdict | card.Card(CANDIDATE, failure.why, (), (), ()).to_dict()
+        return verdict | score_card.Card(CANDIDATE, failure.why, (), (), ()).to_dict()
     reference = str(workload_set.reference)
     values = {reference: _reference(key or SHOWN, trusted), CANDIDATE: candidate_values}
-    return verdict | card.card(workload_set, level, card.Measured(values, {}), CANDIDATE).to_dict()
+    return (
+        verdict
+        | score_card.card(workload_set, level, score_card.Measured(values, {}), CANDIDATE).to_dict()
+    )
 
 
 def score_many(
@@ -153,8 +156,8 @@ def hold_to_laws(policy: Compiled) -> None:
         path = Path(folder) / TRACE_FILE
         for test in _laws():
             try:
-                apart.run(test, policy, path)
-            except apart.Broken as error:
+                wasm_policy.run(test, policy, path)
+            except wasm_policy.Broken as error:
                 raise Failure("laws", f"{test.name}: {error}") from None
             seen = Seen(path)
             for expected in test.expectations:
@@ -177,7 +180,7 @@ def _trial(run: RunSpec) -> Trial:
     )
 
 
-def _values(key: bytes, policy: Compiled) -> card.Values:
+def _values(key: bytes, policy: Compiled) -> score_card.Values:
     """Returns a policy's values in all runs. Raises Failure."""
     done: list[tuple[RunSpec, Metrics]] = []
     instructions = 0
@@ -186,8 +189,8 @@ def _values(key: bytes, policy: Compiled) -> card.Values:
         for run, trial in _trials(key):
             configuration = f"{run.label}, {run.cpus} CPUs"
             try:
-                instructions += apart.run(trial, policy, path).instructions
-            except apart.Broken as error:
+                instructions += wasm_policy.run(trial, policy, path).instructions
+            except wasm_policy.Broken as error:
                 raise Failure("simulator", f"{configuration}: {error}") from None
             if instructions > INSTRUCTIONS_MOST:
                 raise Failure(
@@ -196,11 +199,11 @@ def _values(key: bytes, policy: Compiled) -> card.Values:
                 )
             done.append((run, metrics.measure(path)))
     workload_set = read_set()
-    values = card.read_values(workload_set, workload_set.levels[LEVEL], _Measured(done))
+    values = score_card.read_values(workload_set, workload_set.levels[LEVEL], _Measured(done))
     return values.values[CANDIDATE]
 
 
-def _reference(key: bytes, trusted: bool) -> card.Values:
+def _reference(key: bytes, trusted: bool) -> score_card.Values:
     """Returns the values of the set's reference, run like a candidate and cached."""
     workload_set = read_set()
     level, reference = workload_set.levels[LEVEL], workload_set.reference

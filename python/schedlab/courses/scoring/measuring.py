@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from schedlab.analysis.gate.baseline import SUFFIX, opened, write_baseline
-from schedlab.base.display.working import working
-from schedlab.base.files.whole import file_hash
+from schedlab.base.display.activity import working
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.courses.scoring.card import Measured, read_values
-from schedlab.courses.scoring.sets import Level, WorkloadSet
+from schedlab.courses.scoring.score_card import Measured, read_values
+from schedlab.courses.scoring.workload_sets import Level, WorkloadSet
 from schedlab.machines.linux.machine import Linux
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT, cache_folder

@@ -44,7 +44,7 @@ class NotCompiled(Exception):
 
 @dataclass(frozen=True)
 class Compiled:
-    """A policy as a module for schedlab.courses.submissions.apart."""
+    """A policy as a module for schedlab.courses.submissions.wasm_policy."""
 
     name: str
     source: Path

@@ -2,7 +2,7 @@
 """Runs compilers and submissions' kernels in bubblewrap, which hides everything of the host except tools.
 
 Submissions in the simulator do not need it: they run in a WebAssembly machine
-(schedlab.courses.submissions.apart).
+(schedlab.courses.submissions.wasm_policy).
 """
 
 from __future__ import annotations

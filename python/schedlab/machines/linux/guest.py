@@ -19,19 +19,19 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from schedlab.base.display.activity import begin_display
 from schedlab.base.display.terminal import say
-from schedlab.base.display.working import begin_display
+from schedlab.base.host.parent_death import tie, tied
 from schedlab.base.host.processor import need_linux_guests
 from schedlab.base.host.supervision import supervise
-from schedlab.base.host.tied import tie, tied
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.needs import LINUX_GUEST, need
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import CONSOLE
 from schedlab.machines.linux import image, kvm
 from schedlab.machines.linux.kernel import Kernel, named_kernel, needs
+from schedlab.machines.linux.kvm_fallback import Choice
 from schedlab.machines.linux.packages import packages
-from schedlab.machines.linux.second_start import Choice
 from schedlab.machines.linux.topology import topology_options
 from schedlab.machines.outcome import LIMIT, PANIC, indent, read_console, tail_of
 from schedlab.machines.qemu import emulator

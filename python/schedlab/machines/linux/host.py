@@ -15,12 +15,12 @@ import sys
 import time
 from pathlib import Path
 
-from schedlab.base.host.tied import tied
+from schedlab.base.host.parent_death import tied
 from schedlab.errors import WrongUsage, parameter
 from schedlab.machines.folder import WORKLOAD_PLAYED
 from schedlab.machines.linux.host_fitness import loaded, need_fit_host
+from schedlab.machines.linux.installed_schedulers import is_published, program_of
 from schedlab.machines.linux.machine import WORKLOAD, Linux
-from schedlab.machines.linux.published import is_published, program_of
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import Parts, Release, RunSpec
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from schedlab.base.files.whole import alone, file_hash, written
+from schedlab.base.files.atomic import alone, file_hash, written
 from schedlab.errors import WrongUsage
 from schedlab.machines.linux.elf import LOADER
 from schedlab.machines.linux.packages import Packages, folder

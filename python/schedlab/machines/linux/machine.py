@@ -16,7 +16,7 @@ from schedlab.base.toolchain.policies import FAIR
 from schedlab.base.toolchain.tools import version_in
 from schedlab.errors import MachineUnfit, WrongUsage, parameter
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED
-from schedlab.machines.linux.published import (
+from schedlab.machines.linux.installed_schedulers import (
     IN_GUEST,
     files_for_guest,
     is_published,

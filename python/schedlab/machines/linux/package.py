@@ -22,7 +22,7 @@ from email.utils import formatdate
 from pathlib import Path
 
 from schedlab import __version__
-from schedlab.base.files.whole import written
+from schedlab.base.files.atomic import written
 from schedlab.base.toolchain.versions import commit, commit_seconds
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines.linux.apt import need_programs

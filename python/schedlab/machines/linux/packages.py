@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from schedlab.base.files.whole import alone, file_hash, written
+from schedlab.base.files.atomic import alone, file_hash, written
 from schedlab.errors import MachineUnfit
 from schedlab.machines.linux import apt, elf, mirror
 from schedlab.machines.linux.apt import Package, PrivateApt

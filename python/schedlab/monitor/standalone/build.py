@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from schedlab.base.toolchain import kept
+from schedlab.base.toolchain import committed
 from schedlab.base.toolchain.build import built_module
-from schedlab.base.toolchain.kept import MODULE, sources_hash
+from schedlab.base.toolchain.committed import MODULE, sources_hash
 from schedlab.base.toolchain.policies import built_listing, unknown
 from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import BuildFailed, WrongUsage, parameter
@@ -26,7 +26,7 @@ from schedlab.workload.palette import palette
 from schedlab.workload.text import text_of
 
 PAGE = ROOT / "page"
-FILE = kept.PAGE
+FILE = committed.PAGE
 BYTES_MAX = 4_000_000
 TICK_NS = 10_000_000
 """Tick length (ns) of the workload texts."""

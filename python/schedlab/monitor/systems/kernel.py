@@ -42,10 +42,10 @@ from schedlab.monitor.system import (
     TunableNow,
 )
 from schedlab.monitor.systems.guest_errors import EPOLICY, ERANGE, ESRCH, ETUNABLE, GuestError
+from schedlab.monitor.systems.live_branches import run_again
 from schedlab.monitor.systems.live_disk import LiveDisk, make_live_disk
-from schedlab.monitor.systems.live_futures import run_again
 from schedlab.monitor.systems.qemu_control import QemuControl
-from schedlab.monitor.systems.real import GuestSystem
+from schedlab.monitor.systems.real_system import GuestSystem
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.monitor.systems.steering import Steering
 from schedlab.runs.parts import supply

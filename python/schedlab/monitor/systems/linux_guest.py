@@ -18,18 +18,18 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from schedlab.base.host.parent_death import tied
 from schedlab.base.host.supervision import to_the_end
-from schedlab.base.host.tied import tied
 from schedlab.machines.linux.guest import Prepared, panic_lines
-from schedlab.machines.linux.live import WORKLOADS, LiveJob, prepare_live
+from schedlab.machines.linux.live_guest import WORKLOADS, LiveJob, prepare_live
 from schedlab.machines.outcome import indent, tail_of
 from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableNow
 from schedlab.monitor.systems.console import Console
 from schedlab.monitor.systems.linux_errors import LinuxError
-from schedlab.monitor.systems.linux_family import Family
 from schedlab.monitor.systems.linux_palette import Compiled, compile_palette
+from schedlab.monitor.systems.monitor_processes import Family
 from schedlab.monitor.systems.qemu_control import QemuControl
-from schedlab.monitor.systems.real import GuestSystem
+from schedlab.monitor.systems.real_system import GuestSystem
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.monitor.systems.steering import Steering
 from schedlab.monitor.systems.steering_cost import SteeringCost

@@ -41,7 +41,7 @@ from schedlab.monitor.systems.linux_server import (
     threads_of,
 )
 from schedlab.monitor.systems.machine_process import MachineProcess
-from schedlab.monitor.systems.real import OVER, RealSystem
+from schedlab.monitor.systems.real_system import OVER, RealSystem
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import AttributeKind

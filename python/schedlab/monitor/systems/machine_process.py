@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from schedlab.base.host.parent_death import tied
 from schedlab.base.host.supervision import end_group, signal_group, to_the_end
-from schedlab.base.host.tied import tied
 
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 16

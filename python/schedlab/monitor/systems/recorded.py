@@ -14,7 +14,7 @@ from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableNow
-from schedlab.monitor.systems.played import PlayedSystem
+from schedlab.monitor.systems.driven_system import PlayedSystem
 from schedlab.runs import results
 from schedlab.runs.branches import repeatable_run
 from schedlab.trace import TraceError, read, read_records, validate

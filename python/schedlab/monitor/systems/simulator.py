@@ -24,7 +24,7 @@ import numpy as np
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableNow
-from schedlab.monitor.systems.played import PlayedSystem
+from schedlab.monitor.systems.driven_system import PlayedSystem
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import RECORD, AttributeKind

@@ -18,18 +18,18 @@ from textual.containers import VerticalScroll
 from textual.widgets import Footer, RichLog, Static, TabbedContent, TabPane
 
 from schedlab.analysis.explanation.waits import QUEUED
+from schedlab.base.display.activity import begin_display
 from schedlab.base.display.names import visible
-from schedlab.base.display.working import begin_display
 from schedlab.errors import SchedlabError
 from schedlab.monitor.commands import perform
 from schedlab.monitor.frames import Explanation, Frame
-from schedlab.monitor.screen import Screen
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused
 from schedlab.monitor.terminal import pictures
 from schedlab.monitor.terminal.dialogs import Ask, Choose, TextDialog
 from schedlab.monitor.terminal.process_table import ProcessTable
 from schedlab.monitor.terminal.views import SystemView
+from schedlab.monitor.terminal_feed import Screen
 
 _SPANS_NS = tuple(step * 10**power for power in range(4, 11) for step in (1, 2, 5))
 """Lengths of the timeline (ns), from 10 µs to 50 s."""

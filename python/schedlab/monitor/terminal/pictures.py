@@ -289,7 +289,7 @@ def decisions(system: SystemView, lines: int) -> Table:
 
 
 def waits(explanation: Explanation | None, blamed: Mapping[str, Any] | None, width: int) -> Text:
-    """Shows what ran while a process waited, and the longest waits in `blamed` (schedlab.monitor.blamed)."""
+    """Shows what ran while a process waited, and the longest waits in `blamed` (schedlab.monitor.wait_breakdown)."""
     text = Text()
     if explanation is None:
         return text.append("Choose a process in the table, and see here what ran while it waited.")

@@ -13,7 +13,7 @@ import polars as pl
 from schedlab.base.display.numbers import duration
 from schedlab.metrics import Window, cpu_intervals, measured_window, state_intervals
 from schedlab.metrics.lives import Lives, lives, names
-from schedlab.metrics.people import process_table
+from schedlab.metrics.processes import process_table
 from schedlab.report.charts.parts import NothingToDraw, chart_of
 from schedlab.report.charts.theme import WIDTH
 from schedlab.trace import Trace

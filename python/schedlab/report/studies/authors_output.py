@@ -15,14 +15,14 @@ import polars as pl
 
 from schedlab.base.display.numbers import NOTHING
 from schedlab.report.studies import queries
+from schedlab.report.studies.page_writer import line
 from schedlab.report.studies.queries import first, in_ticks
-from schedlab.report.studies.writing import line
 from schedlab.report.study_tables import Measured
 from schedlab.studies.agreement import NEAR, NEAR_TICKS, is_near
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import MIXED_SIZES, PHASE_SIZES
 from schedlab.studies.figures import Figure, Source
-from schedlab.studies.pack import Study
+from schedlab.studies.study import Study
 
 ROUNDS, PHASES = "s4-rounds", "s4-phases"
 

@@ -20,7 +20,7 @@ from schedlab.studies.agreement import NEAR_POINTS, is_near
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import ALL_CPUS, COUNTED
 from schedlab.studies.figures import Figure, Source
-from schedlab.studies.ideal import LOTTERY_GROUPS, ideal_group_shares, unmeetable
+from schedlab.studies.ideal_times import LOTTERY_GROUPS, ideal_group_shares, unmeetable
 from schedlab.studies.shares import BOUND, TESTS
 
 THESIS, SHIPPED = "lottery:thesis", "lottery"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from schedlab.base.display.numbers import counted
 from schedlab.report.studies.lottery import THESIS
+from schedlab.report.studies.page_writer import known, line
 from schedlab.report.studies.study_1 import Queries
-from schedlab.report.studies.writing import known, line
 from schedlab.report.wording import cpus, listed
 
 # --- tables 1 and 2: a suite, a test, a number of CPUs

@@ -14,8 +14,8 @@ from schedlab.report.charts import gantt, shares_over_time
 from schedlab.report.model import Page
 from schedlab.report.studies import notes_1 as notes
 from schedlab.report.studies.lottery import SHIPPED, THESIS
+from schedlab.report.studies.page_writer import Curve, MeasuredCell, Quantity, Writer, value_of
 from schedlab.report.studies.study_1 import Queries
-from schedlab.report.studies.writing import Curve, MeasuredCell, Quantity, Writer, value_of
 from schedlab.report.study_tables import GAVE_A_CONSTANT, Comparison, Measured
 from schedlab.report.wording import cpus, listed
 

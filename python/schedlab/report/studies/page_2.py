@@ -7,8 +7,8 @@ from functools import partial
 
 from schedlab.base.display.numbers import counted
 from schedlab.report.model import Page
+from schedlab.report.studies.page_writer import Writer, value_of
 from schedlab.report.studies.study_2 import Queries
-from schedlab.report.studies.writing import Writer, value_of
 from schedlab.report.study_tables import GAVE_A_CONSTANT, Comparison
 from schedlab.report.wording import listed
 from schedlab.studies.causes import cause_of

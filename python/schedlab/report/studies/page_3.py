@@ -8,8 +8,7 @@ from functools import partial
 
 from schedlab.report.charts import levels
 from schedlab.report.model import Cell, Page
-from schedlab.report.studies.study_3 import METRICS, Queries
-from schedlab.report.studies.writing import (
+from schedlab.report.studies.page_writer import (
     MeasuredCell,
     Quantity,
     Statement,
@@ -17,6 +16,7 @@ from schedlab.report.studies.writing import (
     line,
     value_of,
 )
+from schedlab.report.studies.study_3 import METRICS, Queries
 from schedlab.report.study_tables import Comparison, Measured
 from schedlab.report.wording import listed
 from schedlab.studies.experiment import TICK_NS

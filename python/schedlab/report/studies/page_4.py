@@ -7,8 +7,8 @@ from functools import partial
 
 from schedlab.report.charts import schedules
 from schedlab.report.model import Page
+from schedlab.report.studies.page_writer import Curve, MeasuredCell, Quantity, Writer, value_of
 from schedlab.report.studies.study_4 import Queries
-from schedlab.report.studies.writing import Curve, MeasuredCell, Quantity, Writer, value_of
 from schedlab.report.study_tables import Comparison, Measured
 from schedlab.report.wording import listed
 

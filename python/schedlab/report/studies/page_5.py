@@ -8,8 +8,8 @@ from functools import partial
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.report.model import Page
 from schedlab.report.studies import linux_waits
+from schedlab.report.studies.page_writer import Quantity, Writer, value_of
 from schedlab.report.studies.study_5 import EIGHT, ONE, Queries
-from schedlab.report.studies.writing import Quantity, Writer, value_of
 from schedlab.report.study_tables import Comparison, Measured
 from schedlab.report.wording import listed
 from schedlab.studies.experiments import EXPERIMENTS

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Literal
 
 from schedlab.report.model import Page
+from schedlab.report.studies.page_writer import Curve, Quantity, Writer
 from schedlab.report.studies.study_6 import Queries
-from schedlab.report.studies.writing import Curve, Quantity, Writer
 from schedlab.report.study_tables import Comparison, Measured
 from schedlab.studies.figures import Figure
 

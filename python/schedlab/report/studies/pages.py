@@ -15,7 +15,7 @@ from schedlab.report.wording import listed
 from schedlab.runs.collection import Collection, StoredRun
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES, WITHOUT
-from schedlab.studies.pack import Study, study_numbered
+from schedlab.studies.study import Study, study_numbered
 
 
 def page_of(study: Study, collection: Collection) -> Page | None:

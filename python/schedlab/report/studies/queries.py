@@ -31,8 +31,8 @@ from schedlab.studies.costs import StudyCosts, costs_of
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.figures import Figure, Source
-from schedlab.studies.pack import Study
 from schedlab.studies.planning import experiment_labels
+from schedlab.studies.study import Study
 from schedlab.trace import Trace, TraceError
 
 

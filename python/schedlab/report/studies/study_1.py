@@ -26,7 +26,7 @@ from schedlab.studies.experiments import (
     TIMING_TESTS,
 )
 from schedlab.studies.figures import Figure, Source
-from schedlab.studies.ideal import TIMING_TESTS as WORK
+from schedlab.studies.ideal_times import TIMING_TESTS as WORK
 
 _IN_A_ROW = "s1-priority-suite"
 """The experiment that runs all tests in sequence, as the study did."""

@@ -25,7 +25,7 @@ from schedlab.report.studies.ticks import waiting_by_level
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import StoredRun
 from schedlab.studies.figures import Figure
-from schedlab.studies.ideal import STUDY_3_WORK, ideal_batch
+from schedlab.studies.ideal_times import STUDY_3_WORK, ideal_batch
 from schedlab.studies.proposals import Test, proposals
 from schedlab.trace import Trace
 

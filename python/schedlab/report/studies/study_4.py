@@ -30,7 +30,7 @@ from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import StoredRun
 from schedlab.studies.experiments import MIXED_SIZES
 from schedlab.studies.figures import Figure, Source
-from schedlab.studies.ideal import SLEEPER_TICKS, STUDY_4_WORK, ideal_mixed_benchmark
+from schedlab.studies.ideal_times import SLEEPER_TICKS, STUDY_4_WORK, ideal_mixed_benchmark
 from schedlab.trace import Trace
 
 TRACE = "s4-trace"

@@ -21,7 +21,7 @@ from schedlab.report.studies import queries
 from schedlab.report.studies.queries import traces
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Collection, Repeated, StoredRun
-from schedlab.studies.pack import Study
+from schedlab.studies.study import Study
 from schedlab.trace import Kind, MarkKind, Trace
 
 _SECOND, _MS = 1e9, 1e6

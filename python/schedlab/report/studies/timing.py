@@ -19,7 +19,7 @@ from schedlab.studies.agreement import is_near
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import TIMING_TESTS
 from schedlab.studies.figures import Figure
-from schedlab.studies.ideal import ideal_completion, ideal_printed
+from schedlab.studies.ideal_times import ideal_completion, ideal_printed
 
 NEAR = 0.05
 """Tolerance of a time relative to the ideal. It is at least one tick."""

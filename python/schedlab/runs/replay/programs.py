@@ -9,9 +9,9 @@ from operator import itemgetter
 
 import numpy as np
 
-from schedlab.runs.replay.charges import Charges
-from schedlab.runs.replay.outside import NOTHING
-from schedlab.runs.replay.story import Story
+from schedlab.runs.replay.charged_costs import Charges
+from schedlab.runs.replay.external_events import NOTHING
+from schedlab.runs.replay.recorded_facts import Story
 from schedlab.runs.replay.text import NAME_MAX, safe_name, with_loops
 from schedlab.runs.replay.writer import AT_ONCE_NS, GROUP_MAX, Writer
 from schedlab.trace import Trace, TraceError, check_records

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from schedlab.metrics.intervals import cpu_end_times
 from schedlab.metrics.lives import Lives
-from schedlab.runs.replay.charges import Charges
+from schedlab.runs.replay.charged_costs import Charges
 from schedlab.trace import BlockReason, Kind, Trace
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Integers

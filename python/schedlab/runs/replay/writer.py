@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schedlab.runs.replay.acts import KILLED, Deed
-from schedlab.runs.replay.outside import Coming
-from schedlab.runs.replay.story import READY, Story
+from schedlab.runs.replay.actions import KILLED, Deed
+from schedlab.runs.replay.external_events import Coming
+from schedlab.runs.replay.recorded_facts import READY, Story
 from schedlab.runs.replay.text import safe_name
 from schedlab.trace import AttributeKind, BlockReason, GroupField, Kind, MarkKind, mark_text
 from schedlab.trace.format import signed

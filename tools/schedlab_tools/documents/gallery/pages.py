@@ -21,7 +21,7 @@ from schedlab_tools.documents.gallery import trials
 from schedlab_tools.documents.gallery.code import with_marks
 from schedlab_tools.documents.gallery.extremes import Contest, extremes
 from schedlab_tools.documents.gallery.pictures import picture
-from schedlab_tools.documents.marked import with_marked, write
+from schedlab_tools.documents.marked_parts import with_marked, write
 
 FOLDER = ROOT / "docs" / "gallery"
 INDEX = FOLDER / "README.md"

@@ -14,9 +14,9 @@ import jinja2
 
 from schedlab.base.toolchain.policies import Preset, known_policies, parse_setting
 from schedlab.paths import ROOT, STUDIES
-from schedlab.studies.pack import Statement, Study, read_list, read_statement, studies
+from schedlab.studies.study import Statement, Study, read_list, read_statement, studies
 from schedlab_tools.documents.gallery.code import with_marks
-from schedlab_tools.documents.marked import marked, with_marked, write
+from schedlab_tools.documents.marked_parts import marked, with_marked, write
 
 FOLDER = ROOT / "docs" / "gallery"
 INDEX = FOLDER / "README.md"

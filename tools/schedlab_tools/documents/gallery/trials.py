@@ -12,7 +12,7 @@ from schedlab.base.display.numbers import POINTS, SHARE, TIME
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.paths import ROOT
 from schedlab.sweep import command, dataset, ranking, yaml_lines
-from schedlab.sweep.expanding import Point
+from schedlab.sweep.expansion import Point
 from schedlab.sweep.objectives import Objective, parse
 from schedlab.sweep.plan import SweepPlan
 from schedlab_tools.documents.gallery.extremes import Contest

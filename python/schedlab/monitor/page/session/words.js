@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Converts steps as words (docs/simulator.md) to the workload file that machines read (abi/workload_file.h),
-// like python/schedlab/workload/words.py, by the same table of abi/workload_words.txt.
+// like python/schedlab/workload/binary_steps.py, by the same table of abi/workload_words.txt.
 
 import {
     WORKLOAD, WORKLOAD_FORMS, WORKLOAD_LOOPS_MAX, WORKLOAD_MAGIC, WORKLOAD_MARK_NAME, WORKLOAD_VERSION,

@@ -14,12 +14,12 @@ from schedlab.monitor.frames import (
     ProcessColumns,
     Timeline,
 )
-from schedlab.monitor.making import Choices
+from schedlab.monitor.history import History
 from schedlab.monitor.model import Model
-from schedlab.monitor.said import History
 from schedlab.monitor.system import Refused, Setup, Status
+from schedlab.monitor.system_factory import Choices
 from schedlab.monitor.tape import Tape
-from schedlab.monitor.watched import Watched
+from schedlab.monitor.watched_system import Watched
 
 _PIECE = 4096
 """Records per call of the model, which takes less than 1 ms for them."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from schedlab import __version__, metrics, trace
-from schedlab.base.files import placing
+from schedlab.base.files import replacement
 from schedlab.courses.submissions.trial import Trial
 from schedlab.machines import SIMULATOR
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED
@@ -64,7 +64,7 @@ def keep_run(
 
     `group` is the prefix of its label. `pictures` are additional SVGs by file name.
     """
-    placing.remove(place)
+    replacement.remove(place)
     with results.new_folder(place) as folder:
         shutil.copy(seen.path, folder / TRACE_FILE)
         seen.metrics.write(folder / results.METRICS)

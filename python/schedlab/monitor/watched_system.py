@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from schedlab.base.toolchain.policies import Catalogue
 from schedlab.machines.outcome import Outcome
-from schedlab.monitor.blamed import Question, blamed
-from schedlab.monitor.followed import Followed
+from schedlab.monitor.followed_system import Followed
 from schedlab.monitor.system import Ability, Life, Refused, Setup, Status, System
 from schedlab.monitor.tape import Request, Tape
+from schedlab.monitor.wait_breakdown import Question, blamed
 from schedlab.trace.bounds import TIME_MAX
 from schedlab.trace.format import AttributeKind
 

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from schedlab import trace as traces
 from schedlab.base.display.names import json_in_script
-from schedlab.base.toolchain.kept import PAGE
+from schedlab.base.toolchain.committed import PAGE
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.report.markup import to_inline_html
 from schedlab.report.model import Recording, Report, Table, Trial

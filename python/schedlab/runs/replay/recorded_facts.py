@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from schedlab.metrics.lives import Lives, descendants, labels, lives, names
-from schedlab.metrics.untold import unseen, wakeups_unknown
+from schedlab.metrics.unknown import unseen, wakeups_unknown
 from schedlab.metrics.window import measured_window
-from schedlab.runs.replay import acts as deeds
-from schedlab.runs.replay.acts import Acts, Deed
-from schedlab.runs.replay.charges import Charges
-from schedlab.runs.replay.outside import Outside, adopted, outside, set_at_arrival
+from schedlab.runs.replay import actions
+from schedlab.runs.replay.actions import Acts, Deed
+from schedlab.runs.replay.charged_costs import Charges
+from schedlab.runs.replay.external_events import Outside, adopted, outside, set_at_arrival
 from schedlab.runs.replay.progress import Stays, life_of, stays
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 
@@ -34,15 +34,15 @@ class Story:
         self.outside: Outside = outside(trace, self.who, self.omitted)
         if self.outside.by >= 0:
             self.who = adopted(self.who, self.outside)
-        self.acts: Acts = deeds.acts(
+        self.acts: Acts = actions.acts(
             trace, self.who, self.on_cpu, charges, self.omitted, self.outside
         )
         self.set_at_arrival = self._find_inherited()
         self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.who) + 1))
         self.new_slots = self._new_slots()
         self.started = self._find_started()
-        self.first_wait = deeds.first_waits(trace, self.who, self.omitted)
-        self.texts = deeds.texts(trace)
+        self.first_wait = actions.first_waits(trace, self.who, self.omitted)
+        self.texts = actions.texts(trace)
         self.name = names(trace, self.who)
         self.label = labels(trace, self.who)
         self.notes = self._notes()
@@ -81,7 +81,7 @@ class Story:
     def _find_inherited(self) -> frozenset[int]:
         """Returns the rows of attributes that processes had when they arrived."""
         acts = self.acts
-        given = acts.deed == deeds.Deed.ATTRIBUTE
+        given = acts.deed == actions.Deed.ATTRIBUTE
         is_inherited = set_at_arrival(self.who, self.outside, acts.other, acts.row) & (
             acts.other == acts.life
         )

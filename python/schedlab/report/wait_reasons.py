@@ -10,7 +10,7 @@ from math import ceil
 import polars as pl
 
 from schedlab.analysis.explanation import Blames, Explained, WaitQuery, explain
-from schedlab.analysis.explanation.explained import ExplainedWait
+from schedlab.analysis.explanation.explained_waits import ExplainedWait
 from schedlab.analysis.explanation.waits import Wait
 from schedlab.analysis.explanation.words import Names, described
 from schedlab.analysis.tables import TraceTables

@@ -14,8 +14,8 @@ from filecmp import cmp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.base.display.activity import working
 from schedlab.base.display.terminal import say
-from schedlab.base.display.working import working
 from schedlab.base.host.disk import DiskWatch
 from schedlab.base.host.processor import host_processors
 from schedlab.base.host.supervision import signals_caught, supervise
@@ -28,14 +28,14 @@ from schedlab.machines.outcome import read_console, tail_of
 from schedlab.machines.spec import RunSpec
 from schedlab.runs import results
 from schedlab.runs.branches import Future, Past
-from schedlab.runs.carrying_out import (
+from schedlab.runs.parts import supply
+from schedlab.runs.plan_execution import (
     Finished,
     Interrupted,
     Software,
     inputs,
     software,
 )
-from schedlab.runs.parts import supply
 from schedlab.runs.worker import ended, evaluate
 
 if TYPE_CHECKING:

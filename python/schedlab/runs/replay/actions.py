@@ -11,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from schedlab.metrics.lives import Lives
-from schedlab.runs.replay.charges import Charges
-from schedlab.runs.replay.outside import NOTHING, Outside, set_at_arrival
+from schedlab.runs.replay.charged_costs import Charges
+from schedlab.runs.replay.external_events import NOTHING, Outside, set_at_arrival
 from schedlab.runs.replay.progress import Stays, life_of
 from schedlab.trace import BlockReason, Kind, MarkKind, Step, Trace
 from schedlab.trace.model import Integers

@@ -24,9 +24,9 @@ from schedlab.paths import COMMAND
 
 if TYPE_CHECKING:
     from schedlab.machines.spec import RunSpec
-    from schedlab.runs.carrying_out import Finished, Interrupted
     from schedlab.runs.parts import PartReplacements
     from schedlab.runs.plan import Plan
+    from schedlab.runs.plan_execution import Finished, Interrupted
 
 
 SHOWN = 10
@@ -79,7 +79,7 @@ def print_plan(runs: Sequence[RunSpec], as_json: bool) -> None:
 @contextmanager
 def ended_by_signal(describe_finished: Callable[[Interrupted], str]) -> Iterator[None]:
     """If a signal ends the block, reports the finished runs and exits with the signal's status."""
-    from schedlab.runs.carrying_out import Interrupted
+    from schedlab.runs.plan_execution import Interrupted
 
     try:
         yield
@@ -108,7 +108,7 @@ def carried_out(make: Callable[[Path], Plan], out: Path | None) -> Iterator[list
 
 def check_finished(runs: list[Finished], measured: bool = False) -> None:
     """Exits with status 1 if a run failed or, with `measured`, has no metrics."""
-    from schedlab.runs.carrying_out import describe
+    from schedlab.runs.plan_execution import describe
 
     for message in describe(runs):
         say(message)

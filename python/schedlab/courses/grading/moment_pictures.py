@@ -12,7 +12,7 @@ import polars as pl
 
 from schedlab.base.display.names import all_visible
 from schedlab.base.display.numbers import milliseconds
-from schedlab.courses.grading.seen import Seen
+from schedlab.courses.grading.graded_run import Seen
 from schedlab.metrics.intervals import cpu_intervals
 
 _BEFORE, _AFTER = 16, 32

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from schedlab.monitor.frames import Frame
-from schedlab.monitor.picture import Picture
 from schedlab.monitor.session import Session
-from schedlab.monitor.watched import Watched
+from schedlab.monitor.terminal_frames import Picture
+from schedlab.monitor.watched_system import Watched
 
 FRAME_S = 0.2
 """Seconds between frames."""

@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.policies import Policy, PolicyChoice
 from schedlab.errors import MachineUnfit, WrongUsage, parameter
 from schedlab.machines.linux.elf import LOADER

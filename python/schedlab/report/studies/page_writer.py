@@ -19,8 +19,8 @@ from schedlab.report import trials
 from schedlab.report.charts import dots, drawn, lines, schedules
 from schedlab.report.charts.schedules import measured_turns
 from schedlab.report.model import Block, Cell, Chart, Column, Page, Section, Table, Text, Trial
-from schedlab.report.studies import counting
-from schedlab.report.studies.counting import count_agreement, headline
+from schedlab.report.studies import agreement_counts
+from schedlab.report.studies.agreement_counts import count_agreement, headline
 from schedlab.report.study_tables import (
     Comparison,
     Line,
@@ -30,7 +30,7 @@ from schedlab.report.study_tables import (
     label_cells,
 )
 from schedlab.studies.figures import Figure
-from schedlab.studies.pack import Contradiction, Study
+from schedlab.studies.study import Contradiction, Study
 from schedlab.trace import Trace
 
 _MARKS = tuple(",;:.")
@@ -454,7 +454,7 @@ class Writer:
                 above = sections[-1]
                 sections[-1] = replace(above, sections=(*above.sections, made))
         counts = count_agreement(self._study.figures, self._comparisons)
-        if counted := counting.section(self._study.number, counts):
+        if counted := agreement_counts.section(self._study.number, counts):
             self.lead(headline(counts))
             sections.insert(1, counted)
         charts = (e.name for *_, blocks in self._sections for e in blocks if isinstance(e, Chart))

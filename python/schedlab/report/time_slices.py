@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from schedlab.analysis.comparison.formatting import column_decimals, in_column
 from schedlab.analysis.comparison.measures import BY_NAME, Measure
-from schedlab.analysis.comparison.printed import column_decimals, in_column
 from schedlab.analysis.comparison.statistics import Estimate, estimate
 from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.numbers import fitting, number_as_text, percent

@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.base.host.tied import tied
+from schedlab.base.host.parent_death import tied
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.diagnosis import check_source, policy_of
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import BuildFailed, RuleBroken, SchedlabError, WrongUsage
-from schedlab.machines.acted_out import TICK_US, acts_of, workload_of
-from schedlab.machines.checked import (
+from schedlab.machines.checked_simulator import (
     built_alone,
     failure_text,
     run_workload,
     sanitizer_environment,
     sources_of,
 )
+from schedlab.machines.operations_workload import TICK_US, acts_of, workload_of
 from schedlab.machines.outcome import BROKEN_RULE, indent
 from schedlab.paths import BUILD, ROOT
 from schedlab.workload.text import bytes_of

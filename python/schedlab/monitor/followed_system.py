@@ -13,11 +13,11 @@ from typing import cast
 from schedlab.base.display.names import visible
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.frames import Mark, State
-from schedlab.monitor.making import PLAYED, RECORDED, Choices, Maker
+from schedlab.monitor.history import History
 from schedlab.monitor.rates import HostClock, Rate
 from schedlab.monitor.recorder import Recorder
-from schedlab.monitor.said import History
 from schedlab.monitor.system import Ability, Life, Played, Records, Setup, Status, System
+from schedlab.monitor.system_factory import PLAYED, RECORDED, Choices, Maker
 from schedlab.monitor.tape import Tape
 from schedlab.monitor.trace_file import begin_of_work
 

@@ -19,7 +19,7 @@ from schedlab.analysis.comparison.statistics import (
     difference,
     estimate,
 )
-from schedlab.courses.scoring.sets import Level, Objective, WorkloadSet
+from schedlab.courses.scoring.workload_sets import Level, Objective, WorkloadSet
 from schedlab.runs.collection import Collection
 
 Values = Mapping[str, Floats]

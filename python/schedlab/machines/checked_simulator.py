@@ -18,20 +18,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from schedlab.base.display.working import working
+from schedlab.base.display.activity import working
 from schedlab.base.host.addresses import address_limit
 from schedlab.base.toolchain import diagnosis
 from schedlab.base.toolchain.build import build, need_checkout
 from schedlab.base.toolchain.diagnosis import check_source, policy_of
 from schedlab.base.toolchain.needs import need_if_installed
-from schedlab.base.toolchain.places import Place, from_root, places_of, symbolizer
 from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.base.toolchain.source_lines import Place, from_root, places_of, symbolizer
 from schedlab.base.toolchain.tools import find_system_compiler
 from schedlab.base.toolchain.verifier import HookCost, examine
 from schedlab.errors import RuleBroken, WrongUsage
 from schedlab.machines.outcome import indent
 from schedlab.paths import BUILD, COMMAND, ROOT
-from schedlab.workload.words import read_words
+from schedlab.workload.binary_steps import read_words
 
 POLICIES = ROOT / "policies"
 SCENARIO, SHARING, BOUND = (

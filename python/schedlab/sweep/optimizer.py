@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from schedlab.base.toolchain.needs import need_extra
 from schedlab.errors import WrongUsage, parameter
-from schedlab.sweep import expanding, ranges
+from schedlab.sweep import expansion, ranges
 from schedlab.sweep.description import Description, PolicyEntry, Sample
-from schedlab.sweep.expanding import Settings, Setup
+from schedlab.sweep.expansion import Settings, Setup
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -61,9 +61,9 @@ def budget_of(text: str) -> Budget:
             what=parameter("search", text),
             fix="write RUNS or RUNS:SEED, such as 200",
         )
-    if int(runs) > expanding.RUNS_MAX:
+    if int(runs) > expansion.RUNS_MAX:
         raise WrongUsage(
-            f"more than {expanding.RUNS_MAX:,} runs",
+            f"more than {expansion.RUNS_MAX:,} runs",
             what=parameter("search", text),
             fix="choose fewer",
         )
@@ -96,7 +96,7 @@ class Search:
             grid_entry for grid_entry in entries if self.is_grid or _size(grid_entry) <= self.share
         ]
         self.first: list[Setup] = [
-            (entry, setup) for entry in full_entries for setup in expanding.setups(as_grid(entry))
+            (entry, setup) for entry in full_entries for setup in expansion.setups(as_grid(entry))
         ]
         """All setups of policies with at most `share` setups."""
         self.entries = [entry for entry in entries if entry not in full_entries]
@@ -156,7 +156,7 @@ class Search:
             sample = Sample("sobol", self.share, self.seed)
             numbered = []
             try:
-                for setup in expanding.setups(replace(entry, sample=sample)):
+                for setup in expansion.setups(replace(entry, sample=sample)):
                     numbered.append((number, setup))
             except WrongUsage:
                 if not numbered:
@@ -202,7 +202,7 @@ class Search:
 
     def _is_new(self, number: int, settings: Settings) -> bool:
         new = (number, settings) not in self.tried
-        return new and expanding.fulfils(self.entries[number], settings)
+        return new and expansion.fulfils(self.entries[number], settings)
 
     def _draws(self) -> Iterator[tuple[int, Settings]]:
         """Yields random setups; policies are weighted by their number of setups."""
@@ -213,7 +213,7 @@ class Search:
             number = draw.choices(range(len(sizes)), sizes)[0]
             entry = self.entries[number]
             chosen = [values.at(draw.random()) for values in entry.tunables.values()]
-            settings = expanding.settings_of(entry, chosen)
+            settings = expansion.settings_of(entry, chosen)
             left -= 1
             if self._is_new(number, settings):
                 yield number, settings
@@ -229,7 +229,7 @@ class Search:
             over = _distribution(values)
             place = trial.suggest_int(_name(number, name), over.low, over.high, log=over.log)
             chosen.append(_value(values, place))
-        return number, expanding.settings_of(entry, chosen)
+        return number, expansion.settings_of(entry, chosen)
 
 
 def _study(seed: int, directions: Sequence[Better], entries: int) -> Study:

@@ -21,8 +21,8 @@ import jinja2
 
 from schedlab import __version__
 from schedlab.base.display.names import all_visible, json_text, visible_line
-from schedlab.base.files import placing
-from schedlab.base.files.whole import file_hash, written
+from schedlab.base.files import replacement
+from schedlab.base.files.atomic import file_hash, written
 from schedlab.base.host.isolated import call_command, request_text
 from schedlab.base.toolchain import versions
 from schedlab.courses.grading.grading import LINK, check_out, grader
@@ -133,7 +133,7 @@ def grade_all(
     for source in sources:
         verdict_file = _verdict_file(out, folder, source)
         if os.path.lexists(verdict_file):
-            placing.check_file("out", verdict_file, ours=True)
+            replacement.check_file("out", verdict_file, ours=True)
     out.mkdir(parents=True, exist_ok=True)
     made_of = _made_of(lab, trusted)
     one_at_a_time = Lock()  # the folder's list is rewritten for each verdict
@@ -189,7 +189,7 @@ def _made_of(lab: Lab, trusted: bool) -> str:
 
 def _read_verdict(place: Path, key: str, name: str) -> Graded | None:
     """Returns the stored verdict if it has the same key and is unchanged."""
-    listed = placing.read_list(place.parent) or {}
+    listed = replacement.read_list(place.parent) or {}
     if not place.is_file() or listed.get(place.name) != file_hash(place):
         return None
     verdict = json.loads(place.read_text("utf-8"))
@@ -200,18 +200,18 @@ def _keep(place: Path, key: str, graded: Graded) -> None:
     if graded.verdict is None:
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    placing.check_file("out", place, ours=True)
+    replacement.check_file("out", place, ours=True)
     with written(place) as new:
         new.write_text(json_text({"key": key, "verdict": graded.verdict}), "utf-8")
-    placing.add_to_list(place)
+    replacement.add_to_list(place)
 
 
 def _clear(lab: Lab, place: Path) -> None:
     """Deletes the runs of earlier gradings if they are unchanged."""
     for test in lab.tests:
         folder = place / test.name
-        if folder.is_dir() and not placing.strange(folder):
-            placing.remove(folder)
+        if folder.is_dir() and not replacement.strange(folder):
+            replacement.remove(folder)
 
 
 def grade_one(lab: str, source: str, out: str, trusted: bool) -> dict[str, Any]:

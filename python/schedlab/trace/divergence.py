@@ -34,7 +34,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Parting:
+class Divergence:
     """The first difference. None: the CPU of that run picks no further process."""
 
     cpu: int
@@ -60,7 +60,7 @@ def _pick_text(pick: Pick | None) -> str:
     return str(pick) if pick else "none"
 
 
-def parting(one: Trace, other: Trace, timed: bool = False) -> Parting | None:
+def first_divergence(one: Trace, other: Trace, timed: bool = False) -> Divergence | None:
     """Returns where the runs diverge, or None if all CPUs switched to the same processes in the same order.
 
     `timed`: times must be equal too, as they are if one machine repeats the same decisions.
@@ -73,7 +73,7 @@ def parting(one: Trace, other: Trace, timed: bool = False) -> Parting | None:
     return min(differences, key=lambda difference: difference.time_ns, default=None)
 
 
-def _on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> Parting | None:
+def _on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> Divergence | None:
     length = min(len(one), len(other))
     pairs = enumerate(zip(one, other, strict=False))
     same = next(
@@ -86,7 +86,7 @@ def _on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> Partin
     )
     if same == len(one) == len(other):
         return None
-    return Parting(
+    return Divergence(
         cpu,
         one[same] if same < len(one) else None,
         other[same] if same < len(other) else None,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedlab import __version__
 from schedlab.base.display.names import json_text
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.atomic import file_hash
 from schedlab.machines import SIMULATOR
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import Parts, RunSpec

@@ -25,7 +25,7 @@ from schedlab.analysis.explanation.waits import (
 from schedlab.analysis.explanation.words import Names, Share, described
 from schedlab.analysis.tables.trace_tables import TraceTables
 from schedlab.base.toolchain.policies import Policy
-from schedlab.metrics.untold import wakeups_unknown
+from schedlab.metrics.unknown import wakeups_unknown
 from schedlab.metrics.window import measured_window
 from schedlab.trace import Trace
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Starts a guest under KVM, and again without KVM if it shows no sign of life.
 
-Usage: python second_start.py CHOICE, where CHOICE is a JSON object with the fields of `Choice`.
+Usage: python kvm_fallback.py CHOICE, where CHOICE is a JSON object with the fields of `Choice`.
 
 This process stands between schedlab and QEMU, so that other modules need not know about two starts.
 QEMU inherits its folder, pipes and descriptors, and it ends with QEMU's status. It imports only the
@@ -37,7 +37,7 @@ class Choice:
     mark: str
     """The file that then holds the reason for the second start, in one line."""
     tie: list[str] = field(default_factory=list)
-    """Prefix that ends both commands together with this process (schedlab.base.host.tied)."""
+    """Prefix that ends both commands together with this process (schedlab.base.host.parent_death)."""
 
     def command(self) -> list[str]:
         """Returns the command that runs this module."""

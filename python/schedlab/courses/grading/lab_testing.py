@@ -17,14 +17,14 @@ from typing import Any
 
 from schedlab.base.files.json_lines import JsonError
 from schedlab.base.host.workers import worker_pool
+from schedlab.courses.grading.graded_run import Seen
 from schedlab.courses.grading.grading import Grader, grader
 from schedlab.courses.grading.lab import SOLUTION, Lab, LabTest, made_test, read
 from schedlab.courses.grading.mutants import Mutant, mutants_of
-from schedlab.courses.grading.seen import Seen
-from schedlab.courses.submissions import apart
+from schedlab.courses.submissions import wasm_policy
 from schedlab.courses.submissions.compiling import Compiled, NotCompiled, compile_policy
 from schedlab.errors import FileRefused
-from schedlab.trace.parting import parting
+from schedlab.trace.divergence import first_divergence
 from schedlab.workload.random_workloads import exact_workload
 
 WORKLOADS = 1000
@@ -296,11 +296,11 @@ class _Reference:
             runs = Path(folder, "mutant.bin"), Path(folder, "solution.bin")
             try:
                 for path, compiled in zip(runs, (policy, self._policy), strict=True):
-                    apart.run(test, compiled, path)
-            except apart.Broken as error:
+                    wasm_policy.run(test, compiled, path)
+            except wasm_policy.Broken as error:
                 return str(error)
             mutant, right = (Seen(path).trace for path in runs)
-            first = parting(mutant, right, timed=True)
+            first = first_divergence(mutant, right, timed=True)
         if first is None:
             return "the decisions are alike, but not the levels, remarks, or calls of pick()"
         return first.describe("in the mutant", "in the solution")
@@ -316,8 +316,8 @@ def _trace(made: dict[str, Any], policy: Compiled) -> str:
     with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
         path = Path(folder, "trace.bin")
         try:
-            apart.run(made_test(made), policy, path)
-        except (JsonError, apart.Broken):
+            wasm_policy.run(made_test(made), policy, path)
+        except (JsonError, wasm_policy.Broken):
             return ""
         return hashlib.sha256(path.read_bytes()).hexdigest()
 

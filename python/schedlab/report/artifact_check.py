@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.files.archive import unpack
+from schedlab.base.files.atomic import file_hash
 from schedlab.base.files.formats import check_format
-from schedlab.base.files.kept import Field, flag, list_of, read_object, text
-from schedlab.base.files.whole import file_hash
+from schedlab.base.files.untrusted import Field, flag, list_of, read_object, text
 from schedlab.base.toolchain.versions import commit
 from schedlab.errors import FileRefused
 from schedlab.machines.folder import TRACE_FILE

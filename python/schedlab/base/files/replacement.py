@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from schedlab.base.files.whole import file_hash, written
+from schedlab.base.files.atomic import file_hash, written
 from schedlab.errors import FileRefused, WrongUsage, parameter
 
 LIST = "made.sha256"

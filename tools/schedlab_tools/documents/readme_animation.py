@@ -20,7 +20,7 @@ from schedlab.report.charts.processes import Span, processes_of
 from schedlab.report.charts.theme import BLUE, OLIVE, SALMON
 from schedlab.workload import workload_files
 from schedlab.workload.text import bytes_of
-from schedlab_tools.documents.shown import shown
+from schedlab_tools.documents.shown_policies import shown
 
 WORKLOAD = ROOT / "docs" / "typist.json"
 PERSON = "typist"

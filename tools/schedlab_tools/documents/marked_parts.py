@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from schedlab.base.files.whole import written
+from schedlab.base.files.atomic import written
 from schedlab.errors import SchedlabError
 
 END = "<!-- end -->"
