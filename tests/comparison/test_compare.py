@@ -132,8 +132,8 @@ def test_many_metrics_find_something_by_chance(tmp_path: Path) -> None:
     """About 1.5 ms is significant as a single metric, but not as one of many."""
     before, after = two_that_differ(tmp_path)
     turnaround = row(only(compared(before, after)), "turnaround")
-    assert turnaround.difference.chance is not None and turnaround.difference.chance < 0.05
-    assert turnaround.chance is not None and turnaround.chance > 0.05
+    assert turnaround.difference.p_value is not None and turnaround.difference.p_value < 0.05
+    assert turnaround.p_value is not None and turnaround.p_value > 0.05
     assert turnaround.verdict == "perhaps"
     assert "perhaps worse" in printed_text(compared(before, after))
 
@@ -231,7 +231,9 @@ def test_printed_values_of_programs(tmp_path: Path) -> None:
                 ("slept", 4),
                 ("slept", 8),
             ]
-            keep_figures(tmp_path / policy, policy=policy, seed=seed, reported_values=printed_values)
+            keep_figures(
+                tmp_path / policy, policy=policy, seed=seed, reported_values=printed_values
+            )
     match = only(compared(tmp_path / "rr", tmp_path / "mlfq"))
     events = row(match, "events")
     assert (events.difference.before.mean, events.difference.after.mean) == (102, 202)

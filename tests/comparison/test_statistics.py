@@ -132,7 +132,7 @@ def test_paired_by_hand() -> None:
     assert result.change == 1.25
     theirs = stats.ttest_rel([2, 3, 4, 6], [1, 2, 3, 4])
     bounds = theirs.confidence_interval()
-    assert result.chance == pytest.approx(theirs.pvalue)
+    assert result.p_value == pytest.approx(theirs.pvalue)
     assert (result.low, result.high) == pytest.approx((bounds.low, bounds.high))
     assert result.permutation == 2 / 16
     assert result.relative == 0.5
@@ -143,7 +143,7 @@ def test_unpaired_is_welchs() -> None:
     result = difference(before, after, paired=False)
     theirs = stats.ttest_ind(after, before, equal_var=False)
     bounds = theirs.confidence_interval()
-    assert result.chance == pytest.approx(theirs.pvalue)
+    assert result.p_value == pytest.approx(theirs.pvalue)
     assert (result.low, result.high) == pytest.approx((bounds.low, bounds.high))
     exact = stats.permutation_test(
         (np.array(before), np.array(after)),
@@ -172,8 +172,8 @@ def test_beyond_a_margin_is_a_shifted_test(paired: bool) -> None:
 def test_one_seed_shows_no_chance() -> None:
     result = difference([5], [7], paired=True)
     assert (result.change, result.low, result.high) == (2, 2, 2)
-    assert result.chance is None and result.permutation is None
-    assert difference([5], [7, 8], paired=False).chance is None
+    assert result.p_value is None and result.permutation is None
+    assert difference([5], [7, 8], paired=False).p_value is None
 
 
 @PATIENT
@@ -187,11 +187,11 @@ def test_reversed_comparison_changes_only_the_sign(
     assert forth.low <= forth.change + 1e-6 and forth.change <= forth.high + 1e-6
     if len(pairs) < statistics.FEW:
         assert forth.low == pytest.approx(-back.high, rel=1e-6, abs=1e-3)
-    if forth.chance is None:
-        assert back.chance is None
+    if forth.p_value is None:
+        assert back.p_value is None
     else:
-        assert 0 <= forth.chance <= 1
-        assert forth.chance == pytest.approx(back.chance, abs=1e-6)
+        assert 0 <= forth.p_value <= 1
+        assert forth.p_value == pytest.approx(back.p_value, abs=1e-6)
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -199,10 +199,10 @@ def test_reversed_comparison_changes_only_the_sign(
 def test_chance_alone_is_called_more_than_chance_in_one_of_twenty(paired: bool, count: int) -> None:
     random = np.random.default_rng(9)
     p_values = [
-        difference(random.normal(size=count), random.normal(size=count), paired).chance
+        difference(random.normal(size=count), random.normal(size=count), paired).p_value
         for _ in range(1500)
     ]
-    wrong = np.mean([chance is not None and chance < 0.05 for chance in p_values])
+    wrong = np.mean([p_value is not None and p_value < 0.05 for p_value in p_values])
     assert wrong <= 0.065
 
 

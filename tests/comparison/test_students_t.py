@@ -22,9 +22,9 @@ def test_students_t(freedom: float) -> None:
     np.testing.assert_allclose(
         student_below(freedom, REACH), special.stdtr(freedom, REACH), rtol=2e-9, atol=1e-300
     )
-    for chance in (0.5, 0.9, 0.975, 0.9999):
-        assert student_quantile(freedom, chance) == pytest.approx(
-            special.stdtrit(freedom, chance), rel=1e-10, abs=1e-15
+    for p_value in (0.5, 0.9, 0.975, 0.9999):
+        assert student_quantile(freedom, p_value) == pytest.approx(
+            special.stdtrit(freedom, p_value), rel=1e-10, abs=1e-15
         )
 
 

@@ -35,9 +35,9 @@ def explore(policy: str, limits: Limits, tunables: str = "") -> Explored:
 @pytest.mark.parametrize("slice_ticks", [1, 3])
 def test_no_sequence_breaks_a_rule_of_round_robin(slice_ticks: int) -> None:
     """Sequences have any length, since all states are visited; each takes about 40 bytes."""
-    exploration = explore("rr", Limits(tasks=3, memory_mib=1), f"slice={slice_ticks}")
-    assert exploration.end == "complete"
-    assert exploration.states == {1: 1_067, 3: 7_647}[slice_ticks]
+    explored = explore("rr", Limits(tasks=3, memory_mib=1), f"slice={slice_ticks}")
+    assert explored.end == "complete"
+    assert explored.states == {1: 1_067, 3: 7_647}[slice_ticks]
 
 
 @pytest.mark.long
@@ -60,7 +60,7 @@ def test_a_law_knows_the_quirks_of_a_studys_levels(preset: str) -> None:
 )
 def test_no_short_sequence_breaks_a_rule_and_times_may_be_moved(policy: str) -> None:
     limits = Limits(tasks=3, depth=DEPTH, memory_mib=64)
-    exploration = explore(policy, limits)
-    assert (exploration.end, exploration.depth) == ("depth", DEPTH)
-    assert exploration.states > 50, "amps has 51, to which all tasks and times are alike"
-    assert exploration.law_of_times_holds(built(policy), exploration.words, policy, limits=limits)
+    explored = explore(policy, limits)
+    assert (explored.end, explored.depth) == ("depth", DEPTH)
+    assert explored.states > 50, "amps has 51, to which all tasks and times are alike"
+    assert exploration.law_of_times_holds(built(policy), explored.words, policy, limits=limits)

@@ -37,7 +37,7 @@ from schedlab.recordings.convert import convert
 from schedlab.report import artifact, artifact_check
 from schedlab.runs import collection, results
 from schedlab.runs.recording import recording
-from schedlab.runs.replay import charged_costs, workload_of
+from schedlab.runs.replay import charges_of, workload_of
 from schedlab.runs.results import EVALUATIONS_FILE, read_sequential_checks, write_sequential_checks
 from schedlab.runs.worker import Result
 from schedlab.studies import figures
@@ -46,7 +46,7 @@ from schedlab.sweep.expansion import expand, most
 from schedlab.sweep.objectives import parse
 from schedlab.sweep.rows import Rows
 from schedlab.workload import costs, workload_files
-from schedlab.workload.shapes import description_reader as shapes
+from schedlab.workload.shapes import reading as shapes
 from schedlab.workload.text import text_of
 
 Read = Callable[[Path, Path], object]
@@ -103,7 +103,7 @@ def _read_trace(folder: Path, file: Path) -> None:
         trace.export(read, folder / "exported", form)
     _play(file)
     recording(file)
-    workload_of(read, charged_costs("kernel", "rr"), keep_switches=True)
+    workload_of(read, charges_of("kernel", "rr"), keep_switches=True)
     trace.validate(read)
     metrics.compute(read)
 

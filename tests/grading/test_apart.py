@@ -65,7 +65,9 @@ def calls(
         lab.tests[0], workload=workload, cpus=cpus, settings=tunables, limit_ns=10_000_000_000
     )
     source = ROOT / "policies" / f"{policy}.c"
-    compiled = compile_policy(Form(policy, HEADERS), source, trusted=bool(sandbox.lacking()))
+    compiled = compile_policy(
+        Form(policy, HEADERS), source, trusted=bool(sandbox.missing_requirement())
+    )
     ran = wasm_policy.run(test, compiled, tmp_path / "apart.bin")
     within = tmp_path / "within.bin"
     text = text_of(workload, test.seed, test.tick_ns, cpus)
@@ -97,7 +99,9 @@ def traced(lab: Lab, folder: Path, act: str) -> bytes:
     source = folder / "shinjuku.c"
     other = f"    if (running->cpu == 5) {{\n        {act}\n    }}\n{PREEMPTS}"
     source.write_text(text.replace(PREEMPTS, other, 1))
-    compiled = compile_policy(Form("shinjuku", HEADERS), source, trusted=bool(sandbox.lacking()))
+    compiled = compile_policy(
+        Form("shinjuku", HEADERS), source, trusted=bool(sandbox.missing_requirement())
+    )
     workload = workload_files.read(WORKLOADS / "study4-mixed.json")
     test: LabTest = replace(lab.tests[0], workload=workload, cpus=8)
     return wasm_policy.run(test, compiled, folder / "apart.bin").trace.read_bytes()

@@ -20,7 +20,7 @@ from wrapping_policy import passes
 pytestmark = pytest.mark.xdist_group("grading")
 
 SHARES = ROOT / "labs" / "shares"
-TRUSTED = bool(sandbox.lacking())
+TRUSTED = bool(sandbox.missing_requirement())
 
 
 def lab_with(solution: str, tests: int, folder: Path) -> Lab:

@@ -24,13 +24,15 @@ from submissions import PICK, SOLUTION, picking, small_lab, solution_with
 pytestmark = pytest.mark.xdist_group("grading")
 
 HIDDEN = ROOT / "labs" / "round-robin" / "lab.json"
-in_sandbox = pytest.mark.skipif(bool(sandbox.lacking()), reason=sandbox.lacking())
+in_sandbox = pytest.mark.skipif(
+    bool(sandbox.missing_requirement()), reason=sandbox.missing_requirement()
+)
 
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grader]:
     lab = read(small_lab(tmp_path_factory.mktemp("labs") / "small"))
-    with grader(lab, trusted=bool(sandbox.lacking())) as made:
+    with grader(lab, trusted=bool(sandbox.missing_requirement())) as made:
         yield made
 
 
@@ -352,6 +354,8 @@ def test_time_in_which_it_is_stopped_does_not_count(
 
 
 def test_without_namespaces_it_refuses_and_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "lacking", lambda: "bwrap is not on the PATH: install bubblewrap")
+    monkeypatch.setattr(
+        sandbox, "missing_requirement", lambda: "bwrap is not on the PATH: install bubblewrap"
+    )
     with pytest.raises(MachineUnfit, match=r"install bubblewrap.*trusted=True"):
         sandbox.need_sandbox()

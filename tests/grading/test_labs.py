@@ -35,7 +35,9 @@ NAMES = sorted(path.parent.name for path in labs_folder().glob("*/lab.json"))
 
 @pytest.fixture(scope="module", params=NAMES)
 def ready(request: pytest.FixtureRequest) -> Iterator[Grader]:
-    with grader(without_kernel(find_lab(request.param)), trusted=bool(sandbox.lacking())) as made:
+    with grader(
+        without_kernel(find_lab(request.param)), trusted=bool(sandbox.missing_requirement())
+    ) as made:
         yield made
 
 
@@ -108,7 +110,7 @@ def test_a_solution_decides_the_same_from_every_clock_and_run_time(
 ) -> None:
     """Traces use the simulator's times, which always start at the same value."""
     lab = find_lab(name)
-    compiled = compile_policy(lab.form, lab.solution, trusted=bool(sandbox.lacking()))
+    compiled = compile_policy(lab.form, lab.solution, trusted=bool(sandbox.missing_requirement()))
     for test in lab.tests:
         traces = set()
         for clock_ns, run_time_ns in BEGINS_NS:

@@ -47,7 +47,7 @@ def test_folder_of_submissions_has_rows_and_a_page(schedlab: Command, tmp_path: 
     (folder / "anna.c").write_text(SOLUTION.read_text())
     (folder / "ben" / "mine.c").write_text(solution_with("ticks >= slice", "ticks > slice"))
     out = tmp_path / "graded"
-    trust = ["--trust"] if sandbox.lacking() else []
+    trust = ["--trust"] if sandbox.missing_requirement() else []
     done = schedlab("grade", str(lab), str(folder), "--out", str(out), *trust)
     assert done.returncode == 1, done.stderr
     rows = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines() if ".c " in line}

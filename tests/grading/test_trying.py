@@ -66,7 +66,7 @@ def test_survivor_has_a_test_that_kills_it(tmp_path: Path) -> None:
     text = (folder / "lab.json").read_text()
     (folder / "lab.json").write_text(text.replace('"expect"', '"set": {"slice": 2}, "expect"'))
     lab = read(folder)
-    tried = try_lab(lab, bool(sandbox.lacking()), 2, 3, lambda *_: None)
+    tried = try_lab(lab, bool(sandbox.missing_requirement()), 2, 3, lambda *_: None)
     assert [mutant.status for mutant in tried.mutants] == ["survived", "killed"]
     assert not tried.passed
     survivor = tried.unkilled[0]
@@ -75,7 +75,7 @@ def test_survivor_has_a_test_that_kills_it(tmp_path: Path) -> None:
     better = replace(lab, tests=(*lab.tests, made_test(survivor.example)))
     source = tmp_path / "mutant.c"
     source.write_text(survivor.mutant.source)
-    with grader(better, trusted=bool(sandbox.lacking())) as made:
+    with grader(better, trusted=bool(sandbox.missing_requirement())) as made:
         assert made.grade(lab.solution).points == better.points
         verdict = made.grade(source)
     assert [test.lost for test in verdict.tests] == [False, True]
@@ -84,7 +84,7 @@ def test_survivor_has_a_test_that_kills_it(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_all_mutants_and_mistakes_lose_points(name: str) -> None:
-    tried = try_lab(find_lab(name), bool(sandbox.lacking()), 2, None, lambda *_: None)
+    tried = try_lab(find_lab(name), bool(sandbox.missing_requirement()), 2, None, lambda *_: None)
     counts = {status: tried.count(status) for status in ("killed", "equivalent", "survived")}
     print(f"{name}: {len(tried.mutants)} mutants {counts}, {len(tried.mistakes)} mistakes")
     assert len(tried.mutants) >= 30

@@ -16,7 +16,7 @@ from submissions import LAB, picking, small_lab, solution_with
 
 pytestmark = pytest.mark.xdist_group("grading")
 
-TRUST = ["--trust"] if sandbox.lacking() else []
+TRUST = ["--trust"] if sandbox.missing_requirement() else []
 
 
 def test_a_lost_point_is_shown_with_its_decision_and_its_picture(

@@ -165,8 +165,8 @@ def test_times_are_those_of_linux(recording: trace.Trace, measured: metrics.Metr
 
 def test_initially_waiting_threads_wait_first_in_a_replay(recording: trace.Trace) -> None:
     """As a workload, these threads sleep until their timer or until another process wakes them."""
-    who = lives(recording)
-    steps = who.steps
+    life_table = lives(recording)
+    steps = life_table.steps
     expected = [
         life
         for life, at in enumerate(steps.first.tolist())
@@ -175,4 +175,4 @@ def test_initially_waiting_threads_wait_first_in_a_replay(recording: trace.Trace
         and (steps.step[at + 1 : at + 2] == Step.WOKEN).any()
     ]
     assert len(expected) > 2
-    assert list(first_waits(recording, who, np.empty(0, np.int64))) == expected
+    assert list(first_waits(recording, life_table, np.empty(0, np.int64))) == expected

@@ -74,7 +74,7 @@ def test_one_verdict_everywhere(number: int, tmp_path: Path) -> None:
         check_source(source)
     headers = tuple(sorted(file.name for file in (ROOT / "policies").glob("*.h")))
     with pytest.raises(NotCompiled) as refused:
-        compile_policy(Form(NAME, headers), source, trusted=bool(sandbox.lacking()))
+        compile_policy(Form(NAME, headers), source, trusted=bool(sandbox.missing_requirement()))
     assert str(refused.value) in str(error.value).replace(str(source), source.name)
 
 

@@ -123,7 +123,7 @@ def test_a_live_machine_has_futures_of_what_was_typed() -> None:
         frame = await table.page.frame(lambda frame: frame["policy"] == "stride")
         await table.frame(frame["now_ns"] + 200 * MS)
         await table.do("pause")
-        await table.standing()
+        await table.current_frame()
         then = await table.at(await table.step("millisecond", back=True))
         with pytest.raises(Refused, match="the kernel refuses, error 161"):
             await table.do("branch", settings="nosuch=3")

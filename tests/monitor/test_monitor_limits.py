@@ -89,10 +89,10 @@ class Monitor:
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
 
-    def say(self, request: bytes, patience_s: float = 1) -> bytes:
+    def say(self, request: bytes, timeout_s: float = 1) -> bytes:
         """Returns its answer until it closes the connection, or stays silent for this long."""
         with self.connect() as link:
-            link.settimeout(patience_s)
+            link.settimeout(timeout_s)
             answer = b""
             with suppress(OSError):
                 link.sendall(request)

@@ -78,7 +78,7 @@ def lane_intervals(trace: Trace) -> list[tuple[int, float, float, str]]:
     """Returns inversions: the life's number, begin and end in ms, and the running process."""
     processes = processes_of(trace)
     rows = inversions(processes, activity_of(processes)).rows()
-    pid = processes.who.pid
+    pid = processes.life_table.pid
     return [(int(pid[life]), begin / MS, end / MS, behind) for life, begin, end, behind in rows]
 
 

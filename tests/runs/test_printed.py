@@ -14,7 +14,7 @@ from schedlab.commands.metric_tables import print_figures
 from schedlab.machines.folder import CONSOLE
 from schedlab.machines.outcome import Outcome
 from schedlab.runs.plan_execution import Finished, as_json
-from schedlab.runs.results import printed
+from schedlab.runs.results import printed_figures
 from schedlab.studies.linux_experiments import FAIR
 from test_run import BASE
 
@@ -29,10 +29,10 @@ def console(folder: Path, text: str) -> Path:
 
 def test_figures_are_read_from_the_console(tmp_path: Path) -> None:
     folder = console(tmp_path, sysbench(FAIR, 1))
-    assert printed(folder, COMMAND)["events_per_second"] == 1002
-    assert printed(folder, "cpu-bound -n 2") == {}
-    assert printed(console(tmp_path, "Segmentation fault"), COMMAND) == {}
-    assert printed(tmp_path / "none", COMMAND) == {}
+    assert printed_figures(folder, COMMAND)["events_per_second"] == 1002
+    assert printed_figures(folder, "cpu-bound -n 2") == {}
+    assert printed_figures(console(tmp_path, "Segmentation fault"), COMMAND) == {}
+    assert printed_figures(tmp_path / "none", COMMAND) == {}
 
 
 @pytest.mark.parametrize(("status", "expected_value"), [("success", 1002), ("failed", None)])
@@ -48,8 +48,8 @@ def test_programs_get_values_printed_by_successful_runs(
 def test_table_has_a_row_per_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hackbench = next(OUTPUTS.glob("hackbench*.txt")).read_text()
     columns = [
-        ("rr", printed(console(tmp_path / "a", sysbench(FAIR, 1)), COMMAND)),
-        ("mlfq", printed(console(tmp_path / "b", hackbench), "hackbench -g 2")),
+        ("rr", printed_figures(console(tmp_path / "a", sysbench(FAIR, 1)), COMMAND)),
+        ("mlfq", printed_figures(console(tmp_path / "b", hackbench), "hackbench -g 2")),
     ]
     print_figures(columns)
     lines = {

@@ -26,7 +26,7 @@ from schedlab.studies import planning
 from schedlab.sweep import description_reader
 from schedlab.sweep.expansion import expand
 from schedlab.workload import costs, workload_files
-from schedlab.workload.shapes import description_reader as shapes
+from schedlab.workload.shapes import reading as shapes
 
 FORMATS = ROOT / "tests" / "formats" / "0.1.0"
 RUN = FORMATS / "run" / "rr-1cpu-seed1"

@@ -25,7 +25,7 @@ class Client:
     """A client as a language model would use it."""
 
     def __init__(self, folder: Path) -> None:
-        trust = ["--trust"] if sandbox.lacking() else []
+        trust = ["--trust"] if sandbox.missing_requirement() else []
         self.process = subprocess.Popen(
             [ROOT / "schedlab", "mcp", folder, *trust],
             stdin=subprocess.PIPE,

@@ -194,7 +194,7 @@ class StandIn(PlayedSystem):
             return self._position_ns
         return self._position_ns + int((time.monotonic() - self._since) * SECOND * self.slowness)
 
-    async def advance(self, until_ns: int, patience_s: float) -> None:
+    async def advance(self, until_ns: int, timeout_s: float) -> None:
         ahead = max(until_ns - self._position_ns, 0)
         self._position_ns += int(ahead * self.slowness)
         await asyncio.sleep(0)

@@ -158,7 +158,7 @@ def test_judgements(
     reason.
     """
     key = Key(EXPERIMENT, "rr", 1, "completion")
-    cell = Cell(key, (100.0 * MS,), (simulator * MS,), False, MS, chance=0.0)
+    cell = Cell(key, (100.0 * MS,), (simulator * MS,), False, MS, p_value=0.0)
     judged_cell = Judged(cell, reason, spans)
     assert judged_cell.judgement == judgement
     assert judged_cell.is_wrong == is_wrong

@@ -18,7 +18,7 @@ from random_workloads import workloads
 from schedlab import trace
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.paths import ROOT
-from schedlab.runs.replay import Replayed, charged_costs, workload_of
+from schedlab.runs.replay import Replayed, charges_of, workload_of
 from schedlab.trace import BlockReason, Kind, MarkKind, PreemptReason
 from simulator_command import simulate
 
@@ -135,7 +135,7 @@ def check_same(text: str, policy: str, cpus: int, seed: int, keep_switches: bool
         by_the_clock = "run until" in text and any(map(has_timed_turns, in_force(policy, text)))
         if by_the_clock and lost_its_work(first):
             return
-        replayed = workload_of(first, charged_costs("none"), keep_switches)
+        replayed = workload_of(first, charges_of("none"), keep_switches)
         again = recorded(folder, replayed.text, "replayed", *options)
         assert again is not None, replayed.text
         before, after = story(first), story(again)
@@ -199,7 +199,7 @@ def test_arrivals_do_not_wait_for_another_policy(tmp_path: Path, policy: str) ->
     first, expected = (recorded(tmp_path, jobs, name, "--policy", name) for name in ("rr", policy))
     assert first is not None
     assert expected is not None
-    text = workload_of(first, charged_costs("none")).text
+    text = workload_of(first, charges_of("none")).text
     again = recorded(tmp_path, text, "again", "--policy", policy)
     assert again is not None
     assert story(again).rows() == story(expected).rows()
@@ -225,7 +225,7 @@ program server
 """
     events = recorded(tmp_path, text, "recorded")
     assert events is not None
-    replayed = workload_of(events, charged_costs("none"))
+    replayed = workload_of(events, charges_of("none"))
     assert "deliver wake.3.2 2000000ns" in program(replayed, "start")
     assert program(replayed, "server")[:3] == ["run 1000000ns", "take wake.3.2", "run 1000000ns"]
     late = replayed.text.replace("  run 1000000ns\n  take", "  run 5ms\n  take")
@@ -310,7 +310,7 @@ program one
     first = recorded(tmp_path, text, "recorded", "--policy", "hsfq:unlimited", "--cpus", "2")
     assert first is not None
     assert lost_its_work(first)
-    assert program(workload_of(first, charged_costs("none")), "one") == ["run 3000000ns", "exit 0"]
+    assert program(workload_of(first, charges_of("none")), "one") == ["run 3000000ns", "exit 0"]
 
 
 SWITCHED_TO_SLOTS = """
@@ -360,7 +360,7 @@ def test_another_policy_never_leaves_all_waiting(text: str, policy: str) -> None
         lasted = first is not None and first.end_ns < LIMIT_NS
         if first is None or not lasted:
             return
-        replayed = workload_of(first, charged_costs("none")).text
+        replayed = workload_of(first, charges_of("none")).text
         options = ("--policy", policy, "--cpus", "2", "--costs", "none", "--no-trace")
         done = simulate(folder, replayed, *options)
         assert "all processes wait" not in done.stderr, replayed
@@ -432,7 +432,7 @@ program client
 """
     first = recorded(tmp_path, text, "recorded", *options, costs=costs)
     assert first is not None
-    replayed = workload_of(first, charged_costs(costs, policy))
+    replayed = workload_of(first, charges_of(costs, policy))
     again = recorded(tmp_path, replayed.text, "replayed", *options, costs=costs)
     assert again is not None
     if HOW[costs] == 0:
@@ -452,7 +452,7 @@ def _ends(events: trace.Trace) -> list[int]:
 def replay_of(folder: Path, text: str, *options: str, keep_switches: bool = False) -> Replayed:
     events = recorded(folder, text, "recorded", *options)
     assert events is not None
-    return workload_of(events, charged_costs("none"), keep_switches)
+    return workload_of(events, charges_of("none"), keep_switches)
 
 
 def program(replayed: Replayed, name: str) -> list[str]:
@@ -529,7 +529,7 @@ program idle
     (tmp_path / "cut.bin").write_bytes(content[: len(content) // 2 // 32 * 32 + 7])
     cut = trace.read(tmp_path / "cut.bin")
     assert cut.truncated
-    replayed = workload_of(cut, charged_costs("none"))
+    replayed = workload_of(cut, charges_of("none"))
     assert program(replayed, "busy") == ["loop", "run 1s", "end"]
     assert program(replayed, "idle") == ["sleep 1000000s"]
     assert any("not whole" in note for note in replayed.notes)
@@ -546,7 +546,7 @@ def test_killed_processes_would_have_continued(tmp_path: Path) -> None:
     first_exit = 64 + 32 * kinds.index(Kind.EXIT)
     content[first_exit + 20 : first_exit + 24] = b"\xff" * 4
     (tmp_path / "killed.bin").write_bytes(content)
-    replayed = workload_of(trace.read(tmp_path / "killed.bin"), charged_costs("none"))
+    replayed = workload_of(trace.read(tmp_path / "killed.bin"), charges_of("none"))
     assert program(replayed, "one") == ["run until 5000000ns", "exit 1"]
 
 
@@ -570,7 +570,7 @@ program one
     kinds = [int.from_bytes(record[16:18], "little") for record in records]
     blocked = kinds.index(Kind.BLOCK, kinds.index(Kind.BLOCK) + 1)
     without.write_bytes(content[:64] + records[0] + b"".join(records[blocked + 4 :]))
-    replayed = workload_of(trace.read(without), charged_costs("none"))
+    replayed = workload_of(trace.read(without), charges_of("none"))
     starter = program(replayed, "start")
     assert sum(line.startswith("fork ") for line in starter) == 3  # init, root and one
     assert any("take wake.3" in line for line in replayed.text.split("\n"))

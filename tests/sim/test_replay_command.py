@@ -16,7 +16,7 @@ from schedlab.base.files.atomic import file_hash
 from schedlab.errors import WrongUsage
 from schedlab.runs import collection
 from schedlab.runs.recording import recording
-from schedlab.runs.replay import charged_costs
+from schedlab.runs.replay import charges_of
 from schedlab.workload.costs import BUILT_IN, COSTS
 from simulator_command import built, simulate
 
@@ -163,7 +163,7 @@ def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
         "none,call=900",
         "kernel,fork+=9000",
     ):
-        read = charged_costs(costs)
+        read = charges_of(costs)
         order = "textbook" if costs == "textbook" else "none"
         named = ",".join([order, *(f"{name}={getattr(read, name)}" for name in COSTS)])
         traces = []
@@ -175,14 +175,12 @@ def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
             assert done.returncode == 0, done.stderr
             traces.append(path.read_bytes())
         assert traces[0] == traces[1]
-    last_costs = charged_costs(
-        "none,fork=1,fork.rr=2,fork.rr:table-scan=3,fork+=10", "rr:table-scan"
-    )
+    last_costs = charges_of("none,fork=1,fork.rr=2,fork.rr:table-scan=3,fork+=10", "rr:table-scan")
     assert last_costs.fork == 13
-    assert charged_costs("none,fork.rr:table-scan=3,fork.rr=2", "rr:table-scan").fork == 2
-    assert charged_costs("kernel,fork=7", "lottery").fork == 7
+    assert charges_of("none,fork.rr:table-scan=3,fork.rr=2", "rr:table-scan").fork == 2
+    assert charges_of("kernel,fork=7", "lottery").fork == 7
     with pytest.raises(WrongUsage, match="furlong"):
-        charged_costs("kernel,furlong=3")
+        charges_of("kernel,furlong=3")
 
 
 def test_recordings_of_several_seeds_are_one_workload(schedlab: Command, tmp_path: Path) -> None:

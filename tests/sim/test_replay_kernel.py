@@ -13,7 +13,7 @@ import pytest
 
 from guest_machine import TICK_NS, sound_trace, traced
 from schedlab import metrics, trace
-from schedlab.runs.replay import charged_costs, workload_of
+from schedlab.runs.replay import charges_of, workload_of
 from simulator_command import simulate
 
 pytestmark = pytest.mark.spike
@@ -43,7 +43,7 @@ def replay(
 ) -> trace.Trace:
     """Replays with the kernel's costs. `under`: the policy, by default the recording's."""
     path = folder / "replay.bin"
-    text = workload_of(recorded, charged_costs("kernel", under)).text
+    text = workload_of(recorded, charges_of("kernel", under)).text
     done = simulate(folder, text, *("--policy", policy, "--cpus", str(cpus), "--trace", str(path)))
     assert done.returncode == 0, done.stderr
     return sound_trace(path)

@@ -191,7 +191,7 @@ def test_who_ran_while_the_thread_waited(tmp_path: Path) -> None:
     keep(tmp_path, SYSBENCH, FAIR, 1, tables=tables)
     (run,) = read([tmp_path])
     waits = waits_of(run, trace)
-    assert (waits.count, waits.whole_ms, waits.longest_ms) == (2, 8, 5)
+    assert (waits.count, waits.total_ms, waits.longest_ms) == (2, 8, 5)
     assert waits.meanwhile == {"[kworker/0:1]": 4, "[kcompactd0]": 1}
     assert waits.mostly == "threads of the kernel"
     other_waits = replace(waits, meanwhile={"sysbench": 1.0, "schedlab-trace": 2.0})

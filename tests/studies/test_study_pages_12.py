@@ -51,7 +51,7 @@ def keep_timing(
     *,
     ticks: float | None = None,
     prefix: str = "s1",
-    their_costs: bool = False,
+    with_study_costs: bool = False,
     **manifest: Any,
 ) -> None:
     """Writes a run with the times of tick_numbers, varied a little by the seed."""
@@ -82,7 +82,7 @@ def keep_timing(
     ]
     keep_run(
         place / f"{suite}-{cpus}",
-        on_their_costs(name) if their_costs else name,
+        on_their_costs(name) if with_study_costs else name,
         policy,
         seed,
         cpus=cpus,
@@ -268,7 +268,7 @@ def test_runs_with_study_costs_show_the_effect_of_slow_forks(tmp_path: Path) -> 
     """
     for test, plain, slow in (("creation", 5.0, 17.0), ("starvation", 60.0, 60.5)):
         for costs, ticks in ((False, plain), (True, slow)):
-            keep_timing(tmp_path, *SUITES[1], test, 1, 1, ticks=ticks, their_costs=costs)
+            keep_timing(tmp_path, *SUITES[1], test, 1, 1, ticks=ticks, with_study_costs=costs)
     page = made(page_maker(1)(read([tmp_path])))
     cells = cells_under(page, "study-1-table-1")
     measured_cell = cells["Process Creation", "1", "completion, ticks", "measured"]
@@ -316,7 +316,7 @@ def test_table_2_is_compared_in_a_row_and_without_the_deleted_bursts(tmp_path: P
         tables={"values": values},
     )
     queries = queries_of(tmp_path)
-    assert queries.reported_time("priority", "io-bound", 1, their_costs=True).mean == 28.0
+    assert queries.reported_time("priority", "io-bound", 1, with_study_costs=True).mean == 28.0
     page = made(page_maker(1)(read([tmp_path])))
     assert counted(page)["near, study costs"] == 1
     cells = cells_under(page, "study-1-table-2")

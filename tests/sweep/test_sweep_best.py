@@ -151,7 +151,7 @@ def test_p_values_are_those_of_the_paired_t_test_corrected_by_holm(tmp_path: Pat
     plain = [stats.ttest_rel(values[place.choice[1]], first) for place in places[1:]]
     corrected = holm([float(result.pvalue) for result in plain])
     for place, test, expected in zip(places[1:], plain, corrected, strict=True):
-        assert place.chance == pytest.approx(expected, rel=1e-9)
+        assert place.p_value == pytest.approx(expected, rel=1e-9)
         assert place.behind
         bounds = (place.behind.low, place.behind.high)
         assert bounds == pytest.approx(tuple(test.confidence_interval()), rel=1e-9)
@@ -165,8 +165,8 @@ def test_setup_is_worse_if_its_interval_shows_it(
     behind = [0.1, 2.2, -0.5, 1.4]
     rows = {"a=1": [10.0 * MS] * 4, "a=2": [(10 + worse + offset) * MS for offset in behind]}
     place = ranked(swept(tmp_path, turnarounds(rows)))[1]
-    assert place.behind and place.chance is not None
-    assert (place.behind.low > 0) == (place.chance < 0.05) == (not place.possible) == is_worse
+    assert place.behind and place.p_value is not None
+    assert (place.behind.low > 0) == (place.p_value < 0.05) == (not place.possible) == is_worse
 
 
 def test_among_many_alike_the_best_is_seldom_ruled_out() -> None:

@@ -149,12 +149,12 @@ class Guided(click.Group):
 class Modules(Mapping[str, Any]):
     """Maps the names of commands to commands, and imports a command at its first use.
 
-    Command `a-b` is the function `a_b` in a_b.py of `package`; `import` is `import_`. `elsewhere`:
+    Command `a-b` is the function `a_b` in a_b.py of `package`; `import` is `import_`. `other_modules`:
     packages of commands that are not in `package`.
     """
 
-    def __init__(self, package: str, *names: str, **elsewhere: str) -> None:
-        self.packages = dict.fromkeys(names, package) | elsewhere
+    def __init__(self, package: str, *names: str, **other_modules: str) -> None:
+        self.packages = dict.fromkeys(names, package) | other_modules
 
     def __getitem__(self, name: str) -> click.Command:
         package = self.packages[name]

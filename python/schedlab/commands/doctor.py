@@ -223,10 +223,10 @@ def examine_program(name: str, purpose: str, advice: str, origin: str = "") -> F
 
 def sandbox() -> Finding:
     """Returns the finding of the sandbox, which only `grade` needs, to compile submissions."""
-    from schedlab.courses.submissions.sandbox import lacking
+    from schedlab.courses.submissions.sandbox import missing_requirement
 
     finding = program("sandbox")
-    why = lacking()
+    why = missing_requirement()
     if not why:
         return finding
     advice = finding.advice or why

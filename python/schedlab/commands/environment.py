@@ -32,7 +32,7 @@ def check_environment() -> None:
 def describe(error: BaseException) -> str:
     """Returns one line: the kind of error, and the path of the log written about it."""
     text = " ".join("".join(traceback.format_exception_only(error)).split())
-    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
     try:
         details = f"details are in {_write(error)}"
     except OSError as problem:
@@ -40,7 +40,7 @@ def describe(error: BaseException) -> str:
     return f"internal error, a fault of schedlab: {shown}; {details}"
 
 
-_SHOWN = 200
+_SHOWN_MAX = 200
 
 
 def _write(error: BaseException) -> Path:

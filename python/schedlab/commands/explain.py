@@ -134,7 +134,7 @@ def _replay_changes(opened: Run, experiment: RerunChanges) -> ReplayChanges:
     idle = frozenset(life for task in experiment.without for life in opened.lives(task))
     attributes: dict[int, dict[str, int]] = {}
     for attribute in experiment.attributes:
-        for life in opened.lives(attribute.who):
+        for life in opened.lives(attribute.life_table):
             attributes.setdefault(life, {})[attribute.name] = attribute.value
     return ReplayChanges(idle, attributes)
 
@@ -342,8 +342,8 @@ def _show(answer: Explained, by: str) -> None:
             "are not included"
         )
     idle_note = (
-        f"; {duration(answer.beside_idle_ns)} of it while a CPU idled"
-        if answer.beside_idle_ns
+        f"; {duration(answer.waited_while_idle_ns)} of it while a CPU idled"
+        if answer.waited_while_idle_ns
         else ""
     )
     waits = "1 wait" if answer.waits == 1 else f"{answer.waits:,} waits"

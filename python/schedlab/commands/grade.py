@@ -147,9 +147,9 @@ def grade(options: Options) -> None:
 
 def say_protection(trust: bool) -> None:
     """Reports if this host could not compile the trusted submissions in a sandbox."""
-    from schedlab.courses.submissions.sandbox import lacking
+    from schedlab.courses.submissions.sandbox import missing_requirement
 
-    if trust and (why := lacking()):
+    if trust and (why := missing_requirement()):
         say(f"schedlab: --trust: submissions are compiled without a sandbox: {why}")
 
 

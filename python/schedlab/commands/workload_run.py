@@ -129,14 +129,14 @@ def show_tables(finished: list[Finished]) -> None:
     measured = [run for run in finished if run.metrics]
     if measured:
         from schedlab.commands.metric_tables import print_figures, print_metrics
-        from schedlab.runs.results import printed
+        from schedlab.runs.results import printed_figures
 
         several = len({run.run.seed for run in measured}) > 1
         labelled = [(runs.label(run.run, several), run.metrics) for run in measured if run.metrics]
         results().print(runs.summary([run.run for run in measured]))
         print_metrics(labelled)
         output_by_run = [
-            (runs.label(run.run, several), printed(run.folder, run.run.workload))
+            (runs.label(run.run, several), printed_figures(run.folder, run.run.workload))
             for run in measured
         ]
         print_figures([(heading, output) for heading, output in output_by_run if output])

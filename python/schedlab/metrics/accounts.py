@@ -98,14 +98,14 @@ class Accounts:
         fork_row, parent = forks(
             self._trace, life["pid"], life["begin_row"], life.pop("forked").astype(bool)
         )
-        who = LifeTable(fork_row=fork_row, parent=parent, **life)
+        life_table = LifeTable(fork_row=fork_row, parent=parent, **life)
         sums = {name: values[: self._lives][order] for name, values in self._sums.items()}
         number = np.empty(self._lives, np.int64)
         number[order] = np.arange(self._lives)
         latencies = [np.concatenate(parts) for parts in zip(*self._latencies, strict=True)]
         life_of, latency = latencies if latencies else (number[:0], number[:0])
         return (
-            who,
+            life_table,
             pl.DataFrame({"life": np.arange(self._lives), **sums}),
             pl.DataFrame({"life": number[life_of], "latency_ns": latency}),
         )

@@ -12,7 +12,7 @@ import polars as pl
 from schedlab.metrics.accounts import add
 from schedlab.metrics.window import Window
 from schedlab.trace import Facts, Kind
-from schedlab.trace.cpu_records import Mask, Stories
+from schedlab.trace.cpu_records import CpuRecords, Mask
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Columns, Integers
 from schedlab.trace.parts import Part
@@ -47,14 +47,16 @@ class Spans(NamedTuple):
     """The CPUs of `ends`."""
 
     @classmethod
-    def of(cls, stories: Stories, at: Integers) -> Spans:
+    def of(cls, cpu_records: CpuRecords, at: Integers) -> Spans:
         """Returns the spans that begin at these positions."""
-        row = stories.row[at]
-        ends = stories.last_of_cpus(at)
+        row = cpu_records.row[at]
+        ends = cpu_records.last_of_cpus(at)
         closed = np.zeros(len(at), bool)
-        np.greater_equal(row[1:], stories.begin, out=closed[:-1])
+        np.greater_equal(row[1:], cpu_records.begin, out=closed[:-1])
         closed[ends] = False
-        return cls(at, row, stories.columns.time[at], closed, ends, stories.columns.cpu[at[ends]])
+        return cls(
+            at, row, cpu_records.columns.time[at], closed, ends, cpu_records.columns.cpu[at[ends]]
+        )
 
 
 class CpuAccounts:
@@ -69,10 +71,10 @@ class CpuAccounts:
 
     def take(self, part: Part) -> None:
         """Adds the next part."""
-        self._add(part.stories)
+        self._add(part.cpu_records)
         self._add_switches(part.columns, part.begin)
 
-    def end(self, rest: Stories) -> Integers:
+    def end(self, rest: CpuRecords) -> Integers:
         """Returns the time of each CPU's last record, or 0 if there is none. `rest`: the spans still open."""
         last = np.zeros(self._trace.header.cpus, np.int64)
         last[rest.columns.cpu] = rest.columns.time
@@ -89,13 +91,13 @@ class CpuAccounts:
         cpu = pl.Series(range(self._trace.header.cpus), dtype=pl.UInt16)
         return self._with_overhead(pl.DataFrame({"cpu": cpu, **sums}))
 
-    def _add(self, stories: Stories) -> None:
+    def _add(self, cpu_records: CpuRecords) -> None:
         """Adds the spans that end in the part."""
-        runs = Spans.of(stories, stories.entries)
-        self._add_runs(stories, runs, self._spent(runs))
-        visits = Spans.of(stories, stories.visits)
-        self._add_idling(stories, visits, self._spent(visits))
-        self._add_visits(stories, visits)
+        runs = Spans.of(cpu_records, cpu_records.entries)
+        self._add_runs(cpu_records, runs, self._spent(runs))
+        visits = Spans.of(cpu_records, cpu_records.visits)
+        self._add_idling(cpu_records, visits, self._spent(visits))
+        self._add_visits(cpu_records, visits)
 
     def _spent(self, spans: Spans) -> Integers:
         """Returns the time of each span within the window; 0 for spans that are still open."""
@@ -104,27 +106,29 @@ class CpuAccounts:
         spent *= spans.closed
         return spent
 
-    def _add_runs(self, stories: Stories, spans: Spans, spent: Integers) -> None:
+    def _add_runs(self, cpu_records: CpuRecords, spans: Spans, spent: Integers) -> None:
         """Adds running, idle and unknown time. Each entry decides which process the CPU has."""
-        free = stories.entered == 0
+        free = cpu_records.entered == 0
         add(self._sums["running_ns"], spans.cpu, spans.ends, spent * ~free)
-        add(self._sums["idle_ns"], spans.cpu, spans.ends, spent * (free & ~stories.unseen))
-        self.unknown_ns += int((spent * stories.unseen).sum())
+        add(self._sums["idle_ns"], spans.cpu, spans.ends, spent * (free & ~cpu_records.unseen))
+        self.unknown_ns += int((spent * cpu_records.unseen).sum())
 
-    def _add_idling(self, stories: Stories, spans: Spans, spent: Integers) -> None:
+    def _add_idling(self, cpu_records: CpuRecords, spans: Spans, spent: Integers) -> None:
         """Adds the time of the idle loop outside the scheduler."""
-        idles = stories.columns.process[spans.at] == 0
-        idles &= ~is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
+        idles = cpu_records.columns.process[spans.at] == 0
+        idles &= ~is_kind(cpu_records.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
         add(self._sums["idle_loop_ns"], spans.cpu, spans.ends, spent * idles)
 
-    def _add_visits(self, stories: Stories, spans: Spans) -> None:
+    def _add_visits(self, cpu_records: CpuRecords, spans: Spans) -> None:
         """Adds the passes through the scheduler that begin and end in the window."""
         in_window = self._window.holds(spans.row)
         passes = (
-            spans.closed & in_window & is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
+            spans.closed
+            & in_window
+            & is_kind(cpu_records.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
         )
         passes[:-1] &= in_window[1:]
-        counter = stories.columns.second.view(np.int64)[spans.at]
+        counter = cpu_records.columns.second.view(np.int64)[spans.at]
         cycles = np.zeros_like(counter)
         np.subtract(counter[1:], counter[:-1], out=cycles[:-1])
         cycles *= passes

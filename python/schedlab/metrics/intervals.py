@@ -11,7 +11,7 @@ from schedlab.metrics.columns import named, nullable
 from schedlab.metrics.lives import Lives, lives
 from schedlab.metrics.window import Window
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Step, Trace
-from schedlab.trace.cpu_records import CpuOrder, Mask, Stories, same_as_next
+from schedlab.trace.cpu_records import CpuOrder, CpuRecords, Mask, same_as_next
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Integers
 from schedlab.trace.steps import Steps
@@ -37,7 +37,7 @@ _CAUSE_NAMES = {
 }
 
 
-def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
+def state_intervals(trace: Trace, life_table: Lives | None = None) -> pl.DataFrame:
     """Returns the state intervals of each life, sorted by life and time.
 
     Columns: life (a number per life), pid, state (runnable, running, blocked), cause (forked,
@@ -45,7 +45,7 @@ def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
     record), by (PID of the process that forked or woke it; 0: an interrupt; null: none), begin_ns,
     end_ns, begin_row, end_row (in `trace.events`; null if the interval lasts until the trace ends).
     """
-    steps, goes_on = state_changes((who or lives(trace)).steps)
+    steps, goes_on = state_changes((life_table or lives(trace)).steps)
     next_row = np.where(goes_on, np.roll(steps.row, -1), -1)
     next_ns = np.roll(steps.time, -1)
     # A state with an unknown end has no duration.
@@ -103,9 +103,11 @@ def cpu_intervals(trace: Trace) -> pl.DataFrame:
     Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as in state_intervals).
     Intervals with unknown activity are omitted.
     """
-    stories = _stories(trace)
-    intervals = pl.DataFrame({"pid": stories.entered, **_spans(stories, stories.entries)})
-    return intervals.filter(pl.Series(~stories.unseen)).select(
+    cpu_records = _stories(trace)
+    intervals = pl.DataFrame(
+        {"pid": cpu_records.entered, **_spans(cpu_records, cpu_records.entries)}
+    )
+    return intervals.filter(pl.Series(~cpu_records.unseen)).select(
         "cpu", "pid", "begin_ns", "end_ns", "begin_row", "end_row"
     )
 
@@ -117,16 +119,16 @@ def scheduler_intervals(trace: Trace) -> pl.DataFrame:
     begin_ns, end_ns, cycles (of the scheduler; null for idle, because the counter may stop),
     begin_row, end_row (as in state_intervals).
     """
-    stories = _stories(trace)
-    at = stories.visits
-    end = stories.following(at)
-    cycles = stories.columns.second.view(np.int64)
-    enters = is_kind(stories.columns.kind[at], Kind.SCHEDULER_ENTER)
-    idles = ~enters & (stories.columns.process[at] == 0)
+    cpu_records = _stories(trace)
+    at = cpu_records.visits
+    end = cpu_records.following(at)
+    cycles = cpu_records.columns.second.view(np.int64)
+    enters = is_kind(cpu_records.columns.kind[at], Kind.SCHEDULER_ENTER)
+    idles = ~enters & (cpu_records.columns.process[at] == 0)
     return (
         pl.DataFrame(
             {
-                **_spans(stories, at),
+                **_spans(cpu_records, at),
                 "what": named(enters.astype(np.int8), {0: "idle", 1: "scheduler"}),
                 "cycles": nullable(cycles[end] - cycles[at], ~(enters & (end >= 0))),
             }
@@ -136,21 +138,21 @@ def scheduler_intervals(trace: Trace) -> pl.DataFrame:
     )
 
 
-def _stories(trace: Trace) -> Stories:
+def _stories(trace: Trace) -> CpuRecords:
     return CpuOrder(trace.header.cpus).take(0, trace.piece(0, len(trace)))
 
 
-def _spans(stories: Stories, at: Integers) -> dict[str, pl.Series | npt.NDArray[np.integer]]:
+def _spans(cpu_records: CpuRecords, at: Integers) -> dict[str, pl.Series | npt.NDArray[np.integer]]:
     """Returns the columns of spans from each position to the next one on the same CPU, or to its last record."""
-    end = stories.following(at)
-    last = np.append(stories.begins[1:], len(stories.row)) - 1
-    last_of = last[np.searchsorted(stories.begins, at, side="right") - 1]
-    end_row = np.where(end >= 0, stories.row[end], -1) if len(at) else at
+    end = cpu_records.following(at)
+    last = np.append(cpu_records.begins[1:], len(cpu_records.row)) - 1
+    last_of = last[np.searchsorted(cpu_records.begins, at, side="right") - 1]
+    end_row = np.where(end >= 0, cpu_records.row[end], -1) if len(at) else at
     return {
-        "cpu": stories.columns.cpu[at],
-        "begin_ns": stories.columns.time[at],
-        "end_ns": stories.columns.time[np.where(end >= 0, end, last_of)],
-        "begin_row": stories.row[at],
+        "cpu": cpu_records.columns.cpu[at],
+        "begin_ns": cpu_records.columns.time[at],
+        "end_ns": cpu_records.columns.time[np.where(end >= 0, end, last_of)],
+        "begin_row": cpu_records.row[at],
         "end_row": nullable(end_row, end_row < 0),
     }
 

@@ -32,30 +32,30 @@ def jobs(trace: Trace) -> pl.DataFrame:
     and done_ns. If the window ended before the job, `done_ns` and `response_ns` are null, and
     `lateness_ns` is the lateness at that end.
     """
-    who, window = lives(trace), measured_window(trace)
-    workload = process_table(trace, who, window).filter(pl.col("role") == "workload")
+    life_table, window = lives(trace), measured_window(trace)
+    workload = process_table(trace, life_table, window).filter(pl.col("role") == "workload")
     return workload.select("life", "pid", "group").join(
-        jobs_of(trace, who, window), on="life", how="inner", maintain_order="left_right"
+        jobs_of(trace, life_table, window), on="life", how="inner", maintain_order="left_right"
     )
 
 
-def jobs_of(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
+def jobs_of(trace: Facts, life_table: LifeTable, window: Window) -> pl.DataFrame:
     """Returns the jobs of all lives that count in the window, with the columns of SCHEMA."""
     marks = trace.rows(Kind.MARK)
     marks = marks[trace.at("first", marks) == MarkKind.JOB]
     if len(marks) == 0:
         return pl.DataFrame(schema=SCHEMA)
-    life = who.life_at(trace.at("process", marks).astype(np.int64), marks)
+    life = life_table.life_at(trace.at("process", marks).astype(np.int64), marks)
     order = np.lexsort((marks, life))
     order = order[life[order] >= 0]
     life, row = life[order], marks[order]
     release = trace.at("second", row).astype(np.int64)
-    done_row, withdrawn = _ends(who, life, row, release)
+    done_row, withdrawn = _ends(life_table, life, row, release)
     valid = (release != WITHDRAWN) & ~withdrawn
     life, release, done_row = life[valid], release[valid], done_row[valid]
     undone = (done_row < 0) | (done_row > window.end_row)
     until_row = np.where(undone, window.end_row, done_row)
-    within = _relative_deadline(trace, who, life, until_row)
+    within = _relative_deadline(trace, life_table, life, until_row)
     done = np.where(undone, window.end_ns, trace.at("time_ns", until_row)).astype(np.int64)
     deadline = release + within
     counts = (within > 0) & (release >= window.begin_ns) & (release <= window.end_ns)
@@ -79,7 +79,7 @@ def without_jobs() -> list[pl.Expr]:
 
 
 def _ends(
-    who: LifeTable, life: Integers, row: Integers, release: Integers
+    life_table: LifeTable, life: Integers, row: Integers, release: Integers
 ) -> tuple[Integers, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Returns the row where the job of each mark is done, and whether the next mark withdraws the job.
 
@@ -87,16 +87,18 @@ def _ends(
     """
     followed = np.append(life[1:] == life[:-1], False)
     following = np.append(np.arange(1, len(row)), 0)
-    done_row = np.where(followed, row[following], who.exit_row[life])
+    done_row = np.where(followed, row[following], life_table.exit_row[life])
     return done_row, followed & (release[following] == WITHDRAWN)
 
 
-def _relative_deadline(trace: Facts, who: LifeTable, life: Integers, row: Integers) -> Integers:
+def _relative_deadline(
+    trace: Facts, life_table: LifeTable, life: Integers, row: Integers
+) -> Integers:
     """Returns the time from a job's release to its deadline, by the attributes of each life at a
     row; 0 if there is no deadline.
     """
     runtime, deadline, period = (
-        attribute_at(trace, who, kind, life, row, 0, inherited=False)
+        attribute_at(trace, life_table, kind, life, row, 0, inherited=False)
         for kind in (AttributeKind.RUNTIME, AttributeKind.DEADLINE, AttributeKind.PERIOD)
     )
     shorter = (deadline > 0) & (deadline < period)

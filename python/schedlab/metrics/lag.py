@@ -34,17 +34,17 @@ def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
 
     `weights`: as in `compute`.
     """
-    who, window = lives(trace), measured_window(trace)
+    life_table, window = lives(trace), measured_window(trace)
     choice = weights or chosen_weights(trace, window)
     if choice in IN_GROUPS:  # ideal service would depend on the ready processes of other groups
         return pl.DataFrame(schema=SCHEMA)
-    ready = _cut(trace, who, _ready(trace, who, window), choice)
+    ready = _cut(trace, life_table, _ready(trace, life_table, window), choice)
     if ready.is_empty():
         return pl.DataFrame(schema=SCHEMA)
     life, begin, end, row = (
         ready[name].to_numpy() for name in ("life", "begin_ns", "end_ns", "begin_row")
     )
-    weight = _weights_at(trace, who, life, row, choice)
+    weight = _weights_at(trace, life_table, life, row, choice)
     runs = (ready["state"] == "running").to_numpy()
     gained = _ideal(begin, end, weight, runs) - np.where(runs, end - begin, 0)
     after = ready.select("life", time_ns="end_ns", gained=pl.Series(gained)).with_columns(
@@ -61,11 +61,13 @@ def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
     )
 
 
-def _ready(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
+def _ready(trace: Trace, life_table: Lives, window: Window) -> pl.DataFrame:
     """Returns the intervals when the workload's processes ran or waited, within the window."""
-    workload = process_table(trace, who, window).filter(pl.col("role") == "workload").select("life")
+    workload = (
+        process_table(trace, life_table, window).filter(pl.col("role") == "workload").select("life")
+    )
     return (
-        state_intervals(trace, who)
+        state_intervals(trace, life_table)
         .filter(pl.col("state") != "blocked")
         .join(workload, on="life", how="semi", maintain_order="left")
         .with_columns(pl.col("begin_ns", "end_ns").clip(window.begin_ns, window.end_ns))
@@ -73,7 +75,7 @@ def _ready(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
     )
 
 
-def _cut(trace: Trace, who: Lives, ready: pl.DataFrame, choice: Weights) -> pl.DataFrame:
+def _cut(trace: Trace, life_table: Lives, ready: pl.DataFrame, choice: Weights) -> pl.DataFrame:
     """Splits the intervals where the weight of their process changes."""
     if choice == "equal":
         return ready
@@ -81,7 +83,7 @@ def _cut(trace: Trace, who: Lives, ready: pl.DataFrame, choice: Weights) -> pl.D
     rows = rows[trace.at("first", rows) == KINDS[choice]]
     set_ = pl.DataFrame(
         {
-            "life": who.life_at(trace.at("process", rows).astype(np.int64), rows),
+            "life": life_table.life_at(trace.at("process", rows).astype(np.int64), rows),
             "at": trace.at("time_ns", rows).astype(np.int64),
             "row": rows.astype(np.int64),
         }
@@ -104,12 +106,14 @@ def _cut(trace: Trace, who: Lives, ready: pl.DataFrame, choice: Weights) -> pl.D
 
 
 def _weights_at(
-    trace: Trace, who: Lives, life: Integers, row: Integers, choice: Weights
+    trace: Trace, life_table: Lives, life: Integers, row: Integers, choice: Weights
 ) -> Integers:
     if choice == "equal":
         return np.ones(len(life), np.int64)
     kind = KINDS[choice]
-    return weight_of(kind, attribute_at(trace, who, kind, life, row, ATTRIBUTE_DEFAULTS[kind]))
+    return weight_of(
+        kind, attribute_at(trace, life_table, kind, life, row, ATTRIBUTE_DEFAULTS[kind])
+    )
 
 
 def _ideal(begin: Integers, end: Integers, weight: Integers, runs: np.ndarray) -> Floats:

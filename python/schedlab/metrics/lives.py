@@ -108,46 +108,46 @@ def _first_row(steps: Steps, step: Step, count: int) -> Integers:
     return rows
 
 
-def descendants(who: LifeTable, root: int) -> Mask:
+def descendants(life_table: LifeTable, root: int) -> Mask:
     """Returns the descendants of `root`, without `root` itself."""
-    mark = np.full(len(who), _NONE)
+    mark = np.full(len(life_table), _NONE)
     if root < 0:
-        return np.zeros(len(who), bool)
+        return np.zeros(len(life_table), bool)
     mark[root] = 1
-    result: Mask = _resolve(mark, who.parent) == 1
+    result: Mask = _resolve(mark, life_table.parent) == 1
     result[root] = False
     return result
 
 
-def names(trace: Facts, who: LifeTable) -> list[str | None]:
+def names(trace: Facts, life_table: LifeTable) -> list[str | None]:
     """Returns each life's last name: of its last EXEC, or its name when found, or its parent's name at the fork."""
     rows = trace.texts["row"].to_numpy()
     naming = np.flatnonzero(np.isin(rows, trace.rows(Kind.EXEC, Kind.FOUND)))
-    index = _inherited(who, *_set_values(trace, who, rows[naming]))
+    index = _inherited(life_table, *_set_values(trace, life_table, rows[naming]))
     text = trace.texts["text"].to_list()
     return [text[naming[at]] if at >= 0 else None for at in index.tolist()]
 
 
-def labels(trace: Facts, who: LifeTable) -> list[str | None]:
+def labels(trace: Facts, life_table: LifeTable) -> list[str | None]:
     """Returns each life's MARK_GROUP label: its last one, or its parent's at the fork."""
     rows = trace.rows(Kind.MARK)
     rows = rows[trace.at("first", rows) == MarkKind.GROUP]
-    index = _inherited(who, *_set_values(trace, who, rows))
+    index = _inherited(life_table, *_set_values(trace, life_table, rows))
     values = trace.at("second", rows).tolist()
     return [mark_text(values[at]) if at >= 0 else None for at in index.tolist()]
 
 
 def attribute(
-    trace: Facts, who: LifeTable, kind: AttributeKind, end_row: int, default: int
+    trace: Facts, life_table: LifeTable, kind: AttributeKind, end_row: int, default: int
 ) -> Integers:
     """Returns each life's last value of an attribute up to `end_row`: set, inherited, or `default`."""
-    every = np.arange(len(who))
-    return attribute_at(trace, who, kind, every, np.full(len(who), end_row), default)
+    every = np.arange(len(life_table))
+    return attribute_at(trace, life_table, kind, every, np.full(len(life_table), end_row), default)
 
 
 def attribute_at(
     trace: Facts,
-    who: LifeTable,
+    life_table: LifeTable,
     kind: AttributeKind,
     life: Integers,
     row: Integers,
@@ -162,29 +162,35 @@ def attribute_at(
     """
     rows = trace.rows(Kind.ATTRIBUTE)
     rows = rows[trace.at("first", rows) == kind]
-    of = who.life_at(trace.at("process", rows).astype(np.int64), rows)
+    of = life_table.life_at(trace.at("process", rows).astype(np.int64), rows)
     changed_row = last_before(of, rows, life, row + 1)
     index = changed_row
     if inherited:
-        at_fork = _resolve(last_before(of, rows, who.parent, who.fork_row), who.parent)
+        at_fork = _resolve(
+            last_before(of, rows, life_table.parent, life_table.fork_row), life_table.parent
+        )
         index = np.where(changed_row >= 0, changed_row, at_fork[life])
     values = np.append(trace.at("second", rows).astype(np.int64), default)
     return values[index]
 
 
-def _set_values(trace: Facts, who: LifeTable, rows: Integers) -> tuple[Integers, Integers]:
+def _set_values(trace: Facts, life_table: LifeTable, rows: Integers) -> tuple[Integers, Integers]:
     """Returns the lives of these records, and the rows."""
-    return who.life_at(trace.at("process", rows).astype(np.int64), rows), rows
+    return life_table.life_at(trace.at("process", rows).astype(np.int64), rows), rows
 
 
-def _inherited(who: LifeTable, life: Integers, row: Integers) -> Integers:
+def _inherited(life_table: LifeTable, life: Integers, row: Integers) -> Integers:
     """Returns, for each life, the index of its last record; −1 if there is none.
 
     A life without records inherits the index of its parent's last record before the fork,
     recursively.
     """
-    at_fork = _resolve(last_before(life, row, who.parent, who.fork_row), who.parent)
-    changed_row = last_before(life, row, np.arange(len(who)), np.full(len(who), (1 << 32) - 1))
+    at_fork = _resolve(
+        last_before(life, row, life_table.parent, life_table.fork_row), life_table.parent
+    )
+    changed_row = last_before(
+        life, row, np.arange(len(life_table)), np.full(len(life_table), (1 << 32) - 1)
+    )
     return np.where(changed_row >= 0, changed_row, at_fork)
 
 

@@ -17,17 +17,21 @@ NEVER_RAN = "(never ran)"
 """The group of processes that never had a CPU, and so could not set their group."""
 
 
-def called_by(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
+def called_by(trace: Facts, life_table: LifeTable, window: Window) -> pl.DataFrame:
     """Returns the name and the group of each life."""
-    pids = who.pid.tolist()
-    name = [name or f"process {pid}" for name, pid in zip(names(trace, who), pids, strict=True)]
-    root = _root(who, window)
-    silent = (who.first_run_row < 0) & ((who.parent == root) | arrived(trace, who, window))
+    pids = life_table.pid.tolist()
+    name = [
+        name or f"process {pid}" for name, pid in zip(names(trace, life_table), pids, strict=True)
+    ]
+    root = _root(life_table, window)
+    silent = (life_table.first_run_row < 0) & (
+        (life_table.parent == root) | arrived(trace, life_table, window)
+    )
     silent &= root >= 0
     group = [
         NEVER_RAN if never_ran else label or process_name
         for never_ran, label, process_name in zip(
-            silent.tolist(), labels(trace, who), name, strict=True
+            silent.tolist(), labels(trace, life_table), name, strict=True
         )
     ]
     return pl.DataFrame(
@@ -35,23 +39,23 @@ def called_by(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
     )
 
 
-def process_table(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
+def process_table(trace: Facts, life_table: LifeTable, window: Window) -> pl.DataFrame:
     """Returns the processes alive in the window, one row each: names, groups, roles and times."""
-    return processes_by_name(trace, who, window, called_by(trace, who, window))
+    return processes_by_name(trace, life_table, window, called_by(trace, life_table, window))
 
 
 def processes_by_name(
-    trace: Facts, who: LifeTable, window: Window, called: pl.DataFrame
+    trace: Facts, life_table: LifeTable, window: Window, called: pl.DataFrame
 ) -> pl.DataFrame:
     """Like `process_table`, with names and groups that `called_by` already computed."""
 
     def at(name: str, row: Integers) -> Integers:
         return trace.at(name, row) if len(trace) else row
 
-    root = _root(who, window)
-    of_the_workload = descendants(who, root)
+    root = _root(life_table, window)
+    of_the_workload = descendants(life_table, root)
     if root >= 0:
-        of_the_workload |= arrived(trace, who, window)
+        of_the_workload |= arrived(trace, life_table, window)
     role = np.where(of_the_workload, "workload", "other").astype(object)
     if window.root_pid is None:
         role[_programs(called)] = "workload"
@@ -62,24 +66,26 @@ def processes_by_name(
         in_window = (row >= 0) & (row <= window.end_row)
         return nullable(at("time_ns", row) if time is None else time, ~in_window)
 
-    status = pl.Series(at("first", who.exit_row))
+    status = pl.Series(at("first", life_table.exit_row))
     names = pl.DataFrame(
         {
-            "life": np.arange(len(who)),
-            "pid": who.pid,
-            "parent": np.where(who.parent >= 0, who.pid[who.parent], 0) if len(who) else who.pid,
+            "life": np.arange(len(life_table)),
+            "pid": life_table.pid,
+            "parent": np.where(life_table.parent >= 0, life_table.pid[life_table.parent], 0)
+            if len(life_table)
+            else life_table.pid,
             "name": called["name"],
             "group": called["group"],
             "role": pl.Series(role.tolist(), dtype=pl.Enum(["workload", "root", "other"])),
-            "fork_ns": when(who.fork_row),
-            "first_run_ns": when(who.first_run_row, who.first_run_ns),
-            "exit_ns": when(who.exit_row),
+            "fork_ns": when(life_table.fork_row),
+            "first_run_ns": when(life_table.first_run_row, life_table.first_run_ns),
+            "exit_ns": when(life_table.exit_row),
             "status": status.cast(pl.UInt32).reinterpret(signed=True),
         }
     )
     # The root was forked before the window, but is alive in it.
-    alive = (who.fork_row <= window.end_row) & (
-        (who.exit_row < 0) | (who.exit_row >= window.begin_row)
+    alive = (life_table.fork_row <= window.end_row) & (
+        (life_table.exit_row < 0) | (life_table.exit_row >= window.begin_row)
     )
     fork = pl.col("fork_ns")
     return names.filter(pl.Series(alive)).with_columns(
@@ -89,12 +95,12 @@ def processes_by_name(
     )
 
 
-def arrived(trace: Facts, who: LifeTable, window: Window) -> npt.NDArray[np.bool_]:
+def arrived(trace: Facts, life_table: LifeTable, window: Window) -> npt.NDArray[np.bool_]:
     """Marks the lives that were forked from outside after the begin of the window."""
     if not len(trace):
-        return np.zeros(len(who), bool)
-    is_arrival: npt.NDArray[np.bool_] = trace.at("process", who.fork_row) == 0
-    return is_arrival & (who.fork_row > window.begin_row) & (who.fork_row >= 0)
+        return np.zeros(len(life_table), bool)
+    is_arrival: npt.NDArray[np.bool_] = trace.at("process", life_table.fork_row) == 0
+    return is_arrival & (life_table.fork_row > window.begin_row) & (life_table.fork_row >= 0)
 
 
 def _programs(called: pl.DataFrame) -> npt.NDArray[np.bool_]:
@@ -103,7 +109,7 @@ def _programs(called: pl.DataFrame) -> npt.NDArray[np.bool_]:
     return programs
 
 
-def _root(who: LifeTable, window: Window) -> int:
-    lives_of_root = np.flatnonzero(who.pid == window.root_pid)
-    earlier = lives_of_root[who.fork_row[lives_of_root] <= window.begin_row]
+def _root(life_table: LifeTable, window: Window) -> int:
+    lives_of_root = np.flatnonzero(life_table.pid == window.root_pid)
+    earlier = lives_of_root[life_table.fork_row[lives_of_root] <= window.begin_row]
     return int((earlier if len(earlier) else lives_of_root[:1])[-1]) if len(lives_of_root) else -1

@@ -97,7 +97,7 @@ VALUES_SCHEMA = {
 }
 
 
-def printed_values_of(trace: Facts, who: LifeTable, groups: Sequence[str]) -> pl.DataFrame:
+def printed_values_of(trace: Facts, life_table: LifeTable, groups: Sequence[str]) -> pl.DataFrame:
     """Returns each MARK_VALUE of the whole trace in order, with the last name that its process gave.
 
     `groups`: the group of each life. The name is null if the trace does not contain it.
@@ -105,8 +105,8 @@ def printed_values_of(trace: Facts, who: LifeTable, groups: Sequence[str]) -> pl
     marks = trace.rows(Kind.MARK)
     kind = trace.at("first", marks)
     values, names = marks[kind == MarkKind.VALUE], marks[kind == MarkKind.NAME]
-    teller = _tellers(trace, who, values)
-    index = last_before(_tellers(trace, who, names), names, teller, values)
+    teller = _tellers(trace, life_table, values)
+    index = last_before(_tellers(trace, life_table, names), names, teller, values)
     texts = [mark_text(value) for value in trace.at("second", names).tolist()]
     return pl.DataFrame(
         {
@@ -120,6 +120,6 @@ def printed_values_of(trace: Facts, who: LifeTable, groups: Sequence[str]) -> pl
     )
 
 
-def _tellers(trace: Facts, who: LifeTable, rows: Integers) -> Integers:
+def _tellers(trace: Facts, life_table: LifeTable, rows: Integers) -> Integers:
     """Returns the lives that made these records."""
-    return who.life_at(trace.at("process", rows).astype(np.int64), rows)
+    return life_table.life_at(trace.at("process", rows).astype(np.int64), rows)

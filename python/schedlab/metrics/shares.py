@@ -198,7 +198,11 @@ NICE_WEIGHTS = np.array(
 
 
 def with_shares(
-    processes: pl.DataFrame, trace: Facts, who: LifeTable, window: Window, weights: Weights | None
+    processes: pl.DataFrame,
+    trace: Facts,
+    life_table: LifeTable,
+    window: Window,
+    weights: Weights | None,
 ) -> pl.DataFrame:
     """Adds columns for the workload's processes: received share, ideal share, and the distance from
     the demanded share.
@@ -209,9 +213,9 @@ def with_shares(
     workload = processes.filter(pl.col("role") == "workload")
     life = workload["life"].to_numpy()
     choice = weights or chosen_weights(trace, window)
-    weight = _weights(trace, who, window, life, choice)
+    weight = _weights(trace, life_table, window, life, choice)
     demand = _demands(workload, window)
-    expected = ideal = _part(_allotted(trace, who, window, life, choice, weight, demand))
+    expected = ideal = _part(_allotted(trace, life_table, window, life, choice, weight, demand))
     if not weights and _shares_by(trace, window) == SHARES_EQUAL:
         ideal = _part(ideal_shares(np.ones(len(life), np.int64), demand, trace.header.cpus))
     running = workload["running_ns"].to_numpy()
@@ -230,7 +234,7 @@ def with_shares(
 
 def _allotted(
     trace: Facts,
-    who: LifeTable,
+    life_table: LifeTable,
     window: Window,
     life: Integers,
     choice: Weights,
@@ -240,7 +244,7 @@ def _allotted(
     """Returns the CPUs that each process should get by its weight."""
     if choice not in IN_GROUPS:
         return ideal_shares(weight, demand, trace.header.cpus)
-    of = _values(trace, who, window, life, AttributeKind.TASKGROUP)
+    of = _values(trace, life_table, window, life, AttributeKind.TASKGROUP)
     groups = groups_at(trace, window.end_row)
     unit = TICKET_UNIT if choice == "currencies" else PROCESS_UNIT
     return ideal_in_groups(groups, of, weight, demand, trace.header.cpus, unit)
@@ -266,18 +270,18 @@ def _demands(workload: pl.DataFrame, window: Window) -> Floats:
 
 
 def _weights(
-    trace: Facts, who: LifeTable, window: Window, life: Integers, choice: Weights
+    trace: Facts, life_table: LifeTable, window: Window, life: Integers, choice: Weights
 ) -> Integers:
     if choice == "equal":
         return np.ones(len(life), np.int64)
     kind = _WEIGHT_ATTRIBUTES[choice]
-    return weight_of(kind, _values(trace, who, window, life, kind))
+    return weight_of(kind, _values(trace, life_table, window, life, kind))
 
 
 def _values(
-    trace: Facts, who: LifeTable, window: Window, life: Integers, kind: AttributeKind
+    trace: Facts, life_table: LifeTable, window: Window, life: Integers, kind: AttributeKind
 ) -> Integers:
-    return attribute(trace, who, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life]
+    return attribute(trace, life_table, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life]
 
 
 def weight_of(kind: AttributeKind, values: Integers) -> Integers:

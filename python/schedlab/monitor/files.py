@@ -19,16 +19,16 @@ from schedlab.monitor.limits import PIECE_BYTES
 from schedlab.report.html import vega_script
 
 PAGE = Path(__file__).parent / "page"
-_OURS = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_PAGE_CSP = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 POLICY = (
-    f"{_OURS}; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self' 'unsafe-inline';"
+    f"{_PAGE_CSP}; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self' 'unsafe-inline';"
     " img-src 'self' data: blob:; font-src 'self'; connect-src 'self'"
 )
 """Content security policy of the monitor's page: same-origin files, no inline scripts, no evaluated
 code except WebAssembly. Inline styles are allowed, because Vega sets styles on its charts.
 """
 REPORT_POLICY = (
-    f"{_OURS}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline';"
+    f"{_PAGE_CSP}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline';"
     " img-src 'self' data:; font-src 'self' data:; connect-src 'self'"
 )
 """Content security policy of reports, whose standalone charts compile their expressions."""

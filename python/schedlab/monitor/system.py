@@ -222,8 +222,8 @@ class Played(System, Protocol):
         """Runs the system by the host's clock, from its beginning."""
         ...
 
-    async def advance(self, until_ns: int, patience_s: float) -> None:
-        """Advances to a time (ns), for at most `patience_s` seconds."""
+    async def advance(self, until_ns: int, timeout_s: float) -> None:
+        """Advances to a time (ns), for at most `timeout_s` seconds."""
         ...
 
     def is_past(self, acts: Sequence[str]) -> bool:

@@ -31,7 +31,7 @@ from schedlab.trace.writer import text_records
 
 Integers = npt.NDArray[np.int64]
 
-_SELDOM = (Kind.FORK, Kind.EXIT, Kind.ATTRIBUTE, Kind.TASK_GROUP, Kind.TEXT, *TEXT_OWNERS)
+_RARE_KINDS = (Kind.FORK, Kind.EXIT, Kind.ATTRIBUTE, Kind.TASK_GROUP, Kind.TEXT, *TEXT_OWNERS)
 """Rare kinds of records. Switches from ended processes and group marks are rare, too."""
 
 
@@ -113,7 +113,7 @@ class TraceState:
             return
         kinds = np.ascontiguousarray(records["kind"])
         self._times(records)
-        self._seldom(records, kinds)
+        self._apply_rare(records, kinds)
         self._cpus(records, kinds)
         self._queues(records, kinds)
         self._states(records, kinds)
@@ -175,10 +175,10 @@ class TraceState:
 
     # --- rare records
 
-    def _seldom(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
+    def _apply_rare(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
         ended = (kinds == Kind.SWITCH) & (records["second"] == ProcessState.ZOMBIE)
         groups = (kinds == Kind.MARK) & (records["first"] == MarkKind.GROUP)
-        seldom_records = records[is_kind(kinds, *_SELDOM) | ended | groups]
+        seldom_records = records[is_kind(kinds, *_RARE_KINDS) | ended | groups]
         names = ("kind", "cpu", "process", "first", "second")
         rows = list(zip(*(seldom_records[name].tolist() for name in names), strict=True))
         texts = _texts(rows)

@@ -18,7 +18,7 @@ from schedlab.studies.experiments import EXPERIMENTS
 
 NAME = "simulator-and-kernel"
 _NEAR = percent(NEARNESS, 0)
-_SHOWN = 40
+_SHOWN_MAX = 40
 """Maximum number of near figures in a study's table; those with the largest differences are listed.
 """
 _TONES: dict[str, Tone] = {
@@ -153,7 +153,7 @@ def _policy(policy: str, cells: Sequence[Judged]) -> Row:
 def _section(collection: Collection, study: int, all_cells: Sequence[Judged]) -> Section:
     cells = [cell for cell in all_cells if _study(cell) == study]
     near = [cell for cell in cells if cell.judgement == "near"]
-    shown = [cell for cell in cells if cell.judgement != "near"] + near[:_SHOWN]
+    shown = [cell for cell in cells if cell.judgement != "near"] + near[:_SHOWN_MAX]
     order = {id(cell): place for place, cell in enumerate(cells)}
     shown.sort(key=lambda cell: order[id(cell)])
     left_out = len(cells) - len(shown)

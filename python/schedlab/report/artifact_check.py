@@ -28,7 +28,7 @@ from schedlab.runs.worker import measure
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _FIGURE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_SHOWN = 80
+_SHOWN_MAX = 80
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _first_difference(then: bytes, now: bytes) -> str:
 
 
 def _short(line: str | None) -> str:
-    return "missing" if line is None else repr(line[:_SHOWN])
+    return "missing" if line is None else repr(line[:_SHOWN_MAX])
 
 
 def _source_text(sources: Mapping[str, Any]) -> str:

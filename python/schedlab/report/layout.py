@@ -64,11 +64,11 @@ def parts(table: Table) -> list[Part]:
     room = PAGE - characters(table, keys)
     made: list[Part] = []
     current: Part = ()
-    for together in _inseparable(table, everything[table.keys :], room):
-        if current and characters(table, current + together) > room:
+    for row_range in _inseparable(table, everything[table.keys :], room):
+        if current and characters(table, current + row_range) > room:
             made.append(current)
             current = ()
-        current += together
+        current += row_range
     return [keys + part for part in (*made, current)]
 
 

@@ -72,7 +72,7 @@ def write(report: Report, folder: Path) -> None:
     if recordings:
         (folder / FOLDER).mkdir()
     script = (_TEMPLATES / "play.js").read_text()
-    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     template = Template((_TEMPLATES / "play.html").read_text(), autoescape=True, trim_blocks=True)
     for recording in recordings:
         if recording.is_sound:
@@ -92,7 +92,7 @@ def write(report: Report, folder: Path) -> None:
                 page=PAGE.name,
                 told=json_in_script(content),
                 script=script,
-                allowed=allowed,
+                script_hash=script_hash,
             )
         )
 

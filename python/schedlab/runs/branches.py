@@ -38,13 +38,13 @@ _NAME_MAX = 80
 class Attribute:
     """An attribute that a branch sets."""
 
-    who: str
+    life_table: str
     """A PID; or the name of processes or of a group."""
     name: str
     value: int
 
     def __str__(self) -> str:
-        return f"{self.who}:{self.name}={self.value}"
+        return f"{self.life_table}:{self.name}={self.value}"
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,10 @@ class Past:
             lines.append(f"sched_status {future.policy}")
         lines += [f"sched_tunables {name}={value}" for name, value in future.settings]
         for attribute in future.attributes:
-            pids = alive(self.events, at_ns, attribute.who)
+            pids = alive(self.events, at_ns, attribute.life_table)
             if not pids:
                 raise WrongUsage(
-                    f"no process {attribute.who} is alive at {format_time(at_ns)}",
+                    f"no process {attribute.life_table} is alive at {format_time(at_ns)}",
                     what=parameter("attributes", attribute),
                     fix="name another process or time",
                 )
@@ -279,16 +279,16 @@ def parse_attribute(text: str) -> Attribute:
     match = _ATTRIBUTE.fullmatch(text.strip())
     if not match:
         raise ValueError("not of the form PID:ATTRIBUTE=VALUE or NAME:ATTRIBUTE=VALUE")
-    who, name, value = match[1], match[2], int(match[3])
+    life_table, name, value = match[1], match[2], int(match[3])
     if name not in ATTRIBUTES:
         raise ValueError(f"unknown attribute '{name}'; choose from {', '.join(ATTRIBUTES)}")
     limits = ATTRIBUTES[name]
     if not limits.least <= value <= limits.most:
         raise ValueError(f"{name} is out of range; choose {limits.least} to {limits.most}")
-    return Attribute(who, name, value)
+    return Attribute(life_table, name, value)
 
 
-def alive(events: Trace, at_ns: int, who: str) -> Sequence[int]:
+def alive(events: Trace, at_ns: int, life_table: str) -> Sequence[int]:
     """Returns the PIDs of the processes alive at a moment with this PID, name or group."""
     from schedlab.metrics.lives import labels, lives, names
 
@@ -306,5 +306,5 @@ def alive(events: Trace, at_ns: int, who: str) -> Sequence[int]:
         )
         if time[fork] < at_ns
         and (end < 0 or time[end] >= at_ns)
-        and who in (str(pid), *is_schedlab)
+        and life_table in (str(pid), *is_schedlab)
     ]

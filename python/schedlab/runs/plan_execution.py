@@ -22,7 +22,7 @@ from schedlab.machines.spec import Parts, RunSpec
 from schedlab.runs import results
 from schedlab.runs.executor import execute, local
 from schedlab.runs.plan import Plan
-from schedlab.runs.results import printed
+from schedlab.runs.results import printed_figures
 from schedlab.runs.worker import Laboratory, Result, Task
 from schedlab.units import format_time
 
@@ -169,7 +169,9 @@ def as_json(finished: list[Finished], **more: Any) -> str:
             "folder": str(run.folder),
             "manifest": run.manifest,
             "metrics": run.metrics.to_dict() if run.metrics else None,
-            "printed": printed(run.folder, run.run.workload) if run.outcome.succeeded else {},
+            "printed": printed_figures(run.folder, run.run.workload)
+            if run.outcome.succeeded
+            else {},
         }
         for run in finished
     ]

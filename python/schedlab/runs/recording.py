@@ -98,9 +98,9 @@ class Recording:
     def replayed(self) -> Replayed:
         """The workload derived from the trace. Raises TraceError if the file is not a trace."""
         from schedlab import trace
-        from schedlab.runs.replay import AS_RECORDED, charged_costs, workload_of
+        from schedlab.runs.replay import AS_RECORDED, charges_of, workload_of
 
-        paid = charged_costs(self.costs.text, str(self.policy))
+        paid = charges_of(self.costs.text, str(self.policy))
         change = self.replay_changes or AS_RECORDED
         return workload_of(trace.read(self.path), paid, self.keep_switches, change)
 

@@ -279,7 +279,7 @@ def sequential_checks_json(checks: int) -> str:
 # --- output of benchmarks
 
 
-def printed(folder: Path, command: str) -> Figures:
+def printed_figures(folder: Path, command: str) -> Figures:
     """Returns the values that a benchmark printed, by name with unit; empty if the command is not a
     known benchmark, or did not print them.
     """

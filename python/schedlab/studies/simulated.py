@@ -25,7 +25,7 @@ _LIMIT_TICKS = 3_600_000
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedExperiment:
     """An experiment, and its workload."""
 
     experiment: Experiment
@@ -34,18 +34,18 @@ class Simulated:
     changes: tuple[Change, ...]
 
 
-def simulated() -> tuple[Simulated, ...]:
+def simulated() -> tuple[SimulatedExperiment, ...]:
     """Returns the simulated experiments of all studies. Raises FileRefused."""
     return tuple(entry for study in studies() for entry in _of(study))
 
 
 @cache
-def _of(study: Study) -> tuple[Simulated, ...]:
+def _of(study: Study) -> tuple[SimulatedExperiment, ...]:
     expected = "a list of experiments, each with name, title, workload, tick and policies"
     return read_list(study.folder / EXPERIMENTS, partial(_simulated, study.number), expected)
 
 
-def _simulated(study: int, entry: Mapping[str, Any]) -> Simulated:
+def _simulated(study: int, entry: Mapping[str, Any]) -> SimulatedExperiment:
     policies = tuple(entry["policies"])
     quick, full = (
         (Part(policies, Share((int(entry.get("cpus", "1")),), seeds)),) for seeds in SEEDS
@@ -63,4 +63,4 @@ def _simulated(study: int, entry: Mapping[str, Any]) -> Simulated:
         machine=SIMULATOR,
         limit_ticks=_LIMIT_TICKS,
     )
-    return Simulated(experiment, entry["workload"], tuple(entry.get("with", {}).items()))
+    return SimulatedExperiment(experiment, entry["workload"], tuple(entry.get("with", {}).items()))

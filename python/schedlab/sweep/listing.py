@@ -69,12 +69,12 @@ def verdict(place: Place[Choice], seeds: int) -> str:
         return "with this seed"
     if place.possible:
         return "cannot be told from it"
-    return f"worse (p {_probability(place.chance)})"
+    return f"worse (p {_probability(place.p_value)})"
 
 
-def _probability(chance: float | None) -> str:
-    assert chance is not None
-    return "< 0.001" if chance < 0.001 else f"= {chance:.2g}"
+def _probability(p_value: float | None) -> str:
+    assert p_value is not None
+    return "< 0.001" if p_value < 0.001 else f"= {p_value:.2g}"
 
 
 def remarks(values: Values, places: Sequence[Place[Choice]], top: int) -> Iterator[Text]:
@@ -147,7 +147,7 @@ def ranking_dict(
                 "behind": place.behind.change if place.behind else 0.0,
                 "behind_low": place.behind.low if place.behind else 0.0,
                 "behind_high": place.behind.high if place.behind else 0.0,
-                "p": place.chance,
+                "p": place.p_value,
                 "may_be_best": place.possible,
             }
             for place in places

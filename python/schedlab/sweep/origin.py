@@ -14,7 +14,7 @@ from schedlab.sweep.program_identity import Make, facts_of, made_of, sha256
 MADE_OF = "made_of"
 """Member of the manifest that explains the values of the column of the same name."""
 SITTINGS = "sittings"
-_SHOWN = 12
+_SHOWN_MAX = 12
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def differences(facts: Iterable[Row | None]) -> list[str]:
     known = [row for row in rows if row]
     keys = [key for key in (known or [{}])[0] if len({str(row.get(key)) for row in known}) > 1]
     return [
-        ", ".join(f"{_word(key)} {str(row.get(key))[:_SHOWN]}" for key in keys) or "known"
+        ", ".join(f"{_word(key)} {str(row.get(key))[:_SHOWN_MAX]}" for key in keys) or "known"
         if row
         else "made of what is unknown"
         for row in rows

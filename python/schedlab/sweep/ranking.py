@@ -107,9 +107,9 @@ def _distinguishing_labels(
 
 def _check_once(folder: Path, part: pl.DataFrame) -> None:
     """Raises WrongUsage if a setup has two runs with the same seed."""
-    twice = part.filter(pl.struct(*CHOICE, "seed").is_duplicated())
-    if len(twice):
-        policy, settings, seed = twice.select(*CHOICE, "seed").row(0)
+    duplicates = part.filter(pl.struct(*CHOICE, "seed").is_duplicated())
+    if len(duplicates):
+        policy, settings, seed = duplicates.select(*CHOICE, "seed").row(0)
         raise WrongUsage(
             f"{folder}: {title_of((policy, settings))} ran twice with seed {seed}, "
             "each time with different inputs, and its version of schedlab did not "
@@ -142,7 +142,7 @@ def _scene(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) ->
     left_out: dict[Choice, str] = {}
     for choice, rows in part.partition_by(*CHOICE, as_dict=True, maintain_order=True).items():
         name = (str(choice[0]), str(choice[1]))
-        why = _lacking(rows, columns, len(seeds))
+        why = _missing_reason(rows, columns, len(seeds))
         if why == _NO_VALUE:
             why += _too_few(objectives)
         if why:
@@ -156,7 +156,7 @@ def _scene(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) ->
     return Values(scene, seeds, tuple(order), values, steps, left_out)
 
 
-def _lacking(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
+def _missing_reason(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
     """Returns why a setup cannot be ranked, or ""."""
     failed = rows.filter(pl.col("status") != "success")
     if len(failed):

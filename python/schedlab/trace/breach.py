@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from schedlab.trace.cpu_records import Mask, Stories
+from schedlab.trace.cpu_records import CpuRecords, Mask
 from schedlab.trace.model import Integers
 
 
@@ -31,15 +31,17 @@ def first_in(begin: int, wrong: Mask, problem: Callable[[int], str]) -> Iterator
         yield Breach(begin + index, problem(index))
 
 
-def earliest(stories: Stories, bad: Integers, problem: Callable[[int], str]) -> Iterator[Breach]:
-    """Like `first_of`, for invalid records given by their positions in `stories`; `problem` gets the position.
+def earliest(
+    cpu_records: CpuRecords, bad: Integers, problem: Callable[[int], str]
+) -> Iterator[Breach]:
+    """Like `first_of`, for invalid records given by their positions in `cpu_records`; `problem` gets the position.
 
     Records of earlier parts are skipped, because they were checked with their part.
     """
-    bad = bad[stories.row[bad] >= stories.begin]
+    bad = bad[cpu_records.row[bad] >= cpu_records.begin]
     if len(bad):
-        place = int(bad[stories.row[bad].argmin()])
-        yield Breach(int(stories.row[place]), problem(place))
+        place = int(bad[cpu_records.row[bad].argmin()])
+        yield Breach(int(cpu_records.row[place]), problem(place))
 
 
 def always(problem: str) -> Callable[[int], str]:

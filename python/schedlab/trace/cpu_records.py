@@ -19,7 +19,7 @@ Value = TypeVar("Value", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
-class Stories:
+class CpuRecords:
     """The records of a part of a trace, sorted by CPU and then by order.
 
     They are preceded by those earlier records of each CPU that the part's meaning depends on.
@@ -162,7 +162,7 @@ class CpuOrder:
         self._runnable_counts = np.zeros(cpus, np.int64)
         """Number of records of each CPU that are no longer stored here."""
 
-    def take(self, begin: int, records: Records) -> Stories:
+    def take(self, begin: int, records: Records) -> CpuRecords:
         """Returns the part that begins at this row. Its CPUs must exist on the machine."""
         known = len(self._row)
         order = np.argsort(np.concatenate((self._open["cpu"], records["cpu"])), kind="stable")
@@ -170,22 +170,24 @@ class CpuOrder:
         row = order + (begin - known)
         old = np.flatnonzero(order < known)
         row[old] = self._row[order[old]]
-        stories = Stories(begin, row, Columns.of(records), self._runnable_counts)
-        keep = np.flatnonzero(stories.needed_later())
+        cpu_records = CpuRecords(begin, row, Columns.of(records), self._runnable_counts)
+        keep = np.flatnonzero(cpu_records.needed_later())
         self._open, self._row = gather(records, keep), row[keep]
         last_values = np.zeros_like(self._runnable_counts)
-        last_values[stories.columns.cpu[stories.begins]] = stories.ends - stories.begins
+        last_values[cpu_records.columns.cpu[cpu_records.begins]] = (
+            cpu_records.ends - cpu_records.begins
+        )
         self._runnable_counts = (
             self._runnable_counts
             + last_values
             - np.bincount(self._open["cpu"], minlength=len(last_values))
         )
-        return stories
+        return cpu_records
 
-    def rest(self) -> Stories:
+    def rest(self) -> CpuRecords:
         """Returns the records whose state is still open, after the last part."""
         begin = int(self._row.max(initial=-1)) + 1
-        return Stories(begin, self._row, Columns.of(self._open), self._runnable_counts)
+        return CpuRecords(begin, self._row, Columns.of(self._open), self._runnable_counts)
 
 
 def stable_order(numbers: npt.NDArray[np.integer]) -> Integers:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from schedlab.trace.cpu_records import CpuOrder, Stories
+from schedlab.trace.cpu_records import CpuOrder, CpuRecords
 from schedlab.trace.errors import Named
 from schedlab.trace.model import Columns, Header
 from schedlab.trace.reader import AT_ONCE, Records
@@ -55,7 +55,7 @@ class Part:
         return Columns.of(self.records)
 
     @cached_property
-    def stories(self) -> Stories:
+    def cpu_records(self) -> CpuRecords:
         """Records sorted by CPU."""
         return self._by_cpu.take(self.begin, self.records)
 

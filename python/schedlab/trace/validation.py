@@ -118,7 +118,7 @@ class Checks:
         return self._trace.sequence_at(row)
 
     def _of_stories(self, part: Part) -> Iterator[Breach]:
-        yield from cpu_checks(part.stories, self._has_visits)
+        yield from cpu_checks(part.cpu_records, self._has_visits)
         yield from process_checks(self._trace, part.steps, lambda: self._certain_rows)
         yield from queued_checks(part.columns, part.steps, lambda: self._certain_rows)
         yield from self._affinity.take(part.columns, part.begin, lambda: self._certain_rows)

@@ -322,10 +322,10 @@ class Assembly:
         return (kind, detail, 0, target, value + number * template.scale)
 
     def _template(self, words: str) -> _Template:
-        split = words.split(" ")
-        form, (kind, detail, target, value) = _form_of(split)
+        parts = words.split(" ")
+        form, (kind, detail, target, value) = _form_of(parts)
         template = _Template((kind, detail, 0, target, value))
-        for expected, word in zip(form, split, strict=True):
+        for expected, word in zip(form, parts, strict=True):
             if place := _PLACE.fullmatch(expected):
                 template = self._with_word(template, place, word)
         self._templates[words] = template

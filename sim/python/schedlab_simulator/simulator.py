@@ -170,20 +170,20 @@ class Simulator:
             piece = piece * 2 if monotonic() - begin < _PATIENCE_S else max(piece // 2, 1)
         return self._go_on(until)
 
-    def advance(self, until_ns: int, patience_s: float) -> Status:
-        """Runs until this time, or returns earlier after about `patience_s` seconds of real time.
+    def advance(self, until_ns: int, timeout_s: float) -> Status:
+        """Runs until this time, or returns earlier after about `timeout_s` seconds of real time.
 
         All records so far are then in the trace's file. Raises RunFailed if the run cannot
         continue.
         """
-        end = monotonic() + patience_s
+        end = monotonic() + timeout_s
         status = Status.TIME
         while self._reached < until_ns and status is Status.TIME:
             begin = monotonic()
             if begin >= end:
                 break
             status = self._go_on(min(self._reached + self._piece, until_ns))
-            hasty = monotonic() - begin < patience_s / 8
+            hasty = monotonic() - begin < timeout_s / 8
             self._piece = min(
                 max(self._piece * 2 if hasty else self._piece // 2, 1), _LONGEST_PIECE
             )

@@ -56,7 +56,7 @@ class Cell:
     tick: float
     """The effect of one tick on the value. For a share: one tick of one CPU, divided by the CPU time of all groups."""
     failure: str = ""
-    chance: float = 1.0
+    p_value: float = 1.0
     """Probability of so large a difference if the true means are near (Holm-corrected over all
     cells). 0 if each machine ran only once.
     """
@@ -108,7 +108,7 @@ class Cell:
             return "failed"
         if abs(self.change) <= self.allowed:
             return "near"
-        return "off" if self.chance < 1 - CONFIDENCE else "not told apart"
+        return "off" if self.p_value < 1 - CONFIDENCE else "not told apart"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the cell for JSON, CSV and Parquet."""
@@ -247,15 +247,17 @@ def _ran(summary: pl.DataFrame, groups: pl.DataFrame) -> float:
 
 def with_chances(cells: Sequence[Cell]) -> list[Cell]:
     """Returns the cells with their p-values, Holm-corrected over all cells. The p-value of a near cell is 1."""
-    chances = [1.0 if cell.failure or _is_near(cell) else _chance(cell) for cell in cells]
-    return [replace(cell, chance=chance) for cell, chance in zip(cells, holm(chances), strict=True)]
+    p_values = [1.0 if cell.failure or _is_near(cell) else _p_value(cell) for cell in cells]
+    return [
+        replace(cell, p_value=p_value) for cell, p_value in zip(cells, holm(p_values), strict=True)
+    ]
 
 
 def _is_near(cell: Cell) -> bool:
     return abs(cell.change) <= cell.allowed
 
 
-def _chance(cell: Cell) -> float:
+def _p_value(cell: Cell) -> float:
     """Returns the p-value of a cell; 0 if either machine ran only once."""
     if min(len(cell.kernel), len(cell.simulator)) < 2:
         return 0.0

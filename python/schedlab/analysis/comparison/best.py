@@ -137,7 +137,7 @@ class Place(Generic[Name]):
     value: Estimate
     behind: Difference | None
     """How much better the best configuration is, seed by seed; None for the best."""
-    chance: float | None
+    p_value: float | None
     """Two-sided p-value of the difference (Holm-corrected): below 5 % the interval excludes 0. None
     for the best, and for a single seed.
     """
@@ -145,7 +145,7 @@ class Place(Generic[Name]):
     @property
     def possible(self) -> bool:
         """True if the configuration is tied for best."""
-        return self.chance is None or self.chance >= level_of(1)
+        return self.p_value is None or self.p_value >= level_of(1)
 
 
 @dataclass(frozen=True)
@@ -172,13 +172,13 @@ def places(
     first, *others = np.argsort(costs.mean(axis=1), kind="stable").tolist()
     means = estimates(list(values), within)
     beaten = _not_more(costs[others], costs[first], resolution)
-    chances = holm([min(1.0, 2 * float(chance)) for chance in beaten])
+    p_values = holm([min(1.0, 2 * float(p_value)) for p_value in beaten])
     ranked = [Place(names[first], means[first], None, None)]
-    for number, chance in zip(others, chances, strict=True):
+    for number, p_value in zip(others, p_values, strict=True):
         behind = difference(values[first], values[number], True, resolution, within)
         low, high = student_bounds(values[number] - values[first], resolution)
         behind = replace(behind, low=low, high=high)
-        known = chance if values.shape[1] > 1 else None
+        known = p_value if values.shape[1] > 1 else None
         ranked.append(Place(names[number], means[number], behind, known))
     return ranked
 
@@ -208,7 +208,7 @@ def front(
     others = np.flatnonzero(~on_it).tolist()
     sure = holm([_off_the_front(costs, place, order, resolutions) for place in others])
     perhaps = [
-        names[place] for place, chance in zip(others, sure, strict=True) if chance >= level_of(1)
+        names[place] for place, p_value in zip(others, sure, strict=True) if p_value >= level_of(1)
     ]
     return Front(tuple(names[place] for place in order), by_name, tuple(perhaps))
 
@@ -234,10 +234,10 @@ def _off_the_front(
     """
     if costs.shape[2] == 1:
         return 1.0
-    chances = np.zeros(len(members))
+    p_values = np.zeros(len(members))
     for objective, resolution in zip(costs, resolutions, strict=True):
         for number, member in enumerate(members):
             if not np.array_equal(objective[place], objective[member]):
                 worse = _not_more(objective[place], objective[member], resolution)
-                chances[number] = max(chances[number], float(worse))
-    return min(1.0, float(chances.min()) * len(members))
+                p_values[number] = max(p_values[number], float(worse))
+    return min(1.0, float(p_values.min()) * len(members))

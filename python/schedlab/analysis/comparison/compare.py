@@ -73,7 +73,7 @@ class Row:
     measure: Measure
     group: str | None
     difference: Difference
-    chance: float | None
+    p_value: float | None
     """The p-value, Holm-corrected over the metrics of the workload or group; None for a single seed."""
     verdict: Verdict
     seeds_needed: int | None = None
@@ -91,7 +91,7 @@ class Row:
         """True if the p-value is the smallest possible one for this number of seeds."""
         result = self.difference
         floor = floor_of_chance(result.count) if result.paired else 0.0
-        return result.chance is not None and 0 < result.chance <= floor * (1 + NOISE)
+        return result.p_value is not None and 0 < result.p_value <= floor * (1 + NOISE)
 
     @property
     def improves(self) -> bool | None:
@@ -115,9 +115,9 @@ class Row:
             "low": result.low,
             "high": result.high,
             "relative": result.relative,
-            "p_value": result.chance,
+            "p_value": result.p_value,
             "p_value_permutations": result.permutation,
-            "p_value_corrected": self.chance,
+            "p_value_corrected": self.p_value,
             "p_value_at_floor": self.at_floor,
             "seeds_needed": self.seeds_needed,
             "improves": self.improves,
@@ -333,15 +333,15 @@ def _corrected(
     (Tarone, 1990).
     """
     counting = [
-        change.chance
+        change.p_value
         for _, change in differences
-        if change.chance is not None and not _same(change)
+        if change.p_value is not None and not _same(change)
     ]
     corrected = iter(holm(counting))
     for measure, change in differences:
-        chance = change.chance if change.chance is None or _same(change) else next(corrected)
+        p_value = change.p_value if change.p_value is None or _same(change) else next(corrected)
         yield Row(
-            measure, group, change, chance, verdict(measure, change, chance, repeatable, matters)
+            measure, group, change, p_value, verdict(measure, change, p_value, repeatable, matters)
         )
 
 
@@ -400,22 +400,22 @@ def _same(change: Difference) -> bool:
 def verdict(
     measure: Measure,
     change: Difference,
-    chance: float | None,
+    p_value: float | None,
     repeatable: bool = True,
     matters: float = MATTERS,
 ) -> Verdict:
     """Returns the verdict. `matters`: the smallest relative change of a mean that matters."""
     if _same(change):
         return "same"
-    if chance is None and not repeatable:
+    if p_value is None and not repeatable:
         return "not repeatable"
-    if chance is None:
+    if p_value is None:
         return "slight" if _is_slight(measure, change, matters) else "one seed"
-    if change.chance is None or change.chance >= 1 - CONFIDENCE:
+    if change.p_value is None or change.p_value >= 1 - CONFIDENCE:
         return "chance"
     if _is_slight(measure, change, matters):
         return "slight"
-    if chance >= 1 - CONFIDENCE:
+    if p_value >= 1 - CONFIDENCE:
         return "perhaps"
     if measure.better is None:
         return "changed"

@@ -29,9 +29,9 @@ def normal_below(values: Floats) -> Floats:
     return np.array(halved).reshape(values.shape)
 
 
-def normal_quantile(chances: Floats) -> Floats:
+def normal_quantile(p_values: Floats) -> Floats:
     """Returns the quantiles of the standard normal distribution for probabilities between 0 and 1."""
-    return np.array([_NORMAL.inv_cdf(chance) for chance in chances.flat]).reshape(chances.shape)
+    return np.array([_NORMAL.inv_cdf(p_value) for p_value in p_values.flat]).reshape(p_values.shape)
 
 
 def student_below(freedom: float, values: npt.ArrayLike) -> Floats:
@@ -52,17 +52,17 @@ def student_below(freedom: float, values: npt.ArrayLike) -> Floats:
 
 
 @cache
-def student_quantile(freedom: float, chance: float) -> float:
+def student_quantile(freedom: float, p_value: float) -> float:
     """Returns the quantile of Student's t for a probability of at least 0.5, by Newton's method."""
     scale = (
         math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
     )
     value = _NORMAL.inv_cdf(
-        chance
+        p_value
     )  # the start is below the root, and the function is concave above 0
     for _ in range(200):
         density = math.exp(scale - (freedom + 1) / 2 * math.log1p(value**2 / freedom))
-        step = (chance - float(student_below(freedom, value))) / density
+        step = (p_value - float(student_below(freedom, value))) / density
         value += step
         if abs(step) <= _EXACT * abs(value):
             break

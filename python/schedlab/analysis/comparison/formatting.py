@@ -71,6 +71,6 @@ def change_as_text(change: Difference, quantity: Quantity = NUMBER) -> str:
     shown = fitting(quantity, max(abs(number) for number in numbers))
     printed = rounded_alike(numbers, shown, signed=True)
     unit = f" {shown.unit}" if shown.unit else ""
-    if change.chance is None:
+    if change.p_value is None:
         return f"{printed[0]}{unit}"
     return f"{printed[0]} [{printed[1]}, {printed[2]}]{unit}"

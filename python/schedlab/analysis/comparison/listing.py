@@ -171,7 +171,7 @@ def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
     columns = (">before", ">after,\nrelative", ">difference,\ninterval", "verdict,\nby chance")
     table = new_table(heading, "metric", *columns)
     for number, row in enumerate(rows):
-        group, metric, before, after, difference, relative, chance, verdict = _cells(row, True)
+        group, metric, before, after, difference, relative, p_value, verdict = _cells(row, True)
         if number == 0 or rows[number - 1].group != row.group:
             table.add_row(group)
         table.add_row(
@@ -179,7 +179,7 @@ def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
             _INTERVAL.sub("", str(before)),
             f"{_INTERVAL.sub('', str(after))}\n{relative}",
             _below(str(difference)),
-            Text.assemble(verdict, f"\n{chance}" if chance else ""),
+            Text.assemble(verdict, f"\n{p_value}" if p_value else ""),
         )
     for column in table.columns[1:4]:
         column.no_wrap = True
@@ -270,7 +270,7 @@ def _cells(row: Row, first: bool) -> tuple[str | Text, ...]:
         side_text(row, measure, "after"),
         change_as_text(difference, measure.quantity),
         "" if difference.relative is None else percent_change(difference.relative),
-        chance_text(row.chance) + (" (floor)" if row.at_floor else ""),
+        chance_text(row.p_value) + (" (floor)" if row.at_floor else ""),
         _verdict_text(row),
     )
 
@@ -292,17 +292,17 @@ def side_text(row: Row, measure: Measure, side: str) -> str:
     return as_text(estimate, measure.quantity)
 
 
-def chance_text(chance: float | None) -> str:
+def chance_text(p_value: float | None) -> str:
     """Returns a p-value as text, in percent with one decimal, or `< 0.1 %`."""
-    if chance is None:
+    if p_value is None:
         return ""
-    return "< 0.1 %" if chance < 0.001 else percent(chance, 1)
+    return "< 0.1 %" if p_value < 0.001 else percent(p_value, 1)
 
 
 def _notes(comparison: Comparison) -> Iterator[Text]:
     rows = [row for match in comparison.matches for row in match.rows]
     verdicts = {row.verdict for row in rows}
-    if any(row.chance is not None for row in rows):
+    if any(row.p_value is not None for row in rows):
         yield Text(
             "Means over seeds [95 % intervals]. By chance: how probable so large a difference is if"
             " there is none, corrected for the number of metrics (Holm); below 5 % it is more than"

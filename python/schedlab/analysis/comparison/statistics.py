@@ -214,7 +214,7 @@ class Difference:
     high: float
     paired: bool
     """True if differences are taken per seed, so that a seed's effect on both sides cancels."""
-    chance: float | None
+    p_value: float | None
     """The p-value of the difference; None for one seed. By Student's t (Welch's if unpaired); with
     `FEW` values or more, by permutations.
     """
@@ -462,19 +462,19 @@ def chances_of_more(differences: Floats, resolution: float, noise: float) -> Flo
     means = differences.mean(axis=-1)
     errors = _standard_errors(differences, max(resolution, noise))
     score = np.divide(means, errors, out=np.zeros_like(means), where=errors > 0)
-    chances = student_below(differences.shape[-1] - 1, -score)
-    result: Floats = np.where(means > noise, chances, 1.0)
+    p_values = student_below(differences.shape[-1] - 1, -score)
+    result: Floats = np.where(means > noise, p_values, 1.0)
     return result
 
 
-def holm(chances: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float]) -> list[float]:
     """Returns p-values corrected for their number (Holm, 1979), in the given order.
 
     If there is no real difference, the probability that any of them is below 5 % is at most 5 %.
     """
-    order = sorted(range(len(chances)), key=lambda number: chances[number])
-    corrected, highest = [0.0] * len(chances), 0.0
+    order = sorted(range(len(p_values)), key=lambda number: p_values[number])
+    corrected, highest = [0.0] * len(p_values), 0.0
     for rank, number in enumerate(order):
-        highest = max(highest, min(1.0, (len(chances) - rank) * chances[number]))
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[number]))
         corrected[number] = highest
     return corrected

@@ -101,17 +101,17 @@ class Occupancy:
         return places
 
 
-def occupancy(trace: Trace, who: Lives) -> Occupancy:
+def occupancy(trace: Trace, life_table: Lives) -> Occupancy:
     """Returns the activity of the CPUs of a trace. Without scheduler records, no CPU is ever in the scheduler."""
-    stories = CpuOrder(trace.header.cpus).take(0, trace.piece(0, len(trace)))
-    columns = stories.columns
+    cpu_records = CpuOrder(trace.header.cpus).take(0, trace.piece(0, len(trace)))
+    columns = cpu_records.columns
     has_decisions = trace.has(Kind.SCHEDULER_ENTER)
-    at = stories.visits if has_decisions else stories.entries
+    at = cpu_records.visits if has_decisions else cpu_records.entries
     ends = np.flatnonzero(is_kind(columns.kind, Kind.END))
-    unknown = np.concatenate((ends, at[stories.unseen] if not has_decisions else ends[:0]))
+    unknown = np.concatenate((ends, at[cpu_records.unseen] if not has_decisions else ends[:0]))
     at = np.union1d(at, ends)
     process = np.where(is_kind(columns.kind[at], Kind.START), 0, columns.process[at])
-    life = who.life_at(process.astype(np.int64), stories.row[at])
+    life = life_table.life_at(process.astype(np.int64), cpu_records.row[at])
     occupant = np.where(process == 0, IDLE, np.where(life < 0, UNKNOWN, life))
     occupant[is_kind(columns.kind[at], Kind.SCHEDULER_ENTER)] = SCHEDULER
     occupant[np.isin(at, unknown)] = UNKNOWN

@@ -136,7 +136,7 @@ class TraceTables:
     @cached_property
     def processes(self) -> pl.DataFrame:
         """One row per life."""
-        who = self.lives
+        life_table = self.lives
         spent = self.states.group_by("life").agg(
             pl.col("duration_ns").filter(pl.col("state") == state).sum().alias(name)
             for state, name in (
@@ -145,15 +145,15 @@ class TraceTables:
                 ("blocked", "blocked_ns"),
             )
         )
-        status = pl.Series(self._at("first", who.exit_row)).cast(pl.UInt32)
+        status = pl.Series(self._at("first", life_table.exit_row)).cast(pl.UInt32)
         frame = pl.DataFrame(
             {
-                "life": np.arange(len(who)),
-                "pid": who.pid,
-                "parent_life": nullable(who.parent, who.parent < 0),
-                "fork_ns": self._time(who.fork_row),
-                "first_run_ns": nullable(who.first_run_ns, who.first_run_row < 0),
-                "exit_ns": self._time(who.exit_row),
+                "life": np.arange(len(life_table)),
+                "pid": life_table.pid,
+                "parent_life": nullable(life_table.parent, life_table.parent < 0),
+                "fork_ns": self._time(life_table.fork_row),
+                "first_run_ns": nullable(life_table.first_run_ns, life_table.first_run_row < 0),
+                "exit_ns": self._time(life_table.exit_row),
                 "status": status.reinterpret(signed=True),
             }
         )
@@ -165,7 +165,7 @@ class TraceTables:
         if unseen(self.trace):
             begin, end = pl.col("begin_ns"), pl.col("exit_ns").fill_null(self.trace.end_ns)
             known = pl.sum_horizontal("running_ns", "waiting_ns", "blocked_ns")
-            begins = pl.Series(self._at("time_ns", who.begin_row))
+            begins = pl.Series(self._at("time_ns", life_table.begin_row))
             frame = without_unknown(
                 frame.with_columns(begin_ns=begins).with_columns(unknown_ns=end - begin - known)
             ).drop("begin_ns", "unknown_ns")

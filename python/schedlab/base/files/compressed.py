@@ -111,11 +111,11 @@ def _hint(names: list[str]) -> str:
 
 
 def _copy(path: Path, source: IO[bytes], place: Path, limit: int) -> None:
-    written = 0
+    written_bytes = 0
     with place.open("xb") as target:
         while block := source.read(1 << 20):
-            written += len(block)
-            if written > limit:
+            written_bytes += len(block)
+            if written_bytes > limit:
                 raise FileRefused(
                     f"{path}: unpacks to more than {limit >> 20:,} MiB; if that is right, "
                     "unpack it yourself and pass the result"

@@ -11,7 +11,7 @@ from typing import Any
 from schedlab import __version__
 from schedlab.errors import FileRefused
 
-_SHOWN = 40
+_SHOWN_MAX = 40
 _FIRST = 1
 """The version of files without a version."""
 
@@ -20,13 +20,13 @@ def check_format(path: Path, content: Mapping[str, Any], known: int, what: str) 
     """Raises FileRefused if `content`, read from `path`, does not have the known format version."""
     version = content.get("format", _FIRST)
     if isinstance(version, bool) or version != known:
-        shown = json.dumps(version)[:_SHOWN]
+        shown = json.dumps(version)[:_SHOWN_MAX]
         raise FileRefused(f"{path}: {what} of format {shown}; {reader_of(content, known)}")
 
 
 def reader_of(content: Mapping[str, Any], known: int) -> str:
     """Returns which format this release reads, and which release reads this content."""
     maker = content.get("schedlab")
-    maker_name = json.dumps(maker)[1:-1][:_SHOWN] if isinstance(maker, str) else ""
+    maker_name = json.dumps(maker)[1:-1][:_SHOWN_MAX] if isinstance(maker, str) else ""
     other = f"schedlab {maker_name}, which made it," if maker_name else "the release that made it"
     return f"schedlab {__version__} reads format {known}: use {other} to read it"

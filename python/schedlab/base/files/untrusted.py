@@ -197,11 +197,11 @@ def _quiet() -> Iterator[None]:
 
 def _refused(files: list[Path], cause: str) -> FileRefused:
     files_text = files[0] if len(files) == 1 else f"one of {files[0]} and {len(files) - 1} others"
-    words = " ".join(cause.split())[:_SHOWN]
+    words = " ".join(cause.split())[:_SHOWN_MAX]
     return FileRefused(f"{files_text}: not a usable Parquet table: {words}")
 
 
-_SHOWN = 120
+_SHOWN_MAX = 120
 
 
 def _check_columns(table: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> None:

@@ -54,7 +54,7 @@ class Done:
 
 
 @cache
-def lacking() -> str:
+def missing_requirement() -> str:
     """Returns why this host cannot have a sandbox, with a remedy; "" if it can."""
     if sys.platform != "linux":
         return "this host has none, which bubblewrap makes on Linux"
@@ -77,7 +77,7 @@ def lacking() -> str:
 def need_sandbox() -> None:
     """Raises MachineUnfit if this host cannot have a sandbox."""
     need_if_installed("sandbox")
-    if why := lacking():
+    if why := missing_requirement():
         raise MachineUnfit(
             f"submissions are compiled in a sandbox, but {why}",
             fix="if you would compile these submissions yourself, add `trusted=True`",

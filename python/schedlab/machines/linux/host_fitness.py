@@ -25,12 +25,12 @@ _KERNEL_CURE = (
 def need_fit_host(root: Path = Path("/")) -> None:
     """Raises WrongUsage with the remedies, or MachineUnfit. Tests pass another `root`."""
     need_linux_guests()
-    lacking = list(_lacking(root))
+    lacking = list(_missing_features(root))
     if lacking:
         raise WrongUsage("; ".join(lacking), what="`machine='host'`")
 
 
-def _lacking(root: Path) -> Iterator[str]:
+def _missing_features(root: Path) -> Iterator[str]:
     options = [name for name, is_present in _parts(root) if not is_present]
     if options:
         wanting = " and ".join(f"{name} ({NEEDED[name]})" for name in options)

@@ -79,8 +79,8 @@ class PlayedSystem:
             except OSError as error:  # the disk of the trace failed
                 self.life, self.message = Life.FAILED, str(error)
 
-    async def advance(self, until_ns: int, patience_s: float) -> None:
-        """Advances to a time (ns), for at most `patience_s` seconds."""
+    async def advance(self, until_ns: int, timeout_s: float) -> None:
+        """Advances to a time (ns), for at most `timeout_s` seconds."""
         raise NotImplementedError
 
     def is_past(self, acts: Sequence[str]) -> bool:

@@ -107,9 +107,9 @@ class RealSystem(ABC):
         """True if the trace has begun."""
         return self._follower is not None and self._follower.header is not None
 
-    async def _await_trace(self, patience_s: float, late: str) -> None:
+    async def _await_trace(self, timeout_s: float, late: str) -> None:
         """Waits for the trace. Raises Refused with the message `late` if it does not begin."""
-        limit = time.monotonic() + patience_s
+        limit = time.monotonic() + timeout_s
         while not self._flows():
             if self._life is not Life.STARTING or time.monotonic() > limit:
                 raise Refused(late)
@@ -228,8 +228,8 @@ class GuestSystem(RealSystem):
             raise SchedlabError(f"{command[0]} cannot be started: {error.strerror}") from None
         self._watching = asyncio.create_task(self._watch())
 
-    async def _await_ready(self, patience_s: float) -> None:
-        ready = await self._steering_of().wait_ready(patience_s)
+    async def _await_ready(self, timeout_s: float) -> None:
+        ready = await self._steering_of().wait_ready(timeout_s)
         self._steer_pid, self._record_cost_ns = ready.pid, ready.record_cost_ps / 1000
         self._costs[ready.pid] = SteeringCost(ready.pid)
 

@@ -129,7 +129,7 @@ class RecordedSystem(PlayedSystem):
         """Returns no lines, because console lines have no times."""
         return []
 
-    async def advance(self, until_ns: int, patience_s: float) -> None:
+    async def advance(self, until_ns: int, timeout_s: float) -> None:
         """Moves the clock; take() reads the records."""
         if self.end_ns is not None and self.life is Life.RUNNING:
             self._position_ns = max(self._position_ns, min(until_ns, self.end_ns))

@@ -240,23 +240,23 @@ class SimulatorSystem(PlayedSystem):
 
     # ---- time
 
-    async def advance(self, until_ns: int, patience_s: float) -> None:
+    async def advance(self, until_ns: int, timeout_s: float) -> None:
         """Advances to a time; does nothing while too much of the trace is unread, or after a failure."""
         unread = self._follower.unread_bytes if self._follower else 0
         if self.life is Life.RUNNING and unread < UNREAD_BYTES_MAX:
             with suppress(Refused):  # `life` reports the failure
-                await self._do(partial(self._go_on, until_ns, patience_s))
+                await self._do(partial(self._go_on, until_ns, timeout_s))
 
-    def _go_on(self, until_ns: int, patience_s: float, machine: Simulator) -> None:
-        end_s = monotonic() + patience_s
+    def _go_on(self, until_ns: int, timeout_s: float, machine: Simulator) -> None:
+        end_s = monotonic() + timeout_s
         while True:
             while self._next_act_ns() <= machine.now:
                 self._perform(self._acts[self._done].partition(" ")[2], machine)
             target_ns = min(until_ns, self._next_act_ns())
-            patience_s = end_s - monotonic()
-            if machine.now >= target_ns or patience_s <= 0:
+            timeout_s = end_s - monotonic()
+            if machine.now >= target_ns or timeout_s <= 0:
                 return
-            if machine.advance(target_ns, patience_s) is Ran.DONE:
+            if machine.advance(target_ns, timeout_s) is Ran.DONE:
                 raise RunFailed("the machine's first process has ended")
 
     def _next_act_ns(self) -> int:

@@ -105,14 +105,14 @@ class Steering:
             self._ready.set_exception(Refused(why))
             self._ready.exception()  # avoids a warning if no task waits
 
-    async def wait_ready(self, patience_s: float) -> Ready:
+    async def wait_ready(self, timeout_s: float) -> Ready:
         """Waits until `steer` accepts commands.
 
-        Raises Refused if the machine ends or after `patience_s` seconds.
+        Raises Refused if the machine ends or after `timeout_s` seconds.
         """
-        await asyncio.wait([self._ready], timeout=patience_s)
+        await asyncio.wait([self._ready], timeout=timeout_s)
         if not self._ready.done():
-            raise Refused(f"its program `steer` did not start within {patience_s:.0f} s")
+            raise Refused(f"its program `steer` did not start within {timeout_s:.0f} s")
         return self._ready.result()
 
     async def read(self, file: str) -> str:

@@ -14,7 +14,7 @@ from schedlab.report.charts.theme import SMALL_TEXT_SIZE, WIDTH
 from schedlab.report.model import Chart
 
 _ROW = 34
-_SHOWN = 150
+_SHOWN_MAX = 150
 """Maximum number of cells that show their numbers."""
 _DARK = 0.55
 """Fraction of the range from minimum to maximum above which a cell counts as dark."""
@@ -60,7 +60,7 @@ def heat(
         ],
     )
     layers = [fields]
-    if len(data) <= _SHOWN:
+    if len(data) <= _SHOWN_MAX:
         ink = alt.condition("datum.dark", alt.value("#ffffff"), alt.value("#111111"))
         numbers = base.mark_text(fontSize=SMALL_TEXT_SIZE).encode(
             x, y, alt.Text("words:N"), color=ink

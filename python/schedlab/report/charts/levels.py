@@ -139,7 +139,7 @@ def stays_of(processes: ChartProcesses) -> pl.DataFrame:
         end_ns=enters.backward_fill().over("cpu").fill_null(trace.end_ns),
     ).filter(is_exit & (pl.col("pid") != 0))
     policies = _policies(processes)
-    life = processes.who.steps.life_at(stays["pid"].to_numpy(), stays["row"].to_numpy())
+    life = processes.life_table.steps.life_at(stays["pid"].to_numpy(), stays["row"].to_numpy())
     has_levels = _name().is_in([name for name, _ in _level_policies()])
     return (
         stays.with_columns(life=pl.Series(life), begin_ns=pl.col("time_ns"))

@@ -57,7 +57,7 @@ class ChartProcesses:
     """A trace with the names of its tasks."""
 
     trace: Trace
-    who: Lives
+    life_table: Lives
     window: Window
     names: pl.DataFrame
     """One row per life of a task: life, pid, name, group, role, label (`3 cpu`: PID and group)."""
@@ -66,7 +66,7 @@ class ChartProcesses:
         """Returns `state_intervals` with pid, name, group, role,
         label, and `why` the interval ended.
         """
-        states = state_intervals(self.trace, self.who)
+        states = state_intervals(self.trace, self.life_table)
         follows = pl.col("cause").cast(pl.String).shift(-1).over("life")
         why = (
             pl.when(pl.col("end_row").is_null())
@@ -91,10 +91,10 @@ class ChartProcesses:
 def processes_of(trace: Trace) -> ChartProcesses:
     """Returns the tasks of a trace. Groups outside the workload are named ROOT or OTHER."""
     window = measured_window(trace)
-    who = lives(trace)
-    all_lives = pl.DataFrame({"life": range(len(who)), "pid": who.pid, "known": names(trace, who)},
+    life_table = lives(trace)
+    all_lives = pl.DataFrame({"life": range(len(life_table)), "pid": life_table.pid, "known": names(trace, life_table)},
                              schema={"life": pl.Int64, "pid": pl.Int64, "known": pl.String})  # fmt: skip
-    in_window = process_table(trace, who, window).select(
+    in_window = process_table(trace, life_table, window).select(
         "life", "group", pl.col("role").cast(pl.String)
     )
     role = pl.col("role").fill_null(OTHER)
@@ -108,7 +108,7 @@ def processes_of(trace: Trace) -> ChartProcesses:
         )
         .drop("known")
     )
-    return ChartProcesses(trace, who, window, all_processes)
+    return ChartProcesses(trace, life_table, window, all_processes)
 
 
 def readable(processes: ChartProcesses, span: Span, per_cpu: int) -> Span:

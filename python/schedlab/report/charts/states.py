@@ -158,7 +158,7 @@ def one_wait(
     drawn, merged = drawable(intervals, ["label", "series"], span)
     axis = TimeAxis(span, processes.window.begin_ns, "ms", trace.header.tick_ns)
     bars = chart_of_states(drawn, axis, rows)
-    wakeups = _wakeups(trace, processes.who.life_at, labels, lives, span)
+    wakeups = _wakeups(trace, processes.life_table.life_at, labels, lives, span)
     layers = [bars, _limits(axis, begin_ns, end_ns)]
     if len(wakeups):
         layers.append(_arrows(axis, wakeups, rows))

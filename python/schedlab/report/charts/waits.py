@@ -56,7 +56,7 @@ def activity_of(processes: ChartProcesses) -> Activity:
     cut = _in_window(processes, _with_levels(mine, stays))
     life, row = (cut[name].to_numpy() for name in ("life", "begin_row"))
     priority = attribute_at(
-        processes.trace, processes.who, AttributeKind.PRIORITY, life, row, PRIORITY_DEFAULT
+        processes.trace, processes.life_table, AttributeKind.PRIORITY, life, row, PRIORITY_DEFAULT
     )
     ranks = pl.Series("rank", priority, dtype=pl.Int64)
     if ranks.n_unique() > 1:
@@ -167,7 +167,9 @@ def _behind_others(processes: ChartProcesses, ranked: pl.DataFrame) -> pl.DataFr
     and that task waits for a CPU.
     """
     blocked = ranked.filter((pl.col("state") == "blocked") & (pl.col("waker") > 0))
-    wakers = processes.who.life_at(blocked["waker"].to_numpy(), blocked["end_row"].to_numpy())
+    wakers = processes.life_table.life_at(
+        blocked["waker"].to_numpy(), blocked["end_row"].to_numpy()
+    )
     waits = ranked.filter(pl.col("state") == "runnable").select(
         waker_life="life", since="begin_ns", until="end_ns", waker_rank="rank", behind="label"
     )

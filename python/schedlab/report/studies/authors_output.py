@@ -41,7 +41,7 @@ class MixedBenchmark(queries.Queries):
         return self.of(f"s4-mixed-{size}", scheduler, value, rows)
 
     def in_rounds(
-        self, kind: str, scheduler: str, size: int, their_costs: bool = False
+        self, kind: str, scheduler: str, size: int, with_study_costs: bool = False
     ) -> Measured:
         """Returns the mean turnaround in whole ticks that programs
         report, with all rounds in one boot.
@@ -50,7 +50,7 @@ class MixedBenchmark(queries.Queries):
         if len(rows):
             is_finish_time = (pl.col("round") == size) & (pl.col("name") == "finished")
             rows = rows.filter(is_finish_time & (pl.col("group") == self.kinds[kind]))
-        experiment = on_their_costs(ROUNDS) if their_costs else ROUNDS
+        experiment = on_their_costs(ROUNDS) if with_study_costs else ROUNDS
         return self.of(experiment, scheduler, pl.col("value").mean(), rows)
 
     def compared_turnaround(self, kind: str, scheduler: str, size: int) -> Measured:
@@ -79,26 +79,26 @@ class MixedBenchmark(queries.Queries):
             return [ROUNDS]
         return [f"s4-mixed-{size}" for size in self.sizes]
 
-    def at_any_moment(self, their_costs: bool = False) -> Measured:
+    def at_any_moment(self, with_study_costs: bool = False) -> Measured:
         """Returns the turnaround of interactive tasks under MLFQ with the most CPU-bound tasks.
 
         The round begins at several moments, each a value.
         """
-        return self.at_phases(on_their_costs(PHASES) if their_costs else PHASES)
+        return self.at_phases(on_their_costs(PHASES) if with_study_costs else PHASES)
 
-    def moments(self, their_costs: bool = False) -> SimpleNamespace:
+    def moments(self, with_study_costs: bool = False) -> SimpleNamespace:
         """Returns the minimum, the maximum and the number of these turnarounds."""
-        values = self.at_any_moment(their_costs).values
+        values = self.at_any_moment(with_study_costs).values
         return SimpleNamespace(least=min(values), most=max(values), count=len(values))
 
-    def began_at_moments(self, their_costs: bool = False) -> bool:
+    def began_at_moments(self, with_study_costs: bool = False) -> bool:
         """Returns whether these turnarounds were measured."""
-        return bool(self.at_any_moment(their_costs).values)
+        return bool(self.at_any_moment(with_study_costs).values)
 
-    def within_moments(self, their_costs: bool = False) -> bool:
+    def within_moments(self, with_study_costs: bool = False) -> bool:
         """Returns whether the authors' turnaround lies between the minimum and the maximum."""
         theirs = self.authors("interactive", "MLFQ", max(self.sizes))
-        moments = self.moments(their_costs)
+        moments = self.moments(with_study_costs)
         return bool(theirs and moments.least <= theirs.value <= moments.most)
 
     phases: ClassVar = {
@@ -220,14 +220,14 @@ class AuthorsOutput(MixedBenchmark):
         return pl.read_csv(self.study.folder / "rounds.csv", schema_overrides={"ticks": pl.String})
 
     def _times(
-        self, scheduler: str, their_costs: bool
+        self, scheduler: str, with_study_costs: bool
     ) -> dict[tuple[str, int], list[float]] | None:
         """Returns the measured times by kind and size, sorted: means over seeds
         of the shortest, the next, etc.
 
         Returns None if the rounds were not run, or a run failed.
         """
-        experiment = on_their_costs(ROUNDS) if their_costs else ROUNDS
+        experiment = on_their_costs(ROUNDS) if with_study_costs else ROUNDS
         setup = self.setup(experiment, scheduler)
         if setup is None or not setup.succeeded:
             return None
@@ -252,12 +252,12 @@ class AuthorsOutput(MixedBenchmark):
             times.setdefault((groups[group], int(size)), []).append(value)
         return times
 
-    def near_tasks(self, what: str, scheduler: str, kind: str, their_costs: bool) -> Measured:
+    def near_tasks(self, what: str, scheduler: str, kind: str, with_study_costs: bool) -> Measured:
         """Compares single tasks in all rounds: `near`, the percentage of tasks with near times.
 
         Otherwise (`off`), the mean difference in percent.
         """
-        ours = self._times(scheduler, their_costs)
+        ours = self._times(scheduler, with_study_costs)
         if ours is None:
             return Measured()
         near, off = [], []

@@ -50,13 +50,13 @@ class LotteryQueries(queries.Queries):
         """Returns the experiment where all tasks compete from the same moment on."""
         return f"s1-lottery-{test}"
 
-    def original(self, test: str, their_costs: bool = False) -> str:
+    def original(self, test: str, with_study_costs: bool = False) -> str:
         """Returns the experiment that behaves like the study's program.
 
-        `their_costs`: with the study costs.
+        `with_study_costs`: with the study costs.
         """
         name = f"s1-lottery-original-{test}"
-        return on_their_costs(name) if their_costs else name
+        return on_their_costs(name) if with_study_costs else name
 
     def lottery_ran(self) -> bool:
         """Returns whether any of the tests was run."""
@@ -118,9 +118,9 @@ class LotteryQueries(queries.Queries):
 
     # --- measured
 
-    def picked(self, test: str, group: str, count: int, their_costs: bool = False) -> Measured:
+    def picked(self, test: str, group: str, count: int, with_study_costs: bool = False) -> Measured:
         """Returns the share of the selections by the study's program under its lottery."""
-        return self._picked(test, group, THESIS, count, their_costs)
+        return self._picked(test, group, THESIS, count, with_study_costs)
 
     def picked_if_counted(self, group: str, count: int) -> Measured:
         """Returns that share in the test of three tasks, if a running task
@@ -129,12 +129,12 @@ class LotteryQueries(queries.Queries):
         return self._picked(_LAYOUT, group, COUNTED, count)
 
     def _picked(
-        self, test: str, group: str, policy: str, count: int, their_costs: bool = False
+        self, test: str, group: str, policy: str, count: int, with_study_costs: bool = False
     ) -> Measured:
         selections = pl.col("selections")
         group_selections = selections.filter(pl.col("group") == group).first()
         value, rows = 100 * group_selections / selections.sum(), self.collection.groups
-        experiment = self.original(test, their_costs)
+        experiment = self.original(test, with_study_costs)
         return self.of(experiment, policy, value, rows, _PERCENT, count)
 
     def share(self, test: str, group: str, policy: str, count: int) -> Measured:
@@ -206,12 +206,15 @@ class LotteryQueries(queries.Queries):
         value, rows = pl.col("share_error_points").abs().mean(), self.collection.groups
         return self.of(self.competition(test), policy, value, rows, cpus=count)
 
-    def off_printed_shares(self, test: str, count: int, their_costs: bool = False) -> Measured:
+    def off_printed_shares(self, test: str, count: int, with_study_costs: bool = False) -> Measured:
         """Returns the mean difference of measured and published
         shares of the selections, in points.
         """
         pairs = [
-            (self.picked(test, group, count, their_costs), self.share_printed(test, group, count))
+            (
+                self.picked(test, group, count, with_study_costs),
+                self.share_printed(test, group, count),
+            )
             for group in self.lotteries[test].rows
         ]
         missing = next((ours for ours, _ in pairs if ours.mean is None), None)
@@ -267,24 +270,24 @@ class LotteryQueries(queries.Queries):
         return max(known, key=lambda count: (known[count], count), default=0)
 
     def off_printed(
-        self, test: str, group: str, count: int, their_costs: bool = False
+        self, test: str, group: str, count: int, with_study_costs: bool = False
     ) -> bool | None:
         """Returns whether the measured share of the selections differs from the
         published one; None if unknown.
         """
-        ours = self.picked(test, group, count, their_costs).mean
+        ours = self.picked(test, group, count, with_study_costs).mean
         theirs = self.share_printed(test, group, count)
         if ours is None or theirs is None:
             return None
         return not is_near(theirs, ours)
 
-    def why_off(self, test: str, group: str, count: int, their_costs: bool = False) -> Why:
+    def why_off(self, test: str, group: str, count: int, with_study_costs: bool = False) -> Why:
         """Returns the note that explains a share's difference from the
         published one in this test, or "".
         """
-        if not self.off_printed(test, group, count, their_costs):
+        if not self.off_printed(test, group, count, with_study_costs):
             return ""
-        if self.off_printed(test, group, count, their_costs=True) is False:
+        if self.off_printed(test, group, count, with_study_costs=True) is False:
             return ""
         if test == _NO_WORK:
             return "work_had_ended" if self.ended(test, count) else ""

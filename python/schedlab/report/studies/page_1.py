@@ -93,7 +93,7 @@ def _in_short(page: Writer, q: Queries) -> None:
         "As the study ran it, beside what it printed",
         {
             f"{q.rows[test]}, {q.policies[suite]}": Curve(
-                partial(q.reported_time, suite, test, their_costs=True),
+                partial(q.reported_time, suite, test, with_study_costs=True),
                 partial(q.printed, suite, test),
             )
             for suite in q.suites
@@ -235,7 +235,7 @@ def _round_robin(page: Writer, q: Queries) -> None:
     page.item("""**Three tests measure a fork.** Switch Overhead, Process Creation and Low Process Count do little
     else under any scheduler; I/O-bound does nothing but fork and sleep.""")
     measured, theirs = partial(q.completion, "timing"), partial(q.printed, "timing")
-    slow = partial(measured, their_costs=True)
+    slow = partial(measured, with_study_costs=True)
     with page.known(page.more):
         page.more(f"""With forks as slow as theirs, Process Creation takes {slow("creation", 1):.1f} ticks on one CPU
         instead of {measured("creation", 1):.1f} (theirs: {theirs("creation", 1)}), Low Process Count
@@ -377,7 +377,7 @@ def _tables_in_a_row(page: Writer, q: Queries) -> None:
         "published": partial(printed, "io-bound"),
         "measured, with bursts": partial(q.completion, "priority", "io-bound"),
         "measured, bursts deleted": q.without_bursts,
-        "study costs, bursts deleted": partial(q.without_bursts, their_costs=True),
+        "study costs, bursts deleted": partial(q.without_bursts, with_study_costs=True),
         "the same, all tests in a row": lambda count: q.in_a_row(
             "io-bound", count, "complete", policy, True
         ),

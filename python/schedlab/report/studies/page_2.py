@@ -115,7 +115,7 @@ def _before_and_after(page: Writer, q: Queries) -> None:
             "ticks": lambda: Comparison(
                 first_runs,
                 q.completion("after", "mixed", q.cpus),
-                q.completion("after", "mixed", q.cpus, their_costs=True),
+                q.completion("after", "mixed", q.cpus, with_study_costs=True),
                 costs_run=q.experiment("after", "mixed", True),
             )
         },

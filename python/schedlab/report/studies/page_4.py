@@ -279,8 +279,8 @@ def _comparison(q: Queries, kind: str, scheduler: str, size: int) -> Comparison:
 def _process_times(page: Writer, q: Queries, curves: dict[str, tuple[str, str]]) -> None:
     how = q.how([q.rounds_experiment, q.on_their_costs(q.rounds_experiment)])
 
-    def process_times(what: str, their_costs: bool, scheduler: str, kind: str) -> Measured:
-        return q.near_tasks(what, scheduler, kind, their_costs)
+    def process_times(what: str, with_study_costs: bool, scheduler: str, kind: str) -> Measured:
+        return q.near_tasks(what, scheduler, kind, with_study_costs)
 
     page.measured(
         "study-4-each-process",
@@ -288,8 +288,8 @@ def _process_times(page: Writer, q: Queries, curves: dict[str, tuple[str, str]])
         ["processes"],
         curves,
         [
-            Quantity(f"{what}, %", partial(process_times, what, their_costs), group)
-            for their_costs, group in ((False, "measured"), (True, "study costs"))
+            Quantity(f"{what}, %", partial(process_times, what, with_study_costs), group)
+            for with_study_costs, group in ((False, "measured"), (True, "study costs"))
             for what in ("near", "off")
         ],
         f"""All rounds in one boot. Near: within 15 %, or a tick. Off: the mean over all processes of a kind, in

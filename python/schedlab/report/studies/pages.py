@@ -49,12 +49,12 @@ def with_notice(page: Page, collection: Collection, study: int) -> Page:
 
 
 def _runs_text(simulated: list[StoredRun], runs: int, study: int) -> str:
-    all_of_them = len(simulated) == runs
-    which = "All" if all_of_them else f"{len(simulated)} of the {runs}"
+    is_complete_set = len(simulated) == runs
+    which = "All" if is_complete_set else f"{len(simulated)} of the {runs}"
     lines = [
         f"{which} runs of this page are those of the **simulator**, which has the policies and no"
         " kernel. What processes do there, workload files describe as the programs of our kernel do"
-        f" it; so where this page speaks of the kernel, it is the simulator{_share(all_of_them)}."
+        f" it; so where this page speaks of the kernel, it is the simulator{_share(is_complete_set)}."
         " What calls and switches take was measured on the kernel."
     ]
     if missing := study_numbered(study).facts.get("only_programs_tell"):
@@ -75,8 +75,8 @@ def _runs_text(simulated: list[StoredRun], runs: int, study: int) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _share(all_of_them: bool) -> str:
-    return "" if all_of_them else " in these"
+def _share(is_complete_set: bool) -> str:
+    return "" if is_complete_set else " in these"
 
 
 _NAMED_MAX = 3

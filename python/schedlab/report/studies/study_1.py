@@ -94,16 +94,16 @@ class Queries(TimingQueries, LotteryQueries):
         values = [printed.value for n in self.counts if (printed := self.printed(suite, test, n))]
         return [min(values), max(values)]
 
-    def picks(self, suite: str, test: str, count: int, their_costs: bool = False) -> Measured:
+    def picks(self, suite: str, test: str, count: int, with_study_costs: bool = False) -> Measured:
         """Returns the number of picks, including those of the task that ran
         before, as the study's kernel counts.
 
         For priority tests in sequence, the programs report the same count of schedlab's kernel.
         """
-        if suite == "priority" and their_costs:
-            return self.in_a_row(test, count, "switches", their_costs=True)
+        if suite == "priority" and with_study_costs:
+            return self.in_a_row(test, count, "switches", with_study_costs=True)
         value, rows = pl.col("selections").sum(), self.collection.processes
-        return self._of(value, suite, test, count, rows=rows, their_costs=their_costs)
+        return self._of(value, suite, test, count, rows=rows, with_study_costs=with_study_costs)
 
     def costs_run(self, suite: str, test: str) -> str:
         """Returns the experiment with the study costs that a test is compared with.
@@ -112,7 +112,7 @@ class Queries(TimingQueries, LotteryQueries):
         """
         if suite == "priority":
             return self.on_their_costs(_IN_A_ROW)
-        return self.experiment(suite, test, their_costs=True)
+        return self.experiment(suite, test, with_study_costs=True)
 
     def picks_if_not_woken(self, suite: str, test: str, count: int) -> Measured:
         """Returns the picks with the study costs if no sleeper is woken before its time."""
@@ -203,16 +203,16 @@ class Queries(TimingQueries, LotteryQueries):
         test: str,
         count: int,
         until_all_ended: bool = False,
-        their_costs: bool = False,
+        with_study_costs: bool = False,
     ) -> Measured:
         """Returns the time that the study reports.
 
         With the study costs, priority tests run in sequence.
         """
-        if suite != "priority" or not their_costs:
-            return super().reported_time(suite, test, count, until_all_ended, their_costs)
+        if suite != "priority" or not with_study_costs:
+            return super().reported_time(suite, test, count, until_all_ended, with_study_costs)
         name = "ticks" if self._reports_sleepers(suite, test, until_all_ended) else "complete"
-        return self.in_a_row(test, count, name, their_costs=True)
+        return self.in_a_row(test, count, name, with_study_costs=True)
 
     def in_a_row(
         self,
@@ -220,7 +220,7 @@ class Queries(TimingQueries, LotteryQueries):
         count: int,
         name: str = "ticks",
         policy: str = BY_PASSES,
-        their_costs: bool = False,
+        with_study_costs: bool = False,
         experiment: str = "",
     ) -> Measured:
         """Returns a value that the sequence of all seven tests reports for
@@ -233,14 +233,14 @@ class Queries(TimingQueries, LotteryQueries):
             in_test = (pl.col("test") == 1 + self.tests.index(test)) & (pl.col("name") == name)
             rows = rows.filter(in_test)
         value = pl.col("value").mean()
-        repeated = self.on_their_costs(_IN_A_ROW) if their_costs else _IN_A_ROW
+        repeated = self.on_their_costs(_IN_A_ROW) if with_study_costs else _IN_A_ROW
         return self.of(experiment or repeated, policy, value, rows, cpus=count)
 
-    def without_bursts(self, count: int, their_costs: bool = False) -> Measured:
+    def without_bursts(self, count: int, with_study_costs: bool = False) -> Measured:
         """Returns the time of I/O-bound alone, without the bursts
         that the study's compiler deletes.
         """
-        name = self.on_their_costs(BURSTS_DELETED) if their_costs else BURSTS_DELETED
+        name = self.on_their_costs(BURSTS_DELETED) if with_study_costs else BURSTS_DELETED
         return self.ticks(name, BY_PASSES, "completion_ns", count)
 
     def off_by_aging(self, policy: str, in_a_row: bool, count: int) -> Measured:
@@ -254,9 +254,9 @@ class Queries(TimingQueries, LotteryQueries):
             if theirs is None or ("priority", test) in self.not_counted:
                 continue
             ours = (
-                self.in_a_row(test, count, "complete", policy, their_costs=True)
+                self.in_a_row(test, count, "complete", policy, with_study_costs=True)
                 if in_a_row
-                else self.completion("priority", test, count, policy, their_costs=True)
+                else self.completion("priority", test, count, policy, with_study_costs=True)
             )
             if ours.mean is None:
                 return ours

@@ -55,7 +55,7 @@ class Queries(TimingQueries):
 
         `slow`: with the cost of its exec.
         """
-        name = self.experiment("before", "creation", their_costs=True)
+        name = self.experiment("before", "creation", with_study_costs=True)
         name = name if slow else without_cost(name, "exec")
         return self.ticks(name, self.suites["before"].policy, "completion_ns", self.cpus)
 

@@ -24,7 +24,7 @@ from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks, traces
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import StoredRun
-from schedlab.runs.results import printed
+from schedlab.runs.results import printed_figures
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.studies.figures import Figure
 from schedlab.studies.linux_experiments import (
@@ -147,7 +147,7 @@ class LinuxQueries(queries.Queries):
     def _printed_by(self, run: StoredRun) -> Figures:
         """Returns the figures that a benchmark printed; empty if its output is not as expected."""
         if run.folder not in self._read:
-            self._read[run.folder] = printed(run.folder, str(run.manifest["workload"]))
+            self._read[run.folder] = printed_figures(run.folder, str(run.manifest["workload"]))
         return self._read[run.folder]
 
     @cached_property
@@ -393,7 +393,7 @@ class Queries(LinuxQueries, EventQueries):
         difference = self._difference(quantity, pair, experiment)
         if difference is None:
             return NOTHING
-        if difference.chance is None:
+        if difference.p_value is None:
             return _signed(difference.change, 2)
         low, high = (
             f"{round(bound, 2) + 0.0:.2f}" for bound in (difference.low, difference.high)
@@ -405,10 +405,12 @@ class Queries(LinuxQueries, EventQueries):
         difference = self._difference(quantity, pair, experiment)
         if difference is None:
             return NOTHING
-        if difference.chance is None:
+        if difference.p_value is None:
             return "one run cannot tell"
-        text = f"p = {difference.chance:.2g}" if difference.chance >= _HARDLY_EVER else "p < 0.001"
-        return f"hardly ({text})" if difference.chance < _RARE else f"yes ({text})"
+        text = (
+            f"p = {difference.p_value:.2g}" if difference.p_value >= _HARDLY_EVER else "p < 0.001"
+        )
+        return f"hardly ({text})" if difference.p_value < _RARE else f"yes ({text})"
 
     # --- wake-ups
 
@@ -460,7 +462,7 @@ class Queries(LinuxQueries, EventQueries):
         fair, unlike = self.result(experiment, FAIR), []
         for policy in self.linux_policies(experiment):
             change = unpaired_difference(fair, self.result(experiment, policy))
-            sure = change and change.chance is not None and change.chance < _RARE
+            sure = change and change.p_value is not None and change.p_value < _RARE
             if policy != FAIR and change and sure and fair.mean:
                 unlike.append((policy, 100 * change.change / fair.mean))
         return unlike

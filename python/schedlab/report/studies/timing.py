@@ -64,10 +64,10 @@ class TimingQueries(queries.Queries):
     """
     near_percent = 100 * NEAR
 
-    def experiment(self, suite: str, test: str, their_costs: bool = False) -> str:
-        """Returns the label of a test's runs. `their_costs`: with the study costs."""
+    def experiment(self, suite: str, test: str, with_study_costs: bool = False) -> str:
+        """Returns the label of a test's runs. `with_study_costs`: with the study costs."""
         name = f"s{self.study.number}-{self.suites[suite].name}-{test}"
-        return on_their_costs(name) if their_costs else name
+        return on_their_costs(name) if with_study_costs else name
 
     def experiments(self, suite: str) -> list[str]:
         """Returns the experiments of all tests of a suite."""
@@ -91,11 +91,11 @@ class TimingQueries(queries.Queries):
         count: int,
         policy: str = "",
         rows: pl.DataFrame | None = None,
-        their_costs: bool = False,
+        with_study_costs: bool = False,
     ) -> Measured:
         policy_name = policy or self.suites[suite].policy
         return self.of(
-            self.experiment(suite, test, their_costs), policy_name, value, rows, cpus=count
+            self.experiment(suite, test, with_study_costs), policy_name, value, rows, cpus=count
         )
 
     def number(self, column: str, suite: str, test: str, count: int) -> Measured:
@@ -103,11 +103,11 @@ class TimingQueries(queries.Queries):
         return self._of(_in_ticks(column), suite, test, count)
 
     def completion(
-        self, suite: str, test: str, count: int, policy: str = "", their_costs: bool = False
+        self, suite: str, test: str, count: int, policy: str = "", with_study_costs: bool = False
     ) -> Measured:
         """Returns the time from the workload's first fork to its last exit."""
         value = _in_ticks("completion_ns")
-        return self._of(value, suite, test, count, policy, their_costs=their_costs)
+        return self._of(value, suite, test, count, policy, with_study_costs=with_study_costs)
 
     def processes(self, suite: str, test: str, count: int) -> Measured:
         """Returns the number of tasks."""
@@ -119,7 +119,7 @@ class TimingQueries(queries.Queries):
         test: str,
         count: int,
         until_all_ended: bool = False,
-        their_costs: bool = False,
+        with_study_costs: bool = False,
     ) -> Measured:
         """Returns the time that the study reports: from the trace, or
         from the program if only it knows.
@@ -127,9 +127,9 @@ class TimingQueries(queries.Queries):
         `until_all_ended`: the completion time in any case.
         """
         if not self._reports_sleepers(suite, test, until_all_ended):
-            return self.completion(suite, test, count, their_costs=their_costs)
+            return self.completion(suite, test, count, with_study_costs=with_study_costs)
         value, rows = pl.col("value").mean(), self._printed_as("ticks")
-        return self._of(value, suite, test, count, rows=rows, their_costs=their_costs)
+        return self._of(value, suite, test, count, rows=rows, with_study_costs=with_study_costs)
 
     def _reports_sleepers(self, suite: str, test: str, until_all_ended: bool) -> bool:
         return test == SLEEPERS and self.suites[suite].reports_sleepers and not until_all_ended
@@ -166,9 +166,9 @@ class TimingQueries(queries.Queries):
         """
         return max(1.0, NEAR * ideal) if ideal >= 1 else None
 
-    def off_study(self, suite: str, test: str, count: int, their_costs: bool = False) -> bool:
+    def off_study(self, suite: str, test: str, count: int, with_study_costs: bool = False) -> bool:
         """Returns whether the measured time is not near the published time."""
-        mean = self.reported_time(suite, test, count, their_costs=their_costs).mean
+        mean = self.reported_time(suite, test, count, with_study_costs=with_study_costs).mean
         theirs = self.printed(suite, test, count)
         return bool(theirs and theirs.finished and mean is not None and not is_near(theirs, mean))
 

@@ -68,7 +68,7 @@ class Acts:
 
 def acts(
     trace: Trace,
-    who: Lives,
+    life_table: Lives,
     on_cpu: Stays,
     charges: Charges,
     omitted: Integers,
@@ -77,12 +77,12 @@ def acts(
     """Returns all actions of all lives except `omitted`. A process woken by an omitted one wakes up on its own."""
     kind = trace.column("kind")
     row = _rows(trace)
-    actor, other = _actor(trace, who, on_cpu, row), _other(trace, who, row)
-    is_inherited = set_at_arrival(who, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
+    actor, other = _actor(trace, life_table, on_cpu, row), _other(trace, life_table, row)
+    is_inherited = set_at_arrival(life_table, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
     actor[is_inherited] = other[is_inherited]
     actor[np.isin(actor, omitted)] = -1
     other[np.isin(other, omitted) & (kind[row] != Kind.TASK_GROUP)] = -1
-    waits = _Waits(trace, who, charges, omitted, outside)
+    waits = _Waits(trace, life_table, charges, omitted, outside)
     kinds = kind[row]
     deed = np.select(
         [
@@ -112,7 +112,7 @@ def acts(
     valid[valid] &= ~((deed[valid] == Deed.GIVE) & waits.for_child(row[valid]))
     row, actor, other, deed = row[valid], actor[valid], other[valid], deed[valid]
     ordered = _in_order(
-        who,
+        life_table,
         Acts(
             life=actor,
             deed=deed,
@@ -150,12 +150,12 @@ def _rows(trace: Trace) -> Integers:
     return rows
 
 
-def _actor(trace: Trace, who: Lives, on_cpu: Stays, row: Integers) -> Integers:
+def _actor(trace: Trace, life_table: Lives, on_cpu: Stays, row: Integers) -> Integers:
     kinds = trace.column("kind")[row]
     pid = trace.column("process")[row].astype(np.int64)
     woken = kinds == Kind.WAKEUP
     pid[woken] = trace.column("first")[row[woken]]
-    life = life_of(who, pid, row)
+    life = life_of(life_table, pid, row)
     set_by = np.isin(kinds, (Kind.ATTRIBUTE, Kind.TASK_GROUP, Kind.POLICY, Kind.TUNABLE))
     cpu = trace.column("cpu")[row].astype(np.int64)
     life[set_by] = on_cpu.running(cpu[set_by], row[set_by])
@@ -163,7 +163,7 @@ def _actor(trace: Trace, who: Lives, on_cpu: Stays, row: Integers) -> Integers:
     return life
 
 
-def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
+def _other(trace: Trace, life_table: Lives, row: Integers) -> Integers:
     """Returns the process that is forked, woken or given an attribute; or the number of a group."""
     kinds = trace.column("kind")[row]
     pid = trace.column("process")[row].astype(np.int64)
@@ -171,7 +171,7 @@ def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
     pid[forked] = trace.column("first")[row[forked]]
     is_known = np.isin(kinds, (Kind.FORK, Kind.WAKEUP, Kind.ATTRIBUTE))
     life = np.full(len(row), -1)
-    life[is_known] = life_of(who, pid[is_known], row[is_known])
+    life[is_known] = life_of(life_table, pid[is_known], row[is_known])
     groups = kinds == Kind.TASK_GROUP
     life[groups] = pid[groups]
     return life
@@ -181,15 +181,17 @@ class _Waits:
     """The reason for each wait, and the process that ended it."""
 
     def __init__(
-        self, trace: Trace, who: Lives, charges: Charges, omitted: Integers, outside: Outside
+        self, trace: Trace, life_table: Lives, charges: Charges, omitted: Integers, outside: Outside
     ) -> None:
-        self.trace, self.who, self.charges = trace, who, charges
+        self.trace, self.life_table, self.charges = trace, life_table, charges
         # Activity out of sight is unknown: the process sleeps until it is found again.
-        self.wake_row = np.sort(np.concatenate((trace.rows(Kind.WAKEUP), _reappearances(who))))
+        self.wake_row = np.sort(
+            np.concatenate((trace.rows(Kind.WAKEUP), _reappearances(life_table)))
+        )
         pid = trace.column("process")[self.wake_row].astype(np.int64)
         waker_pid = _waker_of(trace, self.wake_row)
-        self.woken = life_of(who, pid, self.wake_row)
-        self.waker = life_of(who, waker_pid, self.wake_row)
+        self.woken = life_of(life_table, pid, self.wake_row)
+        self.waker = life_of(life_table, waker_pid, self.wake_row)
         self.waker[(waker_pid == 0) | np.isin(self.waker, omitted)] = -1
         self.order = np.lexsort((self.wake_row, self.woken))
         self.key = (self.woken[self.order] << 40) | self.wake_row[self.order]
@@ -202,7 +204,7 @@ class _Waits:
         block = self.trace.rows(Kind.BLOCK)
         pid = self.trace.column("process")[block].astype(np.int64)
         reason = np.zeros(len(self.wake_row), np.int64)
-        at, has_reason = self._after(life_of(self.who, pid, block), block)
+        at, has_reason = self._after(life_of(self.life_table, pid, block), block)
         reason[at[has_reason]] = self.trace.column("first")[block[has_reason]]
         return reason
 
@@ -218,7 +220,7 @@ class _Waits:
     def _by_child(self, at: Integers) -> Flags:
         """True if a child's exit woke its parent."""
         waker = np.maximum(self.waker[at], 0)
-        ended = self.who.exit_row[waker]
+        ended = self.life_table.exit_row[waker]
         by_child: Flags = (
             (self.reason[at] == BlockReason.CHILD)
             & (self.waker[at] >= 0)
@@ -313,9 +315,9 @@ def _joined(trace: Trace, row: Integers, actor: Integers) -> Flags:
     return joined
 
 
-def _in_order(who: Lives, sorted_acts: Acts) -> Acts:
+def _in_order(life_table: Lives, sorted_acts: Acts) -> Acts:
     """Returns the actions sorted. Actions after a process's exit record are moved before it."""
-    ended = who.exit_row[sorted_acts.life]
+    ended = life_table.exit_row[sorted_acts.life]
     place = 2 * sorted_acts.row
     after = (ended >= 0) & (sorted_acts.row > ended)
     place[after] = 2 * ended[after] - 1
@@ -332,12 +334,12 @@ class Start:
     number: int
 
 
-def first_waits(trace: Trace, who: Lives, omitted: Integers) -> dict[int, Start]:
+def first_waits(trace: Trace, life_table: Lives, omitted: Integers) -> dict[int, Start]:
     """Returns the initial waits of lives that existed when the trace began."""
-    waits, at = _woken_at_first(who)
-    row = who.steps.row[at]
+    waits, at = _woken_at_first(life_table)
+    row = life_table.steps.row[at]
     pid = _waker_of(trace, row)
-    waker = life_of(who, pid, row)
+    waker = life_of(life_table, pid, row)
     waker[(pid == 0) | np.isin(waker, omitted)] = -1
     time = trace.column("time_ns")[row].tolist()
     return {
@@ -346,24 +348,24 @@ def first_waits(trace: Trace, who: Lives, omitted: Integers) -> dict[int, Start]
     }
 
 
-def _woken_at_first(who: Lives) -> tuple[Integers, Integers]:
+def _woken_at_first(life_table: Lives) -> tuple[Integers, Integers]:
     """Returns lives that existed before the trace and whose first event is a wake-up or a
     reappearance, with that step.
     """
-    steps = who.steps
+    steps = life_table.steps
     at = steps.first.copy()
     for step in (Step.FOUND, Step.UNSEEN):
         at[steps.step[np.minimum(at, len(steps.step) - 1)] == step] += 1
     exists = at < len(steps.life)
     exists[exists] = steps.life[at[exists]] == np.flatnonzero(exists)
-    woken = np.flatnonzero(exists & (who.fork_row < 0))
+    woken = np.flatnonzero(exists & (life_table.fork_row < 0))
     woken = woken[np.isin(steps.step[at[woken]], (Step.WOKEN, Step.FOUND))]
     return woken, at[woken]
 
 
-def _reappearances(who: Lives) -> Integers:
+def _reappearances(life_table: Lives) -> Integers:
     """Returns the rows where processes that were out of sight reappear."""
-    steps = who.steps
+    steps = life_table.steps
     again = steps.step == Step.FOUND
     again[steps.first] = False
     rows: Integers = steps.row[again]

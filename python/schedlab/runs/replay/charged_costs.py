@@ -49,7 +49,7 @@ def _kernel() -> tuple[tuple[str, int], ...]:
     return tuple((name, cost.ns) for name, cost in profile.costs.items())
 
 
-def charges(text: str, policy: str = "") -> Charges:
+def charges_of(text: str, policy: str = "") -> Charges:
     """Parses costs as the simulator does: `kernel`, `none`, or either with changes: `kernel,fork=20000`.
 
     A cost may be specific to a policy: `fork.mlfq=9785`, `tick.rr:table-scan=645`. These apply

@@ -50,18 +50,20 @@ class Outside:
 NOTHING = Outside()
 
 
-def outside(trace: Trace, who: Lives, omitted: Integers) -> Outside:
+def outside(trace: Trace, life_table: Lives, omitted: Integers) -> Outside:
     """Returns the external events in a trace: forks by no process, and waits of GIVEN that an interrupt ended."""
     time, pid = trace.column("time_ns"), trace.column("process").astype(np.int64)
-    forked = np.flatnonzero(who.fork_row >= 0)
-    forked = forked[(pid[who.fork_row[forked]] == 0) & ~np.isin(forked, omitted)]
+    forked = np.flatnonzero(life_table.fork_row >= 0)
+    forked = forked[(pid[life_table.fork_row[forked]] == 0) & ~np.isin(forked, omitted)]
     woken = trace.rows(Kind.WAKEUP)
     woken = woken[trace.column("first")[woken] == 0]
-    life = life_of(who, pid[woken], woken)
-    block = _blocks(trace, who, woken, life)
+    life = life_of(life_table, pid[woken], woken)
+    block = _blocks(trace, life_table, woken, life)
     reason = np.where(block >= 0, trace.column("first")[block], 0)
     given = np.isin(reason, GIVEN) & ~np.isin(life, omitted)
-    arrivals = [(int(who.fork_row[life_index]), int(life_index), True) for life_index in forked]
+    arrivals = [
+        (int(life_table.fork_row[life_index]), int(life_index), True) for life_index in forked
+    ]
     arrivals += [
         (row, life_index, False)
         for row, life_index in zip(woken[given].tolist(), life[given].tolist(), strict=True)
@@ -74,28 +76,30 @@ def outside(trace: Trace, who: Lives, omitted: Integers) -> Outside:
     return Outside(comings, _by(comings, time, life[asleep], block[asleep], woken[asleep]))
 
 
-def adopted(who: Lives, of: Outside) -> Lives:
+def adopted(life_table: Lives, of: Outside) -> Lives:
     """Returns the lives, with arrivals as children of the process that created them."""
-    parent = who.parent.copy()
+    parent = life_table.parent.copy()
     parent[list(of.processes)] = of.by
-    return replace(who, parent=parent)
+    return replace(life_table, parent=parent)
 
 
-def set_at_arrival(who: Lives, of: Outside, life: Integers, row: Integers) -> Flags:
+def set_at_arrival(life_table: Lives, of: Outside, life: Integers, row: Integers) -> Flags:
     """Marks records that set the initial attributes of a life when it arrived."""
     inherited = np.isin(life, list(of.processes))
     matches: Flags = (
-        inherited & (row > who.fork_row[life]) & (row - who.fork_row[life] <= len(ATTRIBUTES))
+        inherited
+        & (row > life_table.fork_row[life])
+        & (row - life_table.fork_row[life] <= len(ATTRIBUTES))
     )
     return matches
 
 
-def _blocks(trace: Trace, who: Lives, woken: Integers, life: Integers) -> Integers:
+def _blocks(trace: Trace, life_table: Lives, woken: Integers, life: Integers) -> Integers:
     """Returns the row where each life blocked before its wake-up at `woken`; −1 if unknown."""
     blocks = trace.rows(Kind.BLOCK)
     if len(blocks) == 0:
         return np.full(len(woken), -1)
-    blocked = life_of(who, trace.column("process")[blocks].astype(np.int64), blocks)
+    blocked = life_of(life_table, trace.column("process")[blocks].astype(np.int64), blocks)
     order = np.lexsort((blocks, blocked))
     key = (blocked[order] << ROW_BITS) | blocks[order]
     at = order[np.maximum(np.searchsorted(key, (life << ROW_BITS) | woken) - 1, 0)]

@@ -76,11 +76,13 @@ def workload_of(
     check_records(trace)
     story = Story(trace, charges, keep_switches)
     _check_parents(story)
-    order = [int(life) for life in np.argsort(story.who.fork_row, kind="stable")]
+    order = [int(life) for life in np.argsort(story.life_table.fork_row, kind="stable")]
     order = [life for life in order if life != story.init]
-    tops = [life for life in order if story.who.parent[life] in (-1, story.init)]
+    tops = [life for life in order if story.life_table.parent[life] in (-1, story.init)]
     alone = story.outside.by >= 0 or not story.outside.comings
-    first = tops[0] if len(tops) == 1 and story.who.fork_row[tops[0]] >= 0 and alone else None
+    first = (
+        tops[0] if len(tops) == 1 and story.life_table.fork_row[tops[0]] >= 0 and alone else None
+    )
     writer = Writer(story, first)
     # Children before their parents, so that processes with equal behaviour can share a program.
     bodies = {life: change.body(life, writer.body(life)) for life in reversed(order)}
@@ -95,15 +97,15 @@ def workload_of(
 
 
 def _check_parents(story: Story) -> None:
-    who = story.who
-    child = np.flatnonzero(who.parent >= 0)
-    parent = who.parent[child]
-    late = who.fork_row[parent] >= who.fork_row[child]
+    life_table = story.life_table
+    child = np.flatnonzero(life_table.parent >= 0)
+    parent = life_table.parent[child]
+    late = life_table.fork_row[parent] >= life_table.fork_row[child]
     if late.any():
         at = int(late.argmax())
         raise TraceError(
-            f"{story.trace.path}: process {who.pid[child[at]]} was forked by process"
-            f" {who.pid[parent[at]]}, which came later"
+            f"{story.trace.path}: process {life_table.pid[child[at]]} was forked by process"
+            f" {life_table.pid[parent[at]]}, which came later"
         )
 
 
@@ -124,7 +126,7 @@ def _starter(story: Story, tops: Sequence[int], programs: _Programs, writer: Wri
             lines.append(f"sleep until {begin}ns")
         time = max(time, begin)
         lines.append(line)
-    ended = [life for life in forked if story.who.exit_row[life] >= 0]
+    ended = [life for life in forked if story.life_table.exit_row[life] >= 0]
     lines += ["wait"] * len(ended)
     if len(ended) < len(forked):
         lines.append(f"sleep until {story.trace.end_ns}ns")
@@ -177,11 +179,15 @@ class _Programs:
         """
         names: dict[int, str] = {}
         used = {STARTER}
-        for life in sorted(self.program, key=lambda life: int(self.of.who.fork_row[life])):
+        for life in sorted(self.program, key=lambda life: int(self.of.life_table.fork_row[life])):
             if self.program[life] in names:
                 continue
             name = safe_name(self.name(life))
-            for end in ("", f".{self.of.who.pid[life]}", f".{self.of.who.pid[life]}.{life}"):
+            for end in (
+                "",
+                f".{self.of.life_table.pid[life]}",
+                f".{self.of.life_table.pid[life]}.{life}",
+            ):
                 base_name = name[: NAME_MAX - len(end)] + end
                 if base_name not in used:
                     break

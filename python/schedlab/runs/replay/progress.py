@@ -127,7 +127,7 @@ class Stays:
         return spent - self.interrupts.lost(self.cpu[stay], self.row[stay], row, time)
 
 
-def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
+def stays(trace: Trace, life_table: Lives, charges: Charges) -> Stays:
     """Returns the stays from SCHEDULER_EXIT to SCHEDULER_ENTER; in a trace without them, from SWITCH to SWITCH."""
     kind, time = trace.column("kind"), trace.column("time_ns")
     scheduler = trace.rows(Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
@@ -156,7 +156,7 @@ def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
         Stays(
             trace=trace,
             charges=charges,
-            life=life_of(who, pid, rows),
+            life=life_of(life_table, pid, rows),
             cpu=cpu,
             row=rows,
             decided_ns=decided,
@@ -171,15 +171,15 @@ def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
     )
 
 
-def life_of(who: Lives, pid: Integers, row: Integers) -> Integers:
+def life_of(life_table: Lives, pid: Integers, row: Integers) -> Integers:
     """Like Timeline.life_at, but also finds processes that existed before the trace."""
-    life = who.steps.life_at(pid, row)
+    life = life_table.steps.life_at(pid, row)
     unknown = np.flatnonzero((life < 0) & (pid != 0))
-    if len(unknown) == 0 or len(who) == 0:
+    if len(unknown) == 0 or len(life_table) == 0:
         return life
-    first = np.searchsorted(who.pid, pid[unknown])  # lives are sorted by PID
-    first = np.minimum(first, len(who) - 1)
-    is_initial = (who.pid[first] == pid[unknown]) & (who.fork_row[first] < 0)
+    first = np.searchsorted(life_table.pid, pid[unknown])  # lives are sorted by PID
+    first = np.minimum(first, len(life_table) - 1)
+    is_initial = (life_table.pid[first] == pid[unknown]) & (life_table.fork_row[first] < 0)
     life[unknown[is_initial]] = first[is_initial]
     return life
 

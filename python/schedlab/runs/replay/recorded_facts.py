@@ -27,24 +27,24 @@ class Story:
 
     def __init__(self, trace: Trace, charges: Charges, keep_switches: bool) -> None:
         self.trace, self.charges, self.keep_switches = trace, charges, keep_switches
-        self.who: Lives = lives(trace)
-        self.on_cpu: Stays = stays(trace, self.who, charges)
+        self.life_table: Lives = lives(trace)
+        self.on_cpu: Stays = stays(trace, self.life_table, charges)
         self.init = self._init()
         self.omitted = np.array([self.init] if self.init >= 0 else [], np.int64)
-        self.outside: Outside = outside(trace, self.who, self.omitted)
+        self.outside: Outside = outside(trace, self.life_table, self.omitted)
         if self.outside.by >= 0:
-            self.who = adopted(self.who, self.outside)
+            self.life_table = adopted(self.life_table, self.outside)
         self.acts: Acts = actions.acts(
-            trace, self.who, self.on_cpu, charges, self.omitted, self.outside
+            trace, self.life_table, self.on_cpu, charges, self.omitted, self.outside
         )
         self.set_at_arrival = self._find_inherited()
-        self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.who) + 1))
+        self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.life_table) + 1))
         self.new_slots = self._new_slots()
         self.started = self._find_started()
-        self.first_wait = actions.first_waits(trace, self.who, self.omitted)
+        self.first_wait = actions.first_waits(trace, self.life_table, self.omitted)
         self.texts = actions.texts(trace)
-        self.name = names(trace, self.who)
-        self.label = labels(trace, self.who)
+        self.name = names(trace, self.life_table)
+        self.label = labels(trace, self.life_table)
         self.notes = self._notes()
         self.window = measured_window(trace)
         self.at_end = self._at_windows_end()
@@ -71,8 +71,8 @@ class Story:
             )
         given = self.trace.rows(Kind.ATTRIBUTE)
         cpu = self.trace.column("cpu")[given].astype(np.int64)
-        of = life_of(self.who, self.trace.column("process")[given].astype(np.int64), given)
-        known = set_at_arrival(self.who, self.outside, of, given)
+        of = life_of(self.life_table, self.trace.column("process")[given].astype(np.int64), given)
+        known = set_at_arrival(self.life_table, self.outside, of, given)
         unknown = int(np.count_nonzero((self.on_cpu.running(cpu, given) < 0) & ~known))
         if unknown:
             notes.append(f"left out: {unknown} attributes that no process on a CPU set")
@@ -82,7 +82,7 @@ class Story:
         """Returns the rows of attributes that processes had when they arrived."""
         acts = self.acts
         given = acts.deed == actions.Deed.ATTRIBUTE
-        is_inherited = set_at_arrival(self.who, self.outside, acts.other, acts.row) & (
+        is_inherited = set_at_arrival(self.life_table, self.outside, acts.other, acts.row) & (
             acts.other == acts.life
         )
         return frozenset(acts.row[given & is_inherited].tolist())
@@ -97,20 +97,22 @@ class Story:
     def _find_started(self) -> frozenset[int]:
         """Returns each life that was forked in the trace and ran."""
         ran = np.unique(self.on_cpu.life[self.on_cpu.life >= 0])
-        return frozenset(ran[self.who.fork_row[ran] >= 0].tolist())
+        return frozenset(ran[self.life_table.fork_row[ran] >= 0].tolist())
 
     def _init(self) -> int:
         """Returns the life that the simulator's own first process replaces; −1 if there is none."""
         first = np.flatnonzero(
-            (self.who.pid == INIT) & (self.who.fork_row >= 0) & (self.who.parent < 0)
+            (self.life_table.pid == INIT)
+            & (self.life_table.fork_row >= 0)
+            & (self.life_table.parent < 0)
         )
         return int(first[0]) if len(first) else -1
 
     def _children(self) -> dict[int, list[tuple[int, int]]]:
         """Returns the children of each life: the row of the exit and the child, in order."""
         children: dict[int, list[tuple[int, int]]] = {}
-        for child in np.argsort(self.who.exit_row, kind="stable").tolist():
-            parent, row = int(self.who.parent[child]), int(self.who.exit_row[child])
+        for child in np.argsort(self.life_table.exit_row, kind="stable").tolist():
+            parent, row = int(self.life_table.parent[child]), int(self.life_table.exit_row[child])
             if parent >= 0 and row >= 0:
                 children.setdefault(parent, []).append((row, child))
         return children
@@ -120,12 +122,12 @@ class Story:
         if self.init < 0:
             return frozenset()
         row = self.trace.rows(Kind.WAKEUP)
-        row = row[self.trace.column("process")[row] == self.who.pid[self.init]]
-        waker = life_of(self.who, self.trace.column("first")[row].astype(np.int64), row)
+        row = row[self.trace.column("process")[row] == self.life_table.pid[self.init]]
+        waker = life_of(self.life_table, self.trace.column("first")[row].astype(np.int64), row)
         known = waker >= 0
         row, waker = row[known], waker[known]
-        ended = (self.who.exit_row[waker] >= 0) & (self.who.exit_row[waker] < row)
-        return frozenset(waker[ended & (self.who.parent[waker] != self.init)].tolist())
+        ended = (self.life_table.exit_row[waker] >= 0) & (self.life_table.exit_row[waker] < row)
+        return frozenset(waker[ended & (self.life_table.parent[waker] != self.init)].tolist())
 
     def _at_windows_end(self) -> dict[int, int]:
         """Returns the computing time of each process of the workload that runs or is ready when the window ends."""
@@ -134,15 +136,15 @@ class Story:
         if not bool((marks[ends] == self.window.end_row).any()):
             return {}
         root_pid = np.array([self.window.root_pid or 0], np.int64)
-        root = int(life_of(self.who, root_pid, np.array([self.window.begin_row]))[0])
-        steps = self.who.steps
+        root = int(life_of(self.life_table, root_pid, np.array([self.window.begin_row]))[0])
+        steps = self.life_table.steps
         key = (steps.life << 40) | steps.row
-        everyone = np.arange(len(self.who))
+        everyone = np.arange(len(self.life_table))
         at = np.searchsorted(key, (everyone << 40) | self.window.end_row) - 1
         computes = (at >= 0) & (steps.life[at] == everyone) & np.isin(steps.after[at], READY)
-        who = np.flatnonzero(computes & descendants(self.who, root))
-        computed = self.on_cpu.computed(who, np.full(len(who), self.window.end_row))
-        return dict(zip(who.tolist(), computed.tolist(), strict=True))
+        life_table = np.flatnonzero(computes & descendants(self.life_table, root))
+        computed = self.on_cpu.computed(life_table, np.full(len(life_table), self.window.end_row))
+        return dict(zip(life_table.tolist(), computed.tolist(), strict=True))
 
     def _woken_together(self) -> dict[int, tuple[str, int]]:
         """Returns groups of processes woken together: by the first action of each, channel and number of processes.
@@ -169,5 +171,5 @@ class Story:
 
     def begin_ns(self, life: int) -> int:
         """Returns the time of the fork, or the trace's begin for a process that existed before."""
-        row = int(self.who.fork_row[life])
+        row = int(self.life_table.fork_row[life])
         return int(self.trace.column("time_ns")[row]) if row >= 0 else self.trace.begin_ns

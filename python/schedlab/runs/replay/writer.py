@@ -94,7 +94,7 @@ class Writer:
         last = int(self.of.first_act[life + 1])
         while self.act < last:
             self._one()
-        if self.of.who.exit_row[life] < 0:
+        if self.of.life_table.exit_row[life] < 0:
             self._outlive()
         return self.program.lines
 
@@ -149,7 +149,7 @@ class Writer:
         return f"{what} {arrival.time_ns}ns"
 
     def channel_name_of(self, life: int) -> str:
-        return f"wake.{self.of.who.pid[life]}.{life}"
+        return f"wake.{self.of.life_table.pid[life]}.{life}"
 
     # --- actions
 
@@ -311,7 +311,7 @@ class Writer:
 
     def _all_ended(self, row: int) -> bool:
         """True if all arrivals ended before a row."""
-        ended = self.of.who.exit_row[list(self.of.outside.processes)]
+        ended = self.of.life_table.exit_row[list(self.of.outside.processes)]
         return bool(((ended >= 0) & (ended < row)).all())
 
     def _windows_end(self, row: int) -> None:
@@ -334,7 +334,7 @@ class Writer:
 
     def _outlive(self) -> None:
         """Continues a process that was alive when the trace ended: it computes if it was ready, or never wakes up."""
-        steps = self.of.who.steps
+        steps = self.of.life_table.steps
         last = int(np.searchsorted(steps.life, self.life, side="right")) - 1
         if self.splits:
             self._windows_end(self.of.window.end_row + 1)
