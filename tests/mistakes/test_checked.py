@@ -98,15 +98,15 @@ def test_another_file_of_the_same_policy_is_built_only_after_a_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both have one folder, and the second deletes what the first has built."""
-    monkeypatch.setattr(checked, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(checked_simulator, "BUILD", tmp_path / "build")
     sources = [tmp_path / folder / "twin.c" for folder in ("one", "other")]
     entered = Event()
 
     def check_other() -> None:
-        with checked.built_alone("checked", sources[1]):
+        with checked_simulator.built_alone("checked", sources[1]):
             entered.set()
 
-    with checked.built_alone("checked", sources[0]):
+    with checked_simulator.built_alone("checked", sources[0]):
         built_file = tmp_path / "build" / "checked" / "twin" / "schedlab-sim"
         built_file.touch()
         other = Thread(target=check_other)
