@@ -7,7 +7,8 @@
 /*
  * The commands of sched_status as study 5 has them (its section 3.6.2), under the presets `linux`:
  * 0, 1 and 2 choose CFS, WRR and lottery, and other numbers choose nothing. A priority that is not
- * from 1 to 10 counts as 5. The study's priority is schedlab's weight.
+ * from 1 to 10 counts as 5, and one for a PID that does not exist has no effect. The study's
+ * priority is schedlab's weight.
  */
 static const char *const linux_numbered[] = {"cfs:linux", "wrr:linux", "lottery:linux", NULL};
 

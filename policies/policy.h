@@ -323,7 +323,8 @@ struct preset {
     struct preset_value values[POLICY_TUNABLES_MAX]; /* ends with a null name; others: standard */
 };
 
-/* Commands of sched_status with another meaning under one preset. */
+/* Commands of sched_status with another meaning under one preset. PIDs that do not exist are
+ * accepted and have no effect. */
 struct preset_commands {
     const char *preset;
     const char *const *numbered; /* what the numbers from 0 choose; ends with a null. Any other

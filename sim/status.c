@@ -136,6 +136,17 @@ static bool parse_number(const char *text, int64_t *value)
     return errno == 0 && end != text && *end == '\0';
 }
 
+static bool lives(const struct simulator *simulator, int64_t pid)
+{
+    for (uint32_t slot = 0; slot < simulator->process_limit; slot++) {
+        const struct process *process = process_at(simulator, slot);
+        if (process->task.pid == pid && process->place != PLACE_FREE &&
+            process->place != PLACE_ZOMBIE)
+            return true;
+    }
+    return false;
+}
+
 static bool set_priority_shown(struct simulator *simulator, const char *pid_text,
                                const char *value_text, struct simulator_error *error)
 {
@@ -143,8 +154,10 @@ static bool set_priority_shown(struct simulator *simulator, const char *pid_text
     bool weight = scheduler_shows_weight(&view);
     int64_t pid;
     int64_t value;
-    if (!parse_number(pid_text, &pid) || !parse_number(value_text, &value) || pid < 1 ||
-        pid > INT32_MAX) {
+    bool numbers = parse_number(pid_text, &pid) && parse_number(value_text, &value);
+    if (numbers && scheduler_accepts_any_pid(&view.choice) && !lives(simulator, pid))
+        return true;
+    if (!numbers || pid < 1 || pid > INT32_MAX) {
         set_error(error, "%.40s %.40s: expected POLICY[:PRESET], or PID PRIORITY in numbers",
                   pid_text, value_text);
         return false;

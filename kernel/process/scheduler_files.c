@@ -84,6 +84,11 @@ static void make_status(struct text *text)
         preemption_point();
 }
 
+static bool is_pid(int64_t number)
+{
+    return number >= 1 && number <= INT32_MAX;
+}
+
 /* Sets the attribute that the column PRIORITY shows. */
 static int set_shown(int64_t pid, int64_t value)
 {
@@ -91,8 +96,11 @@ static int set_shown(int64_t pid, int64_t value)
     struct scheduler_view view;
     view_scheduler(&view, &use);
     bool weight = scheduler_shows_weight(&view);
-    return (int)process_set_attribute((int)pid, weight ? ATTRIBUTE_WEIGHT : ATTRIBUTE_PRIORITY,
-                                      weight ? scheduler_weight(&view.choice, value) : value);
+    int error = -ESRCH;
+    if (is_pid(pid))
+        error = (int)process_set_attribute((int)pid, weight ? ATTRIBUTE_WEIGHT : ATTRIBUTE_PRIORITY,
+                                           weight ? scheduler_weight(&view.choice, value) : value);
+    return error == -ESRCH && scheduler_accepts_any_pid(&view.choice) ? 0 : error;
 }
 
 static int set_policy(const char *word)
@@ -120,13 +128,13 @@ static int set_attribute(const char *pid_text, const char *name, const char *val
     bool is_cpus = name && strcmp(name, "cpus") == 0;
     if (!text_to_number(pid_text, &pid) || (!is_cpus && !text_to_number(value_text, &value)))
         return -EINVAL;
-    if (pid < 1 || pid > INT32_MAX)
+    if (!name)
+        return set_shown(pid, value);
+    if (!is_pid(pid))
         return -ESRCH;
     if (is_cpus)
         return set_affinity(pid, value_text);
-    uint32_t kind = name ? attribute_named(name) : 0;
-    if (!name)
-        return set_shown(pid, value);
+    uint32_t kind = attribute_named(name);
     return kind ? (int)process_set_attribute((int)pid, kind, value) : -EINVAL;
 }
 

@@ -341,13 +341,18 @@ int scheduler_choose(const char *name, char *const *settings, size_t count)
     "another "                                                                                     \
     "number"
 
+static bool exists(int64_t pid)
+{
+    return pid >= 1 && pid <= INT32_MAX && is_users_thread((int32_t)pid);
+}
+
 static int set_attribute(const char *pid_text, uint32_t kind, const char *value_text)
 {
     int64_t pid;
     int64_t value;
     if (!kind || !text_to_number(pid_text, &pid) || !text_to_number(value_text, &value))
         return fail(-EINVAL, "of the form PID VALUE, or PID ATTRIBUTE VALUE, such as 12 tickets 3");
-    if (pid < 1 || pid > INT32_MAX || !is_users_thread((int32_t)pid))
+    if (!exists(pid))
         return fail(-ESRCH, "%" PRId64 ": there is no such process or thread", pid);
     if (!attribute_allowed(kind, value))
         return fail(-ERANGE, "%s: from %" PRId64 " to %" PRId64, attribute_names[kind],
@@ -370,9 +375,12 @@ static int set_attribute(const char *pid_text, uint32_t kind, const char *value_
 static int set_shown(const char *pid_text, const char *value_text)
 {
     char taken[24];
+    int64_t pid;
     int64_t value;
     if (now.shares_by != SHARES_BY_WEIGHT || !text_to_number(value_text, &value))
         return set_attribute(pid_text, ATTRIBUTE_PRIORITY, value_text);
+    if (scheduler_accepts_any_pid(&now.choice) && text_to_number(pid_text, &pid) && !exists(pid))
+        return 0;
     snprintf(taken, sizeof(taken), "%" PRId64, scheduler_weight(&now.choice, value));
     return set_attribute(pid_text, ATTRIBUTE_WEIGHT, taken);
 }

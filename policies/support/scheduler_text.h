@@ -80,6 +80,13 @@ TEXT_FUNCTION int64_t scheduler_weight(const struct policy_choice *choice, int64
     return commands && (value < 1 || value > WEIGHT_MAX) ? commands->weight : value;
 }
 
+/* True if a value for the column PRIORITY of a task that does not exist is accepted, without
+ * effect. */
+TEXT_FUNCTION bool scheduler_accepts_any_pid(const struct policy_choice *choice)
+{
+    return scheduler_commands(choice);
+}
+
 /* Study 5's priority is schedlab's weight: with a policy that shares by weight, the column
  * PRIORITY shows the weight. */
 TEXT_FUNCTION bool scheduler_shows_weight(const struct scheduler_view *view)

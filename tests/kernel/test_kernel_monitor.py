@@ -173,8 +173,8 @@ def test_steer_writes_and_sets(monitor: Monitor) -> None:
 
 
 def test_study_5s_commands(monitor: Monitor) -> None:
-    """Each preset interprets the numbers itself; unknown numbers do nothing; a wrong priority
-    becomes 5."""
+    """Each preset interprets the numbers itself; unknown numbers and PIDs do nothing; a
+    wrong priority becomes 5."""
     for number, policy in (
         (1, "wrr:linux"),
         (0, "cfs:linux"),
@@ -189,6 +189,10 @@ def test_study_5s_commands(monitor: Monitor) -> None:
         for value, shown in ((10, "10"), (11, "5"), (1, "1"), (0, "5"), (2, "2"), (-7, "5")):
             assert monitor.ask(f"write sched_status 1 {value}") == ([], "ok")
             assert monitor.status()[1][2] == shown
+        for stray in (99999, 0, -1):
+            assert monitor.ask(f"write sched_status {stray} 7") == ([], "ok")
+        assert monitor.ask("write sched_status 99999 weight 7")[1].startswith("error 3 ")
+        assert monitor.status()[1][2] == "5"
     assert monitor.ask("write sched_status wrr") == ([], "ok")
     assert monitor.ask("write sched_status 1 11") == ([], "error 34 1 11: out of range")
     assert monitor.ask("write sched_status 0") == ([], "ok")

@@ -446,8 +446,8 @@ def test_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_study_5s_commands_under_its_presets() -> None:
-    """Its presets use the study's own numbers. Other numbers have no effect, and a stray priority
-    counts as 5 (its section 3.6.2).
+    """Its presets use the study's own numbers. Other numbers have no effect, a stray priority counts
+    as 5, and a PID that does not exist is accepted (its section 3.6.2).
     """
     with machine("program root\n sleep 1s\n") as simulator:
         simulator.command("sched_status", "1")
@@ -458,8 +458,14 @@ def test_study_5s_commands_under_its_presets() -> None:
             for value, weight in ((10, 10), (11, 5), (1, 1), (-3, 5)):
                 simulator.command("sched_status", f"1 {value}")
                 assert simulator.processes()["weight"][0] == weight
+            for pid in (99, 0, -1):
+                simulator.command("sched_status", f"{pid} 7")
+            assert simulator.processes()["weight"][0] == 5
+            with pytest.raises(SimulatorError):
+                simulator.command("sched_status", "nobody 7")
         simulator.set_policy("wrr")
-        with pytest.raises(SimulatorError):
-            simulator.command("sched_status", "1 11")
+        for line in ("1 11", "99 7", "0 7"):
+            with pytest.raises(SimulatorError):
+                simulator.command("sched_status", line)
         simulator.command("sched_status", "0")
         assert simulator.status().splitlines()[1] == "Policy: rr"
