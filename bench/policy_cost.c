@@ -6,10 +6,15 @@
  *
  *     bench enqueue+pick POLICY TASKS INSTRUCTIONS
  *     bench enqueue+pick-worst POLICY TASKS INSTRUCTIONS
+ *     bench pick POLICY TASKS INSTRUCTIONS
+ *     bench enqueue POLICY TASKS INSTRUCTIONS
+ *     bench dequeue POLICY TASKS INSTRUCTIONS
+ *     bench change POLICY TASKS INSTRUCTIONS
  *
  * the mean over many turns, and the most expensive one. A turn is pick(), ticks until the policy
- * ends it, stopped(), and enqueue(); pick() and enqueue() count. The same program gives the same
- * numbers on any host.
+ * ends it, stopped(), and enqueue(); pick() and enqueue() count. A change gives a queued task
+ * another priority and weight, and other tickets: dequeue(), changed() and enqueue(). The same
+ * program gives the same numbers on any host.
  */
 
 #include "policies/registry.h"
@@ -17,7 +22,9 @@
 
 #define TASKS_MAX 4096
 #define TURNS_MIN 2048
-#define TICKS_MAX 64 /* of a turn, for policies that never end it */
+#define CHANGES   512
+#define SHUFFLE   2654435761u /* odd: multiples visit all tasks if their number is a power of 2 */
+#define TICKS_MAX 64          /* of a turn, for policies that never end it */
 #define TICK_NS   10000000ull
 
 static const uint32_t task_counts[] = {8, 64, 512, 4096};
@@ -194,8 +201,13 @@ static enum enqueue_reason run(const struct policy *policy, task_t *task)
     return verdict == TICK_CONTINUE ? ENQUEUE_PREEMPTED : ENQUEUE_EXPIRED;
 }
 
-/* Returns the instructions of one turn's pick() and enqueue(), including their calls. */
-static uint64_t turn(const struct policy *policy)
+/* Instructions, including those of the calls. */
+struct turn_cost {
+    uint64_t pick;
+    uint64_t enqueue;
+};
+
+static struct turn_cost turn(const struct policy *policy)
 {
     uint64_t start = instructions();
     task_t *task = policy->pick(&queue, 0);
@@ -212,24 +224,76 @@ static uint64_t turn(const struct policy *policy)
     policy->enqueue(&queue, task, reason);
     uint64_t enqueued = instructions() - start;
     queue.queued++;
-    return picked + enqueued;
+    return (struct turn_cost){.pick = picked, .enqueue = enqueued};
+}
+
+static void put_mean(const char *name, const struct policy_choice *choice, uint32_t count,
+                     uint64_t total, uint64_t times)
+{
+    put_result(name, choice, count, (total + times / 2) / times);
+}
+
+static void measure_turns(const struct policy_choice *choice, uint32_t count)
+{
+    uint64_t turns = 2 * count > TURNS_MIN ? 2 * count : TURNS_MIN;
+    struct turn_cost total = {0};
+    uint64_t worst = 0;
+    for (uint32_t i = 0; i < 2 * count; i++)
+        turn(choice->policy);
+    for (uint64_t i = 0; i < turns; i++) {
+        struct turn_cost cost = turn(choice->policy);
+        total.pick += cost.pick;
+        total.enqueue += cost.enqueue;
+        worst = cost.pick + cost.enqueue > worst ? cost.pick + cost.enqueue : worst;
+    }
+    put_mean("enqueue+pick", choice, count, total.pick + total.enqueue, turns);
+    put_result("enqueue+pick-worst", choice, count, worst);
+    put_mean("pick", choice, count, total.pick, turns);
+    put_mean("enqueue", choice, count, total.enqueue, turns);
+}
+
+static uint64_t dequeue(const struct policy *policy, task_t *task)
+{
+    uint64_t start = instructions();
+    policy->dequeue(&queue, task);
+    uint64_t cost = instructions() - start;
+    queue.queued--;
+    return cost;
+}
+
+/* Queues the task again with other attributes. */
+static uint64_t requeue(const struct policy *policy, task_t *task)
+{
+    task->priority = (task->priority + 3) % (PRIORITY_LOWEST + 1);
+    task->tickets = 1 + (task->tickets + 30) % 100;
+    task->weight = 1 + (task->weight + 3) % WEIGHT_MAX;
+    uint64_t start = instructions();
+    if (policy->changed)
+        policy->changed(&queue, task);
+    policy->enqueue(&queue, task, ENQUEUE_MOVED);
+    uint64_t cost = instructions() - start;
+    queue.queued++;
+    return cost;
+}
+
+static void measure_changes(const struct policy_choice *choice, uint32_t count)
+{
+    uint64_t dequeued = 0;
+    uint64_t requeued = 0;
+    for (uint32_t i = 0; i < CHANGES; i++) {
+        task_t *task = &tasks[i * SHUFFLE % count];
+        dequeued += dequeue(choice->policy, task);
+        requeued += requeue(choice->policy, task);
+    }
+    put_mean("dequeue", choice, count, dequeued, CHANGES);
+    put_mean("change", choice, count, dequeued + requeued, CHANGES);
 }
 
 static void measure(const struct policy_choice *choice, uint32_t count)
 {
-    uint64_t turns = 2 * count > TURNS_MIN ? 2 * count : TURNS_MIN;
-    uint64_t total = 0;
-    uint64_t worst = 0;
     build(choice, count);
-    for (uint32_t i = 0; i < 2 * count; i++)
-        turn(choice->policy);
-    for (uint64_t i = 0; i < turns; i++) {
-        uint64_t cost = turn(choice->policy);
-        total += cost;
-        worst = cost > worst ? cost : worst;
-    }
-    put_result("enqueue+pick", choice, count, (total + turns / 2) / turns);
-    put_result("enqueue+pick-worst", choice, count, worst);
+    measure_turns(choice, count);
+    measure_changes(choice, count);
 }
 
 static void measure_all(const struct policy_choice *choice)

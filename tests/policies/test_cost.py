@@ -75,6 +75,32 @@ def test_table_scan_costs_grow_with_tasks(costs: Costs) -> None:
     assert costs["rr:table-scan", 4096] > 20 * costs["rr:table-scan", 64]
 
 
+OPERATIONS = ROOT / "studies" / "5" / "operations.csv"
+OPERATION_GROWTH = {"wrr:arrays": 1.1, "cfs": 2.5}
+"""The maximum cost of each operation with 4,096 tasks, relative to 64: O(1), O(log n)."""
+
+
+def test_study_5_shows_what_each_operation_costs(benchmark: dict[str, Any]) -> None:
+    """SCHEDLAB_GOLDEN=write rewrites the file. A constant cost must not grow, another must."""
+    rows = [row for row in benchmark["policies"] if row["policy"] in OPERATION_GROWTH]
+    costs = {
+        (row["policy"], operation): (by_tasks["64"], by_tasks["4096"])
+        for row in rows
+        for operation, by_tasks in row["operations"].items()
+    }
+    assert {name for _, name in costs} == {"pick", "enqueue", "dequeue", "change"}
+    for (policy, operation), (few, many) in costs.items():
+        assert many <= OPERATION_GROWTH[policy] * few, (policy, operation)
+    if os.environ.get("SCHEDLAB_GOLDEN") == "write":
+        lines = [f"{','.join(name)},{few},{many}" for name, (few, many) in costs.items()]
+        OPERATIONS.write_text("\n".join(["policy,operation,64 tasks,4096 tasks", *lines, ""]))
+    rows_stored = [line.split(",") for line in OPERATIONS.read_text().splitlines()[1:]]
+    stored = {(policy, name): (int(few), int(many)) for policy, name, few, many in rows_stored}
+    assert stored.keys() == costs.keys()
+    for name, cost in costs.items():
+        assert stored[name] == pytest.approx(cost, rel=0.01), name
+
+
 PAGE = ROOT / "docs" / "policies.md"
 PICTURE = ROOT / "docs" / "policies-cost.svg"
 TASKS = (8, 64, 512, 4096)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from schedlab.base.host.supervision import supervise
@@ -16,7 +16,10 @@ from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.outcome import hung, outcome_of, read_console
 from schedlab_tools.targets import Judged
 
-_POLICY = re.compile(r"^bench enqueue\+pick(-worst)? (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
+_POLICY = re.compile(
+    r"^bench (enqueue\+pick(?:-worst)?|pick|enqueue|dequeue|change) (\S+) (\d+) (\d+)\s*$",
+    re.MULTILINE,
+)
 _LIMIT_NS = 120_000_000_000
 GROWTH_ALLOWED = {"constant": 1.1, "logarithmic": 2.0}
 """Allowed ratio of the cost of enqueue and pick with 4,096 tasks to that with 64, by the policy's declared cost."""
@@ -29,6 +32,8 @@ class PolicyRow(Judged):
     policy: str
     mean: dict[int, int]
     worst: dict[int, int]
+    operations: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Means of each operation: `pick`, `enqueue`, `dequeue`, and `change` of a queued task's attributes."""
 
     @property
     def verdict(self) -> str:
@@ -62,9 +67,13 @@ def console_of(machine: KernelMachine, boot: Boot) -> str:
 
 
 def policy_rows(console: str) -> list[PolicyRow]:
-    """Parses lines "bench enqueue+pick[-worst] POLICY TASKS INSTRUCTIONS"."""
+    """Parses lines "bench OPERATION POLICY TASKS INSTRUCTIONS"."""
     rows: dict[str, PolicyRow] = {}
-    for worst, policy, tasks, count in _POLICY.findall(console):
+    for operation, policy, tasks, count in _POLICY.findall(console):
         row = rows.setdefault(policy, PolicyRow(policy, {}, {}))
-        (row.worst if worst else row.mean)[int(tasks)] = int(count)
+        decisions = {"enqueue+pick": row.mean, "enqueue+pick-worst": row.worst}
+        costs = decisions.get(operation)
+        if costs is None:
+            costs = row.operations.setdefault(operation, {})
+        costs[int(tasks)] = int(count)
     return list(rows.values())

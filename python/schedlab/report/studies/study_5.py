@@ -39,11 +39,20 @@ from schedlab.trace import Kind, Trace
 
 _MS = 1e6
 _SECOND = 1e9
+_CONSTANT, _LOGARITHMIC = 1.1, 2.5
+"""Greatest ratio of a cost with 4,096 waiting tasks to that with 64, by growth."""
 _LATENCIES = {
     "mean": pl.col("ms").mean(),
     "longest": pl.col("ms").max(),
     "95th": pl.col("ms").quantile(0.95, "linear"),
 }
+
+
+def _growth(ratio: float) -> str:
+    """Returns the growth of a cost that multiplies by this ratio from 64 to 4,096 tasks, which double six times."""
+    if ratio <= _CONSTANT:
+        return "O(1)"
+    return "O(log n)" if ratio <= _LOGARITHMIC else "O(n)"
 
 
 class EventQueries(queries.Queries):
@@ -189,6 +198,8 @@ class Queries(LinuxQueries, EventQueries):
     """The study's schedulers, and the corresponding policies on Linux."""
     on_ours: ClassVar = {**schedulers, "CFS": "cfs"}
     """The corresponding policies on schedlab's kernel."""
+    operation_policies = ("wrr:arrays", "cfs")
+    """The policies whose operations are shown beside the study's table 1."""
     quantities: ClassVar = {
         "throughput": "events a second",
         "mean latency": "mean latency, ms",
@@ -224,6 +235,25 @@ class Queries(LinuxQueries, EventQueries):
             if place_and_row == expected_place and figure.quantity == quantity:
                 return figure
         return None
+
+    @cached_property
+    def _operations(self) -> dict[tuple[str, str], list[int]]:
+        """Returns instructions with few and with many waiting tasks, by operation and policy."""
+        rows = self.printed_table("operations")
+        return {(policy, operation): [int(few), int(many)] for policy, operation, few, many in rows}
+
+    def growth(self, operation: str, policy: str) -> str:
+        """Returns how the instructions of an operation grow with the tasks; of all operations if empty."""
+        costs = [
+            cost
+            for (of_policy, name), cost in self._operations.items()
+            if of_policy == policy and operation in ("", name)
+        ]
+        growth = _growth(max(many / few for few, many in costs))
+        if not operation:
+            return growth
+        ((few, many),) = costs
+        return f"{growth}: {few:,} → {many:,}"
 
     def titled(self, name: str, experiment: str) -> str:
         """Returns a scheduler with the policy that represents it."""
