@@ -213,6 +213,7 @@ POLICY_DEFINITION policy_lottery = {
     .by_number = "linux",
     .preset_count = sizeof(lottery_presets) / sizeof(lottery_presets[0]),
     .commands = &linux_commands,
+    .by_groups = GROUPS_BY_TUNABLE,
     .rounds = 40,
     .task_bytes = sizeof(struct currency_task),
     .enqueue = lottery_enqueue,

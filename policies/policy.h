@@ -274,6 +274,13 @@ enum share_attribute {
     SHARES_BY_CURRENCIES = 100, /* of groups and, within them, tickets: no attribute's own number */
 };
 
+/* Whether the policy uses scheduler->group: a host with its own groups passes those on, too. */
+enum group_use {
+    GROUPS_UNUSED,
+    GROUPS_BY_TUNABLE, /* only while some tunable says so */
+    GROUPS_ALWAYS,
+};
+
 /* The meaning of queue->remark when the policy picks. */
 enum remark_kind {
     REMARK_NONE,   /* nothing */
@@ -374,7 +381,7 @@ struct policy {
     const char *by_number; /* the preset that the policy's number chooses; null: none */
     const struct preset_commands *commands; /* null: the commands of all policies */
     bool speaks;                            /* it annotates decisions with SAY() */
-    bool by_groups; /* it uses scheduler->group: a host with its own groups passes those on, too */
+    enum group_use by_groups;
     /* A task that may run waits for at most this many rounds, and then for the next boost if
      * there is one. In a round it has one turn of time_slice(). Each other task has one turn for
      * each time that its share contains this task's share, at least one. 0: a task may starve.

@@ -352,6 +352,7 @@ POLICY_DEFINITION policy_wrr = {
     .by_number = "linux",
     .preset_count = sizeof(wrr_presets) / sizeof(wrr_presets[0]),
     .commands = &linux_commands,
+    .by_groups = GROUPS_BY_TUNABLE,
     .rounds = 4,
     .task_bytes = sizeof(struct wrr_task),
     .enqueue = wrr_enqueue,

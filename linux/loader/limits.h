@@ -8,8 +8,8 @@
 
 /*
  * Features of the kernel's fair class that this machine uses and a policy does not honour: limits,
- * weights and idleness of CPU time by control group, and nice values. A policy that uses groups
- * honours weights and limits, if the kernel passes them on.
+ * weights and idleness of CPU time by control group, and nice values. A policy that always
+ * uses groups honours weights and limits, if the kernel passes them on.
  */
 
 /* The message; takes the list of features in use. */

@@ -297,7 +297,7 @@ static bool has_room_for_control(const struct machine_wishes *wishes, struct rea
 
 unsigned machine_honours(const struct policy *policy)
 {
-    struct btf *kernel = policy->by_groups ? btf__load_vmlinux_btf() : NULL;
+    struct btf *kernel = policy->by_groups == GROUPS_ALWAYS ? btf__load_vmlinux_btf() : NULL;
     unsigned honoured = 0;
     if (kernel && has_callback(kernel, "cgroup_set_weight"))
         honoured |= HONOURS_WEIGHTS;

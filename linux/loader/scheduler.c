@@ -175,7 +175,8 @@ static int check_limits(const struct policy *policy)
 {
     struct text found = {0};
     int error = 0;
-    bool loses = !now.object || (now.object->policy->by_groups && !policy->by_groups);
+    bool loses = !now.object || (now.object->policy->by_groups == GROUPS_ALWAYS &&
+                                 policy->by_groups != GROUPS_ALWAYS);
     if (loses && !options.ignore_limits && limits_in_use_here(machine_honours(policy), &found))
         error = fail(-EPERM, LIMITS_NOT_HONOURED, found.bytes);
     text_free(&found);

@@ -123,6 +123,17 @@ for group in first first second second third; do
 done
 moved=$!
 echo "$moved" >/result/moved
+# Policies that use groups only with a tunable.
+for choice in wrr:shares=2 lottery:currencies=1; do
+    name=${choice%:*}
+    echo "$name" >"$control/sched_status"
+    echo "${choice#*:}" >"$control/sched_tunables"
+    sleep 0.5
+    run_times $hogs >"/result/$name-groups.begin"
+    sleep 3
+    run_times $hogs >"/result/$name-groups.end"
+done
+
 echo hsfq >"$control/sched_status"
 echo "group 1 weight 300" >"$control/sched_status"
 echo "group 9 weight 300" >"$control/sched_status" || cat "$control/sched_problem" >>/result/group
