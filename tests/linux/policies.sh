@@ -102,6 +102,15 @@ for name in wrr lottery; do
     run_times $hogs >"/result/$name.end"
 done
 
+# Study 5's commands.
+{
+    echo cfs:linux >"$control/sched_status"
+    echo "99999 3" >"$control/sched_status" && echo accepted
+    echo "99999 weight 3" >"$control/sched_status" || echo refused
+    echo "${hogs##* } 11" >"$control/sched_status"
+    grep " ${hogs##* } " "$control/sched_status"
+} >/result/study-5 2>/dev/null
+
 # Groups. A user's group, which contains the last hog, may use 0.2 of the two CPUs. It is set before
 # the active policy supports groups. The third of three control groups has the same quota. Later,
 # its hog moves to the second control group.
@@ -123,6 +132,7 @@ for group in first first second second third; do
 done
 moved=$!
 echo "$moved" >/result/moved
+
 # Policies that use groups only with a tunable.
 for choice in wrr:shares=2 lottery:currencies=1; do
     name=${choice%:*}

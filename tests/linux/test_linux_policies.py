@@ -217,6 +217,12 @@ def test_shares_are_roughly_those_of_the_weights(left: Path, policy: str) -> Non
     assert shares(left, policy) == pytest.approx(IDEAL, abs=0.1)
 
 
+def test_study_5s_commands(left: Path) -> None:
+    """A PID that does not exist is accepted, and a stray priority counts as 5 (section 3.6.2)."""
+    accepted, refused, row = (left / "study-5").read_text().splitlines()
+    assert (accepted, refused, row.split()[3]) == ("accepted", "refused", "5")
+
+
 def test_users_groups_and_control_groups_have_their_shares(left: Path) -> None:
     """A user's group and a control group have a quota of 0.2 CPUs; two others share the rest 1 to
     3."""
