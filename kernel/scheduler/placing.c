@@ -4,6 +4,7 @@
 
 #include "scheduler/bad_cpu.h"
 
+#include "policies/random.h"
 #include "policies/support/preemption.h"
 #include "process/lifecycle.h"
 #include "scheduler/events.h"
@@ -52,6 +53,32 @@ void scheduler_call_idle(const struct process *process)
     uint32_t cpu = claim_lowest_idle_cpu(&scheduler, &process->task);
     if (cpu != NO_CPU)
         scheduler_request(&cpus[cpu], PREEMPT_WAKEUP);
+}
+
+/* Returns the idle CPU with this number among those that the process may use, or NO_CPU. */
+static uint32_t idle_cpu_at(const struct process *process, uint64_t number)
+{
+    for (uint32_t cpu = 0; cpu < scheduler.cpus; cpu++) {
+        if (cpu_is_idle(cpu) && task_may_run_on(&process->task, cpu) && number-- == 0)
+            return cpu;
+    }
+    return NO_CPU;
+}
+
+bool scheduler_pass_on(const struct queue *queue, const struct process *process)
+{
+    static uint64_t draws; /* changed with the queue locked */
+    random_state_t random = scheduler.seed ^ draws++ << 32;
+    uint64_t idle = 0;
+    if (scheduler.queues > 1 || queue->view.queued != 1 || !list_empty(&queue->urgent))
+        return false;
+    while (idle_cpu_at(process, idle) != NO_CPU)
+        idle++;
+    uint32_t cpu = idle_cpu_at(process, random_splitmix(&random) % (idle + 1));
+    if (cpu == NO_CPU || !idle_cpu_claim(cpu))
+        return false;
+    scheduler_request(&cpus[cpu], PREEMPT_WAKEUP);
+    return true;
 }
 
 /* Preempts on the process's own CPU, unless that is busy and another one is idle. */

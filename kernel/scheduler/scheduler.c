@@ -11,6 +11,7 @@
 #include "scheduler/policy_times.h"
 
 #include "abi/errors.h"
+#include "device/device_tree.h"
 #include "lib/panic.h"
 #include "lib/string.h"
 #include "memory/address_space.h"
@@ -30,9 +31,12 @@ _Static_assert(sizeof(struct switch_frame) == 14 * 8, "scheduler/switch.S knows 
 
 void switch_context(struct switch_frame *from, const struct switch_frame *to);
 
+static bool idle_cpus_scan; /* the boot argument `scan` */
+
 void scheduler_init(void)
 {
     run_queues_init();
+    idle_cpus_scan = boot_argument_number("scan", 0) != 0;
 }
 
 void scheduler_request(struct cpu *cpu, enum preempt_reason reason)
@@ -187,7 +191,9 @@ static void reschedule(enum stop_reason stop, enum enqueue_reason reason, bool v
     cpu->reschedule = false;
     if (previous)
         leave(queue, previous, stop, reason);
-    struct process *next = queue_pick(queue, cpu->id);
+    bool passed_on =
+        reason == ENQUEUE_EXPIRED && idle_cpus_scan && scheduler_pass_on(queue, previous);
+    struct process *next = passed_on ? NULL : queue_pick(queue, cpu->id);
     /* A pull unlocks the queue for a moment: even if it brought none, a process may have come. */
     while (!next && scheduler.queues > 1 &&
            (queue_pull(&queue, cpu->id, true) || queue_waits(queue)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests boot arguments that imitate another kernel: exec-delay, recheck, count-picks."""
+"""Tests boot arguments that imitate another kernel: exec-delay, recheck, count-picks, scan."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EXECS = 50
 """timingtests creation in study 2: number of execs, one after another."""
 
 
-def event_counts(folder: Path, command: str, arguments: str = "") -> dict[str, int]:
+def event_counts(folder: Path, command: str, arguments: str = "", cpus: int = 1) -> dict[str, int]:
     """Returns the test's last values (ticks, complete, switches) and the picks in its trace."""
     folder.mkdir()
     words = f"policy=rr:table-scan tick=1ms {arguments}"
-    guest = run_guest(folder, f"{command} -w 100000", arguments=words, traced=True)
+    guest = run_guest(folder, f"{command} -w 100000", cpus=cpus, arguments=words, traced=True)
     assert guest.status == 0, guest.console
     run_metrics = metrics.compute(sound_trace(guest.trace))
     values = dict(run_metrics.values.select("name", "value").rows())
@@ -44,6 +44,18 @@ def test_each_pick_is_counted(tmp_path: Path) -> None:
     picks = event_counts(tmp_path / "picks", "timingtests cpu-heavy", "count-picks=1")
     assert switches["switches"] <= switches["picks"]
     assert abs(picks["switches"] - picks["picks"]) <= 2
+
+
+def test_idle_cpus_take_what_a_tick_stops(tmp_path: Path) -> None:
+    """A process that goes to a CPU with a later tick is stopped again before a whole tick. The
+    parent forks alone most of the time.
+    """
+    command, slow = "timingtests creation", "fork-delay=400us stagger=10ms"
+    plain = event_counts(tmp_path / "plain", command, slow, cpus=4)
+    scanned = event_counts(tmp_path / "scanned", command, f"{slow} scan=1", cpus=4)
+    more = scanned["picks"] - plain["picks"]
+    assert 0.3 * plain["complete"] < more < plain["complete"]
+    assert abs(scanned["complete"] - plain["complete"]) <= 1
 
 
 def test_an_exec_takes_longer(tmp_path: Path) -> None:

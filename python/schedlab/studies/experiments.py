@@ -29,6 +29,8 @@ PRIORITY_TESTS = ("io-bound", "mixed", "starvation")
 """The tests with priorities in `prioritytest`; its other tests equal those of `timingtests`."""
 SLEEPING_TESTS = ("io-bound", "mixed")
 """The tests of `timingtests` whose processes sleep."""
+IDLE_TESTS = ("creation", "short")
+"""The tests of `timingtests` whose parent forks for most of the time, so that other CPUs are idle."""
 LOTTERY_TESTS = {
     "low": 3,
     "basic": 4,
@@ -95,6 +97,8 @@ def _timing_suite() -> Iterable[Experiment]:
         yield slow
         if test in SLEEPING_TESTS:
             yield slow.lacking("recheck", *_ON_THEIR_COSTS)
+        if test in IDLE_TESTS:
+            yield slow.lacking("scan", *_ON_THEIR_COSTS)
 
 
 def _priority_suite() -> Iterable[Experiment]:

@@ -18,6 +18,7 @@ from schedlab.report.studies.page_writer import Curve, MeasuredCell, Quantity, W
 from schedlab.report.studies.study_1 import Queries
 from schedlab.report.study_tables import GAVE_A_CONSTANT, Comparison, Measured
 from schedlab.report.wording import cpus, listed
+from schedlab.studies.experiments import IDLE_TESTS
 
 _SUITES = {"timing": "table 1: round-robin", "priority": "table 2: priorities"}
 _BOTH = ("timing", "priority")
@@ -486,6 +487,17 @@ def _completion(page: Writer, q: Queries, test: str) -> None:
     )
 
 
+def _picks_by_habit(q: Queries, habit: str, suite: str, test: str) -> str:
+    """Returns the picks with and without a habit, by number of CPUs. Raises NotMeasured."""
+    return listed(
+        [
+            f"{q.picks(suite, test, count, True):.0f} instead of {q.picks_without(habit, suite, test, count):.0f}"
+            f" on {cpus([count])} (published: {q.printed(suite, test, count, 'context switches')})"
+            for count in q.counts
+        ]
+    )
+
+
 def _context_switches(page: Writer, q: Queries) -> None:
     page.section("Where the context switches come from")
     if not q.accounted("published") or not q.accounted("measured"):
@@ -499,13 +511,15 @@ def _context_switches(page: Writer, q: Queries) -> None:
     schedulers.""")
     for suite, test in (("timing", "io-bound"), ("timing", "mixed"), ("priority", "mixed")):
         with page.known():
-            counts_text = [
-                f"{q.picks(suite, test, count, True):.0f} instead of {q.picks_if_not_woken(suite, test, count):.0f}"
-                f" on {cpus([count])} (published: {q.printed(suite, test, count, 'context switches')})"
-                for count in q.counts
-            ]
+            counts_text = _picks_by_habit(q, "recheck", suite, test)
             page.item(f"""**Sleepers are woken at each tick** in xv6, and look whether their time is over. With that
-            habit, {q.rows[test]} of {q.suites[suite].place} has, in picks: {listed(counts_text)}.""")
+            habit, {q.rows[test]} of {q.suites[suite].place} has, in picks: {counts_text}.""")
+    for test in IDLE_TESTS:
+        with page.known():
+            counts_text = _picks_by_habit(q, "scan", "timing", test)
+            page.item(f"""**Idle CPUs scan the table of processes** in xv6. So one of them often continues a process
+            that a tick has stopped, and its own tick stops the process again before a whole tick is over. With that
+            habit, {q.rows[test]} of table 1 has, in picks: {counts_text}.""")
 
     def to_another(suite: str, test: str) -> Measured:
         return q.number("context_switches", suite, test, 1)

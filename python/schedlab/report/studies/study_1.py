@@ -114,12 +114,12 @@ class Queries(TimingQueries, LotteryQueries):
             return self.on_their_costs(_IN_A_ROW)
         return self.experiment(suite, test, with_study_costs=True)
 
-    def picks_if_not_woken(self, suite: str, test: str, count: int) -> Measured:
-        """Returns the picks with the study costs if no sleeper is woken before its time."""
+    def picks_without(self, habit: str, suite: str, test: str, count: int) -> Measured:
+        """Returns the picks with the study costs, without one of its habits."""
         if suite == "priority":
-            name = without_cost(self.on_their_costs(_IN_A_ROW), "recheck")
+            name = without_cost(self.on_their_costs(_IN_A_ROW), habit)
             return self.in_a_row(test, count, "switches", experiment=name)
-        name = without_cost(self.experiment(suite, test, True), "recheck")
+        name = without_cost(self.experiment(suite, test, True), habit)
         value, rows = pl.col("selections").sum(), self.collection.processes
         return self.of(name, self.policies[suite], value, rows, cpus=count)
 
