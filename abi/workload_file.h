@@ -9,8 +9,8 @@
 
 /*
  * A workload as a file of bytes, little-endian. schedlab makes it from a workload's JSON
- * (python/schedlab/workload/binary_steps.py); the simulator and the program `play` run it. After the
- * header follow, without gaps, in this order:
+ * (python/schedlab/workload/binary_steps.py); the simulator and the program `play` run it. After
+ * the header follow, without gaps, in this order:
  *
  *   program_count  struct workload_file_program: the first one is the first process's
  *   step_count     struct workload_step: those of each program in a row, STEP_EXIT last;

@@ -277,7 +277,7 @@ enum share_attribute {
 /* Whether the policy uses scheduler->group: a host with its own groups passes those on, too. */
 enum group_use {
     GROUPS_UNUSED,
-    GROUPS_BY_TUNABLE, /* only while some tunable says so */
+    GROUPS_BY_TUNABLE, /* under some values of tunables */
     GROUPS_ALWAYS,
 };
 

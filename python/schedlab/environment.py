@@ -47,6 +47,7 @@ SIZES = {
     "sweep": Size(45, 220),
     "sql": Size(25, 70),
     "courses": Size(17, 60),
+    "playground": Size(61, 200),
     "test": Size(84, 340),
 }
 _CURE = "name a folder in XDG_CACHE_HOME that you may write to: XDG_CACHE_HOME=/tmp/cache ./schedlab ..."

@@ -14,31 +14,35 @@
  * such policy.
  */
 
-/* A policy's machine. A library of WebAssembly that the caller has loaded runs it: its C
- * functions are passed as addresses, so that nothing is linked with it. */
+/* A policy's machine, whatever library runs it. */
 struct apart_machine {
-    void *context;                     /* wasmtime_context_t */
-    const void *hear, *serve, *answer; /* wasmtime_func_t, without parameters and results */
-    unsigned char *memory;             /* the machine's message */
-    uint64_t place;                    /* bytes of the machine's memory before the message */
-    uint64_t room;                     /* and from the message to the end */
-    uint64_t hook_instructions, instructions_most, calls_most;
-    void *(*set_fuel)(void *context, uint64_t fuel);
-    void *(*get_fuel)(const void *context, uint64_t *fuel);
-    void *(*call)(void *context, const void *function, void *arguments_and_results, size_t,
-                  void **trap);
-
+    uint64_t place; /* address of the message in the machine's memory */
+    uint64_t room;  /* bytes from there to the end of the memory */
+    uint64_t instructions_most, calls_most;
     uint64_t calls, instructions; /* so far: the policy's own, excluding transfers */
-    /* Why it has stopped: one of these, or none. The caller frees them. */
-    void *error, *trap;
-    uint32_t is_endless; /* it exceeded its limit of calls or instructions */
+    uint32_t is_endless;          /* it exceeded its limit of calls or instructions */
 };
+
+/* The machine's functions, without parameters and results. */
+enum apart_function { APART_HEAR, APART_SERVE, APART_ANSWER, APART_FUNCTIONS };
+
+/* These three are implemented by what runs the machine: wasmtime.c, or the page's browser. */
+
+/* Calls a function and returns in `executed` the number of its instructions. Returns false if it
+ * crashed. */
+bool apart_call(struct apart_machine *machine, enum apart_function function, uint64_t *executed);
+/* Copy between the simulator's memory and an address of the machine's memory. */
+void apart_write(struct apart_machine *machine, uint64_t address, const void *from, size_t bytes);
+void apart_read(struct apart_machine *machine, uint64_t address, void *to, size_t bytes);
 
 /* Starts with another policy, which describes itself. Returns false if it crashed, or if its
  * description is invalid: answer.trouble contains the reason. */
 bool simulator_apart_begin(struct apart_machine *machine);
-/* Returns the name of the hook that is called, and the text about a broken rule. */
+/* Returns the name of the hook that is called. */
 const char *simulator_apart_hook(void);
+/* Returns the number of the queue of that call, or NO_CPU. */
+uint32_t simulator_apart_queue(void);
+/* Returns the text about a broken rule. */
 const char *simulator_apart_trouble(void);
 /* Returns the number of tasks that the policy has ended by TICK_KILL since the start. */
 uint64_t simulator_apart_kills(void);

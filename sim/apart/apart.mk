@@ -6,7 +6,7 @@
 # Included by the Makefile, after sim/sim.mk.
 
 APART_OBJECTS := $(addprefix $B/sim/,$(SIMULATOR_SOURCES:sim/%.c=%.o) registry.o declarations.o) \
-                 $(addprefix $B/apart/,engine.o policy.o costs_table.o build_name.o)
+                 $(addprefix $B/apart/,engine.o policy.o wasmtime.o costs_table.o build_name.o)
 
 .PHONY: apart
 apart: $B/apart/libschedlab-apart.so
@@ -17,17 +17,20 @@ $B/apart/engine.o: sim/engine.c sim/apart/policy.h Makefile sim/sim.mk sim/apart
 	@$(HOST_CC) $(SIMULATOR_C) -DENGINE=engine_apart -DPOLICY=policy_apart -include sim/apart/policy.h \
 	    -c sim/engine.c -o $@
 
-$B/apart/policy.o: sim/apart/policy.c Makefile sim/sim.mk sim/apart/apart.mk
+$B/apart/policy.o $B/apart/wasmtime.o: $B/apart/%.o: sim/apart/%.c Makefile sim/sim.mk sim/apart/apart.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(HOST_CC) $(SIMULATOR_C) -c $< -o $@
 
 # Costs of policies that are not in this build are left out.
-$B/apart/costs_table.o: sim/make_costs_table.sh sim/costs/kernel.json sim/apart/apart.mk
+$B/apart/costs_table.c: sim/make_costs_table.sh sim/costs/kernel.json sim/apart/apart.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@sh sim/make_costs_table.sh sim/costs/kernel.json | sed 's/,[a-z_]*\.[^,"]*//g' | \
-	    $(HOST_CC) $(filter-out -MMD -MP,$(SIMULATOR_C)) -x c -c - -o $@
+	@sh sim/make_costs_table.sh sim/costs/kernel.json | sed 's/,[a-z_]*\.[^,"]*//g' > $@
+
+$B/apart/costs_table.o: $B/apart/costs_table.c
+	@echo "  $@"
+	@$(HOST_CC) $(filter-out -MMD -MP,$(SIMULATOR_C)) -c $< -o $@
 
 # Its checkpoints would need the policy, too: it restores only its own.
 $B/apart/build_name.o: sim/apart/apart.mk

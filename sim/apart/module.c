@@ -140,6 +140,58 @@ UNDEFINED(nullability_return, "it returns a null pointer")
 UNDEFINED(pointer_overflow, "a pointer leads out of its object")
 UNDEFINED(cfi_check_fail, "it calls what is no such function")
 
+/* ---- basic blocks ---- */
+
+/*
+ * A browser counts no instructions, so a page compiles policies with
+ * -fsanitize-coverage=trace-pc-guard: they call this file at each basic block. It ends endless
+ * hooks, and keeps the path that a hook takes through the source.
+ */
+#define BLOCKS_MOST 2000000
+#define PATH_MOST   4096
+
+static struct {
+    uint32_t executed; /* blocks of this call of a hook */
+    uint32_t count;    /* of the path, which ends at PATH_MOST */
+    uint16_t blocks[PATH_MOST];
+} path;
+
+extern uint32_t guards[] __asm__("__start___sancov_guards");
+
+/* Called when a block is executed for the first time: the host's stack shows its place. */
+__attribute__((import_module("host"), import_name("first_reached"))) void
+first_reached(uint32_t block);
+
+void __sanitizer_cov_trace_pc_guard_init(uint32_t *start, uint32_t *stop);
+void __sanitizer_cov_trace_pc_guard(uint32_t *guard);
+__attribute__((export_name("path"))) void *path_place(void);
+
+void __sanitizer_cov_trace_pc_guard_init(uint32_t *start, uint32_t *stop)
+{
+    (void)start;
+    (void)stop;
+}
+
+CARRIES void __sanitizer_cov_trace_pc_guard(uint32_t *guard)
+{
+    const uint32_t block = (uint32_t)(guard - guards);
+    if (!*guard) {
+        *guard = 1;
+        first_reached(block);
+    }
+    if (++path.executed > BLOCKS_MOST) {
+        trouble("it does not end");
+        __builtin_trap();
+    }
+    if (path.count < PATH_MOST)
+        path.blocks[path.count++] = (uint16_t)block;
+}
+
+void *path_place(void)
+{
+    return &path;
+}
+
 /* ---- receiving a call ---- */
 
 CARRIES static task_t *task_of(int64_t number)
@@ -499,6 +551,7 @@ void hear(void)
 void serve(void)
 {
     run_queue_t *queue = queue_of_call();
+    path.executed = path.count = 0;
     message.answer.result =
         queue ? call_of_queue(&message.call, queue) : call_without_queue(&message.call);
 }

@@ -78,6 +78,11 @@ const char *simulator_apart_hook(void)
     return names[message.call.hook];
 }
 
+uint32_t simulator_apart_queue(void)
+{
+    return message.call.queue > 0 ? (uint32_t)message.call.queue - 1 : NO_CPU;
+}
+
 uint64_t simulator_apart_kills(void)
 {
     return kills;
@@ -319,43 +324,31 @@ static void hear_queue(run_queue_t *queue)
 
 /* ---- a call ---- */
 
-/* Calls a function of the machine that may execute this many instructions. Returns false if it
- * crashed. */
-static bool called(const void *function, uint64_t *executed)
-{
-    uint64_t left = 0;
-    uint64_t nothing[2] = {0}; /* parameters and results: it has none */
-    machine->set_fuel(machine->context, machine->hook_instructions);
-    machine->error = machine->call(machine->context, function, nothing, 0, &machine->trap);
-    machine->get_fuel(machine->context, &left);
-    *executed = machine->hook_instructions - left;
-    return !machine->error && !machine->trap;
-}
-
 /* Counts the policy's own work. It excludes the transfer of tasks and answers, whose cost grows
  * with their number regardless of the policy. */
 static bool served(void)
 {
     uint64_t own = 0;
-    bool good = called(machine->serve, &own);
+    bool good = apart_call(machine, APART_SERVE, &own);
     machine->instructions += own;
     return good;
 }
 
-static ptrdiff_t place_of(const void *part)
+static uint64_t address_of(const void *part)
 {
-    return (const unsigned char *)part - (const unsigned char *)&message;
+    return machine->place +
+           (uint64_t)((const unsigned char *)part - (const unsigned char *)&message);
 }
 
 /* Copies a part of the message to the machine, or from it. */
 static void carry_part(const void *part, size_t bytes)
 {
-    memcpy(machine->memory + place_of(part), part, bytes);
+    apart_write(machine, address_of(part), part, bytes);
 }
 
 static void take_part(void *part, size_t bytes)
 {
-    memcpy(part, machine->memory + place_of(part), bytes);
+    apart_read(machine, address_of(part), part, bytes);
 }
 
 /* Receives the part of the answer about the changed tasks. Returns false if the machine crashed. */
@@ -363,7 +356,7 @@ static bool take_answer(void)
 {
     struct apart_answer *answer = &message.answer;
     uint64_t carrying;
-    const bool good = called(machine->answer, &carrying);
+    const bool good = apart_call(machine, APART_ANSWER, &carrying);
     take_part(answer, offsetof(struct apart_answer, changed));
     if (answer->changed_count < 0 || answer->changed_count > APART_TASKS)
         answer->changed_count = 0;
@@ -395,7 +388,7 @@ static bool carry(void)
     if (!may_be_called())
         return false;
     carry_call();
-    bool good = called(machine->hear, &carrying) && served();
+    bool good = apart_call(machine, APART_HEAR, &carrying) && served();
     if (good)
         return take_answer();
     take_part(message.answer.trouble, sizeof(message.answer.trouble));
@@ -405,28 +398,28 @@ static bool carry(void)
 /* The structures of a call in the machine's memory: they show whether a hook has written to
  * them. */
 struct structures {
-    const unsigned char *queue, *task, *other;
-    unsigned char was[3][STRUCTURE_MOST];
+    unsigned char queue[STRUCTURE_MOST], task[STRUCTURE_MOST], other[STRUCTURE_MOST];
 };
 
 static void look_at(struct structures *seen, const struct asked *asked)
 {
     const struct apart_description *own = &message.description;
-    const unsigned char *memory = machine->memory - machine->place;
-    seen->queue = memory + own->queues_at + (message.call.queue - 1) * own->queue_bytes;
-    seen->task = memory + own->tasks_at + asked->task->slot * own->task_bytes;
-    seen->other = memory + own->tasks_at + asked->other->slot * own->task_bytes;
-    memcpy(seen->was[0], seen->queue, (size_t)own->queue_bytes);
-    memcpy(seen->was[1], seen->task, (size_t)own->task_bytes);
-    memcpy(seen->was[2], seen->other, (size_t)own->task_bytes);
+    const int64_t queue = own->queues_at + (message.call.queue - 1) * own->queue_bytes;
+    const int64_t task = own->tasks_at + asked->task->slot * own->task_bytes;
+    const int64_t other = own->tasks_at + asked->other->slot * own->task_bytes;
+    apart_read(machine, (uint64_t)queue, seen->queue, (size_t)own->queue_bytes);
+    apart_read(machine, (uint64_t)task, seen->task, (size_t)own->task_bytes);
+    apart_read(machine, (uint64_t)other, seen->other, (size_t)own->task_bytes);
 }
 
-static bool has_written(const struct structures *seen)
+static bool has_written(const struct structures *before, const struct asked *asked)
 {
     const struct apart_description *own = &message.description;
-    return memcmp(seen->was[0], seen->queue, (size_t)own->queue_bytes) != 0 ||
-           memcmp(seen->was[1], seen->task, (size_t)own->task_bytes) != 0 ||
-           memcmp(seen->was[2], seen->other, (size_t)own->task_bytes) != 0;
+    struct structures now;
+    look_at(&now, asked);
+    return memcmp(before->queue, now.queue, (size_t)own->queue_bytes) != 0 ||
+           memcmp(before->task, now.task, (size_t)own->task_bytes) != 0 ||
+           memcmp(before->other, now.other, (size_t)own->task_bytes) != 0;
 }
 
 /* Returns true for a repeated question. Whether a queued task preempts others is asked for each
@@ -445,14 +438,14 @@ static bool is_asked_again(const struct asked *asked)
  * before. */
 static bool carry_again(const struct asked *asked)
 {
-    struct structures seen;
+    struct structures before;
     if (!may_be_called())
         return false;
-    look_at(&seen, asked);
+    look_at(&before, asked);
     message.answer.changed_count = 0;
     carry_part(&message.call, offsetof(struct apart_call, scheduler_changed));
     const bool good = served();
-    if (good && has_written(&seen))
+    if (good && has_written(&before, asked))
         return take_answer();
     take_part(&message.answer.result, sizeof(message.answer.result));
     if (!good)
@@ -669,7 +662,7 @@ static uint32_t ask_balance(const scheduler_t *scheduler, uint32_t cpu, bool idl
 /* Hooks that every policy in a separate machine has: the other side zeroes states in them. */
 static const struct policy always = {
     .name = name,
-    .meaning = "a policy in a machine of its own",
+    .meaning = "a separate policy",
     .source = "the author of the submission",
     .order = "The policy's author says in which order tasks are served.",
     .tunables = tunables,

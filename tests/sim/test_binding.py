@@ -423,7 +423,7 @@ def test_drift_is_detected(tmp_path: Path, old: str, new: str, words: str) -> No
 
 def test_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(declarations.CHOICE, raising=False)
-    with pytest.raises(LibraryUnusable, match="is no library of the simulator"):
+    with pytest.raises(LibraryUnusable, match="not a library of the simulator"):
         Library("/nowhere.so")
     monkeypatch.setattr(declarations, "__file__", str(tmp_path / "a/b/c/d.py"))
     with pytest.raises(LibraryUnusable, match="is missing: pip install puts it there"):

@@ -69,7 +69,7 @@ def turnaround(tables: Tables, _: Cause, column: str) -> float:
     """Returns the interactive tasks' least or greatest mean turnaround, in ticks."""
     rows = tables["groups"].filter(pl.col("group") == "inter")
     ticks = rows["turnaround_mean_ns"] / tables["summary"]["tick_ns"][0]
-    return float((ticks.min if column.endswith("least") else ticks.max)())  # type: ignore[arg-type]
+    return float((ticks.min if column.endswith("least") else ticks.max)())
 
 
 MEASURES: dict[str, Callable[[Tables, Cause, str], float]] = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab page`: builds the standalone page, and policies for it."""
+"""`./schedlab page`: builds the standalone page, the playground, and policies for the page."""
 
 from __future__ import annotations
 
@@ -18,19 +18,50 @@ from schedlab.errors import WrongUsage
     help="Make NAME.wasm of policies/NAME.c instead; drop the file on the page to use it.",
 )
 @click.option(
-    "--out", type=FILE, metavar="FILE", help="Write the policy to this file. [default: NAME.wasm]"
+    "--out",
+    type=FILE,
+    metavar="PATH",
+    help="Build the playground in this folder; with --policy, write the policy to this file. [default: NAME.wasm]",
 )
-def page(policy: str | None, out: Path | None) -> None:
+@click.option("--serve", is_flag=True, help="Build the playground, and open it in a browser.")
+@click.option(
+    "--port",
+    type=int,
+    default=0,
+    metavar="PORT",
+    help="Serve at this port. [default: any free one]",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def page(policy: str | None, out: Path | None, serve: bool, port: int, no_browser: bool) -> None:
     """Build the standalone page: page/schedlab.html.
 
     It is the monitor's page with the simulator in it. Opened as a file, it needs no server and no installation
-    (docs/page.md).
+    (docs/page.md). With --serve or --out: the playground, a folder of files: there, a browser edits, compiles and
+    runs policies (docs/playground.md).
     """
     from schedlab.base.toolchain.needs import need_extra
 
     need_extra("monitor")
+    need_extra("pictures")
     from schedlab.monitor.standalone.build import make_page, make_policy
 
-    if policy is None and out is not None:
-        raise WrongUsage("--out: works only with --policy NAME; add it, or leave --out out")
-    click.echo(make_policy(policy, out or Path(f"{policy}.wasm")) if policy else make_page())
+    if policy and serve:
+        raise WrongUsage("--policy: does not work with --serve; drop one of them")
+    if policy:
+        click.echo(make_policy(policy, out or Path(f"{policy}.wasm")))
+    elif out or serve:
+        _playground(out, serve, port, not no_browser)
+    else:
+        click.echo(make_page())
+
+
+def _playground(out: Path | None, serves: bool, port: int, browser: bool) -> None:
+    from schedlab.monitor.standalone.playground import make_playground
+    from schedlab.monitor.standalone.serving import serve
+    from schedlab.paths import BUILD
+
+    folder = make_playground(out or BUILD / "playground")
+    if serves:
+        serve(folder, port, browser)
+    else:
+        click.echo(folder)

@@ -70,7 +70,7 @@ def load(path: str | PathLike[str]) -> tuple[Any, Any]:
         library = ffi.dlopen(fspath(path))
         headers = ffi.string(library.simulator_declarations)
     except (OSError, AttributeError) as error:
-        raise LibraryUnusable(f"{path} is no library of the simulator: {error}") from None
+        raise LibraryUnusable(f"{path} not a library of the simulator: {error}") from None
     assert isinstance(headers, bytes)
     try:
         ffi.cdef(declarations(headers.decode()))

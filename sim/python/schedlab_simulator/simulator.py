@@ -155,8 +155,8 @@ class Simulator:
         limit = self.now + LIMIT_NS
         if self._run_to(limit) is not Status.DONE:
             raise RunFailed(
-                f"the first process has not ended at {limit} ns: name the time to which a workload"
-                " without an end, or a longer one, is to go on, as run(until_ns)"
+                f"the first process has not ended at {limit} ns: for a longer workload, or one"
+                " without an end, give the last time: run(until_ns)"
             )
         return Status.DONE
 

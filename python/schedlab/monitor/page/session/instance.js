@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // A running instance of the module of page/machine.c: passes texts in and out, and copies its memory for
-// steps back. All of a machine and its model lie in that memory.
+// steps back. All of a machine and its model lie in that memory, except a separate policy.
+
+import { PolicyMachine } from "./policy_machine.js";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -10,11 +12,21 @@ const PAGE_BYTES = 65536;
 const BAD_FILE = 8; // WASI's EBADF: there are no files
 
 /** The machine refused a request; it continues unchanged. */
-export class Refused extends Error {}
+export class Refused extends Error {
+    /** @type {Instance | null} the one that refused it */
+    instance = null;
+}
 
-/** @param {Map<number, Uint8Array>} snapshot @returns {number} */
-export function bytesOf(snapshot) {
-    return snapshot.size * PAGE_BYTES;
+/**
+ * @typedef {Map<number, Uint8Array>} Pages of a memory, by their addresses; without all-zero pages except the last
+ * @typedef {{memory: Pages, policy: Pages | null}} Snapshot
+ * @typedef {{module: WebAssembly.Module, offsets?: Map<number, number>}} Separate a policy that runs in a separate
+ * instance; see PolicyMachine
+ */
+
+/** @param {Snapshot} snapshot @returns {number} */
+export function bytesOf({ memory, policy }) {
+    return (memory.size + (policy?.size ?? 0)) * PAGE_BYTES;
 }
 
 // Most pages contain only zeros: a loop, because a method with a function takes ten times as long.
@@ -23,22 +35,67 @@ function isUsed(words, page) {
     return false;
 }
 
+/** @param {ArrayBuffer} buffer @returns {Pages} */
+function pagesOf(buffer) {
+    const pages = new Map();
+    const words = new Int32Array(buffer);
+    for (let at = 0; at < buffer.byteLength; at += PAGE_BYTES) {
+        if (isUsed(words, at / 4) || at + PAGE_BYTES === buffer.byteLength) pages.set(at, new Uint8Array(buffer, at, PAGE_BYTES).slice());
+    }
+    return pages;
+}
+
+/** Writes the pages over a memory. @param {WebAssembly.Memory} memory @param {Pages} pages */
+function restore(memory, pages) {
+    const bytes = Math.max(...pages.keys()) + PAGE_BYTES;
+    new Uint8Array(memory.buffer).fill(0); // its constants; what it grows by is 0
+    memory.grow(Math.max(0, bytes - memory.buffer.byteLength) / PAGE_BYTES);
+    const all = new Uint8Array(memory.buffer);
+    for (const [at, page] of pages) all.set(page, at);
+}
+
 /** One instance of the module. */
 export class Instance {
     #printed = "";
     /** @type {Record<string, any>} */
     #exports;
+    /** @type {PolicyMachine | null} */
+    policy = null;
 
-    /** @param {WebAssembly.Module} module */
-    constructor(module) {
+    /** @param {WebAssembly.Module} module @param {Separate | null} [separate] the only policy; null: the module's */
+    constructor(module, separate = null) {
         this.module = module;
+        this.separate = separate;
         const none = () => BAD_FILE;
         const wasi = { fd_close: none, fd_fdstat_get: none, fd_pread: none, fd_seek: none };
         const imports = {
             wasi_snapshot_preview1: { ...wasi, fd_write: (...call) => this.#print(...call) },
+            policy: this.#policyImports(),
         };
+        if (separate) this.policy = new PolicyMachine(separate.module, separate.offsets);
         this.#exports = new WebAssembly.Instance(module, imports).exports;
         this.#exports._initialize();
+        if (!this.policy) return;
+        const { place, memory } = this.policy;
+        if (!this.#exports.policy_begin(place, memory.length)) throw new Refused(this.trouble);
+    }
+
+    /** Which rule the policy broke, or why it was stopped; "": it was not. @returns {string} */
+    get trouble() {
+        return this.text(this.call("policy_trouble")) || this.policy.error?.message || "";
+    }
+
+    // See page/policy_machine.c.
+    #policyImports() {
+        return {
+            call: (number, executed) => {
+                const isGood = this.policy.call(number);
+                new DataView(this.buffer).setBigUint64(executed, BigInt(this.policy.blocks), true);
+                return Number(isGood);
+            },
+            write: (address, from, bytes) => this.policy.memory.set(this.memory(from, bytes), address),
+            read: (address, to, bytes) => this.memory(to, bytes).set(this.policy.memory.subarray(address, address + bytes)),
+        };
     }
 
     /** @returns {boolean} */
@@ -69,8 +126,15 @@ export class Instance {
     /** Does the same for functions that return 0 on failure. Refused: it has failed. */
     obey(name, ...given) {
         const result = this.call(name, ...given);
-        if (!result) throw new Refused(this.text(this.call("machine_error")));
+        if (!result) throw this.refusal();
         return result;
+    }
+
+    /** @returns {Refused} why the last function has failed */
+    refusal() {
+        const made = new Refused(this.text(this.call("machine_error")));
+        made.instance = this;
+        return made;
     }
 
     /** @param {number} place in memory @returns {string} up to its final 0 */
@@ -106,27 +170,16 @@ export class Instance {
         return new Uint32Array(this.#exports.memory.buffer, place, count / 4);
     }
 
-    /**
-     * @returns {Map<number, Uint8Array>} its whole state: its pages, without all-zero pages except the last
-     */
+    /** @returns {Snapshot} its whole state */
     snapshot() {
-        const { buffer } = this.#exports.memory;
-        const pages = new Map();
-        const words = new Int32Array(buffer);
-        for (let at = 0; at < buffer.byteLength; at += PAGE_BYTES) {
-            if (isUsed(words, at / 4) || at + PAGE_BYTES === buffer.byteLength) pages.set(at, new Uint8Array(buffer, at, PAGE_BYTES).slice());
-        }
-        return pages;
+        return { memory: pagesOf(this.buffer), policy: this.policy && pagesOf(this.policy.buffer) };
     }
 
-    /** @param {Map<number, Uint8Array>} snapshot @returns {Instance} one in the state of the snapshot */
-    again(snapshot) {
-        const made = new Instance(this.module);
-        const { memory } = made.#exports;
-        const bytes = Math.max(...snapshot.keys()) + PAGE_BYTES;
-        memory.grow(Math.max(0, bytes - memory.buffer.byteLength) / PAGE_BYTES);
-        const all = new Uint8Array(memory.buffer);
-        for (const [at, page] of snapshot) all.set(page, at);
+    /** @param {Snapshot} snapshot @returns {Instance} one in the state of the snapshot */
+    again({ memory, policy }) {
+        const made = new Instance(this.module, this.separate);
+        restore(made.#exports.memory, memory);
+        if (policy) made.policy.restore((own) => restore(own, policy));
         return made;
     }
 

@@ -14,6 +14,7 @@ const OWN_PROGRAM = "program monitor\nloop\nsleep 1000000000s\nend\n";
 const OWN_PROCESSES = 2;
 const NEVER_NS = 900_000_000 * 1e9;
 const PROCESSES = 4096; // with more, copying all memory takes long
+const SEPARATE_PROCESSES = 1024; // APART_TASKS of sim/apart/message.h
 const ADDED_STEPS = 1 << 15;
 const EVENTS_MAX = 100_000; // the most that a step examines
 const PIECE_NS = 5_000_000;
@@ -36,16 +37,19 @@ export class SimulatedMachine {
     #acts = [];
     #done = 0;
 
-    /** @param {WebAssembly.Module} module @param {Setup} setup */
-    constructor(module, setup) {
+    /**
+     * @param {WebAssembly.Module} module @param {Setup} setup
+     * @param {import("./instance.js").Separate | null} [separate] the policy, if the module has none
+     */
+    constructor(module, setup, separate = null) {
         this.setup = setup;
-        this.instance = new Instance(module);
+        this.instance = new Instance(module, separate);
         if (!this.instance.has("machine_play")) throw new Refused("the policy's module is of another version of schedlab: compile it anew");
         const { policy, settings, cpus, tick_ns, seed, costs } = setup;
         const tunables = Object.entries(settings).map((pair) => pair.join("=")).join(",");
         const own = workloadOf(OWN_PROGRAM, tick_ns, "monitor");
         this.instance.obey(
-            "machine_play", policy, tunables, cpus, PROCESSES, BigInt(tick_ns), BigInt(seed), costs,
+            "machine_play", policy, tunables, cpus, separate ? SEPARATE_PROCESSES : PROCESSES, BigInt(tick_ns), BigInt(seed), costs,
             own, own.length, true, ADDED_STEPS,
         );
         // The machine runs until its first tick: then init has forked the sleeping process.
@@ -167,7 +171,7 @@ export class SimulatedMachine {
     #run(until) {
         const status = this.instance.call("machine_run", BigInt(until));
         if (status === RUN_DONE) throw new Refused("the machine's first process has ended");
-        if (status === RUN_FAILED) throw new Refused(this.instance.text(this.instance.call("machine_error")));
+        if (status === RUN_FAILED) throw this.instance.refusal();
     }
 
     #nextTick() {

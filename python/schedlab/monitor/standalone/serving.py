@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""Serves a folder of static files to this machine's browser."""
+
+from __future__ import annotations
+
+import os
+import webbrowser
+from contextlib import suppress
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+from schedlab.base.display.terminal import results, say
+from schedlab.errors import WrongUsage, parameter
+
+LOCAL = "127.0.0.1"
+_TYPES = {".js": "text/javascript", ".wasm": "application/wasm"}
+
+
+class _Files(SimpleHTTPRequestHandler):
+    def guess_type(self, path: str | os.PathLike[str]) -> str:
+        """Returns a file's media type, which does not depend on this system's table."""
+        return _TYPES.get(Path(path).suffix) or super().guess_type(path)
+
+    def end_headers(self) -> None:
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-cache")
+        super().end_headers()
+
+    def log_message(self, *given: object) -> None:
+        """Suppresses the request log, which would clutter the terminal."""
+
+
+def server_of(folder: Path, port: int = 0) -> ThreadingHTTPServer:
+    """Returns a server of a folder at a local port; 0: any that is free.
+
+    Raises WrongUsage if the port is not available.
+    """
+    try:
+        return ThreadingHTTPServer((LOCAL, port), partial(_Files, directory=str(folder)))
+    except (OSError, OverflowError) as error:
+        raise WrongUsage(
+            str(error), what=parameter("port", port), fix="choose another port, or omit it"
+        ) from None
+
+
+def serve(folder: Path, port: int, browser: bool) -> None:
+    """Serves a folder until Ctrl-C, and opens a browser on request."""
+    with server_of(folder, port) as server:
+        address = f"http://{LOCAL}:{server.server_address[1]}/"
+        results().print(address, markup=False, soft_wrap=True)
+        say("schedlab: the playground is at this address. Press Ctrl-C to end it.")
+        if browser:
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()

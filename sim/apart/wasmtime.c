@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Runs a policy's machine with wasmtime. The caller has loaded that library and passes its
+ * functions as addresses, so that nothing is linked with it. */
+
+#include <string.h>
+
+#include "sim/apart/apart.h"
+
+struct wasmtime_machine {
+    struct apart_machine machine;
+    void *context;                          /* wasmtime_context_t */
+    const void *functions[APART_FUNCTIONS]; /* wasmtime_func_t */
+    unsigned char *memory;
+    uint64_t hook_instructions; /* the most that a call may execute */
+    void *(*set_fuel)(void *context, uint64_t fuel);
+    void *(*get_fuel)(const void *context, uint64_t *fuel);
+    void *(*call)(void *context, const void *function, void *arguments_and_results, size_t,
+                  void **trap);
+    /* Why it has stopped: one of these, or none. The caller frees them. */
+    void *error, *trap;
+};
+
+static struct wasmtime_machine *wasmtime_of(struct apart_machine *machine)
+{
+    return (struct wasmtime_machine *)(void *)machine; /* its first member */
+}
+
+bool apart_call(struct apart_machine *machine, enum apart_function function, uint64_t *executed)
+{
+    struct wasmtime_machine *runs = wasmtime_of(machine);
+    uint64_t left = 0;
+    uint64_t nothing[2] = {0}; /* parameters and results: it has none */
+    runs->set_fuel(runs->context, runs->hook_instructions);
+    runs->error = runs->call(runs->context, runs->functions[function], nothing, 0, &runs->trap);
+    runs->get_fuel(runs->context, &left);
+    *executed = runs->hook_instructions - left;
+    return !runs->error && !runs->trap;
+}
+
+void apart_write(struct apart_machine *machine, uint64_t address, const void *from, size_t bytes)
+{
+    memcpy(wasmtime_of(machine)->memory + address, from, bytes);
+}
+
+void apart_read(struct apart_machine *machine, uint64_t address, void *to, size_t bytes)
+{
+    memcpy(to, wasmtime_of(machine)->memory + address, bytes);
+}
