@@ -50,7 +50,7 @@ def page(browser: Browser) -> Iterator[Page]:
     build(MODULE, str(SIMULATOR.relative_to(ROOT)))
     page = browser.new_page()
     script = bundled(SESSION / "words.js", {})
-    for module, name in (("module1", "instances"), ("module2", "words")):
+    for module, name in (("module2", "instances"), ("module3", "words")):
         assert f"const {module} = " in script
         script = script.replace(f"const {module} =", f"const {module} = globalThis.{name} =")
     page.evaluate(f"() => {{ {script} Object.assign(globalThis, instances, words); }}")
