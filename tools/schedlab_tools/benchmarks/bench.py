@@ -18,6 +18,7 @@ COMMANDS: Any = Modules(
     "deadlines",
     "monitor",
     "monitor-model",
+    "playground",
     "races",
     "shares",
     "simulator",
