@@ -32,11 +32,13 @@ _Static_assert(sizeof(struct switch_frame) == 14 * 8, "scheduler/switch.S knows 
 void switch_context(struct switch_frame *from, const struct switch_frame *to);
 
 static bool idle_cpus_scan; /* the boot argument `scan` */
+static bool changes_wait;   /* the boot argument `changes-wait` */
 
 void scheduler_init(void)
 {
     run_queues_init();
     idle_cpus_scan = boot_argument_number("scan", 0) != 0;
+    changes_wait = boot_argument_number("changes-wait", 0) != 0;
 }
 
 void scheduler_request(struct cpu *cpu, enum preempt_reason reason)
@@ -290,7 +292,7 @@ static void end_change(struct queue *queue, struct process *process, bool queued
     run_queue_changed(policy, &queue->view, &process->task);
     if (queued && stays)
         put_back(queue, process);
-    else if (process->on_cpu)
+    else if (process->on_cpu && !(changes_wait && stays))
         scheduler_request(&cpus[process->task.cpu], PREEMPT_POLICY);
     queue_unlock(queue);
     if (queued && !stays)

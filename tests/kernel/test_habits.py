@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tests boot arguments that imitate another kernel: exec-delay, recheck, count-picks, scan."""
+"""Tests boot arguments that imitate another kernel: exec-delay, recheck, count-picks,
+changes-wait, scan.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +46,14 @@ def test_each_pick_is_counted(tmp_path: Path) -> None:
     picks = event_counts(tmp_path / "picks", "timingtests cpu-heavy", "count-picks=1")
     assert switches["switches"] <= switches["picks"]
     assert abs(picks["switches"] - picks["picks"]) <= 2
+
+
+def test_a_process_that_sets_its_priority_runs_on(tmp_path: Path) -> None:
+    """Each of the test's six processes sets its priority once."""
+    command, policy = "prioritytest starvation", "policy=priority:passes"
+    plain = event_counts(tmp_path / "plain", command, policy)
+    waits = event_counts(tmp_path / "waits", command, f"{policy} changes-wait=1")
+    assert plain["picks"] - waits["picks"] == pytest.approx(6, abs=1)
 
 
 def test_idle_cpus_take_what_a_tick_stops(tmp_path: Path) -> None:

@@ -147,7 +147,8 @@ def _priority_suite() -> Iterable[Experiment]:
     yield in_a_row
     slow = in_a_row.on_their_costs(*_ON_THEIR_COSTS, *policies, *by_text)
     yield slow
-    yield replace(slow, study_policies=policies).lacking("recheck", *_ON_THEIR_COSTS)
+    for habit in ("recheck", "changes-wait"):
+        yield replace(slow, study_policies=policies).lacking(habit, *_ON_THEIR_COSTS)
 
 
 _SLOW_ORIGINALS = ("switch",)

@@ -514,6 +514,11 @@ def _context_switches(page: Writer, q: Queries) -> None:
             counts_text = _picks_by_habit(q, "recheck", suite, test)
             page.item(f"""**Sleepers are woken at each tick** in xv6, and look whether their time is over. With that
             habit, {q.rows[test]} of {q.suites[suite].place} has, in picks: {counts_text}.""")
+    for test in ("io-bound", "starvation"):
+        with page.known():
+            counts_text = _picks_by_habit(q, "changes-wait", "priority", test)
+            page.item(f"""**A process that sets its priority runs on** in the study's kernel: the counts have no pick
+            for it. With that habit, {q.rows[test]} of table 2 has, in picks: {counts_text}.""")
     for test in IDLE_TESTS:
         with page.known():
             counts_text = _picks_by_habit(q, "scan", "timing", test)
