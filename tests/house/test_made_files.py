@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
+from vl_convert import svg_to_png
 
 from committed_policies import policies_in_progress
 from mistake_table import PAGE, table
@@ -14,7 +16,15 @@ from schedlab.base.toolchain import committed
 from schedlab.base.toolchain.policies import built_listing
 from schedlab.base.toolchain.tools import compiler
 from schedlab.monitor.standalone.build import BYTES_MAX, FILE, hash_in, hash_of, sources
-from schedlab_tools.documents import api_list, lessons, make, screens, trace_definitions
+from schedlab_tools.documents import (
+    api_list,
+    costs,
+    lessons,
+    make,
+    readme_animation,
+    screens,
+    trace_definitions,
+)
 from schedlab_tools.documents.gallery import pages, study_presets, trials
 from schedlab_tools.documents.make import HELP, help_text
 from schedlab_tools.documents.marked_parts import marked, with_marked, write
@@ -44,6 +54,26 @@ def test_the_pictures_of_the_gallery(tmp_path: Path) -> None:
     stored_traces = pages.TRACES.read_text()
     made_traces = trials.traces(tmp_path, trials.setups_of(stored_traces))
     assert trials.hashes_text(made_traces) == stored_traces
+
+
+def test_the_moving_picture_is_what_the_simulator_does() -> None:
+    """If this fails, run `./schedlab dev docs stairs` and review the picture."""
+    drawn = readme_animation.picture()
+    assert make.STAIRS.read_text() == drawn
+    assert drawn.count(">boost<") == 1
+    assert len(set(re.findall(r"(\S+ ms|0 ns) at the median", drawn))) == 2
+
+
+def test_the_moving_picture_is_whole_without_animations() -> None:
+    drawn = make.STAIRS.read_text()
+    uncovered, covers = re.subn('<rect class="ground cover"[^>]*/>', "", drawn)
+    assert covers == 2
+    assert svg_to_png(drawn) == svg_to_png(uncovered)
+
+
+def test_the_picture_of_costs() -> None:
+    """If this fails, run `./schedlab dev docs costs`, which measures them again."""
+    assert costs.PICTURE.read_text() == costs.picture(costs.printed())
 
 
 def test_the_catalogue_of_policies() -> None:

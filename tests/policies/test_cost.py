@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from committed_policies import policies_in_progress
 from conftest import Command
 from schedlab.paths import ROOT
+from schedlab_tools.documents import costs as cost_table
 
 pytestmark = [pytest.mark.spike, pytest.mark.long, pytest.mark.xdist_group("policy-cost")]
 
@@ -101,77 +101,18 @@ def test_study_5_shows_what_each_operation_costs(benchmark: dict[str, Any]) -> N
         assert stored[name] == pytest.approx(cost, rel=0.01), name
 
 
-PAGE = ROOT / "docs" / "policies.md"
-PICTURE = ROOT / "docs" / "policies-cost.svg"
-TASKS = (8, 64, 512, 4096)
-
-
 def test_the_page_has_what_a_decision_costs(costs: Costs) -> None:
     """SCHEDLAB_GOLDEN=write rewrites it, including its picture."""
     # The page has the built-in policies and their presets.
     policies = dict.fromkeys(
         policy for policy, _ in costs if policy.partition(":")[0] not in policies_in_progress()
     )
-    costs_by_policy = {policy: [costs[policy, tasks] for tasks in TASKS] for policy in policies}
-    if os.environ.get("SCHEDLAB_GOLDEN") == "write":
-        write(costs_by_policy)
-    between = PAGE.read_text().partition("<!-- costs -->")[2].partition("<!-- end -->")[0]
-    printed_rows = re.findall(r"^\| `(\S+)` \| (.+) \|$", between, re.MULTILINE)
-    printed = {
-        policy: [int(cell.replace(",", "")) for cell in row.split(" | ")]
-        for policy, row in printed_rows
+    costs_by_policy = {
+        policy: [costs[policy, tasks] for tasks in cost_table.TASKS] for policy in policies
     }
+    if os.environ.get("SCHEDLAB_GOLDEN") == "write":
+        cost_table.make(costs_by_policy)
+    printed = cost_table.printed()
     assert printed.keys() == costs_by_policy.keys()
     for policy, row in costs_by_policy.items():
         assert printed[policy] == pytest.approx(row, rel=0.01), policy
-
-
-def write(costs_by_policy: dict[str, list[int]]) -> None:
-    head = f"| policy | {' | '.join(f'{task_count:,} tasks' for task_count in TASKS)} |\n|---|{'---|' * len(TASKS)}"
-    rows = [
-        f"| `{policy}` | {' | '.join(f'{cost:,}' for cost in row)} |"
-        for policy, row in costs_by_policy.items()
-    ]
-    table = "\n".join([head, *rows])
-    page = PAGE.read_text()
-    PAGE.write_text(
-        re.sub(
-            r"(<!-- costs -->).*?(<!-- end -->)",
-            lambda mark: f"{mark[1]}\n{table}\n{mark[2]}",
-            page,
-            flags=re.S,
-        )
-    )
-    draw(costs_by_policy)
-
-
-def draw(costs_by_policy: dict[str, list[int]]) -> None:
-    """Draws a line per policy, in the colours and dashes of all charts."""
-    import altair as alt
-    import polars as pl
-    import vl_convert
-
-    from schedlab.report.charts.theme import policy_look
-
-    drawn_as = [policy_look(policy) for policy in costs_by_policy]
-    rows = [
-        {"policy": policy, "tasks": tasks, "instructions": cost}
-        for policy, row in costs_by_policy.items()
-        for tasks, cost in zip(TASKS, row, strict=True)
-    ]
-    chart = (
-        alt.Chart(pl.DataFrame(rows), width=560, height=360)
-        .mark_line(point=True)
-        .encode(
-            alt.X("tasks:Q", title="tasks that wait").scale(type="log", base=8).axis(values=TASKS),
-            alt.Y("instructions:Q", title="instructions of enqueue() and pick()").scale(type="log"),
-            alt.Color("policy:N", sort=None).scale(
-                domain=list(costs_by_policy), range=[style.colour for style in drawn_as]
-            ),
-            alt.StrokeDash("policy:N", sort=None).scale(
-                domain=list(costs_by_policy), range=[list(style.dash) for style in drawn_as]
-            ),
-        )
-        .configure_legend(columns=2, symbolLimit=len(costs_by_policy))
-    )
-    PICTURE.write_text(vl_convert.vegalite_to_svg(chart.to_dict()))

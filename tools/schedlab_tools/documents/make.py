@@ -19,6 +19,7 @@ from schedlab.studies.study import studies
 from schedlab_tools.documents import (
     api_list,
     cards,
+    costs,
     first_run,
     lessons,
     readme_animation,
@@ -80,6 +81,7 @@ def _ideal_shares() -> list[str]:
 
 
 DOCS = ROOT / "docs"
+STAIRS = DOCS / "stairs.svg"
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,6 @@ class Part:
 
 def parts() -> dict[str, Part]:
     """Returns all parts, by name."""
-    stairs_file = DOCS / "stairs.svg"
     readme = ROOT / "README.md"
     tables = DOCS / "tables.md"
     return {
@@ -124,8 +125,8 @@ def parts() -> dict[str, Part]:
         ),
         "stairs": Part(
             "the moving picture of the README",
-            (stairs_file,),
-            lambda: write(stairs_file, readme_animation.picture()),
+            (STAIRS,),
+            lambda: write(STAIRS, readme_animation.picture()),
         ),
         "run": Part(
             "the comparison that the README shows",
@@ -136,7 +137,7 @@ def parts() -> dict[str, Part]:
         ),
         "costs": Part(
             "what decisions cost, measured on Spike",
-            (DOCS / "policies.md", DOCS / "policies-cost.svg"),
+            (costs.DOCUMENT, costs.PICTURE),
             lambda: _written_by_test("tests/policies/test_cost.py"),
         ),
         "tables": Part(

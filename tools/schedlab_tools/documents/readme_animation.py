@@ -63,7 +63,8 @@ class Panel:
 def picture() -> str:
     """Returns the SVG: two panels, and a cover that moves from left to right.
 
-    With `prefers-reduced-motion`, the whole picture is visible at once.
+    A renderer without animations, or with `prefers-reduced-motion`, shows the whole picture: the
+    covers are outside the visible area.
     """
     build(SIMULATOR_LIBRARY)
     panels = [_panel(**stairs_panel) for stairs_panel in shown()["stairs"]]

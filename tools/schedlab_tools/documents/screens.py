@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +14,9 @@ from schedlab.base.files.atomic import file_hash
 from schedlab.base.toolchain.committed import PAGE as FILE
 from schedlab.base.toolchain.tools import compiler, find_browser
 from schedlab.errors import SchedlabError
+from schedlab.machines import SIMULATOR
 from schedlab.paths import ROOT
+from schedlab.report import reproduction
 from schedlab_tools.documents.command_output import printed_output
 from schedlab_tools.documents.marked_parts import write
 from schedlab_tools.documents.shown_policies import shown
@@ -27,7 +31,12 @@ SCREENS = {PICTURES / name: setup for name, setup in shown()["screens"].items()}
 REPORTS = {PICTURES / name: words for name, words in shown()["reports"].items()}
 """Files, and the command for the report in them."""
 MADE = PICTURES / "screens.txt"
-"""The hash of each picture, and the compiler behind what it shows."""
+"""The hash of each picture, the hash of what it was made from, and the compiler behind what it shows."""
+_PAGE = ROOT / "python" / "schedlab" / "monitor"
+_PAGE_PARTS = ("page/**/*.js", "page/*.html", "page/styles/*.css", "lessons/*.json")
+_COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
+_TEXT = re.compile(r"""["'`>]([^"'`<>\n]*\w \w[^"'`<>\n]*)["'`<]""")
+"""A text of several words in a page's source, so that new names of modules change no hash."""
 
 
 def make() -> None:
@@ -56,10 +65,28 @@ def make() -> None:
 
 def made_text() -> str:
     """Returns what MADE says of the pictures that are there, if this compiler was behind them."""
+    origins = {**dict.fromkeys(SCREENS, _page_hash()), **dict.fromkeys(REPORTS, _plan_hash())}
     return "".join(
-        f"{file_hash(file)}  {file.name}  {compiler().description()}\n"
-        for file in (*SCREENS, *REPORTS)
+        f"{file_hash(file)}  {origin}  {file.name}  {compiler().description()}\n"
+        for file, origin in origins.items()
     )
+
+
+def _page_hash() -> str:
+    """Returns the hash of what the monitor's page shows: its texts, its styles, and how it is opened."""
+    texts = {repr(list(SCREENS.values()))}
+    for file in (file for part in _PAGE_PARTS for file in _PAGE.glob(part)):
+        text = file.read_text("utf-8")
+        texts.update([text] if file.suffix == ".css" else _TEXT.findall(_COMMENT.sub("", text)))
+    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()[:16]
+
+
+def _plan_hash() -> str:
+    """Returns the hash of the runs that a report of all studies has now: workloads, policies, CPUs and seeds."""
+    request = reproduction.Request((), "quick", machine=SIMULATOR)
+    runs = reproduction.planned(request, ROOT)[1].runs
+    titles = [f"{run.workload_title}: {run.title}, seed {run.seed}" for run in runs]
+    return hashlib.sha256("\n".join(titles).encode()).hexdigest()[:16]
 
 
 def _report(words: list[str], out: Path) -> Path:
