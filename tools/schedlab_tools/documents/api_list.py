@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from schedlab import api
-from schedlab.courses.scoring.candidate import score
+from schedlab.analysis.tables import Run
+from schedlab.courses.scoring.candidate import score, score_many
 from schedlab.paths import ROOT
 
 DOCUMENT = ROOT / "docs" / "api.md"
@@ -47,8 +48,10 @@ Messages name parameters in backquotes, as in a call. The command line shows the
 def text() -> str:
     """Returns the document."""
     functions = {name: getattr(api, name) for name in api.__all__ if name != "Runs"}
-    parts = [_function(name, function) for name, function in {**functions, "score": score}.items()]
-    return "\n\n".join([_HEAD.rstrip(), *_runs(), *parts]) + "\n"
+    functions |= {"score": score, "score_many": score_many}
+    parts = [_function(name, function) for name, function in functions.items()]
+    classes = (*_class("schedlab.Runs", api.Runs), *_class("Run, from open()", Run))
+    return "\n\n".join([_HEAD.rstrip(), *classes, *parts]) + "\n"
 
 
 def _function(name: str, function: Any) -> str:
@@ -56,12 +59,12 @@ def _function(name: str, function: Any) -> str:
     return f"## schedlab.{called}\n\n```python\n{_signature(called, function)}\n```\n\n{_prose(function)}"
 
 
-def _runs() -> Iterator[str]:
-    """Yields the class of results and its public members."""
-    yield f"## schedlab.Runs\n\n{_prose(api.Runs)}"
+def _class(title: str, documented: type) -> Iterator[str]:
+    """Yields a class and its public members."""
+    yield f"## {title}\n\n{_prose(documented)}"
     rows = [
         f"| `{name}` | {_prose(member).splitlines()[0]} |"
-        for name, member in vars(api.Runs).items()
+        for name, member in vars(documented).items()
         if not name.startswith("_")
     ]
     yield "\n".join(["| member | content |", "|---|---|", *rows])
@@ -70,7 +73,10 @@ def _runs() -> Iterator[str]:
 def _signature(name: str, function: Any) -> str:
     """Returns the call with its parameters, one per line if there are many."""
     signature = inspect.signature(function)
-    parameters = [re.sub(r"'", "", str(parameter)) for parameter in signature.parameters.values()]
+    parameters = [
+        re.sub(r": '([^']*)'", r": \1", str(parameter))
+        for parameter in signature.parameters.values()
+    ]
     kinds = [parameter.kind for parameter in signature.parameters.values()]
     if inspect.Parameter.KEYWORD_ONLY in kinds:
         parameters.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
@@ -84,4 +90,5 @@ def _signature(name: str, function: Any) -> str:
 
 
 def _prose(documented: Any) -> str:
-    return inspect.getdoc(documented) or ""
+    """Returns a docstring, with links to the documents that it names."""
+    return re.sub(r"docs/([\w-]+\.md)", r"[\1](\1)", inspect.getdoc(documented) or "")
