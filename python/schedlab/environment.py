@@ -48,7 +48,7 @@ SIZES = {
     "sql": Size(25, 70),
     "courses": Size(17, 60),
     "playground": Size(61, 200),
-    "test": Size(84, 340),
+    "test": Size(101, 440),
 }
 _CURE = "name a folder in XDG_CACHE_HOME that you may write to: XDG_CACHE_HOME=/tmp/cache ./schedlab ..."
 COMPLETING = "_SCHEDLAB_COMPLETE"

@@ -10,6 +10,8 @@ from __future__ import annotations
 import csv
 import math
 import os
+import re
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -17,7 +19,7 @@ import pytest
 
 import wording
 from conftest import ROOT
-from test_style import tracked_files
+from test_style import check, tracked_files
 
 BUDGETS = Path(__file__).with_name("language") / "budgets.csv"
 NAMES = "(vague names)"
@@ -68,6 +70,23 @@ def test_budgets_only_fall() -> None:
         if rate > budgets.get(name, RATE_MAX)
     }
     assert over == {}, "rewrite the sentences or names; tests/house/language lists what to write"
+
+
+def test_spelling() -> None:
+    """If a word is right, add it to `ignore-words-list` of `[tool.codespell]` in pyproject.toml."""
+    files = [str(path.relative_to(ROOT)) for path in tracked_files()]
+    check(sys.executable, "-m", "codespell_lib", *files)
+
+
+def test_documents_are_in_british_english() -> None:
+    words = dict(line.split() for line in wording.lines("british.txt"))
+    american = re.compile(rf"\b(?:{'|'.join(words)})\w*", re.IGNORECASE)
+    found = {
+        str(path.relative_to(ROOT)): sorted(set(names))
+        for path in tracked_files()
+        if path.suffix == ".md" and (names := american.findall(wording.prose(path)))
+    }
+    assert found == {}, words
 
 
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

