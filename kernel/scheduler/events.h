@@ -17,8 +17,7 @@ void scheduler_announce(struct queue *queue, const struct process *process);
 /* Notifies an idle CPU that may run a process of the shared queue, if there is one. */
 void scheduler_call_idle(const struct process *process);
 /* Called when the process, now the only one in the queue of all CPUs, was stopped by a tick. This
- * CPU and each idle one are equally likely to take it. Returns true if it is left to an idle CPU.
- */
+ * CPU and each idle one are equally likely to take it. Returns true if an idle CPU takes it. */
 bool scheduler_pass_on(const struct queue *queue, const struct process *process);
 /* Applies a verdict of a policy's hook to the current process: any verdict except TICK_CONTINUE.
  * No queue is locked. `hook`: its name, for messages. */

@@ -55,7 +55,7 @@ void scheduler_call_idle(const struct process *process)
         scheduler_request(&cpus[cpu], PREEMPT_WAKEUP);
 }
 
-/* Returns the idle CPU with this number among those that the process may use, or NO_CPU. */
+/* Returns the idle CPU with this number among the CPUs of the process, or NO_CPU. */
 static uint32_t idle_cpu_at(const struct process *process, uint64_t number)
 {
     for (uint32_t cpu = 0; cpu < scheduler.cpus; cpu++) {
