@@ -13,7 +13,7 @@ const CHECKS = "-fsanitize=undefined -fno-sanitize=function -fsanitize-minimal-r
 // Without pruning: an endless loop of one block counts, too.
 const PATHS = "-fsanitize-coverage=trace-pc-guard,no-prune -gline-tables-only";
 const OUTPUT = "-fno-color-diagnostics -fno-caret-diagnostics -fdiagnostics-parseable-fixits";
-const FLAGS = `--target=wasm32-unknown-unknown -std=c17 -O2 -ffreestanding -I. -Ipolicies ${WARNINGS} ${CHECKS} ${PATHS} ${OUTPUT}`.split(" ");
+const FLAGS = `--target=wasm32-unknown-unknown -std=c17 -Os -ffreestanding -I. -Ipolicies ${WARNINGS} ${CHECKS} ${PATHS} ${OUTPUT}`.split(" ");
 const LINK = "wasm-ld -m wasm32 --no-entry --stack-first -z stack-size=65536 --max-memory=16777216 -Map=module.map policy.o module.o -o policy.wasm".split(" ");
 const DEFINITION = /\bPOLICY_DEFINITION\s+(\w+)/;
 const DIAGNOSTIC = /^(?:(\S+?):)?(\d+):(\d+): (fatal error|error|warning|note): (.*?)(?: \[([^\]]+)\])?$/;

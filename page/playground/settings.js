@@ -27,6 +27,7 @@ export class SettingsPane {
 
     /** @param {any} data @param {any[]} policies @param {() => void} changed */
     constructor(data, policies, changed) {
+        this.policies = policies;
         this.changed = changed;
         this.element = element("div", { className: "settings" });
     }
@@ -35,9 +36,17 @@ export class SettingsPane {
     show(state) {
         this.state = state;
         const values = new Map(state.settings.split(/[\s,]+/).filter(Boolean).map((pair) => /** @type {[string, string]} */ (pair.split("="))));
-        const sliders = tunablesIn(state.source).map((tunable) => this.#slider(tunable, values));
+        const sliders = this.#tunables().map((tunable) => this.#slider(tunable, values));
         const fields = FIELDS.map((field) => this.#field(...field));
         this.element.replaceChildren(...fields, ...sliders);
+    }
+
+    // Those of the shipped policy, some of which macros define, and those that the source changes or adds.
+    #tunables() {
+        const { base, source } = this.state;
+        const shipped = Object.values(this.policies.find(({ name }) => name === base)?.tunables ?? {});
+        const known = shipped.map(({ default: standard, ...others }) => ({ ...others, standard }));
+        return [...new Map([...known, ...tunablesIn(source)].map((tunable) => [tunable.name, tunable])).values()];
     }
 
     #field(name, title, min, max) {
