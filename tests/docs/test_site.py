@@ -45,6 +45,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
         "dev", "docs", "--site", str(tmp_path)
     )
     assert "is a file" in refusal("dev", "docs", "--site", str(tmp_path / "mine"))
+    assert "cannot be made" in refusal("dev", "docs", "--site", str(tmp_path / "mine" / "site"))
     assert [path.read_text() for path in tmp_path.iterdir()] == ["kept"]
 
 

@@ -58,6 +58,12 @@ def write_site(folder: Path) -> None:
         raise WrongUsage("--site: Sphinx needs Python 3.11; set SCHEDLAB_PYTHON to a newer Python")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "objects.inv").exists():
         raise WrongUsage(f"--site {folder}: contains other files; name a new or empty folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongUsage(
+            f"--site {folder}: cannot be made ({error.strerror}); name another folder"
+        ) from None
     from schedlab.base.display.activity import working
     from schedlab.base.toolchain.needs import need_extra
 
