@@ -46,7 +46,7 @@ def baselines() -> str:
 @cache
 def sections(study: int) -> dict[str, str]:
     """Returns a study's text by section number; subsections are separate."""
-    heading = re.compile(r"^(?:#+ )?(\d(?:\.\d+)*) [A-Z*/][^\n]*$", re.MULTILINE)
+    heading = re.compile(r"^(?:#+ )?(\d{1,2}(?:\.\d+)*) [A-Z*/][^\n]*$", re.MULTILINE)
     text = study_text(study)
     headings = list(heading.finditer(text))
     ends = [match.start() for match in headings[1:]] + [len(text)]

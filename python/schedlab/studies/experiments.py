@@ -57,6 +57,8 @@ BURSTS_DELETED = "s1-priority-io-bound-deleted"
 """The I/O-bound test of `prioritytest` as compiled for the study: the compiler deleted bursts without effect."""
 COUNTED = "lottery:thesis placement=0"
 """The study's lottery, if placement counted the running process."""
+LINEAR_LOTTERY = "lottery:equal-lfsr"
+"""A lottery that searches a list for the winner, as study 5's does. The chances are those of `lottery:linux`."""
 MIXED_SIZES = range(2, 41, 2)
 """Numbers of CPU-bound processes in study 4's mixed benchmark."""
 _MIXED_SIZES_QUICK = (2, 6, 20, 40)
@@ -343,6 +345,7 @@ def _mixed_benchmark(size: int, policies: tuple[str, ...]) -> Experiment:
 def _study_5() -> Iterable[Experiment]:
     """Three runs of one thread, where a scheduler has nothing to decide; and of eight threads."""
     policies = ("rr", "cfs", "wrr:linux", "lottery:linux")
+    searched = (*policies, LINEAR_LOTTERY)
     few, many = Share((1,), 3), Share((1,), 5)
     yield Experiment(
         "s5-cpubench",
@@ -350,8 +353,8 @@ def _study_5() -> Iterable[Experiment]:
         "one thread",
         "cpubench",
         policies,
-        quick=(Part(policies, few),),
-        full=(Part((*policies, *OTHERS), many),),
+        quick=(Part(searched, few),),
+        full=(Part((*searched, *OTHERS), many),),
         scaled=False,
         quick_options=" -t 250",
     )
@@ -361,8 +364,8 @@ def _study_5() -> Iterable[Experiment]:
         "eight threads",
         "cpubench -n 8",
         policies,
-        quick=(Part((*policies, *OTHERS), few),),
-        full=(Part((*policies, *OTHERS), many),),
+        quick=(Part((*searched, *OTHERS), few),),
+        full=(Part((*searched, *OTHERS), many),),
         scaled=False,
     )
     two = Share((2,), 3)

@@ -766,8 +766,8 @@ def _all_policies_in_lottery(page: Writer, q: Queries) -> None:
 def _proposals(page: Writer, q: Queries) -> None:
     page.section("What the study proposes (section 8)")
     page.text(f"""
-    Section 8 of the study proposes what it had no time to build. Except queues without locks, all of it is here, as
-    tunables that can be set while the system runs.
+    Section 8 of the study proposes improvements. All but finer locks, or none, are here, as tunables that can be set
+    while the system runs.
 
     - **Section 8.1**: measured together, `priority:proposed` against `priority`.
         - Age faster while a process waits for over 100 ticks: tunables `stalled_after` and `stalled_interval`.
@@ -783,8 +783,7 @@ def _proposals(page: Writer, q: Queries) -> None:
         - Let counts of selections decay faster, and let no process wait beyond a limit: `decay_interval`,
           `recent_penalty`, `wait_limit`.
         - A first turn for each new process within 10 ticks: `newcomer_limit`.
-        - A better random number generator, such as a Mersenne Twister: `generator`; `lottery` has SplitMix64, which is
-          of good quality, too.
+        - A better random number generator, such as a Mersenne Twister: `generator`. Here it is SplitMix64 instead.
         - More tickets for a process that waits for I/O, fewer for one that computes: `adaptation`. In `lottery`,
           `compensation` does so for processes that sleep.
     - **Section 8.3**

@@ -39,7 +39,7 @@ def _in_short(page: Writer, q: Queries) -> None:
     if changes := q.changes():
         least, most = changes[0], changes[-1]
         page.text(f"""
-        **Came out.** In the {counted(len(changes), "test")} that stayed the same, priorities change the time by
+        **Came out.** In the {counted(len(changes), "test")} whose work stayed the same, priorities change the time by
         {least.percent} % ({least.row}) to {most.percent} % ({most.row}).""")
     else:
         page.text("**Came out.** The runs do not show which of the two is faster.")
@@ -105,6 +105,14 @@ def _before_and_after(page: Writer, q: Queries) -> None:
             page.more(
                 """: the five processes that compute run one after another, and one of two CPUs has three of them."""
             )
+    page.item("""**The light task was not timed.** The Starvation check ends when all six processes have ended. Here the
+    light one takes, from fork to exit,""")
+    with page.known(page.more):
+        before, after = (
+            q.group_time("turnaround_mean_ns", "light", when, "starvation", q.cpus)
+            for when in q.lists
+        )
+        page.more(f"{before:.2f} ticks under round-robin and {after:.2f} under priorities.")
     first_runs = q.first_runs_of_mixed()
     page.compared(
         "study-2-first-runs",

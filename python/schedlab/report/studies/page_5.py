@@ -11,7 +11,8 @@ from schedlab.report.studies.page_writer import Quantity, Writer, value_of
 from schedlab.report.studies.study_5 import EIGHT, ONE, Queries
 from schedlab.report.study_tables import Comparison, Measured
 from schedlab.report.wording import listed
-from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.experiments import EXPERIMENTS, LINEAR_LOTTERY
+from schedlab.studies.figures import Figure
 from schedlab.studies.linux_experiments import FAIR, HACKBENCH, SYSBENCH, SYSBENCH_8, SYSBENCH_FREE
 
 _ONE_THREAD = {
@@ -58,6 +59,11 @@ def _throughputs(q: Queries) -> dict[str, Measured]:
     return {policy: q.throughput(ONE, policy) for policy in ("cfs", "lottery:linux", "wrr:linux")}
 
 
+def _rate_and_latency(q: Queries) -> tuple[Figure | None, Figure | None]:
+    """Returns the events per second of the study's first run, and the mean latency."""
+    return q.theirs("throughput", "CFS", "1"), q.theirs("mean latency", "CFS", "1")
+
+
 def _on_linux_spread(q: Queries, experiment: str) -> float:
     return _spread(_values(q.linux_figures(experiment, "events_per_second")))
 
@@ -76,21 +82,25 @@ def _lead(page: Writer, q: Queries) -> None:
 def _in_short(page: Writer, q: Queries) -> None:
     page.section("In short")
     page.text(f"""
-    **Claimed.** From a benchmark of one thread that computes: weighted round-robin (WRR) has more throughput in Linux
-    than CFS, and a lottery less. In events a second, it has
+    **Claimed.** In sysbench, weighted round-robin (WRR) has more throughput in Linux than CFS, and a lottery less. In
+    events a second, it has
     {listed([f"{q.theirs('throughput', scheduler)} ({scheduler})" for scheduler in q.schedulers])}; by these
     and the longest latencies
     it ranks them.""")
+    rate, took = _rate_and_latency(q)
+    page.text(f"""
+    **Came out.** The study does not say how many threads its benchmark had. By its figures it had one: {rate} events a
+    second of {took} ms each fill the time of one thread.""")
     if q.on_our_kernel() and not q.all_simulated():
-        with page.known():
+        with page.known(page.more):
             longest = partial(q.latency, EIGHT, which="longest")
-            page.text(f"""
-            **Came out.** On our kernel they are {_spread(_values(_throughputs(q))):.1f} % apart, and with eight
+            page.more(f"""
+            On our kernel the three schedulers are {_spread(_values(_throughputs(q))):.1f} % apart, and with eight
             threads the longest latency of an event is {longest("cfs"):.0f} ms under CFS,
             {longest("lottery:linux"):.0f} ms under Lottery and {longest("wrr:linux"):.0f} ms under WRR.""")
     elif q.on_our_kernel():
-        page.text("""
-        **Came out.** The simulator's processes compute as long, but report no events: these runs have no figure for
+        page.more("""
+        The simulator's processes compute as long, but report no events: these runs have no figure for
         what the study measured. How the policies share the CPU among eight threads is in [all policies
         compared](#comparison).""")
     if q.ran(SYSBENCH):
@@ -356,7 +366,7 @@ def _threads_table(page: Writer, q: Queries, experiment: str, name: str, title: 
 
 def _one_thread(page: Writer, q: Queries) -> None:
     page.section("What the benchmark cannot see")
-    rate, took = (q.theirs(quantity, "CFS", "1") for quantity in ("throughput", "mean latency"))
+    rate, took = _rate_and_latency(q)
     page.text(f"""
     {rate} events a second of {took} ms each make {value_of(rate) * value_of(took) / 1000:.2f} s of work in a second:
     the study's thread always runs, and a scheduler has no other thread to choose.""")
@@ -403,6 +413,7 @@ def _eight_threads(page: Writer, q: Queries) -> None:
             that is interrupted waits for a turn of each of the other seven threads, {7 * turn:.0f} ms. 95 of 100
             events take at most {q.latency(EIGHT, policy, "95th"):.2f} ms, and the longest takes
             {q.latency(EIGHT, policy, "longest"):.1f}.""")
+    _linear_search(page, q)
     page.section("Time slices of WRR: section 3.3.3")
     factor, priority = q.setting("slice"), q.setting("priority")
     page.text(f"""
@@ -414,6 +425,23 @@ def _eight_threads(page: Writer, q: Queries) -> None:
         study's listing computes the slice at each pick; it does not show what ends a turn. Here the tick does.)""")
     else:
         page.more("*There is no trace of eight threads under `wrr:linux`.*")
+
+
+def _linear_search(page: Writer, q: Queries) -> None:
+    page.text(f"""
+    **A linear search.** Section 6.3 says that the lottery has less throughput because it goes through all tasks at each
+    decision. `lottery:linux` finds the winner in a tree, and `{LINEAR_LOTTERY}`, study 3's lottery with the same
+    chances, in a list.""")
+    with page.known(page.more):
+        (tree_1, list_1), (tree_8, list_8) = (
+            [q.overhead(experiment, policy).value for policy in ("lottery:linux", LINEAR_LOTTERY)]
+            for experiment in (ONE, EIGHT)
+        )
+        lottery, cfs = (value_of(q.theirs("throughput", name)) for name in ("Lottery", "CFS"))
+        page.more(f"""The scheduler takes {tree_1:.3f} % of the time with a tree and {list_1:.3f} % with a list for one
+        thread, {tree_8:.3f} % and {list_8:.3f} % for eight. The study's lottery has {100 * (1 - lottery / cfs):.1f} %
+        less throughput than its CFS. The search accounts for {list_1 - tree_1:.3f} points of that with one thread, and
+        for {list_8 - tree_8:.3f} with eight; the rest is not explained.""")
 
 
 def _wakeups(page: Writer, q: Queries) -> None:

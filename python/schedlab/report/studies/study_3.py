@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from schedlab.analysis.comparison.best import ranking
+from schedlab.machines import SIMULATOR
 from schedlab.metrics import state_intervals
 from schedlab.metrics.registry import Better
 from schedlab.report.charts import boxes, drawn
@@ -51,8 +52,20 @@ class DrawbackQueries(queries.Queries):
             for proposal in proposals((self.study.number,))
             if proposal.name != _SHIPPED
             for test in proposal.tests
-            if self.ran(test.label)
+            if test.machine == SIMULATOR and self.ran(test.label)
         ]
+
+    def boosted_overhead(self, column: str, which: Literal["off", "on"]) -> Measured:
+        """Returns a share of time in percent, without or with a rise of starved tasks."""
+        tests = (
+            test
+            for proposal in proposals((self.study.number,))
+            for test in proposal.tests
+            if test.column == column
+        )
+        test = next(tests)
+        policy = _titled(getattr(test, which))
+        return self.of(test.label, policy, first(column) * 100, cpus=int(test.cpus))
 
     def drawback(self, test: Test, policy: str) -> Measured:
         """Returns the metric of a test under a policy: a share in percent, or a time in ticks."""
@@ -279,6 +292,10 @@ class Queries(InversionQueries, DrawbackQueries):
     def spread(self, workload: str, scheduler: str) -> Measured:
         """Returns the interquartile range of response within a run, in ticks."""
         return self._of(workload, scheduler, _QUARTILES, self._children)
+
+    def longest_response(self, workload: str, scheduler: str) -> Measured:
+        """Returns the longest response of a run, in ticks."""
+        return self._of(workload, scheduler, in_ticks(pl.col("response_ns").max()), self._children)
 
     def response_chart(self, workload: str, figure: int) -> list[Block]:
         """Returns the chart of all tasks' response times, under the

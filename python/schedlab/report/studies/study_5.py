@@ -25,7 +25,7 @@ from schedlab.report.studies.queries import first, in_ticks, traces
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import StoredRun
 from schedlab.runs.results import printed_figures
-from schedlab.studies.experiments import EXPERIMENTS, OTHERS
+from schedlab.studies.experiments import EXPERIMENTS, LINEAR_LOTTERY, OTHERS
 from schedlab.studies.figures import Figure
 from schedlab.studies.linux_experiments import (
     FAIR,
@@ -223,7 +223,7 @@ class Queries(LinuxQueries, EventQueries):
     def shown(self, experiment: str) -> list[str]:
         """Returns the study's policies, and the others that were run."""
         policies = EXPERIMENTS[experiment].study_policies
-        return [p for p in _SHIPPED if p in policies or self.ran(experiment, p)]
+        return [p for p in (*_SHIPPED, LINEAR_LOTTERY) if p in policies or self.ran(experiment, p)]
 
     # --- tables 5 and 6
 
