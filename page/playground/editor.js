@@ -5,9 +5,11 @@
 
 import { autocompletion, completeFromList } from "@codemirror/autocomplete";
 import { cpp, cppLanguage } from "@codemirror/lang-cpp";
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { StateEffect, StateField } from "@codemirror/state";
 import { Decoration, EditorView } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
 import { basicSetup } from "codemirror";
 
 /** @type {import("@codemirror/state").StateEffectType<number[]>} lines from 1 */
@@ -28,6 +30,15 @@ const executedLines = StateField.define({
     provide: (field) => EditorView.decorations.from(field),
 });
 
+/** In the theme's colours, which are legible by day and by night. */
+const colours = HighlightStyle.define([
+    { tag: tags.comment, color: "var(--soft)", fontStyle: "italic" },
+    { tag: [tags.keyword, tags.processingInstruction], color: "var(--accent)", fontWeight: "650" },
+    { tag: tags.typeName, color: "var(--accent)" },
+    { tag: [tags.string, tags.character], color: "var(--good)" },
+    { tag: [tags.number, tags.bool, tags.null], color: "var(--bad)" },
+]);
+
 export class Editor {
     #quiet = false;
 
@@ -45,10 +56,10 @@ export class Editor {
             if (now !== line) chosen(now);
             line = now;
         });
-        const label = EditorView.contentAttributes.of({ "aria-label": "The policy's source, in C" });
+        const label = EditorView.contentAttributes.of({ "aria-label": "The policy's source, in C", tabindex: "0" });
         const completion = [autocompletion(), cppLanguage.data.of({ autocomplete: completeFromList(names) })];
         this.view = new EditorView({
-            parent: place, extensions: [basicSetup, cpp(), completion, lintGutter(), executedLines, listener, label],
+            parent: place, extensions: [syntaxHighlighting(colours), basicSetup, cpp(), completion, lintGutter(), executedLines, listener, label],
         });
     }
 

@@ -47,7 +47,8 @@ class Playground {
     }
 
     #lay(body) {
-        const text = element("textarea", { className: "editor-body", id: "workload", hidden: true, spellcheck: false, role: "tabpanel", "aria-label": "The workload, in words" });
+        const text = element("textarea", { className: "workload-text", spellcheck: false, "aria-label": "The workload, in words" });
+        const load = element("div", { className: "editor-body", id: "workload", hidden: true, role: "tabpanel" }, text);
         text.addEventListener("input", () => {
             this.settings.state.workload = "";
             this.settings.state.text = text.value;
@@ -55,7 +56,7 @@ class Playground {
         });
         this.workload = text;
         const machine = element("div", { className: "editor-body", id: "machine", hidden: true, role: "tabpanel" }, this.settings.element);
-        const panes = { "policy.c": body, workload: text, settings: machine };
+        const panes = { "policy.c": body, workload: load, settings: machine };
         const tabs = Object.entries(panes).map(([title, pane], at) => {
             const tab = element("button", { type: "button", role: "tab", textContent: title, "aria-controls": pane.id, "aria-selected": String(at === 0) });
             tab.addEventListener("click", () => {
@@ -65,7 +66,7 @@ class Playground {
             return tab;
         });
         const list = element("div", { className: "editor-tabs", role: "tablist", "aria-label": "What to edit" }, ...tabs);
-        document.querySelector("#source").append(list, body, text, machine);
+        document.querySelector("#source").append(list, body, load, machine);
         document.querySelector("#result").append(this.state, this.schedules.element, this.pointer, this.findings);
         this.base = policySelect(this.policies, "Policy to edit");
         this.against = policySelect(this.policies, "Compared with");
@@ -74,14 +75,14 @@ class Playground {
             this.settings.state.against = this.against.value;
             this.#changed(0);
         });
-        const load = element("select", { "aria-label": "Workload" }, element("option", { value: "", textContent: "your workload" }));
-        for (const { name, title } of this.data.workloads) load.append(element("option", { value: name, textContent: name, title }));
-        load.addEventListener("change", () => this.#load(load.value));
-        this.load = load;
+        const choice = element("select", { "aria-label": "Workload" }, element("option", { value: "", textContent: "your workload" }));
+        for (const { name, title } of this.data.workloads) choice.append(element("option", { value: name, textContent: name, title }));
+        choice.addEventListener("change", () => this.#load(choice.value));
+        this.load = choice;
         document.querySelector("#tools").append(
-            labelled("Edit", this.base), labelled("compare with", this.against), labelled("on", load),
-            button("", "Copy a link to what you see", () => this.#copy(), "Copy link"),
-            button("", "Save the source as a file, and show the command that runs it", () => this.#save(), "Open in schedlab"),
+            labelled("Edit", this.base), labelled("compare with", this.against), labelled("on", choice),
+            button("", "Copy link to what you see", () => this.#copy(), "Copy link"),
+            button("", "Open in schedlab: save the source as a file, and show the command that runs it", () => this.#save(), "Open in schedlab"),
             button("auto", "Light or dark", () => setTheme(isDark() ? "light" : "dark")),
         );
         followDivider(document.querySelector("#divider"));
@@ -243,7 +244,7 @@ class Playground {
         });
         const heads = ["Metric", this.settings.state.against, EDITED, "Change"].map((text) => element("th", { scope: "col", textContent: text }));
         const waits = worstWaits(runs, own.own).map(({ pid, begin, ns }) => {
-            const open = button("", `Show this wait of ${names.get(pid)} ${pid}`, () => this.schedules.goTo(begin), duration(ns));
+            const open = button("", `${duration(ns)}: show this wait of ${names.get(pid)} ${pid}`, () => this.schedules.goTo(begin), duration(ns));
             return element("li", {}, open, ` ${names.get(pid) ?? ""} ${pid}, from ${moment(begin, 6)}`);
         });
         this.findings.replaceChildren(
@@ -275,7 +276,7 @@ class Playground {
         this.#say(`${moment(time, 6)}: ${why}`);
         if (system) return;
         if (!module) {
-            this.state.append(button("", "Compile the source, to show which lines decided", () => this.#compileUnchanged(time, pid), "Show the lines"));
+            this.state.append(button("", "Show the lines that decided; compiles the source", () => this.#compileUnchanged(time, pid), "Show the lines"));
             return;
         }
         const call = own.calls.findLast((each) => each.hook === "pick" && each.time <= time && (!decision || each.cpu === decision.cpu));

