@@ -132,7 +132,7 @@ def test_the_stored_effect_is_what_its_runs_measure(
 ) -> None:
     every = request.config.getoption("--long")
     for column in columns_of(cause, every):
-        folder = tmp_path / column.partition(",")[0]
+        folder = tmp_path / column
         perform(runs_of(folder, cause, column, every))
         collection = read([folder])
         before, after = (
